@@ -169,7 +169,10 @@ func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *
 	}
 	next := proto.CloneOf(first) // with its chain: what the generations before have left is found there
 	next.Generation, next.Retry, next.Again, next.Carry = again.GetGeneration(), again.GetRetry(), again.GetAgain(), nil
-	next.By = actor(ctx)
+	next.By, next.Terminated = actor(ctx), ""
+	if runview.WasClosedFromOutside(info.GetStatus()) {
+		next.Terminated = info.GetExecution().GetRunId()
+	}
 	if next, err = packed(next); err != nil {
 		return err
 	}
@@ -220,7 +223,7 @@ func (g *Gateway) keep(ctx context.Context, desc *runview.Description, chain str
 		return stored, err
 	}
 	if events, part, err := g.reader.UnstoredEvents(ctx, id); err == nil {
-		if _, err := g.store.PutMessageIfAbsent(ctx, storekey.Events(home, generation, part), &v1.EventPart{Events: events}); err != nil {
+		if err := g.putOnce(ctx, storekey.Events(home, generation, part), &v1.EventPart{Events: events}); err != nil {
 			return nil, err
 		}
 	}
@@ -228,36 +231,67 @@ func (g *Gateway) keep(ctx context.Context, desc *runview.Description, chain str
 	if err != nil {
 		return nil, err
 	}
-	_, err = g.store.PutMessageIfAbsent(ctx, storekey.Status(home, generation), status)
-	return status, err
+	return status, g.putOnce(ctx, storekey.Status(home, generation), status)
+}
+
+// putOnce stores a message unless there is one. The names of parts of fan-outs are not among the keys for which the store can
+// decide that by itself; what two calls store there is the same.
+func (g *Gateway) putOnce(ctx context.Context, key string, m proto.Message) error {
+	if storekey.Check(key) == nil {
+		_, err := g.store.PutMessageIfAbsent(ctx, key, m)
+		return err
+	}
+	if _, err := g.store.Get(ctx, key); !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return g.store.PutMessage(ctx, key, m)
 }
 
 // endParts ends what FanOut children still carry through for a run that has closed, and waits until nothing of it runs.
-// A run that was ended from outside leaves them behind, and they would continue beside its next generation.
+// A run that was ended from outside leaves them behind, and they would continue beside its next generation. Of those that
+// were ended with it, it keeps how far they were.
 func (g *Gateway) endParts(ctx context.Context, status *v1.StatusResponse) error {
 	ctx, cancel := context.WithTimeout(ctx, endPartsTimeout)
 	defer cancel()
-	var open []string
+	var open []*v1.PartReport
 	for _, p := range status.GetParts() {
 		if p.GetOver() {
 			continue
 		}
 		id := runview.PartID(status.GetRun().GetId(), p)
 		err := g.client.SignalWorkflow(ctx, id, "", names.OrderSignal, &v1.PartOrder{Cancel: true})
-		if _, closed := errors.AsType[*serviceerror.NotFound](err); closed {
-			continue
-		}
-		if err != nil {
+		if _, closed := errors.AsType[*serviceerror.NotFound](err); err != nil && !closed {
 			return fmt.Errorf("end instances of task %s: %w", p.GetTask(), err)
 		}
-		open = append(open, id)
+		open = append(open, p)
 	}
-	for _, id := range open {
-		// How it ends is all the same.
-		_ = g.client.GetWorkflow(ctx, id, "").Get(ctx, nil)
+	for _, p := range open {
+		id := runview.PartID(status.GetRun().GetId(), p)
+		_ = g.client.GetWorkflow(ctx, id, "").Get(ctx, nil) // keepPart reads how it has ended
 		if ctx.Err() != nil {
-			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("instances of run %s are still being stopped; ask again", status.GetRun().GetId()))
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("instances of run %s are still being stopped; try again", status.GetRun().GetId()))
 		}
+		if err := g.keepPart(ctx, id, p.GetGeneration()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepPart stores the status of a FanOut child that was ended from outside, in which its next generation finds what has
+// completed.
+func (g *Gateway) keepPart(ctx context.Context, id string, generation int32) error {
+	desc, err := g.client.DescribeWorkflowExecution(ctx, id, "")
+	switch _, unknown := errors.AsType[*serviceerror.NotFound](err); {
+	case unknown:
+		return nil // it was never started
+	case err != nil:
+		return fmt.Errorf("look up %s: %w", id, err)
+	case !runview.WasClosedFromOutside(desc.GetWorkflowExecutionInfo().GetStatus()):
+		return nil // it has stored its status
+	}
+	if _, err := g.keep(ctx, desc, "", generation); err != nil {
+		return fmt.Errorf("keep what has completed of %s: %w", id, err)
 	}
 	return nil
 }

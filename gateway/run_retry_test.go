@@ -8,9 +8,12 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 func (f *fixture) again(t *testing.T, run string, from ...string) (*v1.RetryRunResponse, error) {
@@ -170,4 +173,54 @@ func TestChildIsStartedAgain(t *testing.T) {
 	if err != nil || in.GetParentRun() != "outer-1" || in.GetParentTask() != "t" || in.GetDepth() != 3 || in.GetParentFirst() != "" {
 		t.Errorf("%v, %v", in, err)
 	}
+}
+
+// The retry of a run that was ended by force names the execution that was, and finds what had completed of the parts of its
+// fan-outs that were ended with it.
+func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "forced", "each")
+	child := names.FanOut{Run: id, Task: "each", From: childFrom}.ID()
+	_, err := temporalClient.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: child, TaskQueue: names.ControlQueue},
+		names.FanOutWorkflow, &v1.RunInput{Part: &v1.Part{From: childFrom, To: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signal(t, id, setSignal, &v1.StatusResponse{Parts: []*v1.PartReport{{Task: "each", From: childFrom}}})
+	fanOut(t, id, "each", "running", 10, map[string]int32{"pending": 10})
+	f.get(t, id) // has the signals taken in
+	ended := newestExecution(t, id)
+	for _, workflow := range []string{child, id} {
+		if err := temporalClient.TerminateWorkflow(t.Context(), workflow, "", "ended by force"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.again(t, id); err != nil {
+		t.Fatal(err)
+	}
+	if in := f.inputOf(t, id); in.GetTerminated() != ended {
+		t.Errorf("the next generation follows execution %q, want %q", in.GetTerminated(), ended)
+	}
+	var kept v1.StatusResponse
+	if err := f.store.GetMessage(t.Context(), storekey.Status(child, 0), &kept); err != nil {
+		t.Fatal(err)
+	}
+	var states []string
+	for _, i := range kept.GetRun().GetTasks()["each"].GetInstances() {
+		states = append(states, i.GetState())
+	}
+	if want := []string{"completed", "cancelled"}; !slices.Equal(states, want) {
+		t.Errorf("the part has left instances that are %q, want %q", states, want)
+	}
+}
+
+// newestExecution returns the id of the newest execution of a run.
+func newestExecution(t *testing.T, id string) string {
+	t.Helper()
+	desc, err := temporalClient.DescribeWorkflowExecution(t.Context(), id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desc.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }

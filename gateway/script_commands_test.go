@@ -119,6 +119,15 @@ func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 	if err != nil {
 		return err
 	}
+	err = workflow.SetQueryHandler(ctx, names.StatusQuery, func(*v1.StatusRequest) (*v1.StatusResponse, error) {
+		each := &v1.Task{State: v1.TaskRunning, Count: new(int32), Instances: []*v1.Instance{
+			{Index: part.GetFrom(), State: v1.TaskCompleted}, {Index: part.GetFrom() + 1, State: v1.TaskAssigned, Node: "n"},
+		}}
+		return &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": each}}, TaskCount: 1}, nil
+	})
+	if err != nil {
+		return err
+	}
 	var events v1.EventsResponse
 	err = workflow.SetQueryHandler(ctx, names.EventsQuery, func(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 		return &v1.EventsResponse{Parts: events.GetParts(), Events: events.GetEvents()[min(int(req.GetOffset()), len(events.GetEvents())):]}, nil

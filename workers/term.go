@@ -57,7 +57,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
 	t.stuck = &stuckRuns{client: cfg.Client, log: cfg.Logger}
-	control := &orchestrator.Control{Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger}
+	control := &orchestrator.Control{Client: cfg.Client, Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
 		// An AwaitPlacement of each waiting run occupies one, and an AwaitRuns of each run that awaits others.
@@ -70,8 +70,8 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	t.worker.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	t.worker.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
-	locks := &orchestrator.Locks{Client: cfg.Client}
 	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry, AwayUntil: cfg.server.AwayUntil}
+	locks := &orchestrator.Locks{Client: cfg.Client, Watch: lost.Watch}
 	children := orchestrator.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store, cfg.Defaults)
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -27,9 +28,10 @@ const (
 	carryPartBytes = definition.MaxAnswerBytes * 3 / 4
 )
 
-// Control has the local activities of the control process that need the store.
+// Control has the local activities of the control process that need the store, or histories.
 // It is safe for concurrent use, and must not be copied.
 type Control struct {
+	Client    client.Client
 	Store     *store.Store
 	Evaluator *condition.Evaluator
 	Placement *Placement

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -26,6 +30,12 @@ const (
 // Locks has the local activities by which runs and locks reach each other. It is safe for concurrent use.
 type Locks struct {
 	Client client.Client
+	// Watch returns a function that reports whether an attempt of a closed run may still run.
+	Watch func(*v1.AwaitAnswerRequest) func(context.Context) bool
+
+	mu sync.Mutex
+	// ending are the closed holders that may have attempts which still run, by holder, execution and claim.
+	ending map[string]*endingHolder
 }
 
 // Ask sends what a run asks of locks, in order, and opens those that are not open.
@@ -52,11 +62,12 @@ func (l *Locks) Ask(ctx context.Context, req *v1.LockRequests) error {
 }
 
 // Holders returns which holders of a lock are gone: their workflow is closed, or has
-// been started anew. One that cannot be looked up counts as there.
+// been started anew, and nothing of them runs any more. One that cannot be looked up counts as there.
 func (l *Locks) Holders(ctx context.Context, req *v1.HoldersRequest) (*v1.HoldersResponse, error) {
 	var mu sync.Mutex
 	gone := map[string]bool{} // by holder and execution
-	key := func(a *v1.AcquireRequest) string { return a.GetHolder() + " " + a.GetExecution() }
+	var ending atomic.Bool
+	key := func(a *v1.AcquireRequest) string { return a.GetHolder() + " " + a.GetExecution() + " " + a.GetClaim() }
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(looksAtOnce)
 	for _, a := range req.GetHeld() {
@@ -72,6 +83,10 @@ func (l *Locks) Holders(ctx context.Context, req *v1.HoldersRequest) (*v1.Holder
 		}
 		group.Go(func() error {
 			is, err := l.gone(ctx, a)
+			if is && err == nil && l.mayRun(ctx, key(a), a) {
+				is = false
+				ending.Store(true)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			gone[key(a)] = is
@@ -79,14 +94,14 @@ func (l *Locks) Holders(ctx context.Context, req *v1.HoldersRequest) (*v1.Holder
 		})
 	}
 	err := group.Wait()
-	res := &v1.HoldersResponse{}
+	res := &v1.HoldersResponse{Ending: ending.Load()}
 	for _, a := range req.GetHeld() {
 		if gone[key(a)] {
 			res.Gone = append(res.Gone, a)
 		}
 	}
 	if len(res.GetGone()) > 0 {
-		err = nil // that much is sure
+		err = nil // that much is certain
 	}
 	return res, err
 }
@@ -104,4 +119,109 @@ func (l *Locks) gone(ctx context.Context, a *v1.AcquireRequest) (bool, error) {
 	}
 	info := d.GetWorkflowExecutionInfo()
 	return info.GetCloseTime() != nil || a.GetExecution() != "" && info.GetFirstRunId() != a.GetExecution(), nil
+}
+
+const (
+	// abandonedTimeout bounds how long the attempts of a closed holder are looked for: its history may be long.
+	abandonedTimeout = time.Minute
+	// abandonedPatience is how long one look at the holders waits for that.
+	abandonedPatience = time.Second
+)
+
+// endingHolder is a closed holder of a lock.
+type endingHolder struct {
+	// found is closed when watched has the attempts that may still run, or err is why they are not known.
+	found   chan struct{}
+	watched []func(context.Context) bool
+	err     error
+	// looks is held during a look at watched: an activity that has timed out may overlap the next one.
+	looks sync.Mutex
+}
+
+// mayRun reports whether something may still run under the claim of a holder that is gone. What is not known yet counts as
+// running.
+func (l *Locks) mayRun(ctx context.Context, key string, a *v1.AcquireRequest) bool {
+	l.mu.Lock()
+	h := l.ending[key]
+	if h == nil {
+		h = &endingHolder{found: make(chan struct{})}
+		if l.ending == nil {
+			l.ending = map[string]*endingHolder{}
+		}
+		l.ending[key] = h
+		go l.find(context.WithoutCancel(ctx), h, proto.CloneOf(a))
+	}
+	l.mu.Unlock()
+	select {
+	case <-h.found:
+	case <-ctx.Done():
+		return true
+	case <-time.After(abandonedPatience):
+		return true
+	}
+	h.looks.Lock()
+	defer h.looks.Unlock()
+	for _, runs := range h.watched {
+		if runs(ctx) {
+			return true
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.ending, key) // an error is met again
+	return h.err != nil || ctx.Err() != nil
+}
+
+// find looks for the attempts of a closed holder. It ends after abandonedTimeout at the latest.
+func (l *Locks) find(ctx context.Context, h *endingHolder, a *v1.AcquireRequest) {
+	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
+	defer cancel()
+	defer close(h.found)
+	var attempts []*v1.AwaitAnswerRequest
+	if attempts, h.err = l.abandoned(ctx, a); h.err == nil {
+		for _, attempt := range attempts {
+			h.watched = append(h.watched, l.Watch(attempt))
+		}
+	}
+}
+
+// abandoned returns the attempts under the claim of a holder that was closed from outside; the claim of a run covers all of
+// its attempts.
+func (l *Locks) abandoned(ctx context.Context, a *v1.AcquireRequest) ([]*v1.AwaitAnswerRequest, error) {
+	last, err := lastExecution(ctx, l.Client, a.GetHolder(), a.GetAsker())
+	if err != nil {
+		return nil, err
+	}
+	all, err := abandonedAttempts(ctx, l.Client, a.GetHolder(), last)
+	if _, _, isUnit := names.ParseAttemptID(a.GetClaim()); !isUnit {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(attempt *v1.AwaitAnswerRequest) bool { return attemptID(attempt.GetAttempt()) != a.GetClaim() }), err
+}
+
+// attemptID returns the id of the activity of an attempt, under which its unit has its lock.
+func attemptID(req *v1.ExecuteRequest) string {
+	return names.AttemptID(unitName(req), req.GetClaim())
+}
+
+// lastExecution follows a chain of executions from one of them to its end.
+func lastExecution(ctx context.Context, c client.Client, id, runID string) (string, error) {
+	for {
+		events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		if !events.HasNext() {
+			return runID, nil
+		}
+		end, err := events.Next()
+		if _, unknown := errors.AsType[*serviceerror.NotFound](err); unknown {
+			return runID, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("read how %s has ended: %w", id, err)
+		}
+		next := end.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		if next == "" {
+			return runID, nil
+		}
+		runID = next
+	}
 }

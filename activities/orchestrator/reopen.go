@@ -18,8 +18,8 @@ import (
 
 // Reopen returns the state from which a run that has ended continues: what its
 // status was at the end of the generation before. A large one is stored in parts,
-// which LoadCarry returns. Where something had not ended when the run was ended
-// from outside, it counts as cancelled.
+// which LoadCarry returns. Where something had not ended when the run was closed
+// from outside, it counts as cancelled, and an attempt of it that completes regardless answers the next one.
 func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCarry, error) {
 	var status v1.StatusResponse
 	if err := load(ctx, c.Store, storekey.Status(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
@@ -45,6 +45,9 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 		carry.Tasks[name].ExpandedAt = expanded
 		carry.Tasks[name].Left = left(req, name, task)
 	}
+	if err := c.addAbandoned(ctx, req, carry); err != nil {
+		return nil, err
+	}
 	for name, items := range status.GetItems() {
 		if t := carry.GetTasks()[name]; t != nil {
 			t.Items = items
@@ -58,6 +61,26 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 		return carry, nil
 	}
 	return c.SaveCarry(ctx, names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetExecution(), carry)
+}
+
+// addAbandoned adds the attempts that may still run of a generation that was closed from outside.
+func (c *Control) addAbandoned(ctx context.Context, req *v1.ReopenRequest, carry *v1.RunCarry) error {
+	// Of a partition the newest execution is that of the generation before.
+	if _, isPartition := names.ParseFanOutID(req.GetRunId()); req.GetTerminated() == "" && !isPartition {
+		return nil
+	}
+	var err error
+	if carry.Abandoned, err = abandonedAttempts(ctx, c.Client, req.GetRunId(), req.GetTerminated()); err != nil {
+		return err
+	}
+	for _, a := range carry.GetAbandoned() {
+		for name, record := range recordsOf(a.GetAttempt()) {
+			if t := carry.GetTasks()[name]; t != nil && t.GetTask().GetState() != v1.TaskCompleted {
+				t.Left = append(t.Left, record)
+			}
+		}
+	}
+	return nil
 }
 
 // carried returns what is kept of a task of a run that has ended.

@@ -120,7 +120,7 @@ func (a *attempt) awaitEnd(ctx context.Context, left <-chan struct{}) (*v1.Execu
 	case <-left:
 		if !a.isOver() {
 			return &v1.ExecuteResponse{
-				State: "detached", Node: a.node.Name, AssignedAt: a.takenUpAt, StartedAt: a.progress.Load().GetStartedAt(),
+				State: v1.AttemptDetached, Node: a.node.Name, AssignedAt: a.takenUpAt, StartedAt: a.progress.Load().GetStartedAt(),
 			}, nil
 		}
 	}

@@ -20,6 +20,8 @@ import (
 )
 
 const (
+	// snapshotAge is more than how old the newest snapshot that the control process has of a node may be.
+	snapshotAge = 2 * time.Second
 	// Pause between two looks at the node of a lost attempt, doubling.
 	firstAnswerPause, lastAnswerPause = 200 * time.Millisecond, 2 * time.Second
 	// rejoinPatience is how long a node may be offline that did not leave in order, and still come back with an answer:
@@ -39,15 +41,24 @@ type LostAttempts struct {
 	AwayUntil func() time.Time
 }
 
-// AwaitAnswer returns what an attempt whose heartbeats or lease have ended has recorded, in the form of the answer of
-// Execute. If nothing more is to be expected of its node, the answer is "moved" if the node has lived on without the
+// Watch returns a function that reports whether an attempt may still run whose run was closed from outside.
+func (l *LostAttempts) Watch(closed *v1.AwaitAnswerRequest) func(context.Context) bool {
+	d := debtorOf(closed)
+	return func(ctx context.Context) bool {
+		entry, err := l.Node(ctx, closed.GetAttempt().GetNode())
+		return d.owes(entry, err, time.Now())
+	}
+}
+
+// AwaitAnswer returns what an attempt whose heartbeats or lease have ended, or whose run was closed from outside, has
+// recorded, in the form of the answer of Execute. If nothing more is to be expected of its node, the answer is "moved" if the node has lived on without the
 // attempt, which its lease has ended, and "lost" otherwise. AwaitAnswer waits for as long as the node lists the
 // attempt, which keeps its place there until its end is recorded, or has records on their way to the store.
 func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerRequest) (*v1.ExecuteResponse, error) {
 	ctx, stop := heartbeat.Keep(ctx, l.Client)
 	defer stop()
 	req := await.GetAttempt()
-	debtor := debtor{req: req}
+	debtor := debtorOf(await)
 	silentFrom := activity.GetInfo(ctx).ScheduledTime.Add(-await.GetHeartbeatTimeout().AsDuration())
 	members := endedMembersOf(req)
 	failures := 0
@@ -92,16 +103,27 @@ type debtor struct {
 	req *v1.ExecuteRequest
 	// retried: a node that is silent is not waited for any longer than it would be between two of its snapshots.
 	retried bool
+	// readFrom is when a snapshot was certainly taken after the attempt was lost or its run was closed, and leaseUntil when
+	// nothing of the attempt runs on a silent node. Both are zero if that is so already.
+	readFrom, leaseUntil time.Time
 	// first is the snapshot at the first look; nil before.
 	first *v1.NodeSnapshot
 	// silentSince is when the node was first seen silent; zero while it is not.
 	silentSince time.Time
 }
 
+func debtorOf(await *v1.AwaitAnswerRequest) *debtor {
+	d := &debtor{req: await.GetAttempt(), retried: await.GetRetried()}
+	if await.GetClosedAt() != nil {
+		d.readFrom, d.leaseUntil = await.GetClosedAt().AsTime().Add(snapshotAge), await.GetLeaseUntil().AsTime()
+	}
+	return d
+}
+
 // owes reports whether the node may still record an answer, given its entry or why that could not be read.
 func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
 	switch unknown := errors.Is(err, registry.ErrUnknown); {
-	case err != nil && !unknown:
+	case err != nil && !unknown || now.Before(d.readFrom):
 		return true
 	case !unknown && e.Record.GetState() == v1.NodeOffline && e.Record.GetReason() == names.NodeLeft:
 		return false // it has waited for its attempts
@@ -146,6 +168,9 @@ func (d *debtor) isNews(s *v1.NodeSnapshot) bool {
 func (d *debtor) comesBack(e *registry.Entry, now time.Time) bool {
 	if d.silentSince.IsZero() {
 		d.silentSince = now
+	}
+	if now.Before(d.leaseUntil) {
+		return true
 	}
 	patience := rejoinPatience
 	if d.retried {

@@ -96,6 +96,17 @@ func TestNodeOwesAnswer(t *testing.T) {
 		"retried: it has left":          {{0, offline(names.NodeLeft), nil, false}},
 		"retried: it is unknown":        {{0, nil, registry.ErrUnknown, false}},
 		"retried: the registry is away": {{0, nil, errors.New("away"), true}, {time.Hour, nil, errors.New("away"), true}},
+		"closed: a snapshot may be from before": {
+			{0, alive(snapshot("one", 1)), nil, true}, {time.Second, alive(snapshot("one", 2)), nil, true},
+			{soon, alive(snapshot("one", 2)), nil, true}, {late, alive(snapshot("one", 3)), nil, false},
+		},
+		"closed: it runs until its node lists it no more": {
+			{soon, alive(snapshot("one", 2, its)), nil, true}, {time.Hour, alive(snapshot("one", 3, its)), nil, true},
+			{time.Hour, alive(snapshot("one", 4)), nil, false},
+		},
+		"closed: on a silent node it may run until its lease is over": {
+			{soon, nil, registry.ErrUnknown, true}, {14 * time.Second, nil, registry.ErrUnknown, true}, {16 * time.Second, nil, registry.ErrUnknown, false},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := debtor{
@@ -103,6 +114,9 @@ func TestNodeOwesAnswer(t *testing.T) {
 				retried: strings.HasPrefix(name, "retried"),
 			}
 			begin := time.Now()
+			if strings.HasPrefix(name, "closed") {
+				d.readFrom, d.leaseUntil = begin.Add(snapshotAge), begin.Add(defaultHeartbeatTimeout)
+			}
 			for i, l := range looks {
 				if got := d.owes(l.entry, l.err, begin.Add(l.after)); got != l.owes {
 					t.Fatalf("look %d: it owes an answer: %v", i, got)

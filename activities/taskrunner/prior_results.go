@@ -74,13 +74,13 @@ func recordedResult(ctx context.Context, s *store.Store, req *v1.ExecuteRequest,
 		keys = append(keys, storekey.Result(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, attempt))
 	}
 	for _, key := range keys {
-		var record v1.ExecuteResponse
-		switch err := s.GetMessage(ctx, key, &record); {
+		record, err := s.GetResult(ctx, key)
+		switch {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			return priorResult{}, fmt.Errorf("look for an earlier result of %s: %w", m.name, err)
 		case record.GetState() == v1.TaskCompleted:
-			return priorResult{&record, key}, nil
+			return priorResult{record, key}, nil
 		}
 	}
 	return priorResult{}, nil

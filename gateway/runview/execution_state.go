@@ -16,6 +16,9 @@ func IsOpen(status enumspb.WorkflowExecutionStatus) bool {
 	return false
 }
 
+// WasClosedFromOutside reports whether a run of a status did not end by itself.
+func WasClosedFromOutside(status enumspb.WorkflowExecutionStatus) bool { return reasonOf(status) != "" }
+
 // StateOf returns the state of a run whose workflow has a status.
 func StateOf(status enumspb.WorkflowExecutionStatus) string {
 	switch status {

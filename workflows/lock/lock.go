@@ -29,7 +29,7 @@ type Locker struct {
 // waits for it, and a little longer.
 //
 // A holder that has closed without giving its places back, as one that was
-// terminated does, is found out when someone waits for them.
+// terminated does, is found out when someone waits for them. It keeps them while an attempt of it may run.
 func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
 	// To end it would hand its places out twice.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
@@ -63,6 +63,9 @@ func (l Locker) Lock(ctx workflow.Context, in *v1.LockInput) error {
 		_ = workflow.Await(ctx, k.hasNews)
 	}
 }
+
+// endingLook is the time between two looks while an attempt of a closed holder may still run.
+const endingLook = time.Second
 
 // lock is the state of a workflow Lock.
 type lock struct {
@@ -122,8 +125,7 @@ func (k *lock) receive() {
 	}
 }
 
-// answer replies to those who asked. One that cannot be reached has ended, and what it
-// holds goes to the next.
+// answer replies to those who asked. One that cannot be reached has ended, and waits no more.
 func (k *lock) answer() {
 	answers := k.table.replies
 	k.table.replies = nil
@@ -131,8 +133,8 @@ func (k *lock) answer() {
 		a.Granted.Lock = k.name
 		future := workflow.SignalExternalWorkflow(k.ctx, a.GetTo().GetHolder(), "", names.GrantedSignal, a.GetGranted())
 		k.pending.Watch(future, func(f workflow.Future) {
-			if f.Get(k.ctx, nil) != nil {
-				k.table.gone(a.GetTo())
+			if f.Get(k.ctx, nil) != nil && !k.table.leave(a.GetTo()) {
+				k.looked = time.Time{} // something of the holder may still run
 			}
 		})
 	}
@@ -157,6 +159,10 @@ func (k *lock) look() {
 		}
 		for _, a := range res.GetGone() {
 			k.table.gone(a)
+		}
+		if res.GetEnding() {
+			k.looked = k.looked.Add(min(endingLook-k.LookEvery, 0))
+			k.next = nil // that timer is for later
 		}
 	})
 }

@@ -124,6 +124,15 @@ func (t *table) gone(a *v1.AcquireRequest) {
 	}
 }
 
+// leave takes a claim out that waits and whose holder is no more. It is false if the claim holds a place.
+func (t *table) leave(a *v1.AcquireRequest) bool {
+	if i := find(t.held, a.GetHolder(), a.GetClaim()); i >= 0 {
+		return false
+	}
+	t.gone(a)
+	return true
+}
+
 // serve gives places to those that wait. None overtakes: the first one goes by
 // its own limit, and the others wait behind it.
 func (t *table) serve() {

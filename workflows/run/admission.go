@@ -63,8 +63,8 @@ func (r *run) concurrency(i int) int {
 
 // admit starts what may start.
 func (r *run) admit() {
-	if r.draining {
-		return // the next execution does
+	if r.draining || len(r.abandoned) > 0 {
+		return // the next execution does, or a later round
 	}
 	for _, next := range r.admission.Next() {
 		u := &unit{lead: next.Lead, members: next.Members, claim: r.core.Task(next.Lead).Claim, lock: next.Lock}

@@ -34,12 +34,8 @@ import (
 //
 // The task of a detached attempt that is lost ends when the lease is over: until then the attempt may run.
 
-const (
-	// stateDetached is how an activity ends whose attempt continues without it.
-	stateDetached = "detached"
-	// leaseShare is the share of the lease of detached attempts that the run has to continue as new.
-	leaseShare = 6
-)
+// leaseShare is the share of the lease of detached attempts that the run has to continue as new.
+const leaseShare = 6
 
 // detaching is how far a run is with detaching its attempts.
 type detaching struct {
@@ -159,7 +155,7 @@ func (r *run) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
 	left := att.leaseUntil.Sub(workflow.Now(r.ctx)) // negative if it was never detached
 	_, timedOut := errors.AsType[*temporal.TimeoutError](err)
 	switch {
-	case err == nil && res.GetState() == stateDetached:
+	case err == nil && res.GetState() == v1.AttemptDetached:
 		r.detached(att, res)
 	case left <= 0:
 		return false

@@ -143,7 +143,7 @@ func (r *run) startsWith() dag.Rerun {
 // reopen continues from the status that the generation before has ended with.
 func (r *run) reopen() error {
 	var carry v1.RunCarry
-	req := &v1.ReopenRequest{RunId: r.id, Chain: r.in.GetChain(), Execution: r.execution(), Generation: r.in.GetGeneration()}
+	req := &v1.ReopenRequest{RunId: r.id, Chain: r.in.GetChain(), Execution: r.execution(), Generation: r.in.GetGeneration(), Terminated: r.in.GetTerminated()}
 	if err := r.mustNow("load the state of the run that has ended", names.ReopenActivity, &carry, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}

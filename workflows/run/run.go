@@ -59,9 +59,10 @@ type run struct {
 	attempts    map[int]*attempt // by each member
 	dispatched  int              // activities Execute
 	detaching   detaching
-	steerings   int            // nodes that have been asked to suspend something, or to continue with it
-	approvals   map[int]bool   // tasks that wait for a person
-	childRuns   map[int]*child // of tasks of type run
+	abandoned   []*v1.AwaitAnswerRequest // attempts of the generation before that may still run
+	steerings   int                      // nodes that have been asked to suspend something, or to continue with it
+	approvals   map[int]bool             // tasks that wait for a person
+	childRuns   map[int]*child           // of tasks of type run
 	children    children
 	partitioned []*partitionedFanOut // fan-outs that children of the run run
 	reports     reports              // of a partition
@@ -225,10 +226,11 @@ func (r *run) begin() error {
 	default:
 		r.beginNew()
 	}
-	r.status.WaitReason = r.admission.Why
+	r.status.WaitReason = r.waitReason
 	r.learn(0, r.in.GetPart().GetPace())
 	r.armRun()
 	r.watchParent()
+	r.awaitAbandoned()
 	return nil
 }
 
@@ -398,7 +400,9 @@ func (r *run) apply(d dag.Decisions) {
 		r.wake() // what continues now has expressions to be replaced first
 	}
 	r.askLocks()
-	r.openAllPartitions()
+	if len(r.abandoned) == 0 {
+		r.openAllPartitions()
+	}
 	r.readChildResults()
 	r.prepareChildren()
 	r.awaitRuns()
@@ -412,6 +416,7 @@ func (r *run) apply(d dag.Decisions) {
 // finish reports the end of the run to the store, to the placement queue, which
 // forgets the run with all it holds, and to Temporal.
 func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
+	r.endAbandoned()
 	now := workflow.Now(r.ctx)
 	r.log.Add(now, end.State, eventlog.WholeRun, "", 0, 0, end.Error, append(eventlog.CauseFacts(end.Reason, end.Error), eventlog.KeyBy.Of(r.cancelledBy))...)
 	final := r.status.Whole()

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
@@ -152,6 +153,7 @@ func (r *run) runState() *v1.RunCarry {
 		}
 	}
 	r.detachedAttempts(c)
+	c.Abandoned = r.abandoned
 	//workflowcheck:ignore (into a map again)
 	for i, child := range r.childRuns {
 		c.Tasks[r.core.Name(i)].ChildFirst = child.first
@@ -220,6 +222,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		}
 	}
 	r.status.SetContext(r.context)
+	r.abandoned = slices.Clone(carry.GetAbandoned())
 	for _, name := range carry.GetHeld() {
 		if i, ok := r.core.Index(name); ok {
 			r.admission.Hold(i)

@@ -54,7 +54,7 @@ func TestCarryForgetsNoField(t *testing.T) {
 }
 
 // The next execution is given every field of the input of this one, but for what only the first is told: which
-// instances or tasks are done again, and of which stored workflow. A stored input is named, and not repeated.
+// instances or tasks are done again, after which execution, and of which stored workflow. A stored input is named, and not repeated.
 func TestNextInputForgetsNoField(t *testing.T) {
 	t.Parallel()
 	received := &v1.RunInput{}
@@ -65,7 +65,7 @@ func TestNextInputForgetsNoField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if missing := prototest.Missing(next, "retry", "again", "workflow", "stored", "carry"); len(missing) > 0 {
+	if missing := prototest.Missing(next, "retry", "again", "terminated", "workflow", "stored", "carry"); len(missing) > 0 {
 		t.Errorf("the input has no %v", missing)
 	}
 }

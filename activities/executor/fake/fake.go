@@ -30,9 +30,11 @@ type Step struct {
 	Block bool
 	// IgnoreTerm makes it run on, when it is stopped, to the end of the grace period or of the lease.
 	IgnoreTerm bool
+	// IgnoreKill makes it run on, whatever happens, until Release: a program that the kernel does not let go.
+	IgnoreKill bool
 	// Err is returned instead of a result, as a fault of the node.
 	Err error
-	// Result is how it ends unless it is stopped before.
+	// Result is how it ends unless it is stopped before, or Release was called meanwhile.
 	Result executor.Result
 }
 
@@ -98,7 +100,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 		return executor.Result{}, err
 	}
 	if !step.wait(ctx, gate) || !e.awaitResume(ctx, a.ID) {
-		return step.stop(a), nil
+		return step.stop(a, gate), nil
 	}
 	return step.Result, step.Err
 }
@@ -172,8 +174,12 @@ func (s Step) wait(ctx context.Context, gate <-chan struct{}) bool {
 }
 
 // stop is how the step ends when it is stopped.
-func (s Step) stop(a executor.Attempt) executor.Result {
-	if s.IgnoreTerm {
+func (s Step) stop(a executor.Attempt, gate <-chan struct{}) executor.Result {
+	switch {
+	case s.IgnoreKill:
+		<-gate
+		return s.Result
+	case s.IgnoreTerm:
 		a.AwaitKill(nil)
 		return executor.Result{ExitCode: 137, Signal: "SIGKILL", Stopped: true}
 	}

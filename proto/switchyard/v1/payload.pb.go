@@ -68,7 +68,9 @@ type RunInput struct {
 	// definition; the run reads that at its start. Empty: the definition is here.
 	Workflow string `protobuf:"bytes,18,opt,name=workflow,proto3" json:"workflow,omitempty"`
 	// Name that links runs that were submitted together; runs that tasks of this one start have it, too. Empty: none.
-	Batch         string `protobuf:"bytes,19,opt,name=batch,proto3" json:"batch,omitempty"`
+	Batch string `protobuf:"bytes,19,opt,name=batch,proto3" json:"batch,omitempty"`
+	// Execution in Temporal that carried the generation before, if it was closed from outside; empty: it ended by itself.
+	Terminated    string `protobuf:"bytes,20,opt,name=terminated,proto3" json:"terminated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -232,6 +234,13 @@ func (x *RunInput) GetWorkflow() string {
 func (x *RunInput) GetBatch() string {
 	if x != nil {
 		return x.Batch
+	}
+	return ""
+}
+
+func (x *RunInput) GetTerminated() string {
+	if x != nil {
+		return x.Terminated
 	}
 	return ""
 }
@@ -1352,7 +1361,9 @@ type RunCarry struct {
 	// Who has paused the run, and why; empty: it is not paused, or that is not known.
 	PausedBy string `protobuf:"bytes,18,opt,name=paused_by,json=pausedBy,proto3" json:"paused_by,omitempty"`
 	// Who holds tasks of `held` back, and why; a task of which that is not known is missing.
-	HeldBy        map[string]string `protobuf:"bytes,19,rep,name=held_by,json=heldBy,proto3" json:"held_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	HeldBy map[string]string `protobuf:"bytes,19,rep,name=held_by,json=heldBy,proto3" json:"held_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Attempts that the generation before had under way when it was closed from outside, and that may still run.
+	Abandoned     []*AwaitAnswerRequest `protobuf:"bytes,20,rep,name=abandoned,proto3" json:"abandoned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1520,6 +1531,13 @@ func (x *RunCarry) GetHeldBy() map[string]string {
 	return nil
 }
 
+func (x *RunCarry) GetAbandoned() []*AwaitAnswerRequest {
+	if x != nil {
+		return x.Abandoned
+	}
+	return nil
+}
+
 // ReopenRequest asks for the state from which an ended run continues.
 type ReopenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1530,7 +1548,9 @@ type ReopenRequest struct {
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,3,opt,name=chain,proto3" json:"chain,omitempty"`
 	// Execution that asks, in Temporal.
-	Execution     string `protobuf:"bytes,4,opt,name=execution,proto3" json:"execution,omitempty"`
+	Execution string `protobuf:"bytes,4,opt,name=execution,proto3" json:"execution,omitempty"`
+	// As in RunInput.
+	Terminated    string `protobuf:"bytes,5,opt,name=terminated,proto3" json:"terminated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1589,6 +1609,13 @@ func (x *ReopenRequest) GetChain() string {
 func (x *ReopenRequest) GetExecution() string {
 	if x != nil {
 		return x.Execution
+	}
+	return ""
+}
+
+func (x *ReopenRequest) GetTerminated() string {
+	if x != nil {
+		return x.Terminated
 	}
 	return ""
 }
@@ -2285,7 +2312,9 @@ func (x *HoldersRequest) GetHeld() []*AcquireRequest {
 type HoldersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Those whose workflow is closed, or is another execution.
-	Gone          []*AcquireRequest `protobuf:"bytes,1,rep,name=gone,proto3" json:"gone,omitempty"`
+	Gone []*AcquireRequest `protobuf:"bytes,1,rep,name=gone,proto3" json:"gone,omitempty"`
+	// An attempt of a holder that is closed may still run.
+	Ending        bool `protobuf:"varint,2,opt,name=ending,proto3" json:"ending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2325,6 +2354,13 @@ func (x *HoldersResponse) GetGone() []*AcquireRequest {
 		return x.Gone
 	}
 	return nil
+}
+
+func (x *HoldersResponse) GetEnding() bool {
+	if x != nil {
+		return x.Ending
+	}
+	return false
 }
 
 // LockInput is what the workflow `Lock` is started with.
@@ -6022,8 +6058,12 @@ type AwaitAnswerRequest struct {
 	Retried bool `protobuf:"varint,2,opt,name=retried,proto3" json:"retried,omitempty"`
 	// Heartbeat time-out of the attempt.
 	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// When the run of the attempt was closed from outside; absent: it was not, and the attempt was lost.
+	ClosedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=closed_at,json=closedAt,proto3" json:"closed_at,omitempty"`
+	// Until when the attempt may run on a node that is silent; absent: its lease is over.
+	LeaseUntil    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AwaitAnswerRequest) Reset() {
@@ -6073,6 +6113,20 @@ func (x *AwaitAnswerRequest) GetRetried() bool {
 func (x *AwaitAnswerRequest) GetHeartbeatTimeout() *durationpb.Duration {
 	if x != nil {
 		return x.HeartbeatTimeout
+	}
+	return nil
+}
+
+func (x *AwaitAnswerRequest) GetClosedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ClosedAt
+	}
+	return nil
+}
+
+func (x *AwaitAnswerRequest) GetLeaseUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LeaseUntil
 	}
 	return nil
 }
@@ -7891,7 +7945,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\x90\x06\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xb0\x06\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -7920,7 +7974,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05chain\x18\x10 \x01(\tR\x05chain\x12\x0e\n" +
 	"\x02by\x18\x11 \x01(\tR\x02by\x12\x1a\n" +
 	"\bworkflow\x18\x12 \x01(\tR\bworkflow\x12\x14\n" +
-	"\x05batch\x18\x13 \x01(\tR\x05batch\x1aa\n" +
+	"\x05batch\x18\x13 \x01(\tR\x05batch\x12\x1e\n" +
+	"\n" +
+	"terminated\x18\x14 \x01(\tR\n" +
+	"terminated\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"M\n" +
@@ -8025,7 +8082,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
 	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
-	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xe3\x06\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xa4\a\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -8051,21 +8108,25 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"next_event\x18\x10 \x01(\x03R\tnextEvent\x12!\n" +
 	"\fcancelled_by\x18\x11 \x01(\tR\vcancelledBy\x12\x1b\n" +
 	"\tpaused_by\x18\x12 \x01(\tR\bpausedBy\x12<\n" +
-	"\aheld_by\x18\x13 \x03(\v2#.switchyard.v1.RunCarry.HeldByEntryR\x06heldBy\x1aR\n" +
+	"\aheld_by\x18\x13 \x03(\v2#.switchyard.v1.RunCarry.HeldByEntryR\x06heldBy\x12?\n" +
+	"\tabandoned\x18\x14 \x03(\v2!.switchyard.v1.AwaitAnswerRequestR\tabandoned\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.TaskCarryR\x05value:\x028\x01\x1a9\n" +
 	"\vHeldByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"z\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9a\x01\n" +
 	"\rReopenRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x05R\n" +
 	"generation\x12\x14\n" +
 	"\x05chain\x18\x03 \x01(\tR\x05chain\x12\x1c\n" +
-	"\texecution\x18\x04 \x01(\tR\texecution\"I\n" +
+	"\texecution\x18\x04 \x01(\tR\texecution\x12\x1e\n" +
+	"\n" +
+	"terminated\x18\x05 \x01(\tR\n" +
+	"terminated\"I\n" +
 	"\vTaskCommand\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
@@ -8117,9 +8178,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\aholders\x18\x04 \x03(\tR\aholders\x12\x14\n" +
 	"\x05asker\x18\x05 \x01(\tR\x05asker\"C\n" +
 	"\x0eHoldersRequest\x121\n" +
-	"\x04held\x18\x01 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04held\"D\n" +
+	"\x04held\x18\x01 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04held\"\\\n" +
 	"\x0fHoldersResponse\x121\n" +
-	"\x04gone\x18\x01 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04gone\"\xc0\x01\n" +
+	"\x04gone\x18\x01 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04gone\x12\x16\n" +
+	"\x06ending\x18\x02 \x01(\bR\x06ending\"\xc0\x01\n" +
 	"\tLockInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
 	"\x04held\x18\x02 \x03(\v2\x1d.switchyard.v1.AcquireRequestR\x04held\x127\n" +
@@ -8428,11 +8490,14 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\bgiven_up\x18\x04 \x01(\bR\agivenUp\"D\n" +
 	"\x15AwaitPlacementRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xaf\x01\n" +
+	"\x05epoch\x18\x02 \x01(\tR\x05epoch\"\xa5\x02\n" +
 	"\x12AwaitAnswerRequest\x127\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1d.switchyard.v1.ExecuteRequestR\aattempt\x12\x18\n" +
 	"\aretried\x18\x02 \x01(\bR\aretried\x12F\n" +
-	"\x11heartbeat_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\"\xbc\v\n" +
+	"\x11heartbeat_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x127\n" +
+	"\tclosed_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12;\n" +
+	"\vlease_until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"leaseUntil\"\xbc\v\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -8811,147 +8876,150 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	117, // 30: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
 	116, // 31: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
 	99,  // 32: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
-	118, // 33: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	100, // 34: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	101, // 35: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
-	5,   // 36: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
-	22,  // 37: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
-	23,  // 38: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
-	20,  // 39: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
-	22,  // 40: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
-	22,  // 41: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
-	22,  // 42: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	22,  // 43: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	28,  // 44: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
-	22,  // 45: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
-	24,  // 46: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	119, // 47: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	119, // 48: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	119, // 49: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	120, // 50: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	120, // 51: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	116, // 52: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
-	5,   // 53: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	116, // 54: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
-	8,   // 55: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	120, // 56: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	81,  // 57: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
-	36,  // 58: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
-	8,   // 59: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
-	3,   // 60: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	116, // 61: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	69,  // 62: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	113, // 63: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	69,  // 64: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	42,  // 65: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	102, // 66: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	59,  // 67: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	56,  // 68: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	112, // 69: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	112, // 70: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	113, // 71: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	115, // 72: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	44,  // 73: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
-	45,  // 74: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
-	0,   // 75: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	112, // 76: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	13,  // 77: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	47,  // 78: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
-	0,   // 79: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
-	49,  // 80: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	116, // 81: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
-	50,  // 82: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
-	52,  // 83: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
-	55,  // 84: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	83,  // 85: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	121, // 86: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	121, // 87: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	58,  // 88: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	5,   // 89: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	112, // 90: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	112, // 91: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	61,  // 92: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	5,   // 93: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	62,  // 94: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	112, // 95: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	116, // 96: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	83,  // 97: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	62,  // 98: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	65,  // 99: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	66,  // 100: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	112, // 101: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	68,  // 102: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	69,  // 103: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	122, // 104: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	123, // 105: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	116, // 106: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	113, // 107: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	124, // 108: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	71,  // 109: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	72,  // 110: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	75,  // 111: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	113, // 112: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	112, // 113: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	103, // 114: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	112, // 115: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	82,  // 116: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	123, // 117: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	113, // 118: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	115, // 119: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	7,   // 120: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	104, // 121: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	7,   // 122: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	81,  // 123: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	80,  // 124: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	77,  // 125: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
-	82,  // 126: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	105, // 127: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	77,  // 128: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
-	78,  // 129: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
-	79,  // 130: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
-	5,   // 131: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
-	115, // 132: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	81,  // 133: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	112, // 134: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	58,  // 135: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	121, // 136: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	116, // 137: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	116, // 138: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	116, // 139: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	81,  // 140: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	84,  // 141: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	121, // 142: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	81,  // 143: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	116, // 144: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	81,  // 145: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	84,  // 146: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	116, // 147: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	117, // 148: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	106, // 149: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	107, // 150: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 151: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	108, // 152: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	125, // 153: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	116, // 154: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	109, // 155: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	110, // 156: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	68,  // 157: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	68,  // 158: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	126, // 159: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	92,  // 160: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	12,  // 161: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	57,  // 162: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	35,  // 163: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	57,  // 164: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 165: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 166: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 167: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	116, // 168: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	169, // [169:169] is the sub-list for method output_type
-	169, // [169:169] is the sub-list for method input_type
-	169, // [169:169] is the sub-list for extension type_name
-	169, // [169:169] is the sub-list for extension extendee
-	0,   // [0:169] is the sub-list for field type_name
+	74,  // 33: switchyard.v1.RunCarry.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
+	118, // 34: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	100, // 35: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	101, // 36: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	5,   // 37: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
+	22,  // 38: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	23,  // 39: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	20,  // 40: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	22,  // 41: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	22,  // 42: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	22,  // 43: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	22,  // 44: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	28,  // 45: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	22,  // 46: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	24,  // 47: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	119, // 48: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	119, // 49: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	119, // 50: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	120, // 51: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	120, // 52: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	116, // 53: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
+	5,   // 54: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
+	116, // 55: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	8,   // 56: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
+	120, // 57: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	81,  // 58: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	36,  // 59: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
+	8,   // 60: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
+	3,   // 61: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
+	116, // 62: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	69,  // 63: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	113, // 64: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	69,  // 65: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	42,  // 66: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	102, // 67: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	59,  // 68: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	56,  // 69: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	112, // 70: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	112, // 71: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	113, // 72: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	115, // 73: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	44,  // 74: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	45,  // 75: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 76: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	112, // 77: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	13,  // 78: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	47,  // 79: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 80: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	49,  // 81: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	116, // 82: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	50,  // 83: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
+	52,  // 84: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	55,  // 85: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	83,  // 86: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	121, // 87: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	121, // 88: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	58,  // 89: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	5,   // 90: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	112, // 91: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	112, // 92: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	61,  // 93: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	5,   // 94: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	62,  // 95: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	112, // 96: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	116, // 97: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	83,  // 98: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	62,  // 99: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	65,  // 100: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	66,  // 101: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	112, // 102: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	68,  // 103: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	69,  // 104: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	122, // 105: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	123, // 106: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	116, // 107: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	113, // 108: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	124, // 109: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	71,  // 110: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	72,  // 111: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	75,  // 112: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	113, // 113: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	116, // 114: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	116, // 115: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	112, // 116: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	103, // 117: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	112, // 118: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	82,  // 119: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	123, // 120: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	113, // 121: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	115, // 122: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	7,   // 123: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	104, // 124: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	7,   // 125: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	81,  // 126: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	80,  // 127: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	77,  // 128: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
+	82,  // 129: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	105, // 130: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	77,  // 131: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
+	78,  // 132: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
+	79,  // 133: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
+	5,   // 134: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
+	115, // 135: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	81,  // 136: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	112, // 137: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	58,  // 138: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	121, // 139: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	116, // 140: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	116, // 141: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	116, // 142: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	81,  // 143: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	84,  // 144: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	121, // 145: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	81,  // 146: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	116, // 147: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	81,  // 148: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	84,  // 149: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	116, // 150: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	117, // 151: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	106, // 152: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	107, // 153: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 154: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	108, // 155: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	125, // 156: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	116, // 157: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	109, // 158: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	110, // 159: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	68,  // 160: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	68,  // 161: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	126, // 162: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	92,  // 163: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	12,  // 164: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	57,  // 165: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	35,  // 166: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	57,  // 167: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 168: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 169: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 170: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	116, // 171: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	172, // [172:172] is the sub-list for method output_type
+	172, // [172:172] is the sub-list for method input_type
+	172, // [172:172] is the sub-list for extension type_name
+	172, // [172:172] is the sub-list for extension extendee
+	0,   // [0:172] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }

@@ -23,6 +23,9 @@ const (
 // AttemptMoved is how an attempt ends whose task is to be placed again. It is no state of a task.
 const AttemptMoved = "moved"
 
+// AttemptDetached is how the activity of an attempt ends that continues without it. It is no state of a task.
+const AttemptDetached = "detached"
+
 // States of a run: Run.state.
 const (
 	RunPending         = "pending"          // no control process has begun it

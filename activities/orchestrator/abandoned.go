@@ -1,0 +1,197 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// A run that is closed from outside, as by `cancel --force`, abandons the attempts that it had under way: their nodes end
+// them, which takes a moment, and a node that is cut off ends them with their lease. The history of the closed execution
+// names them.
+
+// defaultHeartbeat is the heartbeat time-out of an attempt whose activity has none.
+const defaultHeartbeat = 15 * time.Second
+
+// maxAbandonedDepth is how far below a run child runs are looked for.
+const maxAbandonedDepth = 32
+
+// wasTerminated reports whether a workflow was closed from outside.
+func wasTerminated(info *workflowpb.WorkflowExecutionInfo) bool {
+	return info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT
+}
+
+// abandonedAttempts lists the attempts that an execution had under way when it was closed from outside, with those of the child
+// runs that were closed with it. There are none if it is open or has ended by itself.
+func abandonedAttempts(ctx context.Context, c client.Client, id, runID string) ([]*v1.AwaitAnswerRequest, error) {
+	return abandonedBelow(ctx, c, id, runID, 0)
+}
+
+func abandonedBelow(ctx context.Context, c client.Client, id, runID string, depth int) ([]*v1.AwaitAnswerRequest, error) {
+	desc, err := c.DescribeWorkflowExecution(ctx, id, runID)
+	if _, unknown := errors.AsType[*serviceerror.NotFound](err); unknown {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", id, err)
+	}
+	info := desc.GetWorkflowExecutionInfo()
+	if !wasTerminated(info) {
+		return nil, nil
+	}
+	o := openWork{closedAt: info.GetCloseTime().AsTime(), attempts: map[string]*v1.AwaitAnswerRequest{}, scheduled: map[int64]string{}, children: map[int64]string{}}
+	events := c.GetWorkflowHistory(ctx, id, info.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return nil, fmt.Errorf("read the history of %s: %w", id, err)
+		}
+		o.apply(event)
+	}
+	var all []*v1.AwaitAnswerRequest
+	for _, name := range slices.Sorted(maps.Keys(o.attempts)) {
+		all = append(all, o.attempts[name])
+	}
+	for _, initiated := range slices.Sorted(maps.Keys(o.children)) {
+		_, isPartition := names.ParseFanOutID(o.children[initiated])
+		if depth == maxAbandonedDepth || isPartition && depth == 0 {
+			continue // the next generation of a partition awaits those of the one before
+		}
+		below, err := abandonedBelow(ctx, c, o.children[initiated], "", depth+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	return all, nil
+}
+
+// openWork is what an execution has under way, from its history.
+type openWork struct {
+	closedAt  time.Time
+	attempts  map[string]*v1.AwaitAnswerRequest // by activity id
+	scheduled map[int64]string                  // activity ids, by event
+	children  map[int64]string                  // workflow ids, by event
+}
+
+func (o *openWork) apply(event *historypb.HistoryEvent) {
+	switch a := event.GetAttributes().(type) {
+	case *historypb.HistoryEvent_ActivityTaskScheduledEventAttributes:
+		o.schedule(event.GetEventId(), a.ActivityTaskScheduledEventAttributes)
+	case *historypb.HistoryEvent_ActivityTaskCompletedEventAttributes:
+		o.complete(a.ActivityTaskCompletedEventAttributes, event.GetEventTime().AsTime())
+	case *historypb.HistoryEvent_ActivityTaskFailedEventAttributes:
+		o.end(a.ActivityTaskFailedEventAttributes.GetScheduledEventId())
+	case *historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes:
+		o.end(a.ActivityTaskTimedOutEventAttributes.GetScheduledEventId())
+	case *historypb.HistoryEvent_ActivityTaskCanceledEventAttributes:
+		o.end(a.ActivityTaskCanceledEventAttributes.GetScheduledEventId())
+	case *historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes:
+		o.children[event.GetEventId()] = a.StartChildWorkflowExecutionInitiatedEventAttributes.GetWorkflowId()
+	case *historypb.HistoryEvent_StartChildWorkflowExecutionFailedEventAttributes:
+		delete(o.children, a.StartChildWorkflowExecutionFailedEventAttributes.GetInitiatedEventId())
+	case *historypb.HistoryEvent_ChildWorkflowExecutionCompletedEventAttributes:
+		delete(o.children, a.ChildWorkflowExecutionCompletedEventAttributes.GetInitiatedEventId())
+	case *historypb.HistoryEvent_ChildWorkflowExecutionFailedEventAttributes:
+		delete(o.children, a.ChildWorkflowExecutionFailedEventAttributes.GetInitiatedEventId())
+	case *historypb.HistoryEvent_ChildWorkflowExecutionCanceledEventAttributes:
+		delete(o.children, a.ChildWorkflowExecutionCanceledEventAttributes.GetInitiatedEventId())
+	}
+}
+
+func (o *openWork) schedule(event int64, a *historypb.ActivityTaskScheduledEventAttributes) {
+	var waits v1.AwaitAnswerRequest // of this generation for the attempts of the one before
+	if a.GetActivityType().GetName() == names.AwaitAnswerActivity && decodeFirst(a.GetInput(), &waits) == nil && waits.GetClosedAt() != nil {
+		o.scheduled[event], o.attempts[a.GetActivityId()] = a.GetActivityId(), &waits
+		return
+	}
+	var req v1.ExecuteRequest
+	if a.GetActivityType().GetName() != names.ExecuteActivity || decodeFirst(a.GetInput(), &req) != nil {
+		return
+	}
+	lease := a.GetHeartbeatTimeout().AsDuration()
+	if lease <= 0 {
+		lease = defaultHeartbeat
+	}
+	o.scheduled[event] = a.GetActivityId()
+	o.attempts[a.GetActivityId()] = &v1.AwaitAnswerRequest{
+		Attempt: attemptOf(&req), ClosedAt: timestamppb.New(o.closedAt), LeaseUntil: timestamppb.New(o.closedAt.Add(lease)),
+	}
+}
+
+// complete ends an attempt, unless the activity has left it running without it.
+func (o *openWork) complete(a *historypb.ActivityTaskCompletedEventAttributes, at time.Time) {
+	var res v1.ExecuteResponse
+	open := o.attempts[o.scheduled[a.GetScheduledEventId()]]
+	if open == nil || decodeFirst(a.GetResult(), &res) != nil || res.GetState() != v1.AttemptDetached {
+		o.end(a.GetScheduledEventId())
+		return
+	}
+	if until := at.Add(limits.Run{}.WithDefaults().DetachedLease); until.After(open.GetLeaseUntil().AsTime()) {
+		open.LeaseUntil = timestamppb.New(until)
+	}
+}
+
+func (o *openWork) end(scheduled int64) { delete(o.attempts, o.scheduled[scheduled]) }
+
+func decodeFirst(p *commonpb.Payloads, into proto.Message) error {
+	return converter.GetDefaultDataConverter().FromPayloads(p, into)
+}
+
+// attemptOf returns which attempt a request is for, without what it is to do.
+func attemptOf(req *v1.ExecuteRequest) *v1.ExecuteRequest {
+	of := &v1.ExecuteRequest{
+		RunId: req.GetRunId(), Chain: req.GetChain(), Generation: req.GetGeneration(), Task: req.GetTask(), Index: req.Index, Count: req.GetCount(),
+		Attempt: req.GetAttempt(), Claim: req.GetClaim(), Node: req.GetNode(), Type: req.GetType(), Adopt: true,
+	}
+	for _, m := range req.GetBatch() {
+		of.Batch = append(of.Batch, &v1.Member{Index: m.GetIndex(), Attempt: m.GetAttempt(), Claim: m.GetClaim()})
+	}
+	return of
+}
+
+// recordsOf returns the references of the records that an attempt may leave, by the task or instance that each is of.
+func recordsOf(req *v1.ExecuteRequest) map[string]string {
+	home := names.Home(req.GetRunId(), req.GetChain())
+	if len(req.GetBatch()) == 0 {
+		name := unitName(req)
+		return map[string]string{name: storekey.Result(home, req.GetGeneration(), name, req.GetAttempt())}
+	}
+	first, last := req.GetIndex(), req.GetIndex()
+	for _, m := range req.GetBatch() {
+		first, last = min(first, m.GetIndex()), max(last, m.GetIndex())
+	}
+	key := storekey.Batch(home, req.GetGeneration(), storekey.BatchName(req.GetTask(), int(first), int(last)), req.GetAttempt(), req.GetClaim())
+	all := map[string]string{}
+	for _, m := range req.GetBatch() {
+		all[names.InstanceName(req.GetTask(), int(m.GetIndex()))] = store.MemberReference(key, m.GetIndex())
+	}
+	return all
+}
+
+// unitName returns the task or instance that an attempt is of, or the first one of its batch.
+func unitName(req *v1.ExecuteRequest) string {
+	if req.Index == nil {
+		return req.GetTask()
+	}
+	return names.InstanceName(req.GetTask(), int(req.GetIndex()))
+}
