@@ -238,7 +238,7 @@ func TestWatchOutlastsAGatewayThatRestarts(t *testing.T) {
 	if got.code != exit.CodeDone {
 		t.Errorf("exit code %d", got.code)
 	}
-	if n := strings.Count(got.stderr, "trying again"); n == 0 {
+	if n := strings.Count(got.stderr, "the gateway at "+f.url+" has gone away; trying"); n == 0 {
 		t.Errorf("the loss is not told:\n%s", got.stderr)
 	}
 	if n := strings.Count(got.stderr, "notify  completed"); n != 1 {

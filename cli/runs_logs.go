@@ -12,7 +12,6 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -142,9 +141,7 @@ func (f *logFlags) run(ctx context.Context, sys *system, a *client.Client, args 
 	if f.children {
 		p.Prefix, p.Only = true, ""
 	}
-	logs := &client.LogStream{Client: a, Request: req, OnLost: func(err error) {
-		fmt.Fprintf(sys.screen, "the gateway does not answer, trying again: %s\n", tui.OneLine(err.Error()))
-	}}
+	logs := &client.LogStream{Client: a, Request: req, OnLost: func() { fmt.Fprintln(sys.screen, a.AwayText()) }}
 	err = f.read(ctx, logs, p)
 	err = errors.Join(err, p.Flush())
 	if err == nil && p.Document != nil {

@@ -69,7 +69,7 @@ func TestRunsLogsOutlastTheGateway(t *testing.T) {
 		again := 0
 		var said []string
 		for line := range strings.Lines(got.stderr) {
-			if strings.HasPrefix(line, "the gateway does not answer, trying again") {
+			if strings.HasPrefix(line, "the gateway at "+f.url+" has gone away; trying") {
 				again++
 				continue
 			}

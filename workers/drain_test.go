@@ -46,6 +46,18 @@ func TestDrain(t *testing.T) {
 	if got := c.state(name, "draining"); got.GetReason() != "repair" {
 		t.Errorf("after a restart: %v", got)
 	}
+	for _, test := range []struct {
+		drain *v1.NodeDrain
+		want  string
+	}{
+		{&v1.NodeDrain{Deadline: timestamppb.New(time.Now().Add(time.Hour)), By: "bob"}, "repair"},
+		{&v1.NodeDrain{Reason: "new disk", By: "bob"}, "by bob: new disk"},
+		{&v1.NodeDrain{By: "ann"}, "by bob: new disk"},
+	} {
+		if got, err := reg.Drain(t.Context(), name, test.drain); err != nil || got.GetReason() != test.want {
+			t.Errorf("drained again, %v: %v, %v; want %q", test.drain, got, err, test.want)
+		}
+	}
 	if got, err := reg.Undrain(t.Context(), name); err != nil || got.GetState() != "active" {
 		t.Errorf("undrain: %v, %v", got, err)
 	}

@@ -18,6 +18,9 @@ func (a *Client) Failure(err error) error {
 	if !ok {
 		return fmt.Errorf("gateway %s: %w", a.URL, err)
 	}
+	if isCut(err) {
+		return a.goneAway("while it answered")
+	}
 	said := errors.New(refused.Message())
 	switch code := refused.Code(); {
 	case code == connect.CodeInvalidArgument:
@@ -49,6 +52,14 @@ func (a *Client) Failure(err error) error {
 		}
 	}
 	return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("gateway %s: %w", a.URL, said)}
+}
+
+// goneAway returns the error of a command whose gateway has gone away in the middle of it.
+func (a *Client) goneAway(how string) error {
+	return &exit.Error{
+		Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s has gone away %s", a.URL, how),
+		Hint: "once it is back, repeat the command, or look with `switchyard runs list`; runs outlast a gateway, and `switchyard dev` if it has a --db",
+	}
 }
 
 // missingType returns the type of the thing that was not found, or "" if the error names none.

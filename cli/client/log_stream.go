@@ -20,7 +20,7 @@ type LogStream struct {
 	Client  *Client
 	Request *v1.StreamRunLogsRequest
 	// OnLost is called once each time the gateway goes away.
-	OnLost func(error)
+	OnLost func()
 
 	positions map[logKey]int64
 	missing   []*v1.MissingLog

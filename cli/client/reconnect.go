@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"time"
@@ -17,10 +18,15 @@ const (
 	streamPause, maxStreamPause = 200 * time.Millisecond, 5 * time.Second
 )
 
+// AwayText returns what people read when the gateway has gone away in the middle of a stream.
+func (a *Client) AwayText() string {
+	return fmt.Sprintf("the gateway at %s has gone away; trying for %s to reach it again", a.URL, Patience)
+}
+
 // reconnect calls stream until it returns nil, and again if the gateway goes away
 // in the middle. stream calls received for each message; an error before the first
 // message is returned. reconnect calls lost once each time the gateway goes away.
-func (a *Client) reconnect(ctx context.Context, lost func(error), stream func(received func()) error) error {
+func (a *Client) reconnect(ctx context.Context, lost func(), stream func(received func()) error) error {
 	var lostSince time.Time // zero while the gateway answers
 	pause := streamPause
 	for begun := false; ; {
@@ -34,9 +40,9 @@ func (a *Client) reconnect(ctx context.Context, lost func(error), stream func(re
 			return a.Failure(err)
 		case lostSince.IsZero():
 			lostSince = time.Now()
-			lost(err)
+			lost()
 		case time.Since(lostSince) > Patience:
-			return a.Failure(err)
+			return a.goneAway(fmt.Sprintf("and has not come back within %s", Patience))
 		}
 		select {
 		case <-time.After(pause):
@@ -56,4 +62,13 @@ func IsAway(err error) bool {
 	}
 	_, network := errors.AsType[*net.OpError](err)
 	return network || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// isCut reports whether an error means that the connection to a gateway has ended in the
+// middle of a call.
+func isCut(err error) bool {
+	if network, ok := errors.AsType[*net.OpError](err); ok {
+		return network.Op != "dial"
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }

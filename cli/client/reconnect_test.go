@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
 
 	"connectrpc.com/connect"
+
+	"switchyard/cli/exit"
 )
 
 func TestIsAway(t *testing.T) {
@@ -28,6 +31,31 @@ func TestIsAway(t *testing.T) {
 	} {
 		if got := IsAway(test.err); got != test.away {
 			t.Errorf("%s: %v, want %v", name, got, test.away)
+		}
+	}
+}
+
+// TestFailureOfAGatewayThatWasKilled has the connection end in the middle of an answer, or not begin.
+func TestFailureOfAGatewayThatWasKilled(t *testing.T) {
+	t.Parallel()
+	a := &Client{URL: "http://yard:7280"}
+	cut := func(code connect.Code, cause error) error {
+		return connect.NewError(code, fmt.Errorf("protocol error: incomplete envelope: %w", cause))
+	}
+	const away, unreachable = "the gateway at http://yard:7280 has gone away while it answered", "the gateway at http://yard:7280 cannot be reached: "
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{cut(connect.CodeInternal, io.ErrUnexpectedEOF), away},
+		{cut(connect.CodeInvalidArgument, io.ErrUnexpectedEOF), away},
+		{cut(connect.CodeUnavailable, io.EOF), away},
+		{cut(connect.CodeInternal, &net.OpError{Op: "read", Err: syscall.ECONNRESET}), away},
+		{cut(connect.CodeUnavailable, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), unreachable},
+	} {
+		got, ok := errors.AsType[*exit.Error](a.Failure(test.err))
+		if !ok || got.Code != exit.CodeSystem || !strings.HasPrefix(got.Error(), test.want) || got.Hint == "" {
+			t.Errorf("%v: %+v", test.err, got)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Watch sends the changes of a run to messages until the run has ended. If the
 // gateway goes away for a while, it calls lost once and reconnects; the first message
 // then is the whole run again.
-func (a *Client) Watch(ctx context.Context, id string, messages chan<- *v1.WatchRunResponse, lost func(error)) error {
+func (a *Client) Watch(ctx context.Context, id string, messages chan<- *v1.WatchRunResponse, lost func()) error {
 	return a.reconnect(ctx, lost, func(received func()) error {
 		return a.watchOnce(ctx, id, func(m *v1.WatchRunResponse) error {
 			received()

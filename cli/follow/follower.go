@@ -34,9 +34,7 @@ func (f *follower) follow(ctx context.Context) (*tui.Status, error) {
 	defer cancel()
 	messages, ended := make(chan *v1.WatchRunResponse), make(chan error, 1)
 	reader.Go(func() {
-		ended <- f.client.Watch(ctx, f.run, messages, func(err error) {
-			fmt.Fprintf(f.terminal.Screen, "the gateway does not answer, trying again: %s\n", err)
-		})
+		ended <- f.client.Watch(ctx, f.run, messages, func() { fmt.Fprintln(f.terminal.Screen, f.client.AwayText()) })
 	})
 	ticker := time.NewTicker(frame)
 	defer ticker.Stop()

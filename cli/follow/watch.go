@@ -221,7 +221,7 @@ func (w *Watcher) followLogs(ctx context.Context) (finish func()) {
 	var printing sync.WaitGroup
 	printing.Go(func() {
 		p := &output.LogPrinter{Stdout: w.Terminal.Screen, Stderr: w.Terminal.Screen, Prefix: true, StdoutPlain: w.Terminal.PlainScreen, StderrPlain: w.Terminal.PlainScreen}
-		logs := &client.LogStream{Client: w.Client, Request: &v1.StreamRunLogsRequest{Id: w.Run, Follow: true}, OnLost: func(error) {}}
+		logs := &client.LogStream{Client: w.Client, Request: &v1.StreamRunLogsRequest{Id: w.Run, Follow: true}, OnLost: func() {}}
 		err := errors.Join(logs.Read(ctx, p), p.Flush())
 		if err != nil && ctx.Err() == nil {
 			fmt.Fprintf(w.Terminal.Screen, "no more logs: %s\n", err)

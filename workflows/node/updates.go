@@ -98,8 +98,12 @@ func (e *entry) mayDrain(_ workflow.Context, drain *v1.NodeDrain) error {
 	return e.present()
 }
 
-// drain holds for a node that is offline too: it comes back draining.
+// drain holds for a node that is offline too: it comes back draining. A drain without a
+// reason leaves that of the drain before, and who gave it.
 func (e *entry) drain(ctx workflow.Context, drain *v1.NodeDrain) error {
+	if before := e.record.GetDrain(); before.GetReason() != "" && drain.GetReason() == "" {
+		drain.Reason, drain.By = before.GetReason(), before.GetBy()
+	}
 	if sameDrain(e.record.GetDrain(), drain) {
 		return nil
 	}
