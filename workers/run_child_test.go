@@ -266,6 +266,9 @@ func TestChildEndsAfterContinueAsNew(t *testing.T) {
 				if text := run.GetTasks()["child"].GetError(); !strings.Contains(text, end.text) {
 					t.Errorf("the task says %q", text)
 				}
+				if at := run.GetTasks()["child"].GetStartedAt(); at == nil || !at.AsTime().Equal(task.GetStartedAt().AsTime()) {
+					t.Errorf("the task started at %v, the run of it at %v", at.AsTime(), task.GetStartedAt().AsTime())
+				}
 			}
 			if end.inside != "" {
 				if run := child.wait(); run.GetState() != end.inside {

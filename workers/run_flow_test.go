@@ -261,3 +261,21 @@ func TestMaxParallelOfARun(t *testing.T) {
 	c.fake.Release("b")
 	want(t, h.wait(), "completed", nil)
 }
+
+// A fan-out of approvals past its maxFailures waits for no other decision.
+func TestRejectedFanOutWaitsNoMore(t *testing.T) {
+	t.Parallel()
+	c := shared(t).workers(t, nil)
+	h := c.submit(c.input(`{name: approvals, tasks: {each: {type: approval, parallel: 3}}}`))
+	eventually(t, "all wait", func() bool {
+		return h.status(&v1.StatusRequest{}).GetRun().GetTasks()["each"].GetCounts()["paused"] == 3
+	})
+	if err := h.update(names.RejectUpdate, &v1.TaskCommand{Task: "each[1]", By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	run := h.wait()
+	want(t, run, "failed", map[string]string{"each": "failed instances"})
+	if counts := run.GetTasks()["each"].GetCounts(); counts["rejected"] != 1 || counts["skipped"] != 2 {
+		t.Errorf("instances %v", counts)
+	}
+}

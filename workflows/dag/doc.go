@@ -109,9 +109,9 @@
 //     that is cancelled alone, or killed, is one that failed. The run, halt and the children know
 //     the task only.
 //   - With one failure more than maxFailures the group has been stopped: instances
-//     that have not started are skipped for reason "max_failures", those that wait to
-//     repeat an attempt end in its failure, as under halt; what runs may finish and
-//     is not repeated: it is a dead letter if its retries are spent.
+//     that have not started, or wait for a person, are skipped for reason "max_failures",
+//     those that wait to repeat an attempt end in its failure, as under halt; what runs
+//     may finish and is not repeated: it is a dead letter if its retries are spent.
 //   - When the last instance has ended: completed if all are a success; cancelled, killed, or
 //     failed by its deadline, if that came before the end of the last one; failed, reason
 //     "instances", if more have failed than may; skipped, with the reason of the first by

@@ -30,12 +30,15 @@ func failedInstance(rec Record) bool {
 // isStopped reports whether more instances of a group have failed than may.
 func (s *State) isStopped(g *group) bool { return g.failed > s.graph.nodes[g.task].maxFailures }
 
-// stopGroup ends all instances of a group that have not started.
+// stopGroup ends all instances of a group that have not started, and those that wait for a person.
 func (s *State) stopGroup(task int) {
 	g := *s.instances(task)
 	for i := g.first; i < g.first+g.count; i++ {
-		if s.waits(i) && !s.mayStart(i) {
+		switch {
+		case s.waits(i) && !s.mayStart(i):
 			s.abandon(i)
+		case s.isDispatched(i) && s.node(i).def.GetType() == v1.TypeApproval:
+			s.setPendingEnd(i, Failure{State: v1.TaskSkipped, Reason: v1.ReasonMaxFailures, Error: s.stopped(&g)})
 		}
 	}
 }

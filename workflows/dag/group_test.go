@@ -73,6 +73,31 @@ func TestHowAGroupEnds(t *testing.T) {
 	}
 }
 
+// Instances that wait for a person are taken back when too many others have failed.
+func TestStoppedGroupTakesApprovalsBack(t *testing.T) {
+	each := fanned(0)
+	each.Type = v1.TypeApproval
+	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": each}})
+	l.expand("each", dag.Expanded{Count: 3})
+	for k := range 3 {
+		l.placed(fmt.Sprintf("each[%d]", k))
+	}
+	rejected := dag.Ended{State: "rejected", Reason: "rejected", ExitCode: -1, NoRetry: true}
+	d := l.s.Apply(l.end("each[1]", rejected))
+	first, _ := l.s.Instances(0)
+	if diff := cmp.Diff([]int{first, first + 2}, d.Stop); diff != "" || d.End != nil {
+		t.Fatalf("to be stopped (-want +got):\n%s\nend %v", diff, d.End)
+	}
+	stopped := dag.Ended{State: "cancelled", ExitCode: -1}
+	end := l.s.Apply(l.end("each[0]", stopped), l.end("each[2]", stopped)).End
+	if rec := l.s.Task(first); rec.State != "skipped" || rec.Reason != "max_failures" {
+		t.Errorf("each[0] is %+v", rec)
+	}
+	if rec := l.s.Task(0); rec.State != "failed" || rec.Error != "1 of 3 instances failed: each[1]: rejected" || end == nil {
+		t.Errorf("each is %+v, the run ends %v", rec, end)
+	}
+}
+
 // expand answers the request for the instances of a task.
 func (l live) expand(name string, e dag.Expanded) dag.Decisions {
 	l.t.Helper()

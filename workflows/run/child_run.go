@@ -1,8 +1,6 @@
 package run
 
 import (
-	"time"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -22,7 +20,7 @@ import (
 type child struct {
 	*childWorkflow
 	unit      *unit
-	startedAt time.Time // zero: it was not started
+	startedAt *timestamppb.Timestamp // nil if it was not started
 	end       *v1.RunEnd
 }
 
@@ -50,7 +48,7 @@ func (r *run) prepareChild(u *unit, rendered *structpb.Struct) {
 	}}}}
 	c.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		now := workflow.Now(r.ctx)
-		c.startedAt = now
+		c.startedAt = timestamppb.New(now)
 		r.status.Extras(i).ChildRun = c.id
 		r.status.Touch(i)
 		attributes := visibility.StartedBy(r.id, prepared.GetWorkflow(), now)
@@ -64,7 +62,10 @@ func (r *run) prepareChild(u *unit, rendered *structpb.Struct) {
 	c.refused = func(why string) {
 		r.endChild(c, dag.Ended{State: v1.TaskFailed, Reason: v1.ReasonChildRun, Error: why, NoRetry: true}, nil)
 	}
-	c.opened = func() { r.events = append(r.events, dag.Running{Task: i, Claim: u.claim}) }
+	c.opened = func() {
+		r.status.SetStartedAt(i, c.startedAt)
+		r.events = append(r.events, dag.Running{Task: i, Claim: u.claim})
+	}
 	r.followChild(c)
 	r.status.SetPlace(i, "", -1)
 	r.events = append(r.events, dag.Placed{Task: i, Claim: u.claim})
@@ -83,7 +84,7 @@ func (r *run) restoreChild(i int, t *v1.TaskCarry) {
 	r.track(u)
 	c := &child{
 		unit: u, childWorkflow: &childWorkflow{id: t.GetTask().GetChildRun(), first: t.GetChildFirst()},
-		startedAt: t.GetTask().GetStartedAt().AsTime(),
+		startedAt: t.GetTask().GetStartedAt(),
 	}
 	r.followChild(c)
 	r.reattachChild(c.childWorkflow)
@@ -169,8 +170,8 @@ func (r *run) endChild(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
 	}
 	if res != nil {
 		d.res, ended.ExitCode = res, res.GetResult().GetExitCode()
-	} else if !c.startedAt.IsZero() {
-		d.res.StartedAt = timestamppb.New(c.startedAt)
+	} else if c.startedAt != nil {
+		d.res.StartedAt = c.startedAt
 		d.res.Result = &v1.TaskResult{ExitCode: ended.ExitCode, Output: &structpb.Struct{}}
 	}
 	d.ended, d.outcome = ended, v1.OutcomeDone
