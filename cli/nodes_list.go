@@ -70,5 +70,26 @@ func (s *system) nodeNote(n *v1.Node) string {
 	if until := n.GetBenchedUntil(); until != nil && until.AsTime().After(s.now()) {
 		notes = append(notes, "benched until "+s.formatTime(until))
 	}
+	for _, o := range n.GetNeighbors() {
+		notes = append(notes, neighborText(o))
+	}
 	return strings.Join(notes, "; ")
+}
+
+// neighborText returns what another node of the machine holds of it.
+func neighborText(o *v1.NodeNeighbor) string {
+	var held []string
+	switch cores := o.GetCores(); {
+	case cores == 1:
+		held = append(held, "1 core")
+	case cores > 0:
+		held = append(held, strconv.FormatFloat(cores, 'f', -1, 64)+" cores")
+	}
+	if o.GetMemoryMb() > 0 {
+		held = append(held, fmt.Sprintf("%.0f MiB", o.GetMemoryMb()))
+	}
+	for _, index := range o.GetGpus() {
+		held = append(held, fmt.Sprintf("GPU %d", index))
+	}
+	return fmt.Sprintf("%s on the same machine holds %s", o.GetName(), strings.Join(held, ", "))
 }

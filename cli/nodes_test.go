@@ -180,3 +180,12 @@ func TestDrainWaitOutlastsTheGateway(t *testing.T) {
 		t.Errorf("exit code %d, told %s", code, c.stderr)
 	}
 }
+
+// A node shows who else holds a part of its machine.
+func TestNodeNoteNamesNeighbors(t *testing.T) {
+	n := &v1.Node{State: v1.NodeActive, Neighbors: []*v1.NodeNeighbor{{Name: "big-1", Cores: 1}, {Name: "gpu-2", Cores: 2.5, MemoryMb: 512, Gpus: []int32{0, 3}}}}
+	want := "big-1 on the same machine holds 1 core; gpu-2 on the same machine holds 2.5 cores, 512 MiB, GPU 0, GPU 3"
+	if got := (&system{}).nodeNote(n); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -95,16 +95,18 @@ func ledgerFilters() []filter {
 			func(v *view) bool { return v.coresFree(v.stretch) },
 			func(v *view) phrase {
 				free, wanted := max(0, v.n.now.milliCores-v.n.now.usedMilli), thousandths(v.need.milliCores)
-				return phrase{verb: has, object: cores(free) + " free of " + wanted + " asked",
-					want: wanted + " cores free", got: thousandths(free)}
+				beside := v.n.heldBeside(func(a amount) string { return thousandths(a.milliCores) })
+				return phrase{verb: has, object: cores(free) + " free of " + wanted + " asked" + beside,
+					want: wanted + " cores free", got: thousandths(free) + beside}
 			},
 		},
 		{"freeMemory",
 			func(v *view) bool { return v.need.memoryMB == 0 || v.need.memoryMB <= v.n.now.freeMB },
 			func(v *view) phrase {
 				free, wanted := number(max(0, v.n.now.freeMB)), number(v.need.memoryMB)
-				return phrase{verb: has, object: free + " MiB free of " + wanted + " asked",
-					want: wanted + " MiB free", got: free}
+				beside := v.n.heldBeside(func(a amount) string { return mebibytes(a.memoryMB) })
+				return phrase{verb: has, object: free + " MiB free of " + wanted + " asked" + beside,
+					want: wanted + " MiB free", got: free + beside}
 			},
 		},
 		{"freeGpus",

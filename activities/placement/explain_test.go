@@ -130,3 +130,29 @@ func TestExplainSaysEachReasonOnce(t *testing.T) {
 		t.Errorf("reasons %q", got)
 	}
 }
+
+// What another node of the machine holds is said with what is free.
+func TestExplainNamesWhoElseHoldsTheMachine(t *testing.T) {
+	shared := func(n *v1.NodeSnapshot) { n.Machine = "m" }
+	q := newQueue(newClock(), aNode("a", shared), aNode("b", shared, holding(-1, 4, 1024)), aNode("c", func(n *v1.NodeSnapshot) { n.Machine = "other" }))
+	for node, want := range map[string]string{
+		"a": "has 0 cores free of 1 asked (on the same machine b holds 4)",
+		"b": "has 0 cores free of 1 asked",
+	} {
+		task := aTask("t", pinned(node))
+		q.Request("r", []*v1.TaskRequest{task})
+		placeAll(t, q, "r")
+		got := q.Explain("r", task)
+		if want := "0 of 1 nodes fit: " + node + " " + want; got.Reason != want {
+			t.Errorf("reason %q, want %q", got.Reason, want)
+		}
+		q.Release("r", []*v1.ClaimRef{{Task: "t", Claim: task.GetClaim()}})
+	}
+	task := aTask("all", withCores(3), constrained(func(c *v1.Constraints) { c.ForbiddenNodes = []string{"c"} }))
+	got := q.Explain("r", task)
+	for _, v := range got.Nodes {
+		if v.GetName() == "a" && (len(v.GetReasons()) != 1 || v.GetReasons()[0] != "has 0 cores free of 3 asked (on the same machine b holds 4)") {
+			t.Errorf("verdict of a: %v", v)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -147,4 +148,29 @@ func (q *Queue) count(m *machine, now time.Time) {
 		q.touch(n)
 	}
 	m.spread()
+}
+
+// heldBeside returns which other nodes of the machine hold how much of it, for people, or "" if none holds anything.
+func (n *node) heldBeside(figure func(amount) string) string {
+	var parts []string
+	for _, o := range n.machine.nodes {
+		if o == n {
+			continue
+		}
+		var held amount
+		for _, r := range o.claimed {
+			held.add(r.grant)
+		}
+		for _, g := range o.foreign {
+			held.add(g)
+		}
+		if text := figure(held); text != figure(amount{}) {
+			parts = append(parts, o.name+" holds "+text)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	slices.Sort(parts)
+	return " (on the same machine " + strings.Join(parts, ", ") + ")"
 }

@@ -82,7 +82,6 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 				return err
 			}
 			n := View(e, time.Now(), owner, store)
-			n.Snapshot = nil
 			mu.Lock()
 			defer mu.Unlock()
 			nodes = append(nodes, n)
@@ -91,6 +90,10 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	addNeighbors(nodes)
+	for _, n := range nodes {
+		n.Snapshot = nil
 	}
 	slices.SortFunc(nodes, func(a, b *v1.Node) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return nodes, nil
@@ -102,7 +105,9 @@ func (r *Registry) Get(ctx context.Context, name string) (*v1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return View(e, time.Now(), r.newestOwner(ctx), r.storeOf(ctx)), nil
+	n := View(e, time.Now(), r.newestOwner(ctx), r.storeOf(ctx))
+	addNeighbors(append(r.neighborsOf(ctx, n), n))
+	return n, nil
 }
 
 // Names lists the nodes that are registered, sorted, as visibility knows them: a

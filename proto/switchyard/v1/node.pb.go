@@ -1062,7 +1062,9 @@ type Node struct {
 	// The newest heartbeat, with the attempts that hold a place; left out of lists.
 	Snapshot *NodeSnapshot `protobuf:"bytes,21,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	// How many dispatches it has not picked up, or not started, since the placement queue has its owner.
-	Suspicions    int32 `protobuf:"varint,22,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
+	Suspicions int32 `protobuf:"varint,22,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
+	// Other nodes of the same machine whose attempts hold a part of it, by name. What they hold is not free.
+	Neighbors     []*NodeNeighbor `protobuf:"bytes,23,rep,name=neighbors,proto3" json:"neighbors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1251,6 +1253,86 @@ func (x *Node) GetSuspicions() int32 {
 	return 0
 }
 
+func (x *Node) GetNeighbors() []*NodeNeighbor {
+	if x != nil {
+		return x.Neighbors
+	}
+	return nil
+}
+
+// NodeNeighbor is what the attempts of a node hold of the machine that it shares with another node.
+type NodeNeighbor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Cores.
+	Cores float64 `protobuf:"fixed64,2,opt,name=cores,proto3" json:"cores,omitempty"`
+	// Memory in MiB.
+	MemoryMb float64 `protobuf:"fixed64,3,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
+	// Indices of GPUs.
+	Gpus          []int32 `protobuf:"varint,4,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeNeighbor) Reset() {
+	*x = NodeNeighbor{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeNeighbor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeNeighbor) ProtoMessage() {}
+
+func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeNeighbor.ProtoReflect.Descriptor instead.
+func (*NodeNeighbor) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *NodeNeighbor) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NodeNeighbor) GetCores() float64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *NodeNeighbor) GetMemoryMb() float64 {
+	if x != nil {
+		return x.MemoryMb
+	}
+	return 0
+}
+
+func (x *NodeNeighbor) GetGpus() []int32 {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
 // NodeAmount is how much of something a node has.
 type NodeAmount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1264,7 +1346,7 @@ type NodeAmount struct {
 
 func (x *NodeAmount) Reset() {
 	*x = NodeAmount{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1358,7 @@ func (x *NodeAmount) String() string {
 func (*NodeAmount) ProtoMessage() {}
 
 func (x *NodeAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1371,7 @@ func (x *NodeAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAmount.ProtoReflect.Descriptor instead.
 func (*NodeAmount) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeAmount) GetTotal() float64 {
@@ -1331,7 +1413,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1425,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1438,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeRecord) GetName() string {
@@ -1437,7 +1519,7 @@ type NodeRegistration struct {
 
 func (x *NodeRegistration) Reset() {
 	*x = NodeRegistration{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1531,7 @@ func (x *NodeRegistration) String() string {
 func (*NodeRegistration) ProtoMessage() {}
 
 func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1544,7 @@ func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRegistration.ProtoReflect.Descriptor instead.
 func (*NodeRegistration) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeRegistration) GetName() string {
@@ -1523,7 +1605,7 @@ type NodeDrain struct {
 
 func (x *NodeDrain) Reset() {
 	*x = NodeDrain{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1617,7 @@ func (x *NodeDrain) String() string {
 func (*NodeDrain) ProtoMessage() {}
 
 func (x *NodeDrain) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1630,7 @@ func (x *NodeDrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDrain.ProtoReflect.Descriptor instead.
 func (*NodeDrain) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeDrain) GetDeadline() *timestamppb.Timestamp {
@@ -1667,7 +1749,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x04gpus\x18\x06 \x03(\x05R\x04gpus\x12 \n" +
 	"\tnuma_node\x18\a \x01(\x05H\x00R\bnumaNode\x88\x01\x01B\f\n" +
 	"\n" +
-	"_numa_node\"\xab\b\n" +
+	"_numa_node\"\xe6\b\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12=\n" +
 	"\x05state\x18\x02 \x01(\tB'\xbaH$r\"R\x06activeR\x05staleR\bdrainingR\aofflineR\x05state\x12\x16\n" +
@@ -1695,10 +1777,16 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\bsnapshot\x18\x15 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\x12\x1e\n" +
 	"\n" +
 	"suspicions\x18\x16 \x01(\x05R\n" +
-	"suspicions\x1a?\n" +
+	"suspicions\x129\n" +
+	"\tneighbors\x18\x17 \x03(\v2\x1b.switchyard.v1.NodeNeighborR\tneighbors\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"6\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"i\n" +
+	"\fNodeNeighbor\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05cores\x18\x02 \x01(\x01R\x05cores\x12\x1b\n" +
+	"\tmemory_mb\x18\x03 \x01(\x01R\bmemoryMb\x12\x12\n" +
+	"\x04gpus\x18\x04 \x03(\x05R\x04gpus\"6\n" +
 	"\n" +
 	"NodeAmount\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x01R\x05total\x12\x12\n" +
@@ -1738,7 +1826,7 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
 	(*ContainerPolicy)(nil),       // 1: switchyard.v1.ContainerPolicy
@@ -1752,18 +1840,19 @@ var file_switchyard_v1_node_proto_goTypes = []any{
 	(*GpuSnapshot)(nil),           // 9: switchyard.v1.GpuSnapshot
 	(*RunningAttempt)(nil),        // 10: switchyard.v1.RunningAttempt
 	(*Node)(nil),                  // 11: switchyard.v1.Node
-	(*NodeAmount)(nil),            // 12: switchyard.v1.NodeAmount
-	(*NodeRecord)(nil),            // 13: switchyard.v1.NodeRecord
-	(*NodeRegistration)(nil),      // 14: switchyard.v1.NodeRegistration
-	(*NodeDrain)(nil),             // 15: switchyard.v1.NodeDrain
-	nil,                           // 16: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	nil,                           // 17: switchyard.v1.Node.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
+	(*NodeNeighbor)(nil),          // 12: switchyard.v1.NodeNeighbor
+	(*NodeAmount)(nil),            // 13: switchyard.v1.NodeAmount
+	(*NodeRecord)(nil),            // 14: switchyard.v1.NodeRecord
+	(*NodeRegistration)(nil),      // 15: switchyard.v1.NodeRegistration
+	(*NodeDrain)(nil),             // 16: switchyard.v1.NodeDrain
+	nil,                           // 17: switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	nil,                           // 18: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	18, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
-	16, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	19, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	17, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
 	5,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
 	6,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
 	7,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
@@ -1774,29 +1863,30 @@ var file_switchyard_v1_node_proto_depIdxs = []int32{
 	1,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
 	2,  // 10: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
 	2,  // 11: switchyard.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
-	17, // 12: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
-	12, // 13: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
-	12, // 14: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
-	12, // 15: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
-	12, // 16: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
-	18, // 17: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
-	18, // 18: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
-	18, // 19: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
-	18, // 20: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
-	18, // 21: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	18, // 12: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	13, // 13: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	13, // 14: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	13, // 15: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	13, // 16: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	19, // 17: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	19, // 18: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	19, // 19: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	19, // 20: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	19, // 21: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
 	0,  // 22: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	18, // 23: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
-	14, // 24: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
-	18, // 25: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
-	15, // 26: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
-	19, // 27: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
-	0,  // 28: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	18, // 29: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	12, // 23: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
+	19, // 24: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
+	15, // 25: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
+	19, // 26: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
+	16, // 27: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
+	20, // 28: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
+	0,  // 29: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	19, // 30: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }
@@ -1812,7 +1902,7 @@ func file_switchyard_v1_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,77 @@
+package registry
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// addNeighbors has nodes show what the other nodes of their machine hold of it, which is not free. All have snapshots.
+func addNeighbors(nodes []*v1.Node) {
+	byMachine := map[string][]*v1.Node{}
+	for _, n := range nodes {
+		if n.GetMachine() != "" && n.GetState() != v1.NodeOffline {
+			byMachine[n.GetMachine()] = append(byMachine[n.GetMachine()], n)
+		}
+	}
+	for _, shared := range byMachine {
+		held := make([]*v1.NodeNeighbor, len(shared))
+		whole := &v1.NodeNeighbor{}
+		for i, n := range shared {
+			held[i] = heldBy(n)
+			whole.Cores += held[i].Cores
+			whole.MemoryMb += held[i].MemoryMb
+			whole.Gpus = append(whole.Gpus, held[i].Gpus...)
+		}
+		slices.Sort(whole.Gpus)
+		whole.Gpus = slices.Compact(whole.Gpus)
+		for i, n := range shared {
+			for k, h := range held {
+				if k != i && (h.Cores > 0 || h.MemoryMb > 0 || len(h.Gpus) > 0) {
+					n.Neighbors = append(n.Neighbors, h)
+				}
+			}
+			slices.SortFunc(n.Neighbors, func(a, b *v1.NodeNeighbor) int { return strings.Compare(a.GetName(), b.GetName()) })
+			limitFree(n.Cores, whole.Cores)
+			limitFree(n.MemoryMb, whole.MemoryMb)
+			limitFree(n.Gpus, float64(len(whole.Gpus)))
+		}
+	}
+}
+
+// heldBy returns what the attempts of a node hold.
+func heldBy(n *v1.Node) *v1.NodeNeighbor {
+	h := &v1.NodeNeighbor{Name: n.GetName()}
+	for _, r := range n.GetSnapshot().GetRunning() {
+		h.Cores += r.GetCores()
+		h.MemoryMb += r.GetMemoryMb()
+		h.Gpus = append(h.Gpus, r.GetGpus()...)
+	}
+	return h
+}
+
+// limitFree bounds what is free of an amount by what is not held of it.
+func limitFree(a *v1.NodeAmount, held float64) { a.Free = max(0, min(a.GetFree(), a.GetTotal()-held)) }
+
+// neighborsOf reads the other nodes that have registered on a node's machine. One that cannot be read is left out.
+func (r *Registry) neighborsOf(ctx context.Context, n *v1.Node) (neighbors []*v1.Node) {
+	if n.GetMachine() == "" {
+		return nil
+	}
+	records, err := r.Records(ctx)
+	if err != nil {
+		return nil // the node is what was asked for
+	}
+	for name, record := range records {
+		if name == n.GetName() || record.GetRegistration().GetSnapshot().GetMachine() != n.GetMachine() {
+			continue
+		}
+		if e, err := r.Entry(ctx, name); err == nil {
+			neighbors = append(neighbors, View(e, time.Now(), nil, ""))
+		}
+	}
+	return neighbors
+}

@@ -1,0 +1,36 @@
+package registry
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// What one node of a machine holds is free on none of them, and each shows what the others hold.
+func TestNodesOfAMachineShowWhatTheOthersHold(t *testing.T) {
+	node := func(name, machine, state string, running ...*v1.RunningAttempt) *v1.Node {
+		return &v1.Node{
+			Name: name, Machine: machine, State: state, Snapshot: &v1.NodeSnapshot{Running: running},
+			Cores: &v1.NodeAmount{Total: 4, Free: 4}, MemoryMb: &v1.NodeAmount{Total: 1000, Free: 900}, Gpus: &v1.NodeAmount{Total: 2, Free: 2},
+		}
+	}
+	holding := &v1.RunningAttempt{Cores: 1.5, MemoryMb: 400, Gpus: []int32{1}}
+	nodes := []*v1.Node{
+		node("a", "m", v1.NodeActive), node("b", "m", v1.NodeActive, holding, &v1.RunningAttempt{Cores: 1}),
+		node("elsewhere", "n", v1.NodeActive), node("gone", "m", v1.NodeOffline, holding), node("unnamed", "", v1.NodeActive),
+	}
+	addNeighbors(nodes)
+	for i, want := range []string{
+		"1.5 600 1, beside b: 2.5 400 [1]", "1.5 600 1", "4 900 2", "4 900 2", "4 900 2",
+	} {
+		n := nodes[i]
+		got := fmt.Sprint(n.GetCores().GetFree(), n.GetMemoryMb().GetFree(), n.GetGpus().GetFree())
+		for _, o := range n.GetNeighbors() {
+			got += fmt.Sprintf(", beside %s: %v %v %v", o.GetName(), o.GetCores(), o.GetMemoryMb(), o.GetGpus())
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", n.GetName(), got, want)
+		}
+	}
+}
