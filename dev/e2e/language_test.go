@@ -79,7 +79,9 @@ tasks:
     env: { O: "${{ parent.each.outputs }}", C: "${{ parent.each.count }} ${{ parent.each.completed }} ${{ parent.each.failed }} ${{ parent.each.exitCode }}" }
     dependsOn: [each]
 `, want: map[string]string{"tasks.each.counts": `{"completed":2,"failed":1}`, "tasks.sums.instances.1.result.stdout": "21\n",
-		"tasks.all.result.stdout": `[{"v":0},null,{"v":2}]|3 2 1 1` + "\n" + `{"each":[{"v":0},null,{"v":2}]}` + "\n"}},
+		"tasks.all.result.stdout": `[{"v":0},null,{"v":2}]|3 2 1 1` + "\n" +
+			`{"ancestors":{"each":{"completed":2,"count":3,"exitCode":1,"failed":1,"instances":[{"index":0,"state":"completed"},{"index":1,"state":"failed"},{"index":2,"state":"completed"}],"state":"completed"}},` +
+			`"each":[{"v":0},null,{"v":2}]}` + "\n"}},
 
 	{name: "stops-early", exit: 1, definition: `
 tasks:
@@ -192,7 +194,7 @@ context: { a: 1, deep: { x: 1 } }
 tasks:
   first: { type: shell, spec: { command: 'echo "{\"b\": 2, \"deep\": {\"y\": 5}}" > $SWITCHYARD_CONTEXT_UPDATE' } }
   later: { type: shell, spec: { command: 'echo a=9 > $SWITCHYARD_CONTEXT_UPDATE; cat $SWITCHYARD_INPUT' }, dependsOn: [first], condition: workflow.context.b == 2 }
-`, want: map[string]string{"context": `{"a":"9","b":2,"deep":{"y":5}}`, "tasks.later.result.stdout": `{"context":{"a":1,"b":2,"deep":{"y":5}}}` + "\n"}},
+`, want: map[string]string{"context": `{"a":"9","b":2,"deep":{"y":5}}`, "tasks.later.result.stdout": `{"ancestors":{"first":{"attempt":0,"exitCode":0,"state":"completed"}},"context":{"a":1,"b":2,"deep":{"y":5}}}` + "\n"}},
 
 	{name: "too-large", exit: 1, definition: `
 defaults: { type: shell, retry: { maxRetries: 0 } }
