@@ -89,6 +89,11 @@ func TestRunsExplain(t *testing.T) {
 	if got := run(t, "runs", "explain", "nightly", "train", "--gateway", f.url); got.stdout != "task train is completed on b: score 87.3: cpu 29.1, tasks -5.0\n" {
 		t.Errorf("%+v", got)
 	}
+	f.backend.explained = &v1.ExplainTaskResponse{
+		Task: "deploy", State: "skipped", Reason: "`parent.test.exitCode == 0` is false: parent.test.exitCode is 1",
+		Parents: []*v1.ParentEnd{{Task: "test", State: "failed", Reason: "exit_code: exit code 1"}, {Task: "build", State: "completed"}},
+	}
+	golden(t, "runs-explain-skipped", run(t, "runs", "explain", "nightly", "deploy", "--gateway", f.url).stdout)
 	if got := run(t, "runs", "explain", "nightly"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "RUN TASK is missing") {
 		t.Errorf("%+v", got)
 	}

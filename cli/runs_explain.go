@@ -18,7 +18,7 @@ import (
 func newRunsExplain(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain RUN TASK",
-		Short: "Say why a task went where it went, or what each node lacks while it waits",
+		Short: "Say why a task went where it went, was skipped, or what each node lacks while it waits",
 		Args:  arguments(2, 2, "RUN TASK"),
 	}
 	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
@@ -48,8 +48,20 @@ func describeExplanation(w io.Writer, res *v1.ExplainTaskResponse) error {
 	if res.GetReason() != "" {
 		where += ": " + tui.OneLine(res.GetReason())
 	}
-	if _, err := fmt.Fprintf(w, "task %s is %s%s\n", res.GetTask(), res.GetState(), where); err != nil || len(res.GetNodes()) == 0 {
+	if _, err := fmt.Fprintf(w, "task %s is %s%s\n", res.GetTask(), res.GetState(), where); err != nil {
 		return err
+	}
+	if len(res.GetParents()) > 0 {
+		rows := [][]string{{}, {"PARENT", "STATE", "BECAUSE"}}
+		for _, p := range res.GetParents() {
+			rows = append(rows, []string{p.GetTask(), p.GetState(), tui.OneLine(p.GetReason())})
+		}
+		if err := output.WriteTable(w, rows); err != nil {
+			return err
+		}
+	}
+	if len(res.GetNodes()) == 0 {
+		return nil
 	}
 	rows := [][]string{{}, {"NODE", "NOW", "SCORE", "BECAUSE"}}
 	for _, n := range res.GetNodes() {

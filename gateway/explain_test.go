@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -19,7 +21,7 @@ name: explained
 tasks:
   build: { type: shell, spec: { command: make }, constraints: { nodeLabels: [x, y] } }
   test: { type: shell, spec: { command: test }, dependsOn: [build] }
-  skipped: { type: shell, spec: { command: test } }
+  skipped: { type: shell, spec: { command: test }, dependsOn: [build, test] }
 `}}))
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +64,29 @@ tasks:
 	check("build", "assigned", "a", "score 5: cpu 5")
 	set(t, id, "build", 4, &v1.Task{State: "completed", Node: "a", CompletedAt: timestamppb.Now()})
 	check("build", "completed", "a", "score 5: cpu 5")
-	set(t, id, "skipped", 0, &v1.Task{State: "skipped", Error: `task "build" failed`})
-	check("skipped", "skipped", "", `task "build" failed`)
+
+	// Of a task that ended without asking for a node the nodes say nothing; its parents do.
+	for _, reason := range []string{v1.ReasonUpstream, v1.ReasonWhen, v1.ReasonCondition, v1.ReasonConditionError, v1.ReasonHalt} {
+		state := v1.TaskSkipped
+		if reason == v1.ReasonConditionError {
+			state = v1.TaskFailed
+		}
+		set(t, id, "build", 4, &v1.Task{State: "failed", Reason: "exit_code", Error: "exit code 2", Node: "a"})
+		set(t, id, "skipped", 0, &v1.Task{State: state, Reason: reason, Error: "why", Type: "shell", DependsOn: []string{"build", "test"}})
+		got := explain("skipped")
+		if got.GetState() != state || got.GetReason() != "why" || len(got.GetNodes()) > 0 {
+			t.Errorf("%s: %v", reason, got)
+		}
+		want := []*v1.ParentEnd{{Task: "build", State: "failed", Reason: "exit_code: exit code 2"}, {Task: "test", State: "pending"}}
+		if reason == v1.ReasonHalt {
+			want = nil
+		}
+		if diff := cmp.Diff(want, got.GetParents(), protocmp.Transform()); diff != "" {
+			t.Errorf("%s: parents (-want +got):\n%s", reason, diff)
+		}
+	}
+	set(t, id, "skipped", 0, &v1.Task{State: "failed", Reason: v1.ReasonPlacementTimeout, Error: "no node fits", Type: "shell"})
+	check("skipped", "failed", "", "no node fits")
 
 	_, err = f.client.ExplainTask(t.Context(), connect.NewRequest(&v1.ExplainTaskRequest{Id: id, Task: "biuld"}))
 	wantCode(t, "a task that is not there", err, connect.CodeNotFound)

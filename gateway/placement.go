@@ -48,7 +48,7 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 	res := &v1.ExplainTaskResponse{Task: name, State: state}
 	ended := v1.IsTaskTerminal(state)
 	said := &v1.ExplainResponse{}
-	if v1.NeedsNode(t.GetType()) {
+	if v1.NeedsNode(t.GetType()) && !endedUnplaced(t) {
 		said, err = g.explainTask(ctx, id, about)
 	}
 	if err != nil && !ended {
@@ -83,8 +83,30 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 			res.Reason = t.GetError()
 		}
 	}
+	res.Parents = parentEnds(v, about)
 	res.Reason = strings.Join(slices.DeleteFunc(append([]string{res.Reason}, g.explainNotes(ctx, v, about)...), func(note string) bool { return note == "" }), "; ")
 	return connect.NewResponse(res), nil
+}
+
+// endedUnplaced reports whether a task has ended for a reason that no node could have changed.
+func endedUnplaced(t *v1.Task) bool {
+	return v1.IsTaskTerminal(t.GetState()) && t.GetNode() == "" && t.GetReason() != v1.ReasonPlacementTimeout
+}
+
+// parentEnds returns how the parents of a task ended if that, or what its condition read of them, kept it from starting.
+func parentEnds(v *runview.View, about runview.TaskRef) (ends []*v1.ParentEnd) {
+	t := about.Brief()
+	switch t.GetReason() {
+	case v1.ReasonUpstream, v1.ReasonWhen, v1.ReasonCondition, v1.ReasonConditionError:
+	default:
+		return nil
+	}
+	for _, name := range t.GetDependsOn() {
+		if p := v.Tasks[name]; p != nil {
+			ends = append(ends, &v1.ParentEnd{Task: name, State: p.Brief.GetState(), Reason: phrase.Because(p.Brief.GetReason(), p.Brief.GetError())})
+		}
+	}
+	return ends
 }
 
 // explainNotes returns what else explains where a task is: what holds it up on its node, how it ended there, and why it

@@ -276,10 +276,12 @@ type ExplainTaskResponse struct {
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Node that it was given to; empty: none.
 	Chosen string `protobuf:"bytes,3,opt,name=chosen,proto3" json:"chosen,omitempty"`
-	// Why it was given to that node, or why it waits.
+	// Why it was given to that node, why it waits, or why it ended without one.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What each live node has to offer now, by name.
-	Nodes         []*NodeVerdict `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// What each live node has to offer now, by name. Empty for a task that ended without asking for a node.
+	Nodes []*NodeVerdict `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// How its parents ended, of a task whose start was decided by that.
+	Parents       []*ParentEnd `protobuf:"bytes,6,rep,name=parents,proto3" json:"parents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -349,6 +351,77 @@ func (x *ExplainTaskResponse) GetNodes() []*NodeVerdict {
 	return nil
 }
 
+func (x *ExplainTaskResponse) GetParents() []*ParentEnd {
+	if x != nil {
+		return x.Parents
+	}
+	return nil
+}
+
+// ParentEnd is how a task ended that another one depends on.
+type ParentEnd struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the task.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Its state.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it is in that state; may be empty.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ParentEnd) Reset() {
+	*x = ParentEnd{}
+	mi := &file_switchyard_v1_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ParentEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ParentEnd) ProtoMessage() {}
+
+func (x *ParentEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ParentEnd.ProtoReflect.Descriptor instead.
+func (*ParentEnd) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ParentEnd) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ParentEnd) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ParentEnd) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // ListDeadLettersRequest asks for a list of dead letters.
 type ListDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -368,7 +441,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -380,7 +453,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -393,7 +466,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListDeadLettersRequest) GetRun() string {
@@ -444,7 +517,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +529,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +542,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListDeadLettersResponse) GetItems() []*DeadLetter {
@@ -499,7 +572,7 @@ type RetryDeadLetterRequest struct {
 
 func (x *RetryDeadLetterRequest) Reset() {
 	*x = RetryDeadLetterRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -511,7 +584,7 @@ func (x *RetryDeadLetterRequest) String() string {
 func (*RetryDeadLetterRequest) ProtoMessage() {}
 
 func (x *RetryDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -524,7 +597,7 @@ func (x *RetryDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*RetryDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RetryDeadLetterRequest) GetRun() string {
@@ -556,7 +629,7 @@ type RetryDeadLetterResponse struct {
 
 func (x *RetryDeadLetterResponse) Reset() {
 	*x = RetryDeadLetterResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +641,7 @@ func (x *RetryDeadLetterResponse) String() string {
 func (*RetryDeadLetterResponse) ProtoMessage() {}
 
 func (x *RetryDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +654,7 @@ func (x *RetryDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*RetryDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RetryDeadLetterResponse) GetRun() string {
@@ -618,7 +691,7 @@ type PurgeDeadLetterRequest struct {
 
 func (x *PurgeDeadLetterRequest) Reset() {
 	*x = PurgeDeadLetterRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +703,7 @@ func (x *PurgeDeadLetterRequest) String() string {
 func (*PurgeDeadLetterRequest) ProtoMessage() {}
 
 func (x *PurgeDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +716,7 @@ func (x *PurgeDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PurgeDeadLetterRequest) GetRun() string {
@@ -673,7 +746,7 @@ type PurgeDeadLetterResponse struct {
 
 func (x *PurgeDeadLetterResponse) Reset() {
 	*x = PurgeDeadLetterResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +758,7 @@ func (x *PurgeDeadLetterResponse) String() string {
 func (*PurgeDeadLetterResponse) ProtoMessage() {}
 
 func (x *PurgeDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +771,7 @@ func (x *PurgeDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*PurgeDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PurgeDeadLetterResponse) GetRun() string {
@@ -730,7 +803,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +815,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +828,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListNodesRequest) GetState() string {
@@ -792,7 +865,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +877,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +890,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListNodesResponse) GetItems() []*Node {
@@ -845,7 +918,7 @@ type GetNodeRequest struct {
 
 func (x *GetNodeRequest) Reset() {
 	*x = GetNodeRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +930,7 @@ func (x *GetNodeRequest) String() string {
 func (*GetNodeRequest) ProtoMessage() {}
 
 func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +943,7 @@ func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeRequest.ProtoReflect.Descriptor instead.
 func (*GetNodeRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetNodeRequest) GetName() string {
@@ -891,7 +964,7 @@ type GetNodeResponse struct {
 
 func (x *GetNodeResponse) Reset() {
 	*x = GetNodeResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[13]
+	mi := &file_switchyard_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -903,7 +976,7 @@ func (x *GetNodeResponse) String() string {
 func (*GetNodeResponse) ProtoMessage() {}
 
 func (x *GetNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[13]
+	mi := &file_switchyard_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -916,7 +989,7 @@ func (x *GetNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeResponse.ProtoReflect.Descriptor instead.
 func (*GetNodeResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetNodeResponse) GetNode() *Node {
@@ -941,7 +1014,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[14]
+	mi := &file_switchyard_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1026,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[14]
+	mi := &file_switchyard_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1039,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DrainNodeRequest) GetName() string {
@@ -1001,7 +1074,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[15]
+	mi := &file_switchyard_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1086,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[15]
+	mi := &file_switchyard_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1099,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DrainNodeResponse) GetNode() *Node {
@@ -1047,7 +1120,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[16]
+	mi := &file_switchyard_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1132,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[16]
+	mi := &file_switchyard_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1145,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UndrainNodeRequest) GetName() string {
@@ -1093,7 +1166,7 @@ type UndrainNodeResponse struct {
 
 func (x *UndrainNodeResponse) Reset() {
 	*x = UndrainNodeResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[17]
+	mi := &file_switchyard_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1178,7 @@ func (x *UndrainNodeResponse) String() string {
 func (*UndrainNodeResponse) ProtoMessage() {}
 
 func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[17]
+	mi := &file_switchyard_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1191,7 @@ func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UndrainNodeResponse) GetNode() *Node {
@@ -1139,7 +1212,7 @@ type RemoveNodeRequest struct {
 
 func (x *RemoveNodeRequest) Reset() {
 	*x = RemoveNodeRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[18]
+	mi := &file_switchyard_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1224,7 @@ func (x *RemoveNodeRequest) String() string {
 func (*RemoveNodeRequest) ProtoMessage() {}
 
 func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[18]
+	mi := &file_switchyard_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1237,7 @@ func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemoveNodeRequest) GetName() string {
@@ -1183,7 +1256,7 @@ type RemoveNodeResponse struct {
 
 func (x *RemoveNodeResponse) Reset() {
 	*x = RemoveNodeResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[19]
+	mi := &file_switchyard_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1268,7 @@ func (x *RemoveNodeResponse) String() string {
 func (*RemoveNodeResponse) ProtoMessage() {}
 
 func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[19]
+	mi := &file_switchyard_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1281,7 @@ func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 // PutBlobRequest stores a value.
@@ -1226,7 +1299,7 @@ type PutBlobRequest struct {
 
 func (x *PutBlobRequest) Reset() {
 	*x = PutBlobRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[20]
+	mi := &file_switchyard_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1311,7 @@ func (x *PutBlobRequest) String() string {
 func (*PutBlobRequest) ProtoMessage() {}
 
 func (x *PutBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[20]
+	mi := &file_switchyard_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1324,7 @@ func (x *PutBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBlobRequest.ProtoReflect.Descriptor instead.
 func (*PutBlobRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PutBlobRequest) GetKey() string {
@@ -1286,7 +1359,7 @@ type PutBlobResponse struct {
 
 func (x *PutBlobResponse) Reset() {
 	*x = PutBlobResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[21]
+	mi := &file_switchyard_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1371,7 @@ func (x *PutBlobResponse) String() string {
 func (*PutBlobResponse) ProtoMessage() {}
 
 func (x *PutBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[21]
+	mi := &file_switchyard_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1384,7 @@ func (x *PutBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBlobResponse.ProtoReflect.Descriptor instead.
 func (*PutBlobResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PutBlobResponse) GetExists() bool {
@@ -1332,7 +1405,7 @@ type GetBlobRequest struct {
 
 func (x *GetBlobRequest) Reset() {
 	*x = GetBlobRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[22]
+	mi := &file_switchyard_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1417,7 @@ func (x *GetBlobRequest) String() string {
 func (*GetBlobRequest) ProtoMessage() {}
 
 func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[22]
+	mi := &file_switchyard_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1430,7 @@ func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobRequest.ProtoReflect.Descriptor instead.
 func (*GetBlobRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetBlobRequest) GetKey() string {
@@ -1378,7 +1451,7 @@ type GetBlobResponse struct {
 
 func (x *GetBlobResponse) Reset() {
 	*x = GetBlobResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[23]
+	mi := &file_switchyard_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1463,7 @@ func (x *GetBlobResponse) String() string {
 func (*GetBlobResponse) ProtoMessage() {}
 
 func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[23]
+	mi := &file_switchyard_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1476,7 @@ func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobResponse.ProtoReflect.Descriptor instead.
 func (*GetBlobResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetBlobResponse) GetData() []byte {
@@ -1428,7 +1501,7 @@ type ListBlobsRequest struct {
 
 func (x *ListBlobsRequest) Reset() {
 	*x = ListBlobsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[24]
+	mi := &file_switchyard_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1513,7 @@ func (x *ListBlobsRequest) String() string {
 func (*ListBlobsRequest) ProtoMessage() {}
 
 func (x *ListBlobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[24]
+	mi := &file_switchyard_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1526,7 @@ func (x *ListBlobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBlobsRequest.ProtoReflect.Descriptor instead.
 func (*ListBlobsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListBlobsRequest) GetPrefix() string {
@@ -1490,7 +1563,7 @@ type ListBlobsResponse struct {
 
 func (x *ListBlobsResponse) Reset() {
 	*x = ListBlobsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[25]
+	mi := &file_switchyard_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1575,7 @@ func (x *ListBlobsResponse) String() string {
 func (*ListBlobsResponse) ProtoMessage() {}
 
 func (x *ListBlobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[25]
+	mi := &file_switchyard_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1588,7 @@ func (x *ListBlobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBlobsResponse.ProtoReflect.Descriptor instead.
 func (*ListBlobsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListBlobsResponse) GetKeys() []string {
@@ -1561,7 +1634,7 @@ type SubmitRunRequest struct {
 
 func (x *SubmitRunRequest) Reset() {
 	*x = SubmitRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[26]
+	mi := &file_switchyard_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1646,7 @@ func (x *SubmitRunRequest) String() string {
 func (*SubmitRunRequest) ProtoMessage() {}
 
 func (x *SubmitRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[26]
+	mi := &file_switchyard_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1659,7 @@ func (x *SubmitRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRunRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SubmitRunRequest) GetSource() isSubmitRunRequest_Source {
@@ -1700,7 +1773,7 @@ type SubmitRunResponse struct {
 
 func (x *SubmitRunResponse) Reset() {
 	*x = SubmitRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[27]
+	mi := &file_switchyard_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1785,7 @@ func (x *SubmitRunResponse) String() string {
 func (*SubmitRunResponse) ProtoMessage() {}
 
 func (x *SubmitRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[27]
+	mi := &file_switchyard_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1798,7 @@ func (x *SubmitRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRunResponse.ProtoReflect.Descriptor instead.
 func (*SubmitRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SubmitRunResponse) GetId() string {
@@ -1767,7 +1840,7 @@ type PlanRunRequest struct {
 
 func (x *PlanRunRequest) Reset() {
 	*x = PlanRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[28]
+	mi := &file_switchyard_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1852,7 @@ func (x *PlanRunRequest) String() string {
 func (*PlanRunRequest) ProtoMessage() {}
 
 func (x *PlanRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[28]
+	mi := &file_switchyard_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1865,7 @@ func (x *PlanRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRunRequest.ProtoReflect.Descriptor instead.
 func (*PlanRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PlanRunRequest) GetSubmit() *SubmitRunRequest {
@@ -1819,7 +1892,7 @@ type PlanRunResponse struct {
 
 func (x *PlanRunResponse) Reset() {
 	*x = PlanRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[29]
+	mi := &file_switchyard_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +1904,7 @@ func (x *PlanRunResponse) String() string {
 func (*PlanRunResponse) ProtoMessage() {}
 
 func (x *PlanRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[29]
+	mi := &file_switchyard_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +1917,7 @@ func (x *PlanRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRunResponse.ProtoReflect.Descriptor instead.
 func (*PlanRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PlanRunResponse) GetName() string {
@@ -1900,7 +1973,7 @@ type PlannedTask struct {
 
 func (x *PlannedTask) Reset() {
 	*x = PlannedTask{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[30]
+	mi := &file_switchyard_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +1985,7 @@ func (x *PlannedTask) String() string {
 func (*PlannedTask) ProtoMessage() {}
 
 func (x *PlannedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[30]
+	mi := &file_switchyard_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +1998,7 @@ func (x *PlannedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedTask.ProtoReflect.Descriptor instead.
 func (*PlannedTask) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PlannedTask) GetTask() string {
@@ -1997,7 +2070,7 @@ type RetryRunRequest struct {
 
 func (x *RetryRunRequest) Reset() {
 	*x = RetryRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[31]
+	mi := &file_switchyard_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2082,7 @@ func (x *RetryRunRequest) String() string {
 func (*RetryRunRequest) ProtoMessage() {}
 
 func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[31]
+	mi := &file_switchyard_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2095,7 @@ func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunRequest.ProtoReflect.Descriptor instead.
 func (*RetryRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RetryRunRequest) GetId() string {
@@ -2052,7 +2125,7 @@ type RetryRunResponse struct {
 
 func (x *RetryRunResponse) Reset() {
 	*x = RetryRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[32]
+	mi := &file_switchyard_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2137,7 @@ func (x *RetryRunResponse) String() string {
 func (*RetryRunResponse) ProtoMessage() {}
 
 func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[32]
+	mi := &file_switchyard_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2150,7 @@ func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunResponse.ProtoReflect.Descriptor instead.
 func (*RetryRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RetryRunResponse) GetId() string {
@@ -2107,7 +2180,7 @@ type RerunRunRequest struct {
 
 func (x *RerunRunRequest) Reset() {
 	*x = RerunRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[33]
+	mi := &file_switchyard_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2192,7 @@ func (x *RerunRunRequest) String() string {
 func (*RerunRunRequest) ProtoMessage() {}
 
 func (x *RerunRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[33]
+	mi := &file_switchyard_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2205,7 @@ func (x *RerunRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerunRunRequest.ProtoReflect.Descriptor instead.
 func (*RerunRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RerunRunRequest) GetId() string {
@@ -2162,7 +2235,7 @@ type RerunRunResponse struct {
 
 func (x *RerunRunResponse) Reset() {
 	*x = RerunRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[34]
+	mi := &file_switchyard_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2247,7 @@ func (x *RerunRunResponse) String() string {
 func (*RerunRunResponse) ProtoMessage() {}
 
 func (x *RerunRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[34]
+	mi := &file_switchyard_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2260,7 @@ func (x *RerunRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerunRunResponse.ProtoReflect.Descriptor instead.
 func (*RerunRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RerunRunResponse) GetId() string {
@@ -2217,7 +2290,7 @@ type PauseRunRequest struct {
 
 func (x *PauseRunRequest) Reset() {
 	*x = PauseRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[35]
+	mi := &file_switchyard_v1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2229,7 +2302,7 @@ func (x *PauseRunRequest) String() string {
 func (*PauseRunRequest) ProtoMessage() {}
 
 func (x *PauseRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[35]
+	mi := &file_switchyard_v1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2242,7 +2315,7 @@ func (x *PauseRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRunRequest.ProtoReflect.Descriptor instead.
 func (*PauseRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PauseRunRequest) GetId() string {
@@ -2270,7 +2343,7 @@ type PauseRunResponse struct {
 
 func (x *PauseRunResponse) Reset() {
 	*x = PauseRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[36]
+	mi := &file_switchyard_v1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +2355,7 @@ func (x *PauseRunResponse) String() string {
 func (*PauseRunResponse) ProtoMessage() {}
 
 func (x *PauseRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[36]
+	mi := &file_switchyard_v1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +2368,7 @@ func (x *PauseRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRunResponse.ProtoReflect.Descriptor instead.
 func (*PauseRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{36}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PauseRunResponse) GetId() string {
@@ -2316,7 +2389,7 @@ type ResumeRunRequest struct {
 
 func (x *ResumeRunRequest) Reset() {
 	*x = ResumeRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[37]
+	mi := &file_switchyard_v1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2328,7 +2401,7 @@ func (x *ResumeRunRequest) String() string {
 func (*ResumeRunRequest) ProtoMessage() {}
 
 func (x *ResumeRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[37]
+	mi := &file_switchyard_v1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2341,7 +2414,7 @@ func (x *ResumeRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRunRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{37}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResumeRunRequest) GetId() string {
@@ -2362,7 +2435,7 @@ type ResumeRunResponse struct {
 
 func (x *ResumeRunResponse) Reset() {
 	*x = ResumeRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[38]
+	mi := &file_switchyard_v1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2447,7 @@ func (x *ResumeRunResponse) String() string {
 func (*ResumeRunResponse) ProtoMessage() {}
 
 func (x *ResumeRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[38]
+	mi := &file_switchyard_v1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2460,7 @@ func (x *ResumeRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRunResponse.ProtoReflect.Descriptor instead.
 func (*ResumeRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{38}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ResumeRunResponse) GetId() string {
@@ -2412,7 +2485,7 @@ type HoldTaskRequest struct {
 
 func (x *HoldTaskRequest) Reset() {
 	*x = HoldTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[39]
+	mi := &file_switchyard_v1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +2497,7 @@ func (x *HoldTaskRequest) String() string {
 func (*HoldTaskRequest) ProtoMessage() {}
 
 func (x *HoldTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[39]
+	mi := &file_switchyard_v1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2437,7 +2510,7 @@ func (x *HoldTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldTaskRequest.ProtoReflect.Descriptor instead.
 func (*HoldTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{39}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *HoldTaskRequest) GetId() string {
@@ -2472,7 +2545,7 @@ type HoldTaskResponse struct {
 
 func (x *HoldTaskResponse) Reset() {
 	*x = HoldTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[40]
+	mi := &file_switchyard_v1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2557,7 @@ func (x *HoldTaskResponse) String() string {
 func (*HoldTaskResponse) ProtoMessage() {}
 
 func (x *HoldTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[40]
+	mi := &file_switchyard_v1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2570,7 @@ func (x *HoldTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldTaskResponse.ProtoReflect.Descriptor instead.
 func (*HoldTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{40}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *HoldTaskResponse) GetId() string {
@@ -2520,7 +2593,7 @@ type ReleaseTaskRequest struct {
 
 func (x *ReleaseTaskRequest) Reset() {
 	*x = ReleaseTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[41]
+	mi := &file_switchyard_v1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2605,7 @@ func (x *ReleaseTaskRequest) String() string {
 func (*ReleaseTaskRequest) ProtoMessage() {}
 
 func (x *ReleaseTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[41]
+	mi := &file_switchyard_v1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2618,7 @@ func (x *ReleaseTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseTaskRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{41}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReleaseTaskRequest) GetId() string {
@@ -2573,7 +2646,7 @@ type ReleaseTaskResponse struct {
 
 func (x *ReleaseTaskResponse) Reset() {
 	*x = ReleaseTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[42]
+	mi := &file_switchyard_v1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2585,7 +2658,7 @@ func (x *ReleaseTaskResponse) String() string {
 func (*ReleaseTaskResponse) ProtoMessage() {}
 
 func (x *ReleaseTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[42]
+	mi := &file_switchyard_v1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2598,7 +2671,7 @@ func (x *ReleaseTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseTaskResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{42}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReleaseTaskResponse) GetId() string {
@@ -2623,7 +2696,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[43]
+	mi := &file_switchyard_v1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2635,7 +2708,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[43]
+	mi := &file_switchyard_v1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2648,7 +2721,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CancelTaskRequest) GetId() string {
@@ -2683,7 +2756,7 @@ type CancelTaskResponse struct {
 
 func (x *CancelTaskResponse) Reset() {
 	*x = CancelTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[44]
+	mi := &file_switchyard_v1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2768,7 @@ func (x *CancelTaskResponse) String() string {
 func (*CancelTaskResponse) ProtoMessage() {}
 
 func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[44]
+	mi := &file_switchyard_v1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2781,7 @@ func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CancelTaskResponse) GetId() string {
@@ -2733,7 +2806,7 @@ type PauseTaskRequest struct {
 
 func (x *PauseTaskRequest) Reset() {
 	*x = PauseTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[45]
+	mi := &file_switchyard_v1_service_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2818,7 @@ func (x *PauseTaskRequest) String() string {
 func (*PauseTaskRequest) ProtoMessage() {}
 
 func (x *PauseTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[45]
+	mi := &file_switchyard_v1_service_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2831,7 @@ func (x *PauseTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTaskRequest.ProtoReflect.Descriptor instead.
 func (*PauseTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PauseTaskRequest) GetId() string {
@@ -2793,7 +2866,7 @@ type PauseTaskResponse struct {
 
 func (x *PauseTaskResponse) Reset() {
 	*x = PauseTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[46]
+	mi := &file_switchyard_v1_service_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +2878,7 @@ func (x *PauseTaskResponse) String() string {
 func (*PauseTaskResponse) ProtoMessage() {}
 
 func (x *PauseTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[46]
+	mi := &file_switchyard_v1_service_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +2891,7 @@ func (x *PauseTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTaskResponse.ProtoReflect.Descriptor instead.
 func (*PauseTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PauseTaskResponse) GetId() string {
@@ -2841,7 +2914,7 @@ type ResumeTaskRequest struct {
 
 func (x *ResumeTaskRequest) Reset() {
 	*x = ResumeTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[47]
+	mi := &file_switchyard_v1_service_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +2926,7 @@ func (x *ResumeTaskRequest) String() string {
 func (*ResumeTaskRequest) ProtoMessage() {}
 
 func (x *ResumeTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[47]
+	mi := &file_switchyard_v1_service_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +2939,7 @@ func (x *ResumeTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTaskRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ResumeTaskRequest) GetId() string {
@@ -2894,7 +2967,7 @@ type ResumeTaskResponse struct {
 
 func (x *ResumeTaskResponse) Reset() {
 	*x = ResumeTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[48]
+	mi := &file_switchyard_v1_service_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2906,7 +2979,7 @@ func (x *ResumeTaskResponse) String() string {
 func (*ResumeTaskResponse) ProtoMessage() {}
 
 func (x *ResumeTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[48]
+	mi := &file_switchyard_v1_service_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2919,7 +2992,7 @@ func (x *ResumeTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTaskResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ResumeTaskResponse) GetId() string {
@@ -2944,7 +3017,7 @@ type KillTaskRequest struct {
 
 func (x *KillTaskRequest) Reset() {
 	*x = KillTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[49]
+	mi := &file_switchyard_v1_service_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2956,7 +3029,7 @@ func (x *KillTaskRequest) String() string {
 func (*KillTaskRequest) ProtoMessage() {}
 
 func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[49]
+	mi := &file_switchyard_v1_service_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2969,7 +3042,7 @@ func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskRequest.ProtoReflect.Descriptor instead.
 func (*KillTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *KillTaskRequest) GetId() string {
@@ -3004,7 +3077,7 @@ type KillTaskResponse struct {
 
 func (x *KillTaskResponse) Reset() {
 	*x = KillTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[50]
+	mi := &file_switchyard_v1_service_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3016,7 +3089,7 @@ func (x *KillTaskResponse) String() string {
 func (*KillTaskResponse) ProtoMessage() {}
 
 func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[50]
+	mi := &file_switchyard_v1_service_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3029,7 +3102,7 @@ func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskResponse.ProtoReflect.Descriptor instead.
 func (*KillTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *KillTaskResponse) GetId() string {
@@ -3054,7 +3127,7 @@ type ApproveTaskRequest struct {
 
 func (x *ApproveTaskRequest) Reset() {
 	*x = ApproveTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[51]
+	mi := &file_switchyard_v1_service_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3066,7 +3139,7 @@ func (x *ApproveTaskRequest) String() string {
 func (*ApproveTaskRequest) ProtoMessage() {}
 
 func (x *ApproveTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[51]
+	mi := &file_switchyard_v1_service_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3079,7 +3152,7 @@ func (x *ApproveTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveTaskRequest.ProtoReflect.Descriptor instead.
 func (*ApproveTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ApproveTaskRequest) GetId() string {
@@ -3114,7 +3187,7 @@ type ApproveTaskResponse struct {
 
 func (x *ApproveTaskResponse) Reset() {
 	*x = ApproveTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[52]
+	mi := &file_switchyard_v1_service_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3126,7 +3199,7 @@ func (x *ApproveTaskResponse) String() string {
 func (*ApproveTaskResponse) ProtoMessage() {}
 
 func (x *ApproveTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[52]
+	mi := &file_switchyard_v1_service_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3139,7 +3212,7 @@ func (x *ApproveTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveTaskResponse.ProtoReflect.Descriptor instead.
 func (*ApproveTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ApproveTaskResponse) GetId() string {
@@ -3164,7 +3237,7 @@ type RejectTaskRequest struct {
 
 func (x *RejectTaskRequest) Reset() {
 	*x = RejectTaskRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[53]
+	mi := &file_switchyard_v1_service_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3176,7 +3249,7 @@ func (x *RejectTaskRequest) String() string {
 func (*RejectTaskRequest) ProtoMessage() {}
 
 func (x *RejectTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[53]
+	mi := &file_switchyard_v1_service_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3189,7 +3262,7 @@ func (x *RejectTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectTaskRequest.ProtoReflect.Descriptor instead.
 func (*RejectTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RejectTaskRequest) GetId() string {
@@ -3224,7 +3297,7 @@ type RejectTaskResponse struct {
 
 func (x *RejectTaskResponse) Reset() {
 	*x = RejectTaskResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[54]
+	mi := &file_switchyard_v1_service_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3236,7 +3309,7 @@ func (x *RejectTaskResponse) String() string {
 func (*RejectTaskResponse) ProtoMessage() {}
 
 func (x *RejectTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[54]
+	mi := &file_switchyard_v1_service_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3249,7 +3322,7 @@ func (x *RejectTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectTaskResponse.ProtoReflect.Descriptor instead.
 func (*RejectTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RejectTaskResponse) GetId() string {
@@ -3280,7 +3353,7 @@ type ListInstancesRequest struct {
 
 func (x *ListInstancesRequest) Reset() {
 	*x = ListInstancesRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[55]
+	mi := &file_switchyard_v1_service_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3365,7 @@ func (x *ListInstancesRequest) String() string {
 func (*ListInstancesRequest) ProtoMessage() {}
 
 func (x *ListInstancesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[55]
+	mi := &file_switchyard_v1_service_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3378,7 @@ func (x *ListInstancesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListInstancesRequest.ProtoReflect.Descriptor instead.
 func (*ListInstancesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListInstancesRequest) GetId() string {
@@ -3363,7 +3436,7 @@ type ListInstancesResponse struct {
 
 func (x *ListInstancesResponse) Reset() {
 	*x = ListInstancesResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[56]
+	mi := &file_switchyard_v1_service_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3375,7 +3448,7 @@ func (x *ListInstancesResponse) String() string {
 func (*ListInstancesResponse) ProtoMessage() {}
 
 func (x *ListInstancesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[56]
+	mi := &file_switchyard_v1_service_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3388,7 +3461,7 @@ func (x *ListInstancesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListInstancesResponse.ProtoReflect.Descriptor instead.
 func (*ListInstancesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ListInstancesResponse) GetItems() []*Instance {
@@ -3425,7 +3498,7 @@ type PutWorkflowRequest struct {
 
 func (x *PutWorkflowRequest) Reset() {
 	*x = PutWorkflowRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[57]
+	mi := &file_switchyard_v1_service_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +3510,7 @@ func (x *PutWorkflowRequest) String() string {
 func (*PutWorkflowRequest) ProtoMessage() {}
 
 func (x *PutWorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[57]
+	mi := &file_switchyard_v1_service_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +3523,7 @@ func (x *PutWorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutWorkflowRequest.ProtoReflect.Descriptor instead.
 func (*PutWorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PutWorkflowRequest) GetSource() isPutWorkflowRequest_Source {
@@ -3525,7 +3598,7 @@ type PutWorkflowResponse struct {
 
 func (x *PutWorkflowResponse) Reset() {
 	*x = PutWorkflowResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[58]
+	mi := &file_switchyard_v1_service_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3537,7 +3610,7 @@ func (x *PutWorkflowResponse) String() string {
 func (*PutWorkflowResponse) ProtoMessage() {}
 
 func (x *PutWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[58]
+	mi := &file_switchyard_v1_service_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3550,7 +3623,7 @@ func (x *PutWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*PutWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PutWorkflowResponse) GetName() string {
@@ -3585,7 +3658,7 @@ type GetWorkflowRequest struct {
 
 func (x *GetWorkflowRequest) Reset() {
 	*x = GetWorkflowRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[59]
+	mi := &file_switchyard_v1_service_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3597,7 +3670,7 @@ func (x *GetWorkflowRequest) String() string {
 func (*GetWorkflowRequest) ProtoMessage() {}
 
 func (x *GetWorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[59]
+	mi := &file_switchyard_v1_service_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3610,7 +3683,7 @@ func (x *GetWorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkflowRequest.ProtoReflect.Descriptor instead.
 func (*GetWorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetWorkflowRequest) GetName() string {
@@ -3633,7 +3706,7 @@ type GetWorkflowResponse struct {
 
 func (x *GetWorkflowResponse) Reset() {
 	*x = GetWorkflowResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[60]
+	mi := &file_switchyard_v1_service_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3718,7 @@ func (x *GetWorkflowResponse) String() string {
 func (*GetWorkflowResponse) ProtoMessage() {}
 
 func (x *GetWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[60]
+	mi := &file_switchyard_v1_service_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3731,7 @@ func (x *GetWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*GetWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GetWorkflowResponse) GetDefinition() *Definition {
@@ -3688,7 +3761,7 @@ type ListWorkflowsRequest struct {
 
 func (x *ListWorkflowsRequest) Reset() {
 	*x = ListWorkflowsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[61]
+	mi := &file_switchyard_v1_service_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3773,7 @@ func (x *ListWorkflowsRequest) String() string {
 func (*ListWorkflowsRequest) ProtoMessage() {}
 
 func (x *ListWorkflowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[61]
+	mi := &file_switchyard_v1_service_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3786,7 @@ func (x *ListWorkflowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkflowsRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkflowsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListWorkflowsRequest) GetPageSize() int32 {
@@ -3743,7 +3816,7 @@ type ListWorkflowsResponse struct {
 
 func (x *ListWorkflowsResponse) Reset() {
 	*x = ListWorkflowsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[62]
+	mi := &file_switchyard_v1_service_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3755,7 +3828,7 @@ func (x *ListWorkflowsResponse) String() string {
 func (*ListWorkflowsResponse) ProtoMessage() {}
 
 func (x *ListWorkflowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[62]
+	mi := &file_switchyard_v1_service_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3768,7 +3841,7 @@ func (x *ListWorkflowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkflowsResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkflowsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListWorkflowsResponse) GetItems() []*StoredWorkflow {
@@ -3800,7 +3873,7 @@ type StoredWorkflow struct {
 
 func (x *StoredWorkflow) Reset() {
 	*x = StoredWorkflow{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[63]
+	mi := &file_switchyard_v1_service_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3812,7 +3885,7 @@ func (x *StoredWorkflow) String() string {
 func (*StoredWorkflow) ProtoMessage() {}
 
 func (x *StoredWorkflow) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[63]
+	mi := &file_switchyard_v1_service_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3825,7 +3898,7 @@ func (x *StoredWorkflow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredWorkflow.ProtoReflect.Descriptor instead.
 func (*StoredWorkflow) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *StoredWorkflow) GetName() string {
@@ -3860,7 +3933,7 @@ type DeleteWorkflowRequest struct {
 
 func (x *DeleteWorkflowRequest) Reset() {
 	*x = DeleteWorkflowRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[64]
+	mi := &file_switchyard_v1_service_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3872,7 +3945,7 @@ func (x *DeleteWorkflowRequest) String() string {
 func (*DeleteWorkflowRequest) ProtoMessage() {}
 
 func (x *DeleteWorkflowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[64]
+	mi := &file_switchyard_v1_service_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3885,7 +3958,7 @@ func (x *DeleteWorkflowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWorkflowRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWorkflowRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *DeleteWorkflowRequest) GetName() string {
@@ -3904,7 +3977,7 @@ type DeleteWorkflowResponse struct {
 
 func (x *DeleteWorkflowResponse) Reset() {
 	*x = DeleteWorkflowResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[65]
+	mi := &file_switchyard_v1_service_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3916,7 +3989,7 @@ func (x *DeleteWorkflowResponse) String() string {
 func (*DeleteWorkflowResponse) ProtoMessage() {}
 
 func (x *DeleteWorkflowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[65]
+	mi := &file_switchyard_v1_service_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3929,7 +4002,7 @@ func (x *DeleteWorkflowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWorkflowResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWorkflowResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{66}
 }
 
 // GetRunRequest asks for a run.
@@ -3951,7 +4024,7 @@ type GetRunRequest struct {
 
 func (x *GetRunRequest) Reset() {
 	*x = GetRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[66]
+	mi := &file_switchyard_v1_service_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3963,7 +4036,7 @@ func (x *GetRunRequest) String() string {
 func (*GetRunRequest) ProtoMessage() {}
 
 func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[66]
+	mi := &file_switchyard_v1_service_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3976,7 +4049,7 @@ func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
 func (*GetRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *GetRunRequest) GetId() string {
@@ -4027,7 +4100,7 @@ type GetRunResponse struct {
 
 func (x *GetRunResponse) Reset() {
 	*x = GetRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[67]
+	mi := &file_switchyard_v1_service_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +4112,7 @@ func (x *GetRunResponse) String() string {
 func (*GetRunResponse) ProtoMessage() {}
 
 func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[67]
+	mi := &file_switchyard_v1_service_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4052,7 +4125,7 @@ func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
 func (*GetRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetRunResponse) GetRun() *Run {
@@ -4080,7 +4153,7 @@ type GetRunDefinitionRequest struct {
 
 func (x *GetRunDefinitionRequest) Reset() {
 	*x = GetRunDefinitionRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[68]
+	mi := &file_switchyard_v1_service_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4092,7 +4165,7 @@ func (x *GetRunDefinitionRequest) String() string {
 func (*GetRunDefinitionRequest) ProtoMessage() {}
 
 func (x *GetRunDefinitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[68]
+	mi := &file_switchyard_v1_service_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4105,7 +4178,7 @@ func (x *GetRunDefinitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunDefinitionRequest.ProtoReflect.Descriptor instead.
 func (*GetRunDefinitionRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetRunDefinitionRequest) GetId() string {
@@ -4128,7 +4201,7 @@ type GetRunDefinitionResponse struct {
 
 func (x *GetRunDefinitionResponse) Reset() {
 	*x = GetRunDefinitionResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[69]
+	mi := &file_switchyard_v1_service_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4140,7 +4213,7 @@ func (x *GetRunDefinitionResponse) String() string {
 func (*GetRunDefinitionResponse) ProtoMessage() {}
 
 func (x *GetRunDefinitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[69]
+	mi := &file_switchyard_v1_service_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4153,7 +4226,7 @@ func (x *GetRunDefinitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunDefinitionResponse.ProtoReflect.Descriptor instead.
 func (*GetRunDefinitionResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GetRunDefinitionResponse) GetId() string {
@@ -4206,7 +4279,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[70]
+	mi := &file_switchyard_v1_service_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4218,7 +4291,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[70]
+	mi := &file_switchyard_v1_service_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4231,7 +4304,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListRunsRequest) GetState() string {
@@ -4338,7 +4411,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[71]
+	mi := &file_switchyard_v1_service_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4350,7 +4423,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[71]
+	mi := &file_switchyard_v1_service_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4363,7 +4436,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListRunsResponse) GetItems() []*Run {
@@ -4391,7 +4464,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[72]
+	mi := &file_switchyard_v1_service_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4403,7 +4476,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[72]
+	mi := &file_switchyard_v1_service_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4416,7 +4489,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *WatchRunRequest) GetId() string {
@@ -4439,7 +4512,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[73]
+	mi := &file_switchyard_v1_service_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4451,7 +4524,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[73]
+	mi := &file_switchyard_v1_service_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4464,7 +4537,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -4497,7 +4570,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[74]
+	mi := &file_switchyard_v1_service_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4509,7 +4582,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[74]
+	mi := &file_switchyard_v1_service_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4522,7 +4595,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{74}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *CancelRunRequest) GetId() string {
@@ -4561,7 +4634,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[75]
+	mi := &file_switchyard_v1_service_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4573,7 +4646,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[75]
+	mi := &file_switchyard_v1_service_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4586,7 +4659,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{75}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *CancelRunResponse) GetId() string {
@@ -4639,7 +4712,7 @@ type StreamRunLogsRequest struct {
 
 func (x *StreamRunLogsRequest) Reset() {
 	*x = StreamRunLogsRequest{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[76]
+	mi := &file_switchyard_v1_service_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +4724,7 @@ func (x *StreamRunLogsRequest) String() string {
 func (*StreamRunLogsRequest) ProtoMessage() {}
 
 func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[76]
+	mi := &file_switchyard_v1_service_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +4737,7 @@ func (x *StreamRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{76}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *StreamRunLogsRequest) GetId() string {
@@ -4745,7 +4818,7 @@ type StreamRunLogsResponse struct {
 
 func (x *StreamRunLogsResponse) Reset() {
 	*x = StreamRunLogsResponse{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[77]
+	mi := &file_switchyard_v1_service_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4757,7 +4830,7 @@ func (x *StreamRunLogsResponse) String() string {
 func (*StreamRunLogsResponse) ProtoMessage() {}
 
 func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[77]
+	mi := &file_switchyard_v1_service_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4770,7 +4843,7 @@ func (x *StreamRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*StreamRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{77}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *StreamRunLogsResponse) GetEntries() []*LogEntry {
@@ -4813,7 +4886,7 @@ type LogPosition struct {
 
 func (x *LogPosition) Reset() {
 	*x = LogPosition{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[78]
+	mi := &file_switchyard_v1_service_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4825,7 +4898,7 @@ func (x *LogPosition) String() string {
 func (*LogPosition) ProtoMessage() {}
 
 func (x *LogPosition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[78]
+	mi := &file_switchyard_v1_service_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4838,7 +4911,7 @@ func (x *LogPosition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogPosition.ProtoReflect.Descriptor instead.
 func (*LogPosition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{78}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *LogPosition) GetTask() string {
@@ -4891,7 +4964,7 @@ type MissingLog struct {
 
 func (x *MissingLog) Reset() {
 	*x = MissingLog{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[79]
+	mi := &file_switchyard_v1_service_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4903,7 +4976,7 @@ func (x *MissingLog) String() string {
 func (*MissingLog) ProtoMessage() {}
 
 func (x *MissingLog) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[79]
+	mi := &file_switchyard_v1_service_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4916,7 +4989,7 @@ func (x *MissingLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MissingLog.ProtoReflect.Descriptor instead.
 func (*MissingLog) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{79}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *MissingLog) GetTask() string {
@@ -4951,7 +5024,7 @@ type ValidationFailure struct {
 
 func (x *ValidationFailure) Reset() {
 	*x = ValidationFailure{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[80]
+	mi := &file_switchyard_v1_service_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4963,7 +5036,7 @@ func (x *ValidationFailure) String() string {
 func (*ValidationFailure) ProtoMessage() {}
 
 func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[80]
+	mi := &file_switchyard_v1_service_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4976,7 +5049,7 @@ func (x *ValidationFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidationFailure.ProtoReflect.Descriptor instead.
 func (*ValidationFailure) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{80}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ValidationFailure) GetProblems() []*Problem {
@@ -5009,7 +5082,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_switchyard_v1_service_proto_msgTypes[81]
+	mi := &file_switchyard_v1_service_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5021,7 +5094,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_service_proto_msgTypes[81]
+	mi := &file_switchyard_v1_service_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5034,7 +5107,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{81}
+	return file_switchyard_v1_service_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Problem) GetFile() string {
@@ -5110,13 +5183,18 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\tR\x05after\"J\n" +
 	"\x12ExplainTaskRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
-	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"\xa1\x01\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"\xd5\x01\n" +
 	"\x13ExplainTaskResponse\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
 	"\x06chosen\x18\x03 \x01(\tR\x06chosen\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x120\n" +
-	"\x05nodes\x18\x05 \x03(\v2\x1a.switchyard.v1.NodeVerdictR\x05nodes\"\x9a\x01\n" +
+	"\x05nodes\x18\x05 \x03(\v2\x1a.switchyard.v1.NodeVerdictR\x05nodes\x122\n" +
+	"\aparents\x18\x06 \x03(\v2\x18.switchyard.v1.ParentEndR\aparents\"M\n" +
+	"\tParentEnd\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x9a\x01\n" +
 	"\x16ListDeadLettersRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
@@ -5498,221 +5576,223 @@ func file_switchyard_v1_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_service_proto_rawDescData
 }
 
-var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
+var file_switchyard_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_switchyard_v1_service_proto_goTypes = []any{
 	(*ListRunEventsRequest)(nil),     // 0: switchyard.v1.ListRunEventsRequest
 	(*ListRunEventsResponse)(nil),    // 1: switchyard.v1.ListRunEventsResponse
 	(*ExplainTaskRequest)(nil),       // 2: switchyard.v1.ExplainTaskRequest
 	(*ExplainTaskResponse)(nil),      // 3: switchyard.v1.ExplainTaskResponse
-	(*ListDeadLettersRequest)(nil),   // 4: switchyard.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),  // 5: switchyard.v1.ListDeadLettersResponse
-	(*RetryDeadLetterRequest)(nil),   // 6: switchyard.v1.RetryDeadLetterRequest
-	(*RetryDeadLetterResponse)(nil),  // 7: switchyard.v1.RetryDeadLetterResponse
-	(*PurgeDeadLetterRequest)(nil),   // 8: switchyard.v1.PurgeDeadLetterRequest
-	(*PurgeDeadLetterResponse)(nil),  // 9: switchyard.v1.PurgeDeadLetterResponse
-	(*ListNodesRequest)(nil),         // 10: switchyard.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),        // 11: switchyard.v1.ListNodesResponse
-	(*GetNodeRequest)(nil),           // 12: switchyard.v1.GetNodeRequest
-	(*GetNodeResponse)(nil),          // 13: switchyard.v1.GetNodeResponse
-	(*DrainNodeRequest)(nil),         // 14: switchyard.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),        // 15: switchyard.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),       // 16: switchyard.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),      // 17: switchyard.v1.UndrainNodeResponse
-	(*RemoveNodeRequest)(nil),        // 18: switchyard.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),       // 19: switchyard.v1.RemoveNodeResponse
-	(*PutBlobRequest)(nil),           // 20: switchyard.v1.PutBlobRequest
-	(*PutBlobResponse)(nil),          // 21: switchyard.v1.PutBlobResponse
-	(*GetBlobRequest)(nil),           // 22: switchyard.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),          // 23: switchyard.v1.GetBlobResponse
-	(*ListBlobsRequest)(nil),         // 24: switchyard.v1.ListBlobsRequest
-	(*ListBlobsResponse)(nil),        // 25: switchyard.v1.ListBlobsResponse
-	(*SubmitRunRequest)(nil),         // 26: switchyard.v1.SubmitRunRequest
-	(*SubmitRunResponse)(nil),        // 27: switchyard.v1.SubmitRunResponse
-	(*PlanRunRequest)(nil),           // 28: switchyard.v1.PlanRunRequest
-	(*PlanRunResponse)(nil),          // 29: switchyard.v1.PlanRunResponse
-	(*PlannedTask)(nil),              // 30: switchyard.v1.PlannedTask
-	(*RetryRunRequest)(nil),          // 31: switchyard.v1.RetryRunRequest
-	(*RetryRunResponse)(nil),         // 32: switchyard.v1.RetryRunResponse
-	(*RerunRunRequest)(nil),          // 33: switchyard.v1.RerunRunRequest
-	(*RerunRunResponse)(nil),         // 34: switchyard.v1.RerunRunResponse
-	(*PauseRunRequest)(nil),          // 35: switchyard.v1.PauseRunRequest
-	(*PauseRunResponse)(nil),         // 36: switchyard.v1.PauseRunResponse
-	(*ResumeRunRequest)(nil),         // 37: switchyard.v1.ResumeRunRequest
-	(*ResumeRunResponse)(nil),        // 38: switchyard.v1.ResumeRunResponse
-	(*HoldTaskRequest)(nil),          // 39: switchyard.v1.HoldTaskRequest
-	(*HoldTaskResponse)(nil),         // 40: switchyard.v1.HoldTaskResponse
-	(*ReleaseTaskRequest)(nil),       // 41: switchyard.v1.ReleaseTaskRequest
-	(*ReleaseTaskResponse)(nil),      // 42: switchyard.v1.ReleaseTaskResponse
-	(*CancelTaskRequest)(nil),        // 43: switchyard.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),       // 44: switchyard.v1.CancelTaskResponse
-	(*PauseTaskRequest)(nil),         // 45: switchyard.v1.PauseTaskRequest
-	(*PauseTaskResponse)(nil),        // 46: switchyard.v1.PauseTaskResponse
-	(*ResumeTaskRequest)(nil),        // 47: switchyard.v1.ResumeTaskRequest
-	(*ResumeTaskResponse)(nil),       // 48: switchyard.v1.ResumeTaskResponse
-	(*KillTaskRequest)(nil),          // 49: switchyard.v1.KillTaskRequest
-	(*KillTaskResponse)(nil),         // 50: switchyard.v1.KillTaskResponse
-	(*ApproveTaskRequest)(nil),       // 51: switchyard.v1.ApproveTaskRequest
-	(*ApproveTaskResponse)(nil),      // 52: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskRequest)(nil),        // 53: switchyard.v1.RejectTaskRequest
-	(*RejectTaskResponse)(nil),       // 54: switchyard.v1.RejectTaskResponse
-	(*ListInstancesRequest)(nil),     // 55: switchyard.v1.ListInstancesRequest
-	(*ListInstancesResponse)(nil),    // 56: switchyard.v1.ListInstancesResponse
-	(*PutWorkflowRequest)(nil),       // 57: switchyard.v1.PutWorkflowRequest
-	(*PutWorkflowResponse)(nil),      // 58: switchyard.v1.PutWorkflowResponse
-	(*GetWorkflowRequest)(nil),       // 59: switchyard.v1.GetWorkflowRequest
-	(*GetWorkflowResponse)(nil),      // 60: switchyard.v1.GetWorkflowResponse
-	(*ListWorkflowsRequest)(nil),     // 61: switchyard.v1.ListWorkflowsRequest
-	(*ListWorkflowsResponse)(nil),    // 62: switchyard.v1.ListWorkflowsResponse
-	(*StoredWorkflow)(nil),           // 63: switchyard.v1.StoredWorkflow
-	(*DeleteWorkflowRequest)(nil),    // 64: switchyard.v1.DeleteWorkflowRequest
-	(*DeleteWorkflowResponse)(nil),   // 65: switchyard.v1.DeleteWorkflowResponse
-	(*GetRunRequest)(nil),            // 66: switchyard.v1.GetRunRequest
-	(*GetRunResponse)(nil),           // 67: switchyard.v1.GetRunResponse
-	(*GetRunDefinitionRequest)(nil),  // 68: switchyard.v1.GetRunDefinitionRequest
-	(*GetRunDefinitionResponse)(nil), // 69: switchyard.v1.GetRunDefinitionResponse
-	(*ListRunsRequest)(nil),          // 70: switchyard.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),         // 71: switchyard.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),          // 72: switchyard.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),         // 73: switchyard.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),         // 74: switchyard.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),        // 75: switchyard.v1.CancelRunResponse
-	(*StreamRunLogsRequest)(nil),     // 76: switchyard.v1.StreamRunLogsRequest
-	(*StreamRunLogsResponse)(nil),    // 77: switchyard.v1.StreamRunLogsResponse
-	(*LogPosition)(nil),              // 78: switchyard.v1.LogPosition
-	(*MissingLog)(nil),               // 79: switchyard.v1.MissingLog
-	(*ValidationFailure)(nil),        // 80: switchyard.v1.ValidationFailure
-	(*Problem)(nil),                  // 81: switchyard.v1.Problem
-	(*timestamppb.Timestamp)(nil),    // 82: google.protobuf.Timestamp
-	(*Event)(nil),                    // 83: switchyard.v1.Event
-	(*NodeVerdict)(nil),              // 84: switchyard.v1.NodeVerdict
-	(*DeadLetter)(nil),               // 85: switchyard.v1.DeadLetter
-	(*Node)(nil),                     // 86: switchyard.v1.Node
-	(*durationpb.Duration)(nil),      // 87: google.protobuf.Duration
-	(*Definition)(nil),               // 88: switchyard.v1.Definition
-	(*structpb.Struct)(nil),          // 89: google.protobuf.Struct
-	(*RunOptions)(nil),               // 90: switchyard.v1.RunOptions
-	(*Instance)(nil),                 // 91: switchyard.v1.Instance
-	(*Run)(nil),                      // 92: switchyard.v1.Run
-	(*LogEntry)(nil),                 // 93: switchyard.v1.LogEntry
+	(*ParentEnd)(nil),                // 4: switchyard.v1.ParentEnd
+	(*ListDeadLettersRequest)(nil),   // 5: switchyard.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),  // 6: switchyard.v1.ListDeadLettersResponse
+	(*RetryDeadLetterRequest)(nil),   // 7: switchyard.v1.RetryDeadLetterRequest
+	(*RetryDeadLetterResponse)(nil),  // 8: switchyard.v1.RetryDeadLetterResponse
+	(*PurgeDeadLetterRequest)(nil),   // 9: switchyard.v1.PurgeDeadLetterRequest
+	(*PurgeDeadLetterResponse)(nil),  // 10: switchyard.v1.PurgeDeadLetterResponse
+	(*ListNodesRequest)(nil),         // 11: switchyard.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),        // 12: switchyard.v1.ListNodesResponse
+	(*GetNodeRequest)(nil),           // 13: switchyard.v1.GetNodeRequest
+	(*GetNodeResponse)(nil),          // 14: switchyard.v1.GetNodeResponse
+	(*DrainNodeRequest)(nil),         // 15: switchyard.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),        // 16: switchyard.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),       // 17: switchyard.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),      // 18: switchyard.v1.UndrainNodeResponse
+	(*RemoveNodeRequest)(nil),        // 19: switchyard.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),       // 20: switchyard.v1.RemoveNodeResponse
+	(*PutBlobRequest)(nil),           // 21: switchyard.v1.PutBlobRequest
+	(*PutBlobResponse)(nil),          // 22: switchyard.v1.PutBlobResponse
+	(*GetBlobRequest)(nil),           // 23: switchyard.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),          // 24: switchyard.v1.GetBlobResponse
+	(*ListBlobsRequest)(nil),         // 25: switchyard.v1.ListBlobsRequest
+	(*ListBlobsResponse)(nil),        // 26: switchyard.v1.ListBlobsResponse
+	(*SubmitRunRequest)(nil),         // 27: switchyard.v1.SubmitRunRequest
+	(*SubmitRunResponse)(nil),        // 28: switchyard.v1.SubmitRunResponse
+	(*PlanRunRequest)(nil),           // 29: switchyard.v1.PlanRunRequest
+	(*PlanRunResponse)(nil),          // 30: switchyard.v1.PlanRunResponse
+	(*PlannedTask)(nil),              // 31: switchyard.v1.PlannedTask
+	(*RetryRunRequest)(nil),          // 32: switchyard.v1.RetryRunRequest
+	(*RetryRunResponse)(nil),         // 33: switchyard.v1.RetryRunResponse
+	(*RerunRunRequest)(nil),          // 34: switchyard.v1.RerunRunRequest
+	(*RerunRunResponse)(nil),         // 35: switchyard.v1.RerunRunResponse
+	(*PauseRunRequest)(nil),          // 36: switchyard.v1.PauseRunRequest
+	(*PauseRunResponse)(nil),         // 37: switchyard.v1.PauseRunResponse
+	(*ResumeRunRequest)(nil),         // 38: switchyard.v1.ResumeRunRequest
+	(*ResumeRunResponse)(nil),        // 39: switchyard.v1.ResumeRunResponse
+	(*HoldTaskRequest)(nil),          // 40: switchyard.v1.HoldTaskRequest
+	(*HoldTaskResponse)(nil),         // 41: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskRequest)(nil),       // 42: switchyard.v1.ReleaseTaskRequest
+	(*ReleaseTaskResponse)(nil),      // 43: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskRequest)(nil),        // 44: switchyard.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),       // 45: switchyard.v1.CancelTaskResponse
+	(*PauseTaskRequest)(nil),         // 46: switchyard.v1.PauseTaskRequest
+	(*PauseTaskResponse)(nil),        // 47: switchyard.v1.PauseTaskResponse
+	(*ResumeTaskRequest)(nil),        // 48: switchyard.v1.ResumeTaskRequest
+	(*ResumeTaskResponse)(nil),       // 49: switchyard.v1.ResumeTaskResponse
+	(*KillTaskRequest)(nil),          // 50: switchyard.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),         // 51: switchyard.v1.KillTaskResponse
+	(*ApproveTaskRequest)(nil),       // 52: switchyard.v1.ApproveTaskRequest
+	(*ApproveTaskResponse)(nil),      // 53: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskRequest)(nil),        // 54: switchyard.v1.RejectTaskRequest
+	(*RejectTaskResponse)(nil),       // 55: switchyard.v1.RejectTaskResponse
+	(*ListInstancesRequest)(nil),     // 56: switchyard.v1.ListInstancesRequest
+	(*ListInstancesResponse)(nil),    // 57: switchyard.v1.ListInstancesResponse
+	(*PutWorkflowRequest)(nil),       // 58: switchyard.v1.PutWorkflowRequest
+	(*PutWorkflowResponse)(nil),      // 59: switchyard.v1.PutWorkflowResponse
+	(*GetWorkflowRequest)(nil),       // 60: switchyard.v1.GetWorkflowRequest
+	(*GetWorkflowResponse)(nil),      // 61: switchyard.v1.GetWorkflowResponse
+	(*ListWorkflowsRequest)(nil),     // 62: switchyard.v1.ListWorkflowsRequest
+	(*ListWorkflowsResponse)(nil),    // 63: switchyard.v1.ListWorkflowsResponse
+	(*StoredWorkflow)(nil),           // 64: switchyard.v1.StoredWorkflow
+	(*DeleteWorkflowRequest)(nil),    // 65: switchyard.v1.DeleteWorkflowRequest
+	(*DeleteWorkflowResponse)(nil),   // 66: switchyard.v1.DeleteWorkflowResponse
+	(*GetRunRequest)(nil),            // 67: switchyard.v1.GetRunRequest
+	(*GetRunResponse)(nil),           // 68: switchyard.v1.GetRunResponse
+	(*GetRunDefinitionRequest)(nil),  // 69: switchyard.v1.GetRunDefinitionRequest
+	(*GetRunDefinitionResponse)(nil), // 70: switchyard.v1.GetRunDefinitionResponse
+	(*ListRunsRequest)(nil),          // 71: switchyard.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),         // 72: switchyard.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),          // 73: switchyard.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),         // 74: switchyard.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),         // 75: switchyard.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),        // 76: switchyard.v1.CancelRunResponse
+	(*StreamRunLogsRequest)(nil),     // 77: switchyard.v1.StreamRunLogsRequest
+	(*StreamRunLogsResponse)(nil),    // 78: switchyard.v1.StreamRunLogsResponse
+	(*LogPosition)(nil),              // 79: switchyard.v1.LogPosition
+	(*MissingLog)(nil),               // 80: switchyard.v1.MissingLog
+	(*ValidationFailure)(nil),        // 81: switchyard.v1.ValidationFailure
+	(*Problem)(nil),                  // 82: switchyard.v1.Problem
+	(*timestamppb.Timestamp)(nil),    // 83: google.protobuf.Timestamp
+	(*Event)(nil),                    // 84: switchyard.v1.Event
+	(*NodeVerdict)(nil),              // 85: switchyard.v1.NodeVerdict
+	(*DeadLetter)(nil),               // 86: switchyard.v1.DeadLetter
+	(*Node)(nil),                     // 87: switchyard.v1.Node
+	(*durationpb.Duration)(nil),      // 88: google.protobuf.Duration
+	(*Definition)(nil),               // 89: switchyard.v1.Definition
+	(*structpb.Struct)(nil),          // 90: google.protobuf.Struct
+	(*RunOptions)(nil),               // 91: switchyard.v1.RunOptions
+	(*Instance)(nil),                 // 92: switchyard.v1.Instance
+	(*Run)(nil),                      // 93: switchyard.v1.Run
+	(*LogEntry)(nil),                 // 94: switchyard.v1.LogEntry
 }
 var file_switchyard_v1_service_proto_depIdxs = []int32{
-	82, // 0: switchyard.v1.ListRunEventsRequest.since:type_name -> google.protobuf.Timestamp
-	82, // 1: switchyard.v1.ListRunEventsRequest.until:type_name -> google.protobuf.Timestamp
-	83, // 2: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
-	84, // 3: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	85, // 4: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
-	86, // 5: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
-	86, // 6: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
-	87, // 7: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
-	86, // 8: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
-	86, // 9: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
-	88, // 10: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
-	89, // 11: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
-	90, // 12: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
-	81, // 13: switchyard.v1.SubmitRunResponse.warnings:type_name -> switchyard.v1.Problem
-	26, // 14: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
-	89, // 15: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
-	30, // 16: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
-	81, // 17: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
-	84, // 18: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
-	89, // 19: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
-	91, // 20: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
-	88, // 21: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
-	81, // 22: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
-	88, // 23: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
-	63, // 24: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	92, // 25: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	88, // 26: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
-	82, // 27: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
-	92, // 28: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	92, // 29: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	82, // 30: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
-	78, // 31: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
-	93, // 32: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
-	78, // 33: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
-	79, // 34: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
-	81, // 35: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
-	26, // 36: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	66, // 37: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	68, // 38: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
-	70, // 39: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	72, // 40: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	74, // 41: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	76, // 42: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	0,  // 43: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	2,  // 44: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	4,  // 45: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	6,  // 46: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	8,  // 47: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	28, // 48: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
-	31, // 49: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
-	33, // 50: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
-	35, // 51: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	37, // 52: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	39, // 53: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	41, // 54: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	43, // 55: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	45, // 56: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	47, // 57: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	49, // 58: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	51, // 59: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	53, // 60: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	55, // 61: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	57, // 62: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	59, // 63: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	61, // 64: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	64, // 65: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	10, // 66: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	12, // 67: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	14, // 68: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	16, // 69: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	18, // 70: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	20, // 71: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
-	22, // 72: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
-	24, // 73: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
-	27, // 74: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	67, // 75: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	69, // 76: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	71, // 77: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	73, // 78: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	75, // 79: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	77, // 80: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	1,  // 81: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	3,  // 82: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	5,  // 83: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	7,  // 84: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	9,  // 85: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	29, // 86: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	32, // 87: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	34, // 88: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	36, // 89: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	38, // 90: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	40, // 91: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	42, // 92: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	44, // 93: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	46, // 94: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	48, // 95: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	50, // 96: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	52, // 97: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	54, // 98: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	56, // 99: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	58, // 100: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	60, // 101: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	62, // 102: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	65, // 103: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	11, // 104: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	13, // 105: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	15, // 106: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	17, // 107: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	19, // 108: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	21, // 109: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
-	23, // 110: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
-	25, // 111: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
-	74, // [74:112] is the sub-list for method output_type
-	36, // [36:74] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	83, // 0: switchyard.v1.ListRunEventsRequest.since:type_name -> google.protobuf.Timestamp
+	83, // 1: switchyard.v1.ListRunEventsRequest.until:type_name -> google.protobuf.Timestamp
+	84, // 2: switchyard.v1.ListRunEventsResponse.items:type_name -> switchyard.v1.Event
+	85, // 3: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	4,  // 4: switchyard.v1.ExplainTaskResponse.parents:type_name -> switchyard.v1.ParentEnd
+	86, // 5: switchyard.v1.ListDeadLettersResponse.items:type_name -> switchyard.v1.DeadLetter
+	87, // 6: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
+	87, // 7: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
+	88, // 8: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
+	87, // 9: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
+	87, // 10: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
+	89, // 11: switchyard.v1.SubmitRunRequest.definition:type_name -> switchyard.v1.Definition
+	90, // 12: switchyard.v1.SubmitRunRequest.input:type_name -> google.protobuf.Struct
+	91, // 13: switchyard.v1.SubmitRunRequest.options:type_name -> switchyard.v1.RunOptions
+	82, // 14: switchyard.v1.SubmitRunResponse.warnings:type_name -> switchyard.v1.Problem
+	27, // 15: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
+	90, // 16: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
+	31, // 17: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
+	82, // 18: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
+	85, // 19: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
+	90, // 20: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
+	92, // 21: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	89, // 22: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
+	82, // 23: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	89, // 24: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	64, // 25: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
+	93, // 26: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	89, // 27: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
+	83, // 28: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
+	93, // 29: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	93, // 30: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	83, // 31: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
+	79, // 32: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
+	94, // 33: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	79, // 34: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
+	80, // 35: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
+	82, // 36: switchyard.v1.ValidationFailure.problems:type_name -> switchyard.v1.Problem
+	27, // 37: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	67, // 38: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	69, // 39: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
+	71, // 40: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	73, // 41: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	75, // 42: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	77, // 43: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	0,  // 44: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	2,  // 45: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	5,  // 46: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	7,  // 47: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	9,  // 48: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	29, // 49: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	32, // 50: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	34, // 51: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	36, // 52: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	38, // 53: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	40, // 54: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	42, // 55: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	44, // 56: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	46, // 57: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	48, // 58: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	50, // 59: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	52, // 60: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	54, // 61: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	56, // 62: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	58, // 63: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	60, // 64: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	62, // 65: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	65, // 66: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	11, // 67: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	13, // 68: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	15, // 69: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	17, // 70: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	19, // 71: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	21, // 72: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
+	23, // 73: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
+	25, // 74: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	28, // 75: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	68, // 76: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	70, // 77: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	72, // 78: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	74, // 79: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	76, // 80: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	78, // 81: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	1,  // 82: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	3,  // 83: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	6,  // 84: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	8,  // 85: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	10, // 86: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	30, // 87: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	33, // 88: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	35, // 89: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	37, // 90: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	39, // 91: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	41, // 92: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	43, // 93: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	45, // 94: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	47, // 95: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	49, // 96: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	51, // 97: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	53, // 98: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	55, // 99: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	57, // 100: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	59, // 101: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	61, // 102: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	63, // 103: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	66, // 104: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	12, // 105: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	14, // 106: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	16, // 107: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	18, // 108: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	20, // 109: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	22, // 110: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	24, // 111: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	26, // 112: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	75, // [75:113] is the sub-list for method output_type
+	37, // [37:75] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_service_proto_init() }
@@ -5724,23 +5804,23 @@ func file_switchyard_v1_service_proto_init() {
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_run_proto_init()
-	file_switchyard_v1_service_proto_msgTypes[26].OneofWrappers = []any{
+	file_switchyard_v1_service_proto_msgTypes[27].OneofWrappers = []any{
 		(*SubmitRunRequest_Document)(nil),
 		(*SubmitRunRequest_Definition)(nil),
 		(*SubmitRunRequest_Workflow)(nil),
 	}
-	file_switchyard_v1_service_proto_msgTypes[57].OneofWrappers = []any{
+	file_switchyard_v1_service_proto_msgTypes[58].OneofWrappers = []any{
 		(*PutWorkflowRequest_Document)(nil),
 		(*PutWorkflowRequest_Definition)(nil),
 	}
-	file_switchyard_v1_service_proto_msgTypes[76].OneofWrappers = []any{}
+	file_switchyard_v1_service_proto_msgTypes[77].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_service_proto_rawDesc), len(file_switchyard_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   82,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
