@@ -45,11 +45,11 @@ func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 		}
 	case whenField:
 		switch word {
-		case "onfailure", "failure", "failed", "fail", "onerror", "error", "anyfailed":
+		case "onfailure", "failure", v1.TaskFailed, "fail", "onerror", "error", "anyfailed":
 			return "one_failed"
 		case "onsuccess", "success", "succeeded", "ok", "allsucceeded":
 			return "all_success"
-		case "done", "completed", "finished", "oncompletion":
+		case "done", v1.TaskCompleted, "finished", "oncompletion":
 			return "all_done"
 		}
 	case "switchyard.v1.InputDefinition.type":
