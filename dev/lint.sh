@@ -18,6 +18,7 @@ words="$words|no_executor|not_picked_up|not_started|lease_lost|start_failed|bad_
 allowed='^[^:]*:[0-9]+:[[:space:]]*//|By\("(cancelled|killed|rejected)", |`json:"|errors\.New\("cancelled"\)'
 allowed="$allowed|^cli/tui/(instances|lane)\.go:.*, \"[a-z]+\"},\$|^cli/runs_get_task\.go:.*\{\"created\", "
 allowed="$allowed|^workflows/dag/describe\.go:.*phrase := |^activities/placement/filter\.go:.*\{\"offline\",\$"
+allowed="$allowed|^workflows/definition/alias_words\.go:.*[[:space:]]case \"|^activities/taskrunner/ancestors\.go:.*shown\[\""
 literals=$(git grep -nE "\"($words)\"" -- '*.go' ':!*_test.go' ':!dev' ':!proto' ':!workflows/condition' ':!activities/metrics' \
 	':!activities/executor/executortest' |
 	grep -vE "$allowed" || true)

@@ -117,7 +117,7 @@ func (r *run) ancestorsVersion(task int) uint64 {
 	h := fnv.New64a()
 	for _, i := range r.graph.Ancestors(task) {
 		rec := r.core.Task(i)
-		fmt.Fprintln(h, i, rec.Claim, rec.State)
+		h.Write([]byte(fmt.Sprintln(i, rec.Claim, rec.State)))
 	}
 	return h.Sum64()
 }
