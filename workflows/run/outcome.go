@@ -184,7 +184,6 @@ func (r *run) judgeLostLease(att *attempt, ends []dispatchEnd, outcome string) s
 		switch {
 		case !r.core.IsRetryable(e.Task):
 			e.State, e.NoRetry = v1.TaskLost, true
-			e.Error += "; it may have done its work, and nothing was recorded"
 		case r.status.LostLeases(e.Task) >= maxLostLeases:
 			e.State = v1.TaskLost
 			e.Error += fmt.Sprintf("; after %d times in a row that counts as an attempt", maxLostLeases)

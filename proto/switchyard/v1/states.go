@@ -167,7 +167,7 @@ const (
 	ReasonNoExecutor  = "no_executor"   // the node runs no tasks of the type now
 	ReasonNotPickedUp = "not_picked_up" // the node did not pick it up
 	ReasonNotStarted  = "not_started"   // the node did not start it
-	ReasonLeaseLost   = "lease_lost"    // the node could not renew its lease in time, and may have recorded a result
+	ReasonLeaseLost   = "lease_lost"    // the node could not renew its lease in time, and may have recorded a result; also of a task that is lost
 	ReasonBatch       = "batch"         // the batch that it was in ended without it
 	ReasonPaused      = "paused"        // its run was paused
 	ReasonHeld        = "held"          // a person holds it back
