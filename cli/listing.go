@@ -12,6 +12,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
+	"switchyard/cli/tui"
 )
 
 // listing are the flags of a command that lists something page by page.
@@ -77,6 +78,11 @@ func (l listCommand[M]) command(sys *system) *cobra.Command {
 		page, err := l.fetch(ctx, a, args, list.limit, list.token)
 		if err != nil {
 			return err
+		}
+		if w, ok := page.(interface{ GetWarnings() []string }); ok {
+			for _, warning := range w.GetWarnings() {
+				fmt.Fprintf(sys.screen, "warning: %s\n", tui.OneLine(warning))
+			}
 		}
 		return l.write(sys, list.format.Value, page)
 	})

@@ -69,11 +69,11 @@ func (g *Gateway) ListDeadLetters(ctx context.Context, req *connect.Request[v1.L
 		found = found[:limit]
 		res.NextPageToken = pages.EncodeRun(paging.PositionOf(found[limit-1]))
 	}
-	letters, err := g.deadLettersOf(ctx, found)
+	letters, warnings, err := g.deadLettersOf(ctx, found)
 	if err != nil {
 		return nil, err
 	}
-	res.Items = wanted(letters, req.Msg)
+	res.Items, res.Warnings = wanted(letters, req.Msg), warnings
 	return connect.NewResponse(res), nil
 }
 
@@ -96,12 +96,10 @@ func lastNode(d *v1.DeadLetter) string {
 	return ""
 }
 
-// deadLettersOf reads the dead letters of runs. A run that is gone by now has none.
-func (g *Gateway) deadLettersOf(ctx context.Context, runs []*workflowpb.WorkflowExecutionInfo) ([]*v1.DeadLetter, error) {
-	var (
-		mu      sync.Mutex
-		letters []*v1.DeadLetter
-	)
+// deadLettersOf reads the dead letters of runs. A run that is gone by now has none, and one that cannot be read is named in
+// the warnings.
+func (g *Gateway) deadLettersOf(ctx context.Context, runs []*workflowpb.WorkflowExecutionInfo) (letters []*v1.DeadLetter, warnings []string, err error) {
+	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
 	for _, info := range runs {
@@ -112,11 +110,15 @@ func (g *Gateway) deadLettersOf(ctx context.Context, runs []*workflowpb.Workflow
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			if runview.IsUnreadable(err) {
+				warnings = append(warnings, fmt.Sprintf("the dead letters of run %s are left out: %v", info.GetExecution().GetWorkflowId(), err))
+				return nil
+			}
 			letters = append(letters, found...)
 			return err
 		})
 	}
-	return letters, group.Wait()
+	return letters, warnings, group.Wait()
 }
 
 // deadLetters are the dead letters of a run that were not purged, by name of the task and number of the instance.

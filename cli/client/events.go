@@ -17,6 +17,7 @@ func (a *Client) Events(ctx context.Context, req *v1.ListRunEventsRequest) (*v1.
 			return nil, err
 		}
 		all.Items, all.NextPageToken = append(all.Items, page.GetItems()...), page.GetNextPageToken()
+		all.Warnings = append(all.Warnings, page.GetWarnings()...)
 		all.After = cmp.Or(page.GetAfter(), all.After)
 		req.PageSize, req.PageToken = limit-int32(len(all.Items)), page.GetNextPageToken()
 		if all.NextPageToken == "" || req.PageSize <= 0 {

@@ -8,6 +8,7 @@ import (
 
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -48,7 +49,7 @@ func (r *Reader) listOfRuns(ctx context.Context, pages paging.List, page *eventP
 	if err != nil {
 		return nil, err
 	}
-	res := &v1.ListRunEventsResponse{Items: page.items}
+	res := &v1.ListRunEventsResponse{Items: page.items, Warnings: page.warnings}
 	if next != nil {
 		res.NextPageToken = encodeRunEvent(pages, *next)
 	}
@@ -56,7 +57,7 @@ func (r *Reader) listOfRuns(ctx context.Context, pages paging.List, page *eventP
 }
 
 // readRuns fills a page with the events of runs, one after the other. It returns where the next page starts, or nil if the
-// page has reached the end of the last run. A run that is gone by now has no events.
+// page has reached the end of the last run. A run that is gone by now has no events, and one that cannot be read is named.
 func (r *Reader) readRuns(ctx context.Context, page *eventPage, runs []runPlace) (*runPlace, error) {
 	for k, run := range runs {
 		if k == MaxRuns || !page.hasRoom() {
@@ -68,13 +69,15 @@ func (r *Reader) readRuns(ctx context.Context, page *eventPage, runs []runPlace)
 		if rpcerror.CodeOf(err) == connect.CodeNotFound {
 			continue
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			run.at, err = r.readRun(ctx, page, v, *run.at)
 		}
-		if run.at, err = r.readRun(ctx, page, v, *run.at); err != nil {
+		switch {
+		case runview.IsUnreadable(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // or the store has lost a part
+			page.warnings = append(page.warnings, fmt.Sprintf("the events of run %s are left out: %v", run.run, err))
+		case err != nil:
 			return nil, err
-		}
-		if run.at != nil {
+		case run.at != nil:
 			return &run, nil
 		}
 	}

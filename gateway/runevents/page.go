@@ -24,9 +24,11 @@ type eventPage struct {
 	filter *eventFilter
 	limit  int
 	items  []*v1.Event
-	size   int    // of the items, in bytes
-	passed int    // events that the filter does not want
-	after  string // id of the last event that was read, or "" if none was
+	size   int // of the items, in bytes
+	passed int // events that the filter does not want
+	// warnings name the runs that cannot be read.
+	warnings []string
+	after    string // id of the last event that was read, or "" if none was
 }
 
 // hasRoom reports whether the page may read another event.

@@ -3,6 +3,7 @@ package runview
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -12,6 +13,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/store"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
@@ -40,7 +42,7 @@ func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	var in v1.RunInput
 	payloads := start.GetWorkflowExecutionStartedEventAttributes().GetInput()
 	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
-		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
+		return nil, unreadableInput(exec, err)
 	}
 	if key := in.GetStored(); key != "" {
 		carry := in.GetCarry()
@@ -52,11 +54,23 @@ func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	}
 	whole, err := definition.Unpack(&in)
 	if err != nil {
-		return nil, fmt.Errorf("read the input of run %s: %w", exec.GetWorkflowId(), err)
+		return nil, unreadableInput(exec, err)
 	}
 	whole = proto.CloneOf(whole)
 	whole.Chain = chainOf(exec.GetRunId(), start.GetWorkflowExecutionStartedEventAttributes(), in.GetChain())
 	return whole, nil
+}
+
+// errUnreadable is why a run cannot be read that was not started by Switchyard.
+var errUnreadable = errors.New("it is not the input of a run; delete the workflow in Temporal")
+
+func unreadableInput(exec *commonpb.WorkflowExecution, err error) error {
+	return fmt.Errorf("read what run %s was started with: %w: %w", exec.GetWorkflowId(), errUnreadable, err)
+}
+
+// IsUnreadable reports whether an error is about what one run has left, and will be the same the next time.
+func IsUnreadable(err error) bool {
+	return errors.Is(err, errUnreadable) || errors.Is(err, store.ErrUnreadable)
 }
 
 // DefinedInput returns the input of a run if it holds the definition. The error is Aborted if the run was

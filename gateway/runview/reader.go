@@ -86,7 +86,7 @@ func (r *Reader) Read(ctx context.Context, id string) (*View, error) {
 	defer cancel()
 	for {
 		v, err := r.readOnce(ctx, id)
-		if err == nil || rpcerror.IsPermanent(err) {
+		if err == nil || rpcerror.IsPermanent(err) || IsUnreadable(err) {
 			return v, err
 		}
 		select {

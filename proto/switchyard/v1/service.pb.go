@@ -156,7 +156,9 @@ type ListRunEventsResponse struct {
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Where the events of the run were read to: the `after` that lists exactly those that it learns of later. Empty: none was
 	// read, or the events are of all runs.
-	After         string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	After string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	// Runs whose events are left out because the run cannot be read, each with the reason.
+	Warnings      []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +212,13 @@ func (x *ListRunEventsResponse) GetAfter() string {
 		return x.After
 	}
 	return ""
+}
+
+func (x *ListRunEventsResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // ExplainTaskRequest asks why a task is where it is.
@@ -511,6 +520,8 @@ type ListDeadLettersResponse struct {
 	Items []*DeadLetter `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page; empty: this is the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Runs whose dead letters are left out because the run cannot be read, each with the reason.
+	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -557,6 +568,13 @@ func (x *ListDeadLettersResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListDeadLettersResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // RetryDeadLetterRequest puts a dead-lettered task back.
@@ -5176,11 +5194,12 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\x06killedR\bexpandedR\x06silentR\x05event\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x120\n" +
 	"\x05since\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
-	"\x05until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x81\x01\n" +
+	"\x05until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x9d\x01\n" +
 	"\x15ListRunEventsResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"J\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\x12\x1a\n" +
+	"\bwarnings\x18\x04 \x03(\tR\bwarnings\"J\n" +
 	"\x12ExplainTaskRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"\xd5\x01\n" +
@@ -5202,10 +5221,11 @@ const file_switchyard_v1_service_proto_rawDesc = "" +
 	"\tpage_size\x18\x04 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageToken\"r\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"\x8e\x01\n" +
 	"\x17ListDeadLettersResponse\x12/\n" +
 	"\x05items\x18\x01 \x03(\v2\x19.switchyard.v1.DeadLetterR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"G\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"G\n" +
 	"\x16RetryDeadLetterRequest\x12\x19\n" +
 	"\x03run\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\"a\n" +
