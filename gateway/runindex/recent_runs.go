@@ -17,9 +17,11 @@ type recentRuns struct {
 	ids []string // oldest first
 }
 
+// add makes a run the newest, also one that is remembered already.
 func (r *recentRuns) add(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.ids = slices.DeleteFunc(r.ids, func(known string) bool { return known == id })
 	if len(r.ids) == maxRecent {
 		r.ids = slices.Delete(r.ids, 0, 1)
 	}
