@@ -28,6 +28,8 @@ const (
 	// conditionBudget bounds the expressions of one question, which their cost limit
 	// does too.
 	conditionBudget = 500 * time.Millisecond
+	// conditionTries is how often the expressions of a question may exceed their budget.
+	conditionTries = 3
 	// maxRenderedBytes is the largest object that Evaluate renders, as JSON.
 	maxRenderedBytes = definition.MaxAnswerBytes - 4<<10
 	// maxKeyBytes is the longest key of a cached result; it is a part of the history.
@@ -134,11 +136,27 @@ func (c *Control) question(ctx context.Context, view *condition.View, req *v1.Ev
 	err = c.insist(ctx, names.Home(view.Workflow.GetRunId(), req.GetChain()), func() error {
 		item, err := c.see(ctx, view, req, cond, patience)
 		if err == nil {
-			answer, err = c.answer(ctx, names.Home(view.Workflow.GetRunId(), req.GetChain()), cond, item, *view)
+			err = inTime(ctx, func(limited context.Context) (err error) {
+				answer, err = c.answer(ctx, limited, names.Home(view.Workflow.GetRunId(), req.GetChain()), cond, item, *view)
+				return err
+			})
 		}
 		return err
 	})
 	return answer, err
+}
+
+// inTime calls f with a limited time, and calls it again when f has exceeded that: the cost limit bounds what an
+// expression may take, so that the machine must have stalled.
+func inTime(ctx context.Context, f func(limited context.Context) error) error {
+	for try := 1; ; try++ {
+		limited, cancel := context.WithTimeout(ctx, conditionBudget)
+		err := f(limited)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || try == conditionTries {
+			return err
+		}
+	}
 }
 
 // see puts the ancestors that a question reads into the view, whole, the input of
@@ -192,10 +210,8 @@ func (c *Control) item(ctx context.Context, cond *v1.Condition) (*structpb.Value
 	return items[index], nil
 }
 
-// answer answers one question of a view. What it stores goes to home.
-func (c *Control) answer(ctx context.Context, home string, cond *v1.Condition, item *structpb.Value, view condition.View) (answer *v1.ConditionAnswer, err error) {
-	limited, cancel := context.WithTimeout(ctx, conditionBudget)
-	defer cancel()
+// answer answers one question of a view. Its expressions have the time of limited; what it stores goes to home.
+func (c *Control) answer(ctx, limited context.Context, home string, cond *v1.Condition, item *structpb.Value, view condition.View) (answer *v1.ConditionAnswer, err error) {
 	answer = &v1.ConditionAnswer{}
 	switch kind := cond.GetKind(); kind {
 	case "":
