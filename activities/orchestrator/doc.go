@@ -3,7 +3,7 @@
 //	Control      conditions, and what a run reads from the store and writes there
 //	Placement    the placement queue: Place, AwaitPlacement, Explain
 //	Children     child workflows: Prepare, ChildRunEnds, AwaitRuns, LoadWorkflow
-//	Locks        what runs and locks ask each other
+//	Locks        what runs and locks ask each other, and which holders may still run something
 //
 // A broken system is an error, which Temporal retries; what is wrong with a request is part of the answer.
 //
@@ -15,7 +15,7 @@
 //	Place ──> reported, unacknowledged ──(next Place with its number)──> acknowledged
 //	             └──(a Place without its number)──> the claims are released, and the run asks for all of them again
 //
-// It imports proto, workflows/names, workflows/condition, workflows/definition, the Temporal SDK, the leaves
+// It imports proto, workflows/names, workflows/condition, workflows/definition, workflows/limits, the Temporal SDK, the leaves
 // activities/heartbeat and activities/results, and activities/placement, activities/store, activities/library and
 // activities/metrics.
 package orchestrator
