@@ -95,6 +95,7 @@ func (g *Gateway) fill(ctx context.Context, v *runview.View, name string, brief 
 	task := runview.CopyWithoutInstances(t.Task)
 	task.CreatedAt, task.DeadLetteredAt = v.Run.GetCreatedAt(), runview.DeadLetteredAt(task)
 	task.State, task.AssignedAt, task.StartedAt, task.Counts = t.Brief.State, t.Brief.AssignedAt, t.Brief.StartedAt, t.Brief.Counts
+	task.Notice = t.Brief.Notice
 	if brief {
 		task.Result = t.Brief.GetResult()
 	} else {
@@ -142,6 +143,7 @@ func (g *Gateway) firstInstances(ctx context.Context, v *runview.View, name stri
 func (g *Gateway) fillInstance(ctx context.Context, run, task string, i *runview.InstanceView) *v1.Instance {
 	whole := runview.BriefInstance(i.Instance)
 	whole.State, whole.AssignedAt, whole.StartedAt, whole.Attempts = i.Brief.State, i.Brief.AssignedAt, i.Brief.StartedAt, i.Instance.GetAttempts()
+	whole.Notice = i.Brief.Notice
 	whole.Result = g.result(ctx, run, names.InstanceName(task, int(i.Instance.GetIndex())), i.Instance.GetResult(), i.Record)
 	return whole
 }
