@@ -94,7 +94,7 @@ func (h Harness) directory(t *testing.T) {
 
 func (h Harness) startErrors(t *testing.T) {
 	e := h.New(t)
-	check := func(t *testing.T, a executor.Attempt, c *capture, code int) {
+	check := func(t *testing.T, a executor.Attempt, c *capture, code int) *executor.StartError {
 		t.Helper()
 		_, err := e.Run(t.Context(), a, c.spawned)
 		start := executor.AsStartError(err)
@@ -108,6 +108,7 @@ func (h Harness) startErrors(t *testing.T) {
 			t.Error("spawned was called though nothing has started")
 		}
 		h.nothingLeft(t, a.ID)
+		return start
 	}
 	t.Run("no such program", func(t *testing.T) {
 		a, c := h.attempt(t, Program{NotFound: true})
@@ -124,6 +125,13 @@ func (h Harness) startErrors(t *testing.T) {
 			check(t, a, c, 126)
 		})
 	}
+	t.Run("environment that no program can have", func(t *testing.T) {
+		a, c := h.attempt(t, Program{})
+		a.Env = map[string]string{"VALUE": "a\x00b"}
+		if start := check(t, a, c, 126); !start.BadSpec {
+			t.Errorf("another attempt could start: %v", start)
+		}
+	})
 }
 
 func (h Harness) spawnedFirst(t *testing.T) {

@@ -64,7 +64,7 @@ type program struct {
 func (e *Executor) program(a executor.Attempt) (program, error) {
 	c, err := parseSpec(a.Spec)
 	if err != nil {
-		return program{}, &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("shell spec: %w", err)}
+		return program{}, badSpec(fmt.Errorf("shell spec: %w", err))
 	}
 	p := program{path: e.shell, argv: []string{"sh", executor.ShellFlags(c.line), c.line}, sandbox: c.sandbox, nodeNetwork: c.nodeNetwork}
 	if p.dir, err = c.directory(a.BaseDir); err != nil {
@@ -75,7 +75,7 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 		node = sandboxed(node)
 	}
 	if p.environ, err = environment(node, withGPUs(a.Env, a.GPUs), p.dir, a.ID); err != nil {
-		return program{}, cannotRun(err)
+		return program{}, badSpec(err)
 	}
 	if c.argv != nil {
 		p.argv = c.argv
@@ -91,6 +91,11 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 
 func cannotRun(err error) error {
 	return &executor.StartError{ExitCode: codeCannotRun, Err: err}
+}
+
+// badSpec returns the error of a spec or an environment with which no attempt can start.
+func badSpec(err error) error {
+	return &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: err}
 }
 
 // running is one attempt from its start to its end.
