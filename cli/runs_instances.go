@@ -45,8 +45,8 @@ func newRunsInstances(sys *system) *cobra.Command {
 	return cmd
 }
 
-// printOtherStates prints the states of the instances of a task, none of which is in the state that was asked for: those
-// that spent their retries are dead_letter, for example, and not failed.
+// printOtherStates prints the states that the instances of a task are in, if none is in the requested one: instances that
+// have spent their retries are dead_letter, for example, and not failed.
 func (s *system) printOtherStates(ctx context.Context, a *client.Client, run, task, state string) error {
 	res, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: run, Tasks: []string{task}, Brief: true})
 	if err != nil {

@@ -143,8 +143,8 @@ func (f *claimFile) remove() {
 	}
 }
 
-// savedCheckpoint returns the checkpoint that saveCheckpoint has kept, or nil if there is none of the member after so
-// many that have ended.
+// savedCheckpoint returns the checkpoint that saveCheckpoint has kept of the member after the first ended ones, or nil if
+// there is none.
 func (f *claimFile) savedCheckpoint(ended int) *v1.Checkpoint {
 	text, err := os.ReadFile(f.checkpoint)
 	if err != nil {

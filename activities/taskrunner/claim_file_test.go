@@ -96,8 +96,8 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 	}
 }
 
-// TestLaterWorkerHandsOnTheCheckpoint has a worker answer for a dead one, whose attempt had written a checkpoint: the
-// next attempt continues from it, although no heartbeat time-out reports it to the run.
+// TestLaterWorkerHandsOnTheCheckpoint has a worker answer for a dead one after an attempt with a checkpoint. The next
+// attempt continues from that checkpoint, although no heartbeat time-out reports it to the run.
 func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	first := newBench(t, nil).withShell()

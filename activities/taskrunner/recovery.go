@@ -331,7 +331,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	return res, err
 }
 
-// lostAnswer returns the end of a reattached attempt of which nothing is left, with the checkpoint that was found.
+// lostAnswer returns the end of a reattached attempt that has left nothing but its checkpoint, and that checkpoint.
 func (a *attempt) lostAnswer(ctx context.Context) (*v1.ExecuteResponse, error) {
 	res, err := a.node.lostAnswer(ctx, a.heartbeat, a.req)
 	if res.GetState() == v1.TaskLost {

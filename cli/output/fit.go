@@ -18,10 +18,9 @@ const (
 	leastCell, leastText = 8, 10
 )
 
-// Fit returns the rows of a table, the first of which is the header, so that each line
-// takes at most width cells. It leaves columns out, empty ones first and then the last but
-// one, and shortens long cells. The first keep columns matter more than whole cells. A
-// width of 0 is no limit.
+// Fit returns the rows of a table, header first, so that each line takes at most width
+// cells. It leaves columns out, empty ones first and then the last but one, and shortens
+// long cells. The first keep columns matter more than whole cells. A width of 0 is no limit.
 func Fit(rows [][]string, width, keep int) [][]string {
 	if width <= 0 || len(rows) == 0 {
 		return rows

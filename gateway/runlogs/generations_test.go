@@ -127,7 +127,7 @@ func TestLogsOfAFanOutAreThoseOfTheNewestAttemptOfEachInstance(t *testing.T) {
 		printed{"each[0]", 0, 0, 1, nil},
 		printed{"each[0]", 0, 1, 2, nil},
 		printed{storekey.BatchName("each", 1, 4), 0, 0, 1, []int{1, 2, 3, 4}},
-		printed{storekey.BatchName("each", 1, 4), 0, 1, 2, []int{1, 4}}, // of which 4 completes
+		printed{storekey.BatchName("each", 1, 4), 0, 1, 2, []int{1, 4}}, // and instance 4 completes
 		printed{"each[7]", 0, 0, 1, nil},                                // the list has become shorter since
 		printed{storekey.BatchName("each", 5, 8), 0, 0, 1, []int{5, 8}},
 		printed{"each[0]", 1, 0, 3, nil},

@@ -1030,7 +1030,7 @@ func (x *PartReport) GetNodes() []string {
 // ContextUpdate is what one instance adds to the context of the run.
 type ContextUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the update, of which a part never uses one twice.
+	// Number of the update. A partition uses each number once.
 	Number int64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The keys with their values.
 	Update        *structpb.Struct `protobuf:"bytes,2,opt,name=update,proto3" json:"update,omitempty"`
@@ -1360,7 +1360,7 @@ type RunCarry struct {
 	CancelledBy string `protobuf:"bytes,17,opt,name=cancelled_by,json=cancelledBy,proto3" json:"cancelled_by,omitempty"`
 	// Who has paused the run, and why; empty: it is not paused, or that is not known.
 	PausedBy string `protobuf:"bytes,18,opt,name=paused_by,json=pausedBy,proto3" json:"paused_by,omitempty"`
-	// Who holds tasks of `held` back, and why; a task of which that is not known is missing.
+	// Who holds tasks of `held` back, and why, by task. A task is missing if that is unknown.
 	HeldBy map[string]string `protobuf:"bytes,19,rep,name=held_by,json=heldBy,proto3" json:"held_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Attempts that the generation before had under way when it was closed from outside, and that may still run.
 	Abandoned     []*AwaitAnswerRequest `protobuf:"bytes,20,rep,name=abandoned,proto3" json:"abandoned,omitempty"`
