@@ -19,7 +19,11 @@ import (
 
 // replayHistory has the workflows of a control worker go through a history again.
 func (cfg ControlConfig) replayHistory(events []*historypb.HistoryEvent) error {
-	r := worker.NewWorkflowReplayer()
+	// A busy machine may need more than the second after which a replay counts as a deadlock.
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DisableDeadlockDetection: true})
+	if err != nil {
+		return err
+	}
 	r.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
 	r.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	r.RegisterWorkflowWithOptions(cfg.registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
