@@ -198,7 +198,8 @@ tasks:
 		t.Errorf("the instances of 12 batches, of which one was cut off, ran %d times", n)
 	}
 	for _, said := range []struct{ id, task, want string }{
-		{ended, "reads", `{"kept":{"n":7}}` + "\n"},
+		{ended, "reads", `{"ancestors":{"kept":{"attempt":0,"exitCode":0,"state":"completed"},` +
+			`"mended":{"attempt":0,"exitCode":0,"state":"completed"}},"kept":{"n":7}}` + "\n"},
 		{long, "after", "{0}\n"},
 		{fan, "sums", "[0,1,2,3,4,5,6]\n"},
 		{large, "after", "1200\n"},
