@@ -51,8 +51,8 @@ var invalidText = strayPayload{Payload: &commonpb.Payload{
 // straysDrawn is the number of payloads that are drawn for one name.
 const straysDrawn = 10
 
-// drawStrayPayloads returns payloads for a name, the first of which is invalidText. They are drawn before anything is sent, so that a failure is not shrunk
-// against a server.
+// drawStrayPayloads returns payloads for a name, beginning with invalidText. It draws them before anything is sent, so that
+// a failure is not shrunk against a server.
 func drawStrayPayloads(t *testing.T, name string) []strayPayload {
 	t.Helper()
 	gen := strayPayloads(name)

@@ -143,8 +143,8 @@ func (f *claimFile) remove() {
 	}
 }
 
-// savedCheckpoint returns the checkpoint that saveCheckpoint has kept of the member after the first ended ones, or nil if
-// there is none.
+// savedCheckpoint returns the checkpoint that saveCheckpoint has kept of the member after the first ended ones. It returns
+// nil if saveCheckpoint has kept nothing for that member.
 func (f *claimFile) savedCheckpoint(ended int) *v1.Checkpoint {
 	text, err := os.ReadFile(f.checkpoint)
 	if err != nil {

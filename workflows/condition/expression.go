@@ -107,7 +107,7 @@ func firstIssue(s *source, issues *cel.Issues, kind Kind) (problem *Error) {
 	return problem
 }
 
-// isSyntax reports whether a complaint is one of the parser, of which only the first is sure.
+// isSyntax reports whether a complaint is one of the parser. Only the first such complaint is reliable.
 func isSyntax(issue *cel.Error) bool { return strings.Contains(issue.Message, "Syntax error") }
 
 // isConsequence reports whether a complaint is about an operand that was already

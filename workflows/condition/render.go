@@ -41,7 +41,7 @@ func (e *Evaluator) RenderEnv(ctx context.Context, at string, env map[string]str
 	return rendered, nil
 }
 
-// RenderText is Render of one text, whose value is text always.
+// RenderText renders one text. Its value is always text, also where one expression is the whole of it.
 func (e *Evaluator) RenderText(ctx context.Context, at, text string, view View) (string, error) {
 	if !HasTemplate(text) {
 		return text, nil

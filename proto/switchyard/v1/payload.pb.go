@@ -5364,7 +5364,7 @@ func (x *CollectItem) GetRecord() string {
 // CollectPart is the list of the outputs of a part.
 type CollectPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its key; empty: there is none.
+	// Key of its list in the store, or empty if it has none.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Number of instances.
 	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`

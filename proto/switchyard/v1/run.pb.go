@@ -877,7 +877,7 @@ type Event struct {
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// submitted, queued, assigned, started, paused, completed, failed, retried, reassigned, cancelled,
 	// dead_lettered, skipped, resumed, held, released, approved, rejected, killed, expanded (into instances) or silent
-	// (its node, whose answer is awaited).
+	// (its node has sent no heartbeat in time; the run awaits its answer).
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
 	// Node that it happened on; empty: none.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`

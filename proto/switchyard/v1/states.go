@@ -85,7 +85,7 @@ const (
 	EventRejected     = "rejected"
 	EventKilled       = "killed"
 	EventExpanded     = "expanded" // into instances
-	EventSilent       = "silent"   // its node, whose answer is awaited
+	EventSilent       = "silent"   // its node has sent no heartbeat in time; the run awaits its answer
 )
 
 // Strategies of a RunConcurrency: what becomes of a run for which there is no place.

@@ -88,7 +88,7 @@ func (r *Report) problem(at Position, p *Path, message, hint string) *v1.Problem
 	return &v1.Problem{File: r.File, Line: int32(at.Line), Column: int32(at.Column), Path: p.String(), Message: message, Hint: hint}
 }
 
-// Place returns a problem at p of which nothing is said yet.
+// Place returns a problem at p without a message.
 func (r *Report) Place(at Position, p *Path) *v1.Problem {
 	place := r.problem(at, p, "", "")
 	if r.Lines != nil && at.Line > 0 {
