@@ -21,10 +21,13 @@ import (
 var lightValidator = sync.OnceValue(func() error {
 	all := protoregistry.GlobalFiles
 	ours := new(protoregistry.Files)
-	err := addFile(ours, v1.File_switchyard_v1_service_proto)
+	var errs []error
+	for _, service := range v1.Services() {
+		errs = append(errs, addFile(ours, service.ParentFile()))
+	}
 	protoregistry.GlobalFiles = ours
 	defer func() { protoregistry.GlobalFiles = all }()
-	return errors.Join(err, protovalidate.Validate(&v1.GetRunRequest{Id: "any"}))
+	return errors.Join(append(errs, protovalidate.Validate(&v1.GetRunRequest{Id: "any"}))...)
 })
 
 // addFile adds a file to a registry with all that it imports.

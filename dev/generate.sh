@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Generates the Go code of proto/. Works offline: buf and its plugins are built from
-# the Go module cache, and protovalidate's proto files come out of its Go module.
+# Generates the Go code of proto/. Works offline: buf and its plugins are built from the Go module cache, and the proto
+# files of protovalidate and of google/api come out of Go modules.
 #   dev/generate.sh             generate
 #   dev/generate.sh lint        only lint
 #   dev/generate.sh breaking    compare with the last release: fail if a client or a history of that one would break.
@@ -16,16 +16,25 @@ need protoc-gen-connect-go connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.2
 
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-validate=$(go mod download -json github.com/bufbuild/protovalidate@v1.2.2 | sed -n 's/.*"Dir": "\(.*\)",*/\1/p')
 
-# workspace PROTO FOLDER writes a buf workspace: the module PROTO with the rules of its buf.yaml, and protovalidate.
+# module_dir MODULE prints the folder of a Go module.
+module_dir() { go mod download -json "$1" | sed -n 's/.*"Dir": "\(.*\)",*/\1/p'; }
+validate=$(module_dir github.com/bufbuild/protovalidate@v1.2.2)
+googleapis=$(module_dir github.com/gogo/googleapis@v1.4.1)
+
+# workspace PROTO FOLDER writes a buf workspace: the module PROTO with the rules of its buf.yaml, protovalidate, and the
+# annotations of google/api, whose Go code is not the one that this module names.
 workspace() {
-	mkdir -p "$2"
+	mkdir -p "$2/googleapis/google/api"
 	cp -r "$1" "$2/proto"
 	cp -r "$validate/proto/protovalidate" "$2/protovalidate"
+	for file in annotations http; do
+		sed 's|^option go_package = .*|option go_package = "google.golang.org/genproto/googleapis/api/annotations;annotations";|' \
+			"$googleapis/google/api/$file.proto" >"$2/googleapis/google/api/$file.proto"
+	done
 	chmod -R u+w "$2"
 	rm -f "$2/proto/buf.yaml" "$2/protovalidate/buf.yaml" "$2/protovalidate/buf.lock"
-	sed 's/^breaking:/modules:\n  - path: proto\n  - path: protovalidate\nbreaking:/' "$1/buf.yaml" >"$2/buf.yaml"
+	sed 's/^breaking:/modules:\n  - path: proto\n  - path: protovalidate\n  - path: googleapis\nbreaking:/' "$1/buf.yaml" >"$2/buf.yaml"
 }
 workspace proto "$work/new"
 

@@ -2,56 +2,37 @@ package edge
 
 import (
 	"context"
-	"slices"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/gateway/rpcerror"
-	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
-// writes are the procedures that change something.
-var writes = []string{
-	switchyardv1connect.RunServiceSubmitRunProcedure,
-	switchyardv1connect.RunServiceCancelRunProcedure,
-	switchyardv1connect.RunServiceRetryDeadLetterProcedure,
-	switchyardv1connect.RunServicePurgeDeadLetterProcedure,
-	switchyardv1connect.RunServiceRetryRunProcedure,
-	switchyardv1connect.RunServiceRerunRunProcedure,
-	switchyardv1connect.RunServicePauseRunProcedure,
-	switchyardv1connect.RunServiceResumeRunProcedure,
-	switchyardv1connect.RunServiceHoldTaskProcedure,
-	switchyardv1connect.RunServiceReleaseTaskProcedure,
-	switchyardv1connect.RunServiceCancelTaskProcedure,
-	switchyardv1connect.RunServicePauseTaskProcedure,
-	switchyardv1connect.RunServiceResumeTaskProcedure,
-	switchyardv1connect.RunServiceKillTaskProcedure,
-	switchyardv1connect.RunServiceApproveTaskProcedure,
-	switchyardv1connect.RunServiceRejectTaskProcedure,
-	switchyardv1connect.WorkflowServicePutWorkflowProcedure,
-	switchyardv1connect.WorkflowServiceDeleteWorkflowProcedure,
-	switchyardv1connect.NodeServiceDrainNodeProcedure,
-	switchyardv1connect.NodeServiceUndrainNodeProcedure,
-	switchyardv1connect.NodeServiceRemoveNodeProcedure,
-	switchyardv1connect.BlobServicePutBlobProcedure,
-}
-
-// Observer is the interceptor that, if it is true, refuses procedures that change something. None of them is a stream.
+// Observer is the interceptor that, if it is true, refuses every call that is not declared to read. No other call is a
+// stream.
 type Observer bool
 
 var _ connect.Interceptor = Observer(false)
 
-// WrapUnary refuses calls of writes.
+// WrapUnary refuses calls that change something.
 func (o Observer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	if !o {
 		return next
 	}
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		if slices.Contains(writes, req.Spec().Procedure) {
+		if !isRead(req.Spec()) {
 			return nil, rpcerror.WrongState("this gateway is an observer and changes nothing; use another one, or start it with --role auto")
 		}
 		return next(ctx, req)
 	}
+}
+
+// isRead reports whether a call is declared to change nothing.
+func isRead(spec connect.Spec) bool {
+	call, ok := spec.Schema.(protoreflect.MethodDescriptor)
+	return ok && v1.RulesOf(call).GetEffect() == v1.Effect_EFFECT_READ
 }
 
 // WrapStreamingHandler lets streams pass.

@@ -1,37 +1,33 @@
 package edge
 
 import (
-	"slices"
-	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestWrites knows of every procedure whether it changes something.
-func TestWrites(t *testing.T) {
-	// They start or follow something, and change nothing.
-	reads := []string{
-		switchyardv1connect.RunServiceWatchRunProcedure, switchyardv1connect.RunServiceStreamRunLogsProcedure, switchyardv1connect.RunServiceExplainTaskProcedure, switchyardv1connect.RunServicePlanRunProcedure,
-	}
-	services := v1.File_switchyard_v1_service_proto.Services()
-	for i := range services.Len() {
-		methods := services.Get(i).Methods()
-		for j := range methods.Len() {
-			m := methods.Get(j)
-			procedure := "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
-			read := slices.Contains(reads, procedure) || safe(m)
-			if write := slices.Contains(writes, procedure); read == write {
-				t.Errorf("%s: reads %t, writes %t", procedure, read, write)
+func TestEveryCallDeclaresItsEffect(t *testing.T) {
+	for _, service := range v1.Services() {
+		for i := range service.Methods().Len() {
+			m := service.Methods().Get(i)
+			effect := v1.RulesOf(m).GetEffect()
+			switch {
+			case effect == v1.Effect_EFFECT_UNSPECIFIED:
+				t.Errorf("%s has no effect in its rules", m.FullName())
+			case effect == v1.Effect_EFFECT_WRITE && isSafe(m):
+				t.Errorf("%s writes, and is declared to have no side effects", m.FullName())
+			case effect == v1.Effect_EFFECT_WRITE && m.IsStreamingServer():
+				t.Errorf("%s is a stream that writes, which an observer does not refuse", m.FullName())
 			}
 		}
 	}
 }
 
-// safe says that a method is declared to have no side effects.
-func safe(m protoreflect.MethodDescriptor) bool {
+// isSafe reports whether a method is declared to have no side effects.
+func isSafe(m protoreflect.MethodDescriptor) bool {
 	options, ok := m.Options().(*descriptorpb.MethodOptions)
 	return ok && options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
 }

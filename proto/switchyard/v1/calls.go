@@ -1,0 +1,28 @@
+package switchyardv1
+
+import (
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Services returns every service of the API, in the order in which documents list them.
+func Services() []protoreflect.ServiceDescriptor {
+	var all []protoreflect.ServiceDescriptor
+	for _, file := range []protoreflect.FileDescriptor{
+		File_switchyard_v1_run_service_proto,
+		File_switchyard_v1_workflow_service_proto,
+		File_switchyard_v1_node_service_proto,
+		File_switchyard_v1_blob_service_proto,
+	} {
+		for i := range file.Services().Len() {
+			all = append(all, file.Services().Get(i))
+		}
+	}
+	return all
+}
+
+// RulesOf returns the rules of a call, or nil if the call has none.
+func RulesOf(call protoreflect.MethodDescriptor) *CallRules {
+	rules, _ := proto.GetExtension(call.Options(), E_Rules).(*CallRules)
+	return rules
+}
