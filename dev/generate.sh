@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Generates the Go code of proto/. Works offline: buf and its plugins are built from the Go module cache, and the proto
-# files of protovalidate and of google/api come out of Go modules.
+# Generates the Go code of proto/ and the OpenAPI document. Works offline: buf and its plugins are built from the Go
+# module cache, and the proto files of protovalidate and of google/api come out of Go modules.
 #   dev/generate.sh             generate
 #   dev/generate.sh lint        only lint
 #   dev/generate.sh breaking    compare with the last release: fail if a client or a history of that one would break.
@@ -19,6 +19,9 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 
 # module_dir MODULE prints the folder of a Go module.
 module_dir() { go mod download -json "$1" | sed -n 's/.*"Dir": "\(.*\)",*/\1/p'; }
+# A proxy that lists no versions of this module refuses `go install` of it.
+openapi=$(module_dir github.com/sudorandom/protoc-gen-connect-openapi@v0.25.6)
+[ -x .bin/protoc-gen-connect-openapi ] || go build -C "$openapi" -o "$GOBIN/protoc-gen-connect-openapi" .
 validate=$(module_dir github.com/bufbuild/protovalidate@v1.2.2)
 googleapis=$(module_dir github.com/gogo/googleapis@v1.4.1)
 
@@ -64,5 +67,8 @@ buf build proto --path proto/switchyard/v1/definition.proto --path proto/switchy
 	--exclude-imports --as-file-descriptor-set -o "$work/descriptors.binpb"
 cd - >/dev/null
 find proto -name '*.go' -path '*/v1/*' \( -name '*.pb.go' -o -name '*.connect.go' \) -delete
+mv "$work/out/openapi.json" "$work/openapi.json"
 cp -r "$work"/out/. proto/
 cp "$work/descriptors.binpb" workflows/definition/descriptors.binpb
+go run ./dev/openapi <"$work/openapi.json" >"$work/finished.json"
+cp "$work/finished.json" gateway/openapi/openapi.json

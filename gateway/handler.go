@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/gateway/edge"
+	"switchyard/gateway/openapi"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
@@ -49,6 +50,7 @@ func (g *Gateway) Handler() http.Handler {
 	mux.Handle("/", g.bounds.Protect(rpc))
 	mux.HandleFunc("GET /healthz", g.healthz)
 	mux.HandleFunc("GET /readyz", g.readyz)
+	mux.Handle("GET "+openapi.Path, openapi.Handler())
 	g.serveMetrics(mux)
 	return edge.GuardHosts(g.config.Hosts, mux)
 }

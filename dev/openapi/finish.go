@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// finish turns the plugin's document into ours, in place. Services are those that the document is about.
+func finish(document object, services []protoreflect.ServiceDescriptor) error {
+	paths, _ := document["paths"].(object)
+	components, _ := document["components"].(object)
+	schemas, _ := components["schemas"].(object)
+	if len(paths) == 0 || len(schemas) == 0 {
+		return fmt.Errorf("the document has %d paths and %d schemas; both are needed", len(paths), len(schemas))
+	}
+	walk(document, correctSchema)
+	addWellKnown(schemas)
+	if err := shortenNames(document, schemas); err != nil {
+		return err
+	}
+	document["components"] = object{"schemas": schemas, "responses": errorResponses(), "parameters": sharedParameters()}
+	schemas["Error"] = errorSchema()
+	for _, service := range services {
+		for i := range service.Methods().Len() {
+			if err := finishCall(paths, service.Methods().Get(i)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := checkStreams(paths); err != nil {
+		return err
+	}
+	dropUnused(document, schemas)
+	document["tags"] = tagsInUse(document, paths)
+	delete(document, "security")
+	return nil
+}
+
+// walk calls visit for every object of a value, parents first.
+func walk(value any, visit func(object)) {
+	switch v := value.(type) {
+	case object:
+		visit(v)
+		for _, below := range v {
+			walk(below, visit)
+		}
+	case []any:
+		for _, below := range v {
+			walk(below, visit)
+		}
+	}
+}
+
+// schemaPrefix is where a reference to a schema begins.
+const schemaPrefix = "#/components/schemas/"
+
+// shortenNames takes the packages off the names of schemas.
+func shortenNames(document, schemas object) error {
+	for name, schema := range schemas {
+		short := shortName(name)
+		if short == name {
+			continue
+		}
+		if _, taken := schemas[short]; taken {
+			return fmt.Errorf("two schemas would have the name %s", short)
+		}
+		delete(schemas, name)
+		schemas[short] = schema
+	}
+	walk(document, func(o object) {
+		if ref, ok := o["$ref"].(string); ok {
+			o["$ref"] = schemaPrefix + shortName(strings.TrimPrefix(ref, schemaPrefix))
+		}
+	})
+	return nil
+}
+
+func shortName(name string) string {
+	for _, prefix := range []string{"switchyard.v1.", "google.protobuf."} {
+		if short, ok := strings.CutPrefix(name, prefix); ok {
+			return short
+		}
+	}
+	return name
+}
+
+// dropUnused removes the schemas that no path leads to.
+func dropUnused(document, schemas object) {
+	used := map[string]bool{}
+	var follow func(object)
+	follow = func(o object) {
+		ref, _ := o["$ref"].(string)
+		name, ok := strings.CutPrefix(ref, schemaPrefix)
+		if ok && !used[name] {
+			used[name] = true
+			walk(schemas[name], follow)
+		}
+	}
+	walk(document["paths"], follow)
+	components, _ := document["components"].(object)
+	walk(components["responses"], follow)
+	for name := range schemas {
+		if !used[name] {
+			delete(schemas, name)
+		}
+	}
+}
+
+// tagsInUse returns the tags that an operation has.
+func tagsInUse(document, paths object) []any {
+	used := map[any]bool{}
+	walk(paths, func(o object) {
+		if tags, ok := o["tags"].([]any); ok {
+			for _, tag := range tags {
+				used[tag] = true
+			}
+		}
+	})
+	kept := []any{}
+	all, _ := document["tags"].([]any)
+	for _, tag := range all {
+		if described, ok := tag.(object); ok && used[described["name"]] {
+			kept = append(kept, tag)
+		}
+	}
+	return kept
+}

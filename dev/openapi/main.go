@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "openapi:", err)
+		os.Exit(1)
+	}
+}
+
+// run reads the plugin's document and prints the finished one. Its keys are sorted, so that the same proto gives the
+// same bytes.
+func run(in io.Reader, out io.Writer) error {
+	decoder := json.NewDecoder(in)
+	decoder.UseNumber()
+	var document object
+	if err := decoder.Decode(&document); err != nil {
+		return fmt.Errorf("read the document of protoc-gen-connect-openapi: %w", err)
+	}
+	if err := finish(document, v1.Services()); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(document); err != nil {
+		return fmt.Errorf("print the document: %w", err)
+	}
+	_, err := out.Write(text.Bytes())
+	return err
+}

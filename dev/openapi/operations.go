@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// responsePrefix and parameterPrefix are where references to shared responses and parameters begin.
+const (
+	responsePrefix  = "#/components/responses/"
+	parameterPrefix = "#/components/parameters/"
+)
+
+// streams are the paths that answer a stream of server-sent events, too, with the events that such a stream has.
+var streams = map[string]string{
+	"/v1/runs/{id}/events": "transitions of tasks, and how the run ended",
+	"/v1/events":           "transitions of tasks of all runs",
+}
+
+// yamlBodies are the calls that read a definition in YAML as a body.
+var yamlBodies = map[protoreflect.Name]bool{"SubmitRun": true, "PutWorkflow": true}
+
+// idempotent are the calls for which a header may give the idempotency key.
+var idempotent = map[protoreflect.Name]bool{"SubmitRun": true}
+
+// finishCall completes the operations of a call, one for each route.
+func finishCall(paths object, call protoreflect.MethodDescriptor) error {
+	for _, route := range v1.RoutesOf(call) {
+		item, _ := paths[route.Path].(object)
+		operation, _ := item[strings.ToLower(route.Method)].(object)
+		if operation == nil {
+			return fmt.Errorf("%s: the plugin's document lacks %s %s", call.FullName(), route.Method, route.Path)
+		}
+		finishOperation(operation, call, route)
+	}
+	return nil
+}
+
+func finishOperation(operation object, call protoreflect.MethodDescriptor, route v1.Route) {
+	responses, _ := operation["responses"].(object)
+	answer, _ := responses["200"].(object)
+	answer["description"] = "The answer."
+	statuses := map[int]string{http.StatusBadRequest: "BadRequest", http.StatusTooManyRequests: "TooManyRequests", http.StatusServiceUnavailable: "Unavailable"}
+	if strings.Contains(route.Path, "{") {
+		statuses[http.StatusNotFound] = "NotFound"
+	}
+	if v1.RulesOf(call).GetEffect() == v1.Effect_EFFECT_WRITE {
+		statuses[http.StatusConflict] = "Conflict"
+	}
+	if body, ok := operation["requestBody"].(object); ok {
+		statuses[http.StatusRequestEntityTooLarge] = "TooLarge"
+		statuses[http.StatusUnsupportedMediaType] = "UnsupportedMediaType"
+		finishBody(body, call)
+	}
+	for status, name := range statuses {
+		responses[fmt.Sprint(status)] = object{"$ref": responsePrefix + name}
+	}
+	responses["default"] = object{"$ref": responsePrefix + "Error"}
+	if events, ok := streams[route.Path]; ok && route.Method == http.MethodGet {
+		finishStream(operation, answer, events)
+	}
+	if idempotent[call.Name()] {
+		addParameter(operation, "IdempotencyKey")
+	}
+}
+
+// finishBody marks a body as needed or not, and adds YAML where a definition may be written in it.
+func finishBody(body object, call protoreflect.MethodDescriptor) {
+	content, _ := body["content"].(object)
+	json, _ := content["application/json"].(object)
+	schema, _ := json["schema"].(object)
+	_, needed := schema["required"]
+	_, chooses := schema["oneOf"]
+	_, refers := schema["$ref"]
+	body["required"] = needed || chooses || refers
+	if yamlBodies[call.Name()] {
+		content["application/yaml"] = object{"schema": object{
+			"type":             "string",
+			"contentMediaType": "application/yaml",
+			"description":      "The definition itself, as people write it.",
+		}}
+	}
+}
+
+// finishStream adds server-sent events to what an operation answers.
+func finishStream(operation, answer object, events string) {
+	content, _ := answer["content"].(object)
+	content["text/event-stream"] = object{"schema": object{
+		"type":        "string",
+		"description": "Server-sent events: " + events + ". Each has an `event`, an `id` for `Last-Event-ID`, and `data` in JSON.",
+	}}
+	answer["description"] = "A page in JSON, or, for `follow=true` or `Accept: text/event-stream`, a stream of server-sent events."
+	addParameter(operation, "Follow")
+	addParameter(operation, "LastEventID")
+}
+
+func addParameter(operation object, name string) {
+	parameters, _ := operation["parameters"].([]any)
+	operation["parameters"] = append(parameters, object{"$ref": parameterPrefix + name})
+}
+
+// checkStreams reports a path of streams that no annotation has.
+func checkStreams(paths object) error {
+	for path := range streams {
+		if _, ok := paths[path]; !ok {
+			return fmt.Errorf("streams names %s, which no annotation in proto has", path)
+		}
+	}
+	return nil
+}
+
+// errorSchema describes the body of every error.
+func errorSchema() object {
+	return object{
+		"type":        "object",
+		"description": "The body of every error, whatever part of the gateway it comes from.",
+		"properties": object{
+			"code": object{
+				"type":        "string",
+				"description": "The kind of the error, as Connect and gRPC name it.",
+				"enum":        errorCodes(),
+			},
+			"message": object{"type": "string", "description": "What is wrong, and what to do about it, for people."},
+			"details": object{
+				"type":        "array",
+				"description": "What programs can act on: `switchyard.v1.ValidationFailure` has every problem of a definition, `google.rpc.ResourceInfo` what is missing.",
+				"items": object{
+					"type":                 "object",
+					"properties":           object{"@type": object{"type": "string", "description": "URL of the type of the detail."}},
+					"required":             []any{"@type"},
+					"additionalProperties": true,
+				},
+			},
+		},
+		"required": []any{"code", "message"},
+	}
+}
+
+func errorCodes() []any {
+	return []any{
+		"canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists", "permission_denied",
+		"resource_exhausted", "failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable",
+		"data_loss", "unauthenticated",
+	}
+}
+
+// errorResponses are the answers that operations share.
+func errorResponses() object {
+	responses := object{}
+	for name, text := range map[string]string{
+		"BadRequest":           "A field, a parameter or the definition is wrong; the message names the place and the remedy.",
+		"NotFound":             "What the path names does not exist.",
+		"Conflict":             "The state forbids it, or another request was first.",
+		"TooLarge":             "The body is larger than the gateway reads.",
+		"UnsupportedMediaType": "The body is neither JSON nor, where this is allowed, YAML.",
+		"TooManyRequests":      "A bound of the gateway is reached; try again later.",
+		"Unavailable":          "The gateway cannot reach what it needs, or shuts down; try again.",
+		"Error":                "Any other error.",
+	} {
+		response := object{
+			"description": text,
+			"content":     object{"application/json": object{"schema": object{"$ref": schemaPrefix + "Error"}}},
+		}
+		if slices.Contains([]string{"TooManyRequests", "Unavailable"}, name) {
+			response["headers"] = object{"Retry-After": object{
+				"description": "Seconds to wait, if the gateway knows how many.",
+				"schema":      object{"type": "string"},
+			}}
+		}
+		responses[name] = response
+	}
+	return responses
+}
+
+// sharedParameters are the parameters that no message has.
+func sharedParameters() object {
+	return object{
+		"Follow": object{
+			"name": "follow", "in": "query", "schema": object{"type": "boolean"},
+			"description": "Answer a stream of server-sent events, which continues until the run has ended or the client leaves.",
+		},
+		"LastEventID": object{
+			"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string"},
+			"description": "Continue a stream after the event with this id. Browsers send it when they connect again.",
+		},
+		"IdempotencyKey": object{
+			"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": 255},
+			"description": "The same as `idempotencyKey` of the body: the same key and the same request give what the first request has started.",
+		},
+	}
+}
