@@ -44,6 +44,10 @@ type Config struct {
 	// PollInterval is the shortest time between two looks at a watched run.
 	// Default: 100 ms.
 	PollInterval time.Duration
+	// StreamKeepAlive is the pause after which a stream of server-sent events sends a comment. Default: 15 s.
+	StreamKeepAlive time.Duration
+	// StreamWriteTimeout is how long a client of server-sent events may take nothing. Default: 30 s.
+	StreamWriteTimeout time.Duration
 	// Now is the clock that lists of runs start from. Default: time.Now.
 	Now func() time.Time
 }

@@ -12,6 +12,7 @@ import (
 	"switchyard/gateway/runevents"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
+	"switchyard/gateway/sse"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
@@ -30,6 +31,7 @@ type Gateway struct {
 	events  *runevents.Reader
 	updates keyedLimiter
 	bounds  *edge.Bounds
+	sse     *sse.Handler
 
 	stop     sync.Once
 	stopping chan struct{}
@@ -45,7 +47,7 @@ func New(config Config) (*Gateway, error) {
 	}
 	read := runview.NewReader(config.Client, config.Namespace, config.Store, config.Logger)
 	index := runindex.New(config.Client, read, config.Now)
-	return &Gateway{
+	g := &Gateway{
 		config:   config,
 		client:   config.Client,
 		store:    config.Store,
@@ -58,12 +60,18 @@ func New(config Config) (*Gateway, error) {
 		events:   runevents.New(read, index, config.Store, config.Logger),
 		bounds:   edge.NewBounds(config.Limits, maxBlobMessageBytes),
 		stopping: make(chan struct{}),
-	}, nil
+	}
+	g.sse = sse.New(sse.Config{
+		Index: index, Reader: read, Pollers: g.pollers, Events: g.events, Logs: g.sendLogs, Bounds: g.bounds, Log: g.log,
+		WriteError: sse.WriteError, Stopping: g.stopping, KeepAlive: config.StreamKeepAlive, WriteTimeout: config.StreamWriteTimeout,
+	})
+	return g, nil
 }
 
 // Close ends the streams that are open, with the code Unavailable, and waits
 // until nothing of the gateway runs any more. A second Close does nothing.
 func (g *Gateway) Close() {
 	g.stop.Do(func() { close(g.stopping) })
+	g.sse.Close()
 	g.pollers.Close()
 }

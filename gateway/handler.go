@@ -47,7 +47,7 @@ func (g *Gateway) Handler() http.Handler {
 	rpc.Handle(grpcreflect.NewHandlerV1Alpha(reflector, streams))
 	// Probes get an answer even while the bounds are reached.
 	mux := http.NewServeMux()
-	mux.Handle("/", g.bounds.Protect(rpc))
+	mux.Handle("/", g.bounds.Protect(g.sse.Wrap(rpc)))
 	mux.HandleFunc("GET /healthz", g.healthz)
 	mux.HandleFunc("GET /readyz", g.readyz)
 	mux.Handle("GET "+openapi.Path, openapi.Handler())

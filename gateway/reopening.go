@@ -222,7 +222,7 @@ func (g *Gateway) keep(ctx context.Context, desc *runview.Description, chain str
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return stored, err
 	}
-	if events, part, err := g.reader.UnstoredEvents(ctx, id); err == nil {
+	if events, part, err := g.reader.UnstoredEvents(ctx, id, 0); err == nil {
 		if err := g.putOnce(ctx, storekey.Events(home, generation, part), &v1.EventPart{Events: events}); err != nil {
 			return nil, err
 		}

@@ -22,33 +22,43 @@ func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.Str
 	if err != nil {
 		return err
 	}
-	if req.Msg.GetChildren() {
-		if err := runlogs.ValidateTree(req.Msg); err != nil {
-			return err
-		}
-	}
-	f := runlogs.New(id, g.store, req.Msg, stream.Send)
+	req.Msg.Id = id
 	if err := sendHeaders(stream); err != nil {
 		return err
 	}
-	if !req.Msg.GetFollow() {
-		v, err := g.reader.Read(ctx, id)
-		if err != nil {
+	return g.sendLogs(ctx, req.Msg, func() error { return nil }, stream.Send)
+}
+
+// sendLogs sends the logs that a request selects, which names its run by its id. It calls accept once the request has turned
+// out to be valid, before it sends anything.
+func (g *Gateway) sendLogs(ctx context.Context, req *v1.StreamRunLogsRequest, accept func() error, send func(*v1.StreamRunLogsResponse) error) error {
+	if req.GetChildren() {
+		if err := runlogs.ValidateTree(req); err != nil {
 			return err
 		}
-		if req.Msg.GetChildren() {
-			return runlogs.NewTree(g.reader, g.store, req.Msg, stream.Send).Send(ctx, v)
-		}
-		if err := f.Validate(v); err != nil {
-			return err
-		}
-		return f.SendAll(ctx, v.Since(0))
 	}
-	return g.followLogs(ctx, f)
+	f := runlogs.New(req.GetId(), g.store, req, send)
+	if req.GetFollow() {
+		return g.followLogs(ctx, f, accept)
+	}
+	v, err := g.reader.Read(ctx, req.GetId())
+	if err != nil {
+		return err
+	}
+	if err := f.Validate(v); err != nil {
+		return err
+	}
+	if err := accept(); err != nil {
+		return err
+	}
+	if req.GetChildren() {
+		return runlogs.NewTree(g.reader, g.store, req, send).Send(ctx, v)
+	}
+	return f.SendAll(ctx, v.Since(0))
 }
 
 // followLogs sends logs as they come.
-func (g *Gateway) followLogs(ctx context.Context, f *runlogs.Follower) error {
+func (g *Gateway) followLogs(ctx context.Context, f *runlogs.Follower, accept func() error) error {
 	p, release := g.pollers.Watch(f.Run)
 	defer release()
 	for {
@@ -59,6 +69,9 @@ func (g *Gateway) followLogs(ctx context.Context, f *runlogs.Follower) error {
 		}
 		if f.Seen == 0 && n.Version > 0 {
 			if err := p.Check(f.Validate); err != nil {
+				return err
+			}
+			if err := accept(); err != nil {
 				return err
 			}
 		}
@@ -91,17 +104,22 @@ func (g *Gateway) WatchRun(ctx context.Context, req *connect.Request[v1.WatchRun
 	if err != nil {
 		return err
 	}
-	p, release := g.pollers.Watch(id)
-	defer release()
 	if err := sendHeaders(stream); err != nil {
 		return err
 	}
+	return g.watch(ctx, id, stream.Send)
+}
+
+// watch sends a run as it is, then what changes, and returns when it has ended.
+func (g *Gateway) watch(ctx context.Context, id string, send func(*v1.WatchRunResponse) error) error {
+	p, release := g.pollers.Watch(id)
+	defer release()
 	var seen int64
 	for {
 		n := p.Since(seen)
 		if n.Version > seen {
 			for _, m := range runview.Messages(n) {
-				if err := stream.Send(m); err != nil {
+				if err := send(m); err != nil {
 					return err
 				}
 			}

@@ -148,6 +148,11 @@ func (c *openCount) enter(client string) (leave func(), err error) {
 	}, nil
 }
 
+// EnterStream counts one more stream of the client at an address, until leave is called.
+func (b *Bounds) EnterStream(address string) (leave func(), err error) {
+	return b.streams.enter(clientOf(address))
+}
+
 // OpenCalls returns how many calls are open.
 func (b *Bounds) OpenCalls() int { return b.calls.count() }
 

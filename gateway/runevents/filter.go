@@ -9,8 +9,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// eventFilter is what a list of events shows.
-type eventFilter struct {
+// Filter is what a list of events shows.
+type Filter struct {
 	*v1.ListRunEventsRequest
 	after *afterEvent // or nil if the list begins with the first
 }
@@ -22,9 +22,9 @@ type afterEvent struct {
 	passed     bool // by this page, or by one before
 }
 
-// newFilter returns the filter of a request. InvalidArgument when there can be no such event.
-func newFilter(req *v1.ListRunEventsRequest) (*eventFilter, error) {
-	f := &eventFilter{ListRunEventsRequest: req}
+// NewFilter returns the filter of a request. InvalidArgument when there can be no such event.
+func NewFilter(req *v1.ListRunEventsRequest) (*Filter, error) {
+	f := &Filter{ListRunEventsRequest: req}
 	if err := runindex.ValidateValue("node", req.GetNode()); err != nil {
 		return nil, err
 	}
@@ -48,15 +48,15 @@ func newFilter(req *v1.ListRunEventsRequest) (*eventFilter, error) {
 
 // readTask returns the task, or instance, whose events are read, or "" if all are. The event after which a list begins may
 // be of another task than the list.
-func (f *eventFilter) readTask() string {
+func (f *Filter) readTask() string {
 	if f.after != nil {
 		return ""
 	}
 	return f.GetTask()
 }
 
-// wants reports whether an event is one of the filter, wherever the list begins.
-func (f *eventFilter) wants(e *v1.Event) bool {
+// Wants reports whether an event is one of the filter, wherever the list begins.
+func (f *Filter) Wants(e *v1.Event) bool {
 	at := e.GetAt().AsTime()
 	return (f.GetTask() == "" || concerns(e, f.GetTask())) &&
 		(f.GetEvent() == "" || e.GetEvent() == f.GetEvent()) &&
@@ -75,7 +75,7 @@ func concerns(e *v1.Event, name string) bool {
 }
 
 // runFilter returns the filter of the runs that may have such events, and the query that finds them.
-func (f *eventFilter) runFilter() (runindex.RunFilter, string) {
+func (f *Filter) runFilter() (runindex.RunFilter, string) {
 	runs := runindex.RunFilter{ListRunsRequest: &v1.ListRunsRequest{Node: f.GetNode()}}
 	query := runs.Query()
 	if f.GetSince() != nil {

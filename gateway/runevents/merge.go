@@ -67,15 +67,10 @@ type openChild struct {
 
 // merge returns the merge of the events of a run that begins at a place.
 func (r *Reader) merge(ctx context.Context, v *runview.View, task string, at eventPlace) (*eventMerge, error) {
-	id, current := v.Run.GetId(), at.Generation == v.Run.GetGeneration()
-	ended := v1.IsRunTerminal(v.Run.GetState())
-	outside := current && v1.IsEndedFromOutside(v.Run.GetReason())
-	silent := outside || current && v.Run.GetProblem() != ""
-	m := &eventMerge{run: &eventSource{
-		id: id, home: v.Home(), generation: at.Generation, live: current && (!ended || outside), silent: silent, part: at.Part, offset: at.Offset,
-		wanted: func(e *v1.Event) bool { return task == "" || concerns(e, task) },
-	}}
-	parts, err := r.partsOf(ctx, v, at.Generation)
+	s := SubjectOf(v)
+	m := &eventMerge{run: s.source(at.Generation, func(e *v1.Event) bool { return task == "" || concerns(e, task) })}
+	m.run.part, m.run.offset = at.Part, at.Offset
+	parts, err := r.partsOf(ctx, s, at.Generation)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +80,7 @@ func (r *Reader) merge(ctx context.Context, v *runview.View, task string, at eve
 			k = len(m.groups)
 			m.groups = append(m.groups, &eventGroup{
 				task: p.GetTask(), next: at.Next[p.GetTask()],
-				sources: func(p *v1.PartReport) *eventSource { return childSource(id, p, silent || ended, task) },
+				sources: func(p *v1.PartReport) *eventSource { return s.childSource(p, task) },
 			})
 		}
 		m.groups[k].parts = append(m.groups[k].parts, p)
@@ -168,14 +163,14 @@ func (m *eventMerge) place() eventPlace {
 }
 
 // partsOf returns the parts of the large fan-outs of a generation of a run, or none if they are not known.
-func (r *Reader) partsOf(ctx context.Context, v *runview.View, generation int32) ([]*v1.PartReport, error) {
-	current := generation == v.Run.GetGeneration()
-	if current && !v.HasPartitions() {
+func (r *Reader) partsOf(ctx context.Context, s Subject, generation int32) ([]*v1.PartReport, error) {
+	current := generation == s.generation
+	if current && !s.partitioned {
 		return nil, nil
 	}
 	var status v1.StatusResponse
-	if !current || v1.IsRunTerminal(v.Run.GetState()) {
-		err := r.store.GetMessage(ctx, storekey.Status(v.Home(), generation), &status)
+	if !current || s.ended {
+		err := r.store.GetMessage(ctx, storekey.Status(s.home, generation), &status)
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return status.GetParts(), err
 		}
@@ -183,7 +178,7 @@ func (r *Reader) partsOf(ctx context.Context, v *runview.View, generation int32)
 			return nil, nil
 		}
 	}
-	if err := r.runs.Query(ctx, v.Run.GetId(), names.StatusQuery, &v1.StatusRequest{MaxBytes: 1}, &status); err != nil {
+	if err := r.runs.Query(ctx, s.id, names.StatusQuery, &v1.StatusRequest{MaxBytes: 1}, &status); err != nil {
 		return nil, fmt.Errorf("ask for the children: %w", err)
 	}
 	return status.GetParts(), nil

@@ -21,7 +21,7 @@ const (
 
 // eventPage is a page of a list of events while it is filled.
 type eventPage struct {
-	filter *eventFilter
+	filter *Filter
 	limit  int
 	items  []*v1.Event
 	size   int // of the items, in bytes
@@ -45,7 +45,7 @@ func (p *eventPage) read(e *v1.Event) {
 	switch after := p.filter.after; {
 	case after != nil && !after.passed:
 		after.passed = e.GetId() == after.id
-	case p.filter.wants(e):
+	case p.filter.Wants(e):
 		p.items = append(p.items, e)
 		p.size += proto.Size(e)
 	default:
@@ -63,7 +63,7 @@ func (r *Reader) readRun(ctx context.Context, page *eventPage, v *runview.View, 
 	}
 	if next == nil {
 		for _, e := range startedEvents(v, page.filter.GetTask(), page.items[first:]) {
-			if page.filter.wants(e) {
+			if page.filter.Wants(e) {
 				page.items = append(page.items, e)
 			}
 		}

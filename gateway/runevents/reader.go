@@ -34,7 +34,7 @@ func (r *Reader) List(ctx context.Context, req *v1.ListRunEventsRequest) (*v1.Li
 	if err != nil {
 		return nil, err
 	}
-	filter, err := newFilter(req)
+	filter, err := NewFilter(req)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (r *Reader) List(ctx context.Context, req *v1.ListRunEventsRequest) (*v1.Li
 // LastDetail returns the detail of the newest event of a kind of a task, or "" if there is none.
 func (r *Reader) LastDetail(ctx context.Context, v *runview.View, task, kind string) (string, error) {
 	detail := ""
-	filter := &eventFilter{ListRunEventsRequest: &v1.ListRunEventsRequest{Task: task, Event: kind}}
+	filter := &Filter{ListRunEventsRequest: &v1.ListRunEventsRequest{Task: task, Event: kind}}
 	for at := (eventPlace{}); ; {
 		page := &eventPage{filter: filter, limit: defaultPage}
 		next, err := r.readRun(ctx, page, v, at)
@@ -65,35 +65,44 @@ func (r *Reader) LastDetail(ctx context.Context, v *runview.View, task, kind str
 	}
 }
 
-// readPart returns the part of the events of a source that it is at; nil when there is no such part.
-func (r *Reader) readPart(ctx context.Context, s *eventSource) ([]*v1.Event, error) {
-	for {
-		var stored v1.EventPart
-		err := r.store.GetMessage(ctx, storekey.Events(s.home, s.generation, s.part), &stored)
-		if err == nil {
-			return append([]*v1.Event{}, stored.GetEvents()...), nil
+// readPart reads the part of the events of a source that it is at; it holds nil when there is no such part.
+func (r *Reader) readPart(ctx context.Context, s *eventSource) error {
+	// A part that was not stored at the last look probably still is not.
+	asksFirst := s.live && s.unstored
+	s.base, s.unstored = 0, false
+	for ; ; asksFirst = false {
+		if !asksFirst {
+			var stored v1.EventPart
+			err := r.store.GetMessage(ctx, storekey.Events(s.home, s.generation, s.part), &stored)
+			if err == nil {
+				s.held = append([]*v1.Event{}, stored.GetEvents()...)
+				return nil
+			}
+			if !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			if !s.live {
+				return nil // one that ends by itself stores all of them
+			}
 		}
-		if !errors.Is(err, store.ErrNotFound) {
-			return nil, err
-		}
-		if !s.live {
-			return nil, nil // one that ends by itself stores all of them
-		}
-		unstored, parts, err := r.runs.UnstoredEvents(ctx, s.id)
+		unstored, parts, err := r.runs.UnstoredEvents(ctx, s.id, s.offset)
 		switch {
 		case err != nil && (s.silent || rpcerror.IsPermanent(err)):
 			r.log.Debug("a workflow does not tell its events", "workflow", s.id, "error", err)
-			return nil, nil
+			return nil
 		case err != nil:
-			return nil, err
+			return err
 		case parts == s.part:
-			return unstored, nil
+			s.held, s.base, s.unstored = unstored, s.offset, true
+			return nil
 		case parts < s.part:
-			return nil, nil
+			return nil
+		case asksFirst:
+			continue
 		}
 		// It has been stored in the meantime, unless it was lost.
 		if _, err := r.store.Get(ctx, storekey.Events(s.home, s.generation, s.part)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }

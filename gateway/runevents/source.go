@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -19,40 +18,53 @@ type eventSource struct {
 	live, silent bool
 	wanted       func(*v1.Event) bool
 
-	part   int32
-	offset int
-	held   []*v1.Event // of the part; nil: it was not read yet
-	done   bool        // there are no more
-	newest time.Time   // what has been taken is not later
+	part     int32
+	offset   int
+	held     []*v1.Event // of the part, from event number base on; nil: it was not read yet
+	base     int
+	unstored bool      // the part was not stored when it was read
+	done     bool      // there are no more
+	newest   time.Time // what has been taken is not later
+	last     int64     // number of the last event that has been taken
 }
 
 // head returns the next event that is wanted, or nil if there are no more.
 func (s *eventSource) head(ctx context.Context, r *Reader) (*v1.Event, error) {
 	for !s.done {
 		if s.held == nil {
-			part, err := r.readPart(ctx, s)
-			if err != nil {
+			if err := r.readPart(ctx, s); err != nil {
 				return nil, err
 			}
-			if part == nil {
+			if s.held == nil {
 				s.done = true
 				break
 			}
-			s.held = part
 		}
-		if s.offset > len(s.held) {
+		end := s.base + len(s.held)
+		if s.offset > end && !s.unstored {
 			// The part was longer when it had not been stored yet.
-			s.part, s.offset, s.held = s.part+1, s.offset-len(s.held), nil
+			s.part, s.offset, s.held = s.part+1, s.offset-end, nil
 			continue
 		}
-		for ; s.offset < len(s.held); s.offset++ {
-			if e := s.held[s.offset]; s.wanted(e) {
+		for ; s.offset < end; s.offset++ {
+			if e := s.held[s.offset-s.base]; s.wanted(e) {
 				return e, nil
 			}
+		}
+		if s.unstored {
+			s.done = true // the part may grow, and the next look continues in it
+			break
 		}
 		s.part, s.offset, s.held = s.part+1, 0, nil
 	}
 	return nil, nil
+}
+
+// lookAgain makes the next head look for events that are newer than what has been read.
+func (s *eventSource) lookAgain() {
+	if s.done {
+		s.done, s.held = false, nil
+	}
 }
 
 // at returns when the head counts as having happened. The order of a workflow is the truth, whatever the clocks say.
@@ -61,22 +73,11 @@ func (s *eventSource) at(head *v1.Event) time.Time { return later(head.GetAt().A
 // advance moves to the event after the head.
 func (s *eventSource) advance(head *v1.Event) {
 	s.newest = s.at(head)
+	if _, _, number, ok := names.ParseEventID(head.GetId()); ok {
+		s.last = number
+	}
 	s.offset++
 }
 
 // hasBegun reports whether something of the source has been read.
 func (s *eventSource) hasBegun() bool { return s.done || s.part > 0 || s.offset > 0 }
-
-// childSource returns the source of the events of the instances that a child carries through. The events of the task as a
-// whole are those of the run.
-func childSource(run string, p *v1.PartReport, silent bool, task string) *eventSource {
-	id := runview.PartID(run, p)
-	return &eventSource{
-		id: id, home: id, generation: p.GetGeneration(),
-		live: !p.GetOver(), silent: silent,
-		wanted: func(e *v1.Event) bool {
-			_, _, ok := names.ParseInstanceName(e.GetTask())
-			return ok && (task == "" || concerns(e, task))
-		},
-	}
-}

@@ -15,6 +15,7 @@ type Delta struct {
 	Done    bool            // there will be no more
 	Err     error           // why there will be no more, if the run has not ended
 	Changed <-chan struct{} // closed when there is more
+	History int64           // length of the history of the run; what does not change the view makes it grow, too
 }
 
 // TaskDelta is a task of a Delta that has changed.

@@ -28,6 +28,7 @@ type Poller struct {
 
 	mu      sync.Mutex
 	view    *View
+	history int64 // length, when the run was last looked at
 	done    bool
 	err     error
 	changed chan struct{} // closed at the next change
@@ -138,6 +139,7 @@ func (p *Poller) poll(ctx context.Context) (done bool, err error) {
 	p.publish(func(v *View) {
 		v.Update(answers, running)
 		v.setProblem(problem)
+		p.history = info.GetHistoryLength()
 	})
 	return false, nil
 }
@@ -187,7 +189,7 @@ func (p *Poller) Since(version int64) Delta {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.view.Since(version)
-	n.Done, n.Err, n.Changed = p.done, p.err, p.changed
+	n.Done, n.Err, n.Changed, n.History = p.done, p.err, p.changed, p.history
 	return n
 }
 

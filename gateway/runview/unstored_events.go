@@ -8,11 +8,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// UnstoredEvents queries the workflow of a run for the events that it holds, and for the number of parts that it has
-// stored before them.
-func (r *Reader) UnstoredEvents(ctx context.Context, id string) (events []*v1.Event, parts int32, err error) {
+// UnstoredEvents queries the workflow of a run for the events that it holds, from a number on, and for the number of parts
+// that it has stored before them.
+func (r *Reader) UnstoredEvents(ctx context.Context, id string, offset int) (events []*v1.Event, parts int32, err error) {
 	for {
-		answer, err := r.queryEvents(ctx, id, len(events))
+		answer, err := r.queryEvents(ctx, id, offset+len(events))
 		if err != nil {
 			return nil, 0, fmt.Errorf("ask the workflow: %w", err)
 		}

@@ -1,0 +1,122 @@
+package runevents
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// Position is how far the events of a run have been read: in one of its generations, for the run itself and for each child
+// that carries a part of a large fan-out, the number of its next event. The zero value is the place before the first event.
+// A Position is never changed, only replaced.
+type Position struct {
+	generation int32
+	run        int64
+	parts      map[string]int64 // by the first instance of the part, "each[500]"
+}
+
+// positionMark separates the id of an event from the rest of the text of a position.
+const positionMark = "~"
+
+// positionRest is what the text of a position has besides the id of the event before it.
+type positionRest struct {
+	Run   int64            `json:"r,omitempty"`
+	Parts map[string]int64 `json:"p,omitempty"`
+}
+
+// GenerationStart returns the position before the first event of a generation.
+func GenerationStart(generation int32) Position { return Position{generation: generation} }
+
+// Generation returns the generation that the position is in.
+func (p Position) Generation() int32 { return p.generation }
+
+// next returns the number of the next event of the run itself, or of a part.
+func (p Position) next(part string) int64 {
+	if part == "" {
+		return p.run
+	}
+	return p.parts[part]
+}
+
+// IsPast reports whether an event lies before the position.
+func (p Position) IsPast(e *v1.Event) bool {
+	generation, part, number, ok := names.ParseEventID(e.GetId())
+	return ok && (generation < p.generation || generation == p.generation && number < p.next(part))
+}
+
+// After returns the position p moved to after an event.
+func (p Position) After(e *v1.Event) Position {
+	generation, part, number, ok := names.ParseEventID(e.GetId())
+	switch {
+	case !ok || generation < p.generation:
+		return p
+	case generation > p.generation:
+		p = GenerationStart(generation)
+	}
+	if number < p.next(part) {
+		return p
+	}
+	if part == "" {
+		p.run = number + 1
+		return p
+	}
+	p.parts = maps.Clone(p.parts)
+	if p.parts == nil {
+		p.parts = map[string]int64{}
+	}
+	p.parts[part] = number + 1
+	return p
+}
+
+// Covers reports whether everything before q lies before p, too.
+func (p Position) Covers(q Position) bool {
+	if p.generation != q.generation {
+		return p.generation > q.generation
+	}
+	for part, next := range q.parts {
+		if p.parts[part] < next {
+			return false
+		}
+	}
+	return p.run >= q.run
+}
+
+// Text returns the position after an event as text: the id of the event and, if children of the run have reported events,
+// what has been read of the others.
+func (p Position) Text(e *v1.Event) string {
+	if len(p.parts) == 0 || e.GetId() == "" {
+		return e.GetId()
+	}
+	rest, _ := json.Marshal(positionRest{p.run, p.parts}) // names and numbers
+	return e.GetId() + positionMark + base64.RawURLEncoding.EncodeToString(rest)
+}
+
+// ParsePosition returns the position of a text, which may be the id of an event alone: the events of the other parts of a
+// fan-out are read from the first on then.
+func ParsePosition(text string) (Position, error) {
+	id, encoded, hasRest := strings.Cut(text, positionMark)
+	generation, _, _, ok := names.ParseEventID(id)
+	if !ok {
+		return Position{}, rpcerror.Invalid("%q is no id of an event; one is 0-12", text)
+	}
+	p := GenerationStart(generation)
+	if hasRest {
+		var rest positionRest
+		data, err := base64.RawURLEncoding.DecodeString(encoded)
+		if err != nil || json.Unmarshal(data, &rest) != nil || rest.Run < 0 {
+			return Position{}, rpcerror.Invalid("the id of event %s is not as it was sent; use it unchanged", id)
+		}
+		for part, next := range rest.Parts {
+			if _, _, ok := names.ParseInstanceName(part); !ok || next < 0 {
+				return Position{}, rpcerror.Invalid("the id of event %s is not as it was sent; use it unchanged", id)
+			}
+		}
+		p.run, p.parts = rest.Run, rest.Parts
+	}
+	return p.After(&v1.Event{Id: id}), nil
+}

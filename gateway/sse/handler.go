@@ -1,0 +1,188 @@
+package sse
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/edge"
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runevents"
+	"switchyard/gateway/runindex"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// DefaultKeepAlive is the pause after which a stream sends a comment.
+	DefaultKeepAlive = 15 * time.Second
+	// DefaultWriteTimeout is how long a client may take nothing of what is sent.
+	DefaultWriteTimeout = 30 * time.Second
+
+	contentType     = "text/event-stream"
+	followParameter = "follow"
+)
+
+// errStopping ends the streams of a gateway that shuts down.
+var errStopping = connect.NewError(connect.CodeUnavailable, errors.New("the gateway is shutting down"))
+
+// LogSource sends the logs that a request selects, and calls accept once the request has turned out to be valid, before it
+// sends anything.
+type LogSource func(ctx context.Context, req *v1.StreamRunLogsRequest, accept func() error, send func(*v1.StreamRunLogsResponse) error) error
+
+// Config is what a Handler is made of.
+type Config struct {
+	Index   *runindex.Index
+	Reader  *runview.Reader
+	Pollers *runview.Pollers
+	Events  *runevents.Reader
+	Logs    LogSource
+	Bounds  *edge.Bounds
+	Log     *slog.Logger
+	// WriteError answers a request with an error before its stream has begun.
+	WriteError func(http.ResponseWriter, *http.Request, error)
+	// Stopping is closed when streams are to end because the gateway shuts down.
+	Stopping <-chan struct{}
+	// KeepAlive is the pause after which a stream sends a comment. Default: DefaultKeepAlive.
+	KeepAlive time.Duration
+	// WriteTimeout is how long a client may take nothing of what is sent. Default: DefaultWriteTimeout.
+	WriteTimeout time.Duration
+}
+
+// WithDefaults returns c with what is missing filled in.
+func (c Config) WithDefaults() Config {
+	if c.KeepAlive == 0 {
+		c.KeepAlive = DefaultKeepAlive
+	}
+	if c.WriteTimeout == 0 {
+		c.WriteTimeout = DefaultWriteTimeout
+	}
+	return c
+}
+
+// Handler answers requests for streams of server-sent events. It is safe for concurrent use. Close ends it.
+type Handler struct {
+	Config
+	feeds *runFeeds
+}
+
+// New returns a handler.
+func New(c Config) *Handler {
+	c = c.WithDefaults()
+	return &Handler{Config: c, feeds: newRunFeeds(c.Events, c.Pollers, c.Log)}
+}
+
+// Close ends what the handler reads for its streams, and waits for it.
+func (h *Handler) Close() { h.feeds.close() }
+
+// CountFeeds returns how many feeds of runs have ever been started.
+func (h *Handler) CountFeeds() int { return h.feeds.countStarted() }
+
+// CountOpen returns how many feeds are open.
+func (h *Handler) CountOpen() int { return h.feeds.countOpen() }
+
+// pathValues are what the path of a stream names.
+type pathValues struct{ run, task string }
+
+// serve answers one request with a stream that it begins once nothing is wrong with the request.
+type serve func(ctx context.Context, w http.ResponseWriter, r *http.Request, s *stream, path pathValues) error
+
+// Wrap returns a handler that answers requests for streams, and leaves all others to next.
+func (h *Handler) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serve, path := h.route(r)
+		if serve == nil || !wantsStream(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h.serveStream(w, r, serve, path)
+	})
+}
+
+// route returns what serves the path of a request, or nil if there is no stream under it.
+func (h *Handler) route(r *http.Request) (serve, pathValues) {
+	if r.Method != http.MethodGet {
+		return nil, pathValues{}
+	}
+	var parts []string
+	for part := range strings.SplitSeq(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/") {
+		text, err := url.PathUnescape(part)
+		if err != nil {
+			return nil, pathValues{}
+		}
+		parts = append(parts, text)
+	}
+	if parts[0] == "v1" {
+		parts = parts[1:]
+	}
+	at := func(k int) string {
+		if k < len(parts) {
+			return parts[k]
+		}
+		return ""
+	}
+	switch path := (pathValues{run: at(1), task: at(3)}); {
+	case at(0) != "runs" || at(1) == "":
+	case len(parts) == 3 && at(2) == "events":
+		return h.runEvents, path
+	case len(parts) == 3 && at(2) == "logs", len(parts) == 5 && at(2) == "tasks" && at(3) != "" && at(4) == "logs":
+		return h.logs, path
+	}
+	return nil, pathValues{}
+}
+
+// wantsStream reports whether a request asks for a stream: by its parameter follow, or by what it accepts.
+func wantsStream(r *http.Request) bool {
+	if acceptsStream(r) {
+		return true
+	}
+	follow, err := strconv.ParseBool(r.URL.Query().Get(followParameter))
+	return err == nil && follow
+}
+
+// acceptsStream reports whether a request names the type of streams as one that it accepts.
+func acceptsStream(r *http.Request) bool {
+	for _, header := range r.Header.Values("Accept") {
+		for accepted := range strings.SplitSeq(header, ",") {
+			if kind, _, err := mime.ParseMediaType(accepted); err == nil && kind == contentType {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, serve serve, path pathValues) {
+	began := time.Now()
+	leave, err := h.Bounds.EnterStream(r.RemoteAddr)
+	if err != nil {
+		h.WriteError(w, r, err)
+		return
+	}
+	defer leave()
+	s := newStream(w, h.KeepAlive, h.WriteTimeout)
+	err = rpcerror.ToConnect(serve(r.Context(), w, r, s, path))
+	switch {
+	case s.hasBegun():
+		why := ""
+		if err != nil {
+			why = err.Error()
+		}
+		s.close(why)
+	case err != nil:
+		h.WriteError(w, r, err)
+	}
+	level := slog.LevelDebug
+	if code := connect.CodeOf(err); err != nil && r.Context().Err() == nil && (code == connect.CodeInternal || code == connect.CodeUnknown) {
+		level = slog.LevelError
+	}
+	h.Log.LogAttrs(r.Context(), level, "stream", slog.String("path", r.URL.Path), slog.Duration("took", time.Since(began)), slog.Any("error", err))
+}

@@ -1,0 +1,144 @@
+package sse
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchyard/activities/store/storekey"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// logEndID is the id of the end event of a stream of logs.
+	logEndID = "end"
+	// logMark separates the number of lines from the positions in the id of a line.
+	logMark = "~"
+	// maxCursor is the longest id of a line. Proxies refuse requests with much longer headers.
+	maxCursor = 6 << 10
+)
+
+// logPosition is the place of the next chunk of the log of one dispatch.
+type logPosition struct {
+	Task       string `json:"t"`
+	Generation int32  `json:"g,omitempty"`
+	Attempt    int32  `json:"a,omitempty"`
+	Claim      int32  `json:"c,omitempty"`
+	Next       int64  `json:"n,omitempty"`
+}
+
+func (p logPosition) isOfLog(q logPosition) bool {
+	q.Next = p.Next
+	return p == q
+}
+
+// logCursor is how far the logs of a stream have been sent: to a chunk of each log, and to a line after the chunk of the
+// first of them, which is being sent. Its text is the id of that line.
+type logCursor struct {
+	ended bool // the end event has been seen
+	at    []logPosition
+	// next is where the log that is being sent continues after the message.
+	next int64
+	// lines are how many lines of the message have been passed, and skip how many an earlier stream has sent of the log
+	// that it was sending.
+	lines, skip int
+	skipped     logPosition
+	encoded     string // of at; "" if it has to be made
+}
+
+// parseLogCursor returns the cursor of the id of a line, or that of a stream that begins.
+func parseLogCursor(text string) (*logCursor, error) {
+	c := &logCursor{}
+	if text == "" {
+		return c, nil
+	}
+	if text == logEndID {
+		c.ended = true
+		return c, nil
+	}
+	invalid := rpcerror.Invalid("%q is no id of a line of a log; continue with the id that the stream has sent", text)
+	lines, encoded, ok := strings.Cut(text, logMark)
+	data, err := base64.RawURLEncoding.DecodeString(encoded)
+	if !ok || err != nil || json.Unmarshal(data, &c.at) != nil || len(c.at) == 0 {
+		return nil, invalid
+	}
+	if c.skip, err = strconv.Atoi(lines); err != nil || c.skip < 0 {
+		return nil, invalid
+	}
+	for _, p := range c.at {
+		if p.Task == "" || p.Generation < 0 || p.Attempt < 0 || p.Claim < 0 || p.Next < 0 {
+			return nil, invalid
+		}
+	}
+	c.skipped = c.at[0]
+	return c, nil
+}
+
+// positions returns where a stream that resumes this one begins.
+func (c *logCursor) positions() []*v1.LogPosition {
+	var all []*v1.LogPosition
+	for _, p := range c.at {
+		all = append(all, &v1.LogPosition{Task: p.Task, Generation: p.Generation, Attempt: p.Attempt, Claim: p.Claim, Next: p.Next})
+	}
+	return all
+}
+
+// begin makes the log of a message the one that is being sent. position is where the log continues after the message, or
+// nil if the message is of no log.
+func (c *logCursor) begin(position *v1.LogPosition) {
+	c.lines = 0
+	if position == nil {
+		return
+	}
+	p := logPosition{position.GetTask(), position.GetGeneration(), position.GetAttempt(), position.GetClaim(), 0}
+	c.next = position.GetNext()
+	k := slices.IndexFunc(c.at, p.isOfLog)
+	switch {
+	case k == 0:
+		return
+	case k > 0:
+		p = c.at[k]
+		c.at = slices.Delete(c.at, k, k+1)
+	}
+	if _, _, _, batch := storekey.ParseBatchName(p.Task); !batch {
+		// Attempts of a task come one after the other.
+		c.at = slices.DeleteFunc(c.at, func(q logPosition) bool {
+			return q.Task == p.Task && cmp.Or(cmp.Compare(q.Generation, p.Generation), cmp.Compare(q.Claim, p.Claim)) < 0
+		})
+	}
+	c.at, c.encoded = slices.Insert(c.at, 0, p), ""
+}
+
+// pass moves the cursor after a line, and reports whether the line is to be sent.
+func (c *logCursor) pass() bool {
+	c.lines++
+	if c.skip > 0 && c.at[0].isOfLog(c.skipped) {
+		c.skip--
+		return false
+	}
+	return true
+}
+
+// finish moves the cursor after the message.
+func (c *logCursor) finish() {
+	if len(c.at) > 0 && c.next > c.at[0].Next {
+		c.at[0].Next, c.encoded = c.next, ""
+	}
+	c.lines = 0
+}
+
+// text returns the cursor as text, or "" if the text would be too long.
+func (c *logCursor) text() string {
+	if c.encoded == "" {
+		data, _ := json.Marshal(c.at) // texts and numbers
+		c.encoded = base64.RawURLEncoding.EncodeToString(data)
+	}
+	if len(c.encoded) > maxCursor {
+		return ""
+	}
+	return strconv.Itoa(c.lines) + logMark + c.encoded
+}

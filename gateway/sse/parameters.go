@@ -1,0 +1,113 @@
+package sse
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/rpcerror"
+)
+
+// parameters are those of the query of a request. Each is read once; the first error is kept.
+type parameters struct {
+	values url.Values
+	known  []string
+	err    error
+}
+
+// newParameters returns the parameters of a request.
+func newParameters(r *http.Request) *parameters {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	p := &parameters{values: values}
+	if err != nil {
+		p.err = rpcerror.Invalid("the query of the URL cannot be read: %w", err)
+	}
+	return p
+}
+
+// text returns a parameter, or "" if it is absent.
+func (p *parameters) text(name string) string {
+	p.known = append(p.known, name)
+	values := p.values[name]
+	if len(values) > 1 {
+		p.fail("the parameter %s is given %d times; give it once", name, len(values))
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// flag returns a parameter that is true or false, or fallback if it is absent.
+func (p *parameters) flag(name string, fallback bool) bool {
+	text := p.text(name)
+	if text == "" {
+		return fallback
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		p.fail("the parameter %s is %q; it is true or false", name, text)
+	}
+	return value
+}
+
+// number returns a parameter that is a number from 0 on, or nil if it is absent.
+func (p *parameters) number(name string) *int32 {
+	text := p.text(name)
+	if text == "" {
+		return nil
+	}
+	value, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || value < 0 {
+		p.fail("the parameter %s is %q; it is a number from 0 on", name, text)
+		return nil
+	}
+	return new(int32(value))
+}
+
+// time returns a parameter that is a time, or nil if it is absent.
+func (p *parameters) time(name string) *timestamppb.Timestamp {
+	text := p.text(name)
+	if text == "" {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		p.fail("the parameter %s is %q; a time is 2026-01-31T12:00:00Z", name, text)
+		return nil
+	}
+	return timestamppb.New(at)
+}
+
+// lastEventID returns the id of the last event that the client has seen, or "" if it begins: the header that a browser
+// sends when it returns, and otherwise the parameter with which a program begins.
+func (p *parameters) lastEventID(r *http.Request) string {
+	id := p.text("lastEventId")
+	if header := r.Header.Get("Last-Event-ID"); header != "" {
+		return header
+	}
+	return id
+}
+
+// fail keeps the first error.
+func (p *parameters) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = rpcerror.Invalid(format, args...)
+	}
+}
+
+// finish returns the first error, or one that names a parameter that has not been read.
+func (p *parameters) finish() error {
+	for _, name := range slices.Sorted(maps.Keys(p.values)) {
+		if !slices.Contains(p.known, name) {
+			p.fail("there is no parameter %q; this stream has %s", name, strings.Join(p.known, ", "))
+		}
+	}
+	return p.err
+}
