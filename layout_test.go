@@ -27,12 +27,13 @@ var arrows = []struct {
 	// Pure packages know the data model and no Temporal.
 	{"workflows/names", []string{"switchyard/", temporal}, nil},
 	{"workflows/nearest", []string{"switchyard/", temporal}, nil},
+	{"workflows/cron", []string{"switchyard/", temporal}, []string{"switchyard/workflows/nearest"}},
 	{"workflows/dag", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names"}},
 	{"workflows/admission", []string{"switchyard/", temporal}, nil},
 	{"workflows/condition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/nearest"}},
 	{"workflows/visibility", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/workflows/names"}},
 	{"workflows/policy", []string{"switchyard/", temporal, "os"}, []string{"switchyard/proto"}},
-	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/definition/source", "switchyard/workflows/nearest", "switchyard/workflows/condition", "switchyard/workflows/policy"}},
+	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/definition/source", "switchyard/workflows/nearest", "switchyard/workflows/condition", "switchyard/workflows/cron", "switchyard/workflows/policy"}},
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/policy"}},
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
@@ -45,6 +46,7 @@ var arrows = []struct {
 	// Workflow code does no I/O; it meets the activities in names and the pure packages.
 	{"workflows", []string{"switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server", "go.temporal.io/sdk/client", "go.temporal.io/sdk/worker", "os", "net"}, []string{"net/netip"}},
 	{"activities/heartbeat", []string{"switchyard/"}, nil},
+	{"activities/schedules", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/workflows/cron", "switchyard/workflows/definition", "switchyard/workflows/names"}},
 	{"activities/results", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
 	{"activities/presence", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/heartbeat", "switchyard/workflows/names"}},
 	{"activities/taskrunner", []string{"switchyard/activities/orchestrator", "switchyard/activities/presence", "switchyard/activities/placement"}, nil},

@@ -29,7 +29,7 @@ type completer func(ctx context.Context, a *client.Client, args []string) ([]str
 
 // completers are for the words of usage lines, and for flags by their names.
 var completers = map[string]completer{
-	"RUN": completeRuns, "TASK": completeTasks, "nodes NAME": completeNodes, "workflows NAME": completeWorkflows,
+	"RUN": completeRuns, "TASK": completeTasks, "nodes NAME": completeNodes, "workflows NAME": completeWorkflows, "schedules NAME": completeSchedules,
 	"--run": completeRuns, "--task": completeTasks, "--from": completeTasks, "--parent": completeRuns, "--node": completeNodes, "--workflow": completeWorkflows,
 }
 
@@ -127,6 +127,15 @@ func completeWorkflows(ctx context.Context, a *client.Client, _ []string) ([]str
 	var words []string
 	for _, w := range page.GetItems() {
 		words = append(words, w.GetName())
+	}
+	return words, err
+}
+
+func completeSchedules(ctx context.Context, a *client.Client, _ []string) ([]string, error) {
+	page, err := client.Call(ctx, a, a.Schedules.ListSchedules, &v1.ListSchedulesRequest{PageSize: maxCompletions})
+	var words []string
+	for _, s := range page.GetItems() {
+		words = append(words, s.GetName()+"\t"+scheduleState(s.GetPaused()))
 	}
 	return words, err
 }

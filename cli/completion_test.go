@@ -14,6 +14,7 @@ func TestCompletion(t *testing.T) {
 	nightly(f)
 	f.list = &v1.ListRunsResponse{Items: []*v1.Run{{Id: "nightly-4g5h6jkm", State: "running"}}}
 	f.fleet.list = &v1.ListNodesResponse{Items: []*v1.Node{{Name: "gpu-1", State: "active"}}}
+	f.schedules.schedule = nightlySchedule()
 	f.shelf.stored = map[string]*v1.Definition{"elt": {Name: "elt"}}
 	env := map[string]string{"SWITCHYARD_GATEWAY": f.url}
 	runs, tasks := []string{"last", "nightly-4g5h6jkm\trunning"}, []string{"build\tdead_letter", "deploy\tskipped"}
@@ -34,6 +35,8 @@ func TestCompletion(t *testing.T) {
 		{"nodes list --state ", []string{"active", "stale", "draining", "offline"}},
 		{"runs instances nightly build --state ", v1.TaskStates()},
 		{"workflows get ", []string{"elt"}},
+		{"schedules pause ", []string{"nightly\tactive"}},
+		{"schedules trigger nightly --overlap ", v1.Overlaps()},
 		{"submit --workflow ", []string{"elt"}},
 		{"runs list --workflow ", []string{"elt"}},
 	} {

@@ -46,6 +46,8 @@ type fakeGateway struct {
 	fleet   fakeFleet
 	backend fakeBackend
 	shelf   fakeShelf
+
+	schedules fakeSchedules
 }
 
 func fake(t *testing.T) *fakeGateway {
@@ -55,6 +57,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewRunServiceHandler(f))
 	mux.Handle(switchyardv1connect.NewNodeServiceHandler(&f.fleet))
 	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(&f.shelf))
+	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(&f.schedules))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)

@@ -18,9 +18,13 @@ func newWorkflowsList(sys *system) *cobra.Command {
 			return client.Call(ctx, a, a.Workflows.ListWorkflows, &v1.ListWorkflowsRequest{PageSize: size, PageToken: token})
 		},
 		rows: func(items []*v1.StoredWorkflow) [][]string {
-			rows := [][]string{{"NAME", "UPDATED", "DESCRIPTION"}}
+			rows := [][]string{{"NAME", "UPDATED", "SCHEDULE", "DESCRIPTION"}}
 			for _, item := range items {
-				rows = append(rows, []string{item.GetName(), item.GetUpdatedAt(), tui.OneLine(item.GetDescription())})
+				times := scheduleTimes(item.GetCron(), item.GetTimezone())
+				if item.GetPaused() {
+					times += " (paused)"
+				}
+				rows = append(rows, []string{item.GetName(), item.GetUpdatedAt(), times, tui.OneLine(item.GetDescription())})
 			}
 			return rows
 		},

@@ -11,6 +11,7 @@
 //	            RetryDeadLetter, RetryRun ──┼──> Temporal: update, or the next generation
 //	            ExplainTask, PlanRun ───────┼──> workflow Explain
 //	            WorkflowService ────────────┼──> activities/library
+//	            ScheduleService ────────────┼──> activities/schedules
 //	            NodeService ────────────────┼──> activities/registry
 //	            GetRun ──────── reader ─────┼──> Temporal: describe and query while
 //	            WatchRun ─┐       │         │    open, the result when closed; store
@@ -24,6 +25,6 @@
 // sends their logs, package openapi serves the document of the REST paths, and package rpcerror gives errors their codes.
 //
 // It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/nearest, workflows/phrase,
-// workflows/visibility, activities/store, activities/logs, activities/library, activities/registry, activities/metrics, and
-// of Temporal the client side of the SDK and its API.
+// workflows/visibility, activities/store, activities/logs, activities/library, activities/schedules, activities/registry,
+// activities/metrics, and of Temporal the client side of the SDK and its API.
 package gateway

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/library"
+	"switchyard/activities/schedules"
 	"switchyard/activities/store"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/runevents"
@@ -24,6 +25,7 @@ type Gateway struct {
 	store   *store.Store
 	nodes   Nodes
 	library *library.Library
+	times   *schedules.Schedules
 	log     *slog.Logger
 	reader  *runview.Reader
 	pollers *runview.Pollers
@@ -52,7 +54,8 @@ func New(config Config) (*Gateway, error) {
 		client:   config.Client,
 		store:    config.Store,
 		nodes:    config.Nodes,
-		library:  library.New(config.Client),
+		library:  library.New(config.Client, config.Namespace),
+		times:    schedules.New(config.Client, config.Namespace),
 		log:      config.Logger,
 		reader:   read,
 		pollers:  runview.NewPollers(read, config.PollInterval, config.Logger),

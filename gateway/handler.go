@@ -25,7 +25,7 @@ import (
 // maxMessageBytes is the largest request that is read.
 const maxMessageBytes = 4 << 20
 
-// Handler serves RunService, WorkflowService, NodeService and BlobService to Connect, gRPC and
+// Handler serves RunService, WorkflowService, ScheduleService, NodeService and BlobService to Connect, gRPC and
 // gRPC-Web clients, with the gRPC services for health and reflection, GET /healthz
 // (the process lives) and GET /readyz (it can answer calls) beside them. gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
@@ -39,7 +39,8 @@ func (g *Gateway) Handler() http.Handler {
 	rpc.Handle(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})...))
 	rpc.Handle(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...))
 	rpc.Handle(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...))
-	services := []string{switchyardv1connect.RunServiceName, switchyardv1connect.WorkflowServiceName, switchyardv1connect.NodeServiceName, switchyardv1connect.BlobServiceName}
+	rpc.Handle(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...))
+	services := []string{switchyardv1connect.RunServiceName, switchyardv1connect.WorkflowServiceName, switchyardv1connect.ScheduleServiceName, switchyardv1connect.NodeServiceName, switchyardv1connect.BlobServiceName}
 	rpc.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(services...)))
 	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
 	streams := connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds))

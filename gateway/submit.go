@@ -92,7 +92,18 @@ func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Ru
 	return &v1.RunInput{
 		Definition: def, Input: input, References: references, Options: g.config.Defaults.FillOptions(req.GetOptions()),
 		By: actor(ctx), Batch: req.GetBatch(),
-	}, checked.Warnings, nil
+	}, slices.Concat(checked.Warnings, unusedSchedule(req, checked)), nil
+}
+
+// unusedSchedule warns of a schedule in a definition that is not stored.
+func unusedSchedule(req *v1.SubmitRunRequest, checked definition.Checked) source.Problems {
+	if checked.Schedule == nil || req.GetWorkflow() != "" {
+		return nil
+	}
+	problem := proto.CloneOf(checked.Schedule)
+	problem.Message = "schedule has no effect on a run that is submitted"
+	problem.Hint = "`switchyard workflows put FILE` stores the workflow, which starts by it then"
+	return source.Problems{problem}
 }
 
 func checkOptions(o *v1.RunOptions) error {

@@ -236,7 +236,7 @@ func (c *workerSet) put(def *v1.Definition) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := library.New(c.conn).Put(c.t.Context(), def, nil, false); err != nil {
+	if _, err := library.New(c.conn, c.conn.Namespace).Put(c.t.Context(), def, nil, false); err != nil {
 		c.t.Fatal(err)
 	}
 }

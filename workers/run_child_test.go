@@ -33,7 +33,7 @@ func (c *workerSet) keep(task, more string) (name string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := library.New(c.conn).Put(c.t.Context(), def, nil, false); err != nil {
+	if _, err := library.New(c.conn, c.conn.Namespace).Put(c.t.Context(), def, nil, false); err != nil {
 		c.t.Fatal(err)
 	}
 	return name
@@ -130,7 +130,7 @@ func TestChildRunsAreNotEndless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := library.New(c.conn).Put(t.Context(), def, nil, false); err != nil {
+	if _, err := library.New(c.conn, c.conn.Namespace).Put(t.Context(), def, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	h := c.submit(c.inputOf(def))

@@ -22,7 +22,7 @@ func (c *workerSet) trigger(document string) *handle {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := library.New(c.conn).Put(c.t.Context(), def, nil, false); err != nil {
+	if _, err := library.New(c.conn, c.conn.Namespace).Put(c.t.Context(), def, nil, false); err != nil {
 		c.t.Fatal(err)
 	}
 	schedule := c.conn.ScheduleClient().GetHandle(c.t.Context(), names.StoredWorkflowID(def.GetName()))

@@ -72,7 +72,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry, AwayUntil: cfg.server.AwayUntil}
 	locks := &orchestrator.Locks{Client: cfg.Client, Watch: lost.Watch}
-	children := orchestrator.NewChildren(cfg.Client, library.New(cfg.Client), cfg.Store, cfg.Defaults)
+	children := orchestrator.NewChildren(cfg.Client, library.New(cfg.Client, cfg.Client.Namespace), cfg.Store, cfg.Defaults)
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
 		names.AwaitPlacementActivity: t.place.AwaitPlacement,

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,13 +9,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
+	"switchyard/activities/schedules"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
@@ -36,18 +44,22 @@ const (
 	maxBytes = 1_600_000
 	// taskTimeout is after which time a step of a run that was triggered by hand goes to another process.
 	taskTimeout = 6 * time.Second
-	// listPage is how many schedules one call lists.
-	listPage = 1000
+	// maxUnnoted bounds the schedules that a list reads one by one.
+	maxUnnoted = 100
 )
 
 // Library is the stored definitions of a namespace of Temporal. It is safe for concurrent use.
 type Library struct {
-	client client.Client
-	now    func() time.Time
+	client    client.Client
+	namespace string
+	schedules *schedules.Schedules
+	now       func() time.Time
 }
 
 // New returns the library of the client's namespace.
-func New(c client.Client) *Library { return &Library{client: c, now: time.Now} }
+func New(c client.Client, namespace string) *Library {
+	return &Library{client: c, namespace: namespace, schedules: schedules.New(c, namespace), now: time.Now}
+}
 
 // Stored is a stored definition.
 type Stored struct {
@@ -55,56 +67,94 @@ type Stored struct {
 	Definition *v1.Definition
 	// UpdatedAt is when it was stored; zero when that is not known.
 	UpdatedAt time.Time
+	// Schedule is when it starts runs, or nil if it does not. Only a list has it.
+	Schedule *v1.Schedule
 }
 
 // Put stores a checked definition under its name, with the options of the runs that its schedule starts, or nil for
 // the defaults. The error is ErrExists if there is one, and replace is not set.
 func (l *Library) Put(ctx context.Context, def *v1.Definition, options *v1.RunOptions, replace bool) (replaced bool, err error) {
-	action, err := actionOf(def, options)
+	schedule, err := l.scheduleOf(def, options)
 	if err != nil {
 		return false, err
 	}
-	notes := note{l.now(), def.GetDescription()}.String()
-	schedules := l.client.ScheduleClient()
+	id := names.StoredWorkflowID(def.GetName())
 	for {
-		_, err := schedules.Create(ctx, client.ScheduleOptions{
-			ID: names.StoredWorkflowID(def.GetName()), Action: action, Paused: true, Note: notes,
+		_, err := l.client.WorkflowService().CreateSchedule(ctx, &workflowservice.CreateScheduleRequest{
+			Namespace: l.namespace, ScheduleId: id, Schedule: schedule, RequestId: uuid.NewString(),
 		})
 		if err == nil {
 			return false, nil
 		}
-		if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) && !is[*serviceerror.AlreadyExists](err) {
+		if !is[*serviceerror.WorkflowExecutionAlreadyStarted](err) && !is[*serviceerror.AlreadyExists](err) {
 			return false, fmt.Errorf("store workflow %s: %w", def.GetName(), err)
 		}
 		if !replace {
 			return false, fmt.Errorf("%w: %s", ErrExists, def.GetName())
 		}
-		err = schedules.GetHandle(ctx, names.StoredWorkflowID(def.GetName())).Update(ctx, client.ScheduleUpdateOptions{
-			DoUpdate: func(old client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
-				schedule := old.Description.Schedule
-				schedule.Action = action
-				// What else there is, such as a time table, stays.
-				schedule.State.Note = notes
-				return &client.ScheduleUpdate{Schedule: &schedule}, nil
-			},
-		})
-		if !is[*serviceerror.NotFound](err) {
-			if err != nil {
-				return false, fmt.Errorf("replace workflow %s: %w", def.GetName(), err)
-			}
+		err = l.replace(ctx, id, schedule, def)
+		if err == nil {
 			return true, nil
 		}
-		// It was deleted meanwhile.
+		if !is[*serviceerror.NotFound](err) { // else it was deleted meanwhile
+			return false, fmt.Errorf("replace workflow %s: %w", def.GetName(), err)
+		}
 	}
 }
 
+// replace puts a schedule in the place of the one that is stored. Whether that one is paused stays, unless a definition
+// says otherwise.
+func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.Schedule, def *v1.Definition) error {
+	old, err := l.schedules.Describe(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !schedule.GetState().GetPaused() && staysPaused(old.GetSchedule(), def) {
+		schedule = proto.CloneOf(schedule)
+		schedule.State.Paused = true
+		note := schedules.ParseNote(schedule.GetState().GetNotes())
+		note.Said = schedules.ParseNote(old.GetSchedule().GetState().GetNotes()).Said
+		schedule.State.Notes = note.String()
+	}
+	_, err = l.client.WorkflowService().UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
+		Namespace: l.namespace, ScheduleId: id, Schedule: schedule, RequestId: uuid.NewString(),
+	})
+	return err
+}
+
+// staysPaused reports whether a schedule that a person has paused is not resumed by a definition in its place.
+func staysPaused(old *schedulepb.Schedule, def *v1.Definition) bool {
+	if !old.GetState().GetPaused() || !schedules.HasTimes(old.GetSpec()) || def.GetSchedule().Paused != nil {
+		return false
+	}
+	before, err := definitionOf(old)
+	return err != nil || !before.GetSchedule().GetPaused()
+}
+
+// scheduleOf returns the schedule that keeps a definition.
+func (l *Library) scheduleOf(def *v1.Definition, options *v1.RunOptions) (*schedulepb.Schedule, error) {
+	action, err := actionOf(def, options)
+	if err != nil {
+		return nil, err
+	}
+	return &schedulepb.Schedule{
+		Spec: schedules.SpecOf(def.GetSchedule()), Policies: schedules.PoliciesOf(def.GetSchedule()),
+		Action: &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{StartWorkflow: action}},
+		State: &schedulepb.ScheduleState{
+			// One without times must be paused: Temporal drops an unpaused one that has nothing to do.
+			Paused: def.GetSchedule() == nil || def.GetSchedule().GetPaused(),
+			Notes:  schedules.Note{StoredAt: l.now(), Description: def.GetDescription()}.String(),
+		},
+	}, nil
+}
+
 // actionOf is what the schedule of a definition starts.
-func actionOf(def *v1.Definition, options *v1.RunOptions) (*client.ScheduleWorkflowAction, error) {
+func actionOf(def *v1.Definition, options *v1.RunOptions) (*workflowpb.NewWorkflowExecutionInfo, error) {
 	references, err := definition.References(def)
 	if err != nil {
 		return nil, err
 	}
-	in := &v1.RunInput{Definition: def, References: references, Options: options}
+	in := &v1.RunInput{Definition: def, Input: def.GetSchedule().GetInput(), References: references, Options: options, By: v1.TriggerSchedule}
 	if err := definition.Pack(in); err != nil {
 		return nil, err
 	}
@@ -115,59 +165,82 @@ func actionOf(def *v1.Definition, options *v1.RunOptions) (*client.ScheduleWorkf
 	if len(text) > maxBytes {
 		return nil, fmt.Errorf("%w: it takes %d bytes, compressed, and may take %d", ErrTooLarge, len(text), maxBytes)
 	}
+	input, err := converter.GetDefaultDataConverter().ToPayloads(in)
+	if err != nil {
+		return nil, err
+	}
 	attributes := visibility.Started(def.GetName(), v1.TriggerSchedule, time.Time{}) // the run adds the time
-	return &client.ScheduleWorkflowAction{
-		ID: def.GetName(), Workflow: names.RunWorkflow, Args: []any{in}, TaskQueue: names.ControlQueue,
-		WorkflowTaskTimeout: taskTimeout, TypedSearchAttributes: attributes.Typed(),
+	attributes.AddOrigin(in.GetBy(), "")
+	encoded, err := attributes.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return &workflowpb.NewWorkflowExecutionInfo{
+		WorkflowId: def.GetName(), WorkflowType: &commonpb.WorkflowType{Name: names.RunWorkflow}, Input: input,
+		TaskQueue: &taskqueuepb.TaskQueue{Name: names.ControlQueue}, WorkflowTaskTimeout: durationpb.New(taskTimeout), SearchAttributes: encoded,
 	}, nil
 }
 
 // Get returns the definition of a name.
 func (l *Library) Get(ctx context.Context, name string) (*Stored, error) {
-	described, err := l.client.ScheduleClient().GetHandle(ctx, names.StoredWorkflowID(name)).Describe(ctx)
+	described, err := l.schedules.Describe(ctx, names.StoredWorkflowID(name))
 	if is[*serviceerror.NotFound](err) {
 		return nil, unknown(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read workflow %s: %w", name, err)
 	}
-	action, ok := described.Schedule.Action.(*client.ScheduleWorkflowAction)
-	if !ok || len(action.Args) != 1 {
-		return nil, fmt.Errorf("read workflow %s: its schedule starts something else", name)
+	def, err := definitionOf(described.GetSchedule())
+	if err != nil {
+		return nil, fmt.Errorf("read workflow %s: %w", name, err)
 	}
-	payload, ok := action.Args[0].(*commonpb.Payload)
-	if !ok {
-		return nil, fmt.Errorf("read workflow %s: its schedule has an argument of type %T", name, action.Args[0])
+	stored := &Stored{Definition: def, UpdatedAt: schedules.ParseNote(described.GetSchedule().GetState().GetNotes()).StoredAt}
+	if stored.UpdatedAt.IsZero() { // Temporal's own tools have written another note
+		stored.UpdatedAt = cmp.Or(described.GetInfo().GetUpdateTime(), described.GetInfo().GetCreateTime()).AsTime()
+	}
+	return stored, nil
+}
+
+// definitionOf returns the definition that a schedule keeps.
+func definitionOf(s *schedulepb.Schedule) (*v1.Definition, error) {
+	action := s.GetAction().GetStartWorkflow()
+	if action.GetWorkflowType().GetName() != names.RunWorkflow || len(action.GetInput().GetPayloads()) != 1 {
+		return nil, errors.New("its schedule starts something else")
 	}
 	in := &v1.RunInput{}
-	if err := converter.GetDefaultDataConverter().FromPayload(payload, in); err != nil {
-		return nil, fmt.Errorf("read workflow %s: %w", name, err)
+	if err := converter.GetDefaultDataConverter().FromPayloads(action.GetInput(), in); err != nil {
+		return nil, err
 	}
-	if in, err = definition.Unpack(in); err != nil {
-		return nil, fmt.Errorf("read workflow %s: %w", name, err)
-	}
-	return &Stored{Definition: in.GetDefinition(), UpdatedAt: parseNote(described.Schedule.State.Note).at}, nil
+	in, err := definition.Unpack(in)
+	return in.GetDefinition(), err
 }
 
 // List returns all stored definitions, by name, without their tasks. What was stored or deleted
 // a moment ago may not show yet.
 func (l *Library) List(ctx context.Context) ([]*Stored, error) {
-	found, err := l.client.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: listPage})
+	var all []*Stored
+	var unnoted []int
+	err := l.schedules.Entries(ctx, func(entry *schedulepb.ScheduleListEntry) {
+		name, ok := names.ParseStoredWorkflowID(entry.GetScheduleId())
+		if !ok {
+			return
+		}
+		note := schedules.ParseNote(entry.GetInfo().GetNotes())
+		if note.StoredAt.IsZero() {
+			unnoted = append(unnoted, len(all))
+		}
+		all = append(all, &Stored{
+			Definition: &v1.Definition{Name: name, Description: note.Description}, UpdatedAt: note.StoredAt, Schedule: schedules.FromList(entry),
+		})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list workflows: %w", err)
 	}
-	var all []*Stored
-	for found.HasNext() {
-		entry, err := found.Next()
-		if err != nil {
-			return nil, fmt.Errorf("list workflows: %w", err)
+	// What Temporal's own tools have written a note for is read one by one.
+	for _, i := range unnoted[:min(len(unnoted), maxUnnoted)] {
+		if whole, err := l.Get(ctx, all[i].Definition.GetName()); err == nil { // else it was deleted, or is none of ours
+			all[i].Definition.Description, all[i].UpdatedAt = whole.Definition.GetDescription(), whole.UpdatedAt
 		}
-		name, ok := names.ParseStoredWorkflowID(entry.ID)
-		if !ok {
-			continue
-		}
-		n := parseNote(entry.Note)
-		all = append(all, &Stored{Definition: &v1.Definition{Name: name, Description: n.description}, UpdatedAt: n.at})
 	}
 	slices.SortFunc(all, func(a, b *Stored) int { return strings.Compare(a.Definition.GetName(), b.Definition.GetName()) })
 	return all, nil

@@ -52,7 +52,7 @@ func simple(name, description, command string) *v1.Definition {
 // TestLife stores, replaces, reads and forgets a definition.
 func TestLife(t *testing.T) {
 	t.Parallel()
-	l := library.New(temporalClient)
+	l := library.New(temporalClient, client.DefaultNamespace)
 	first, second := simple("life", "says: hello", "echo 1"), simple("life", "", "echo 2")
 	if _, err := l.Get(t.Context(), "life"); !errors.Is(err, library.ErrUnknown) {
 		t.Fatalf("before: %v", err)
@@ -95,7 +95,7 @@ func TestLife(t *testing.T) {
 // TestItNeverRuns has the schedule paused and without a time.
 func TestItNeverRuns(t *testing.T) {
 	t.Parallel()
-	if _, err := library.New(temporalClient).Put(t.Context(), simple("still", "", "true"), nil, false); err != nil {
+	if _, err := library.New(temporalClient, client.DefaultNamespace).Put(t.Context(), simple("still", "", "true"), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	d, err := temporalClient.ScheduleClient().GetHandle(t.Context(), "workflow:still").Describe(t.Context())
@@ -106,7 +106,7 @@ func TestItNeverRuns(t *testing.T) {
 
 func TestList(t *testing.T) {
 	t.Parallel()
-	l := library.New(temporalClient)
+	l := library.New(temporalClient, client.DefaultNamespace)
 	for _, name := range []string{"list-b", "list-a", "list-c"} {
 		if _, err := l.Put(t.Context(), simple(name, "is "+name, "true"), nil, false); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestList(t *testing.T) {
 // TestLarge stores what compresses, and refuses what does not fit a schedule.
 func TestLarge(t *testing.T) {
 	t.Parallel()
-	l := library.New(temporalClient)
+	l := library.New(temporalClient, client.DefaultNamespace)
 	def := simple("large", "", strings.Repeat("echo hello; ", 300_000)) // 3.6 MB
 	if _, err := l.Put(t.Context(), def, nil, false); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestForeignSchedules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := library.New(temporalClient).Get(t.Context(), "foreign"); err == nil || errors.Is(err, library.ErrUnknown) {
+	if got, err := library.New(temporalClient, client.DefaultNamespace).Get(t.Context(), "foreign"); err == nil || errors.Is(err, library.ErrUnknown) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

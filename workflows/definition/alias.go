@@ -33,6 +33,12 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 			return "deadline"
 		case "maxconcurrency", "parallelism":
 			return "maxParallel"
+		case "cron", "crons", "cronexpression":
+			return "schedule.cron"
+		case "schedules", "trigger", "triggers":
+			return "schedule"
+		case "timezone", "tz":
+			return "schedule.timezone"
 		}
 	case "switchyard.v1.TaskDefinition":
 		switch name {
@@ -120,6 +126,21 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 			return "maxRuns"
 		case "policy", "onconflict":
 			return "strategy"
+		}
+	case "switchyard.v1.ScheduleDefinition":
+		switch name {
+		case "crons", "expression", "cronexpression", "at", "times", "schedule", "schedules", "every", "interval":
+			return "cron"
+		case "tz", "zone", "location":
+			return "timezone"
+		case "suspend", "suspended", "disabled", "enabled":
+			return "paused"
+		case "concurrencypolicy", "overlappolicy", "strategy":
+			return "overlap"
+		case "startingdeadlineseconds", "startingdeadline", "catchupwindow", "deadline":
+			return "catchUp"
+		case "inputs", "args", "arguments", "params", "parameters", "with":
+			return "input"
 		}
 	case "switchyard.v1.InputDefinition":
 		switch name {

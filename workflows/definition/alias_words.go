@@ -67,6 +67,17 @@ func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 		case "map", "mapping", "dict", "dictionary", "json", "struct":
 			return "object"
 		}
+	case "switchyard.v1.ScheduleDefinition.overlap":
+		switch word {
+		case "forbid", "drop", "ignore":
+			return v1.OverlapSkip
+		case "buffer", "bufferall", "bufferone", "wait":
+			return v1.OverlapQueue
+		case "cancel", "cancelother", "terminateother", "terminate":
+			return v1.OverlapReplace
+		case "allowall", "concurrent", "parallel":
+			return v1.OverlapAllow
+		}
 	case "switchyard.v1.Definition.failure_policy":
 		switch word {
 		case "stop", "failfast", "abort", "fail":

@@ -125,6 +125,18 @@ func (d *decoder) locateFree(p *source.Path) source.Position {
 	return d.locate(p)
 }
 
+// locateFreeKey is locateKey for a key inside free-form data.
+func (d *decoder) locateFreeKey(p *source.Path) source.Position {
+	if around := d.nodeAt(p.Parent); around != nil {
+		for _, e := range around.Entries {
+			if e.Key == p.Name {
+				return e.At
+			}
+		}
+	}
+	return d.locateKey(p)
+}
+
 // locateKey returns the position of the key of p, or of the nearest one around it.
 func (d *decoder) locateKey(p *source.Path) source.Position {
 	for {
@@ -195,6 +207,8 @@ func shortHint(message protoreflect.Name, n *source.Node) string {
 		return "write { name: " + text + ", limit: 2 }, or mutex: " + text
 	case message == "Cache" && n.Kind == source.Str:
 		return "write { key: ... }, with a CEL expression"
+	case message == "ScheduleDefinition" && n.Kind == source.Str:
+		return "write { cron: " + source.Quote(text) + " }"
 	case message == "InputDefinition":
 		return "write { default: " + text + " }, or {} for an input without a default"
 	case message == "Resources" && n.Kind == source.Number:

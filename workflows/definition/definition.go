@@ -15,6 +15,8 @@ type Checked struct {
 	Warnings source.Problems
 	// Stored are the places that name a stored workflow, also those in inline definitions.
 	Stored []StoredReference
+	// Schedule is the place of the schedule, or nil if the definition has none.
+	Schedule *v1.Problem // without a message
 }
 
 // StoredReference is a place that names a stored workflow: the spec of a task of type run.
@@ -59,7 +61,11 @@ func (d *decoder) checked(def *v1.Definition) (Checked, error) {
 	if err := d.Err(); err != nil {
 		return Checked{}, err
 	}
-	return Checked{Definition: def, Warnings: d.Warnings(), Stored: *d.stored}, nil
+	checked := Checked{Definition: def, Warnings: d.Warnings(), Stored: *d.stored}
+	if p := d.base.Field("schedule"); def.GetSchedule() != nil {
+		checked.Schedule = d.Place(d.locateKey(p), p)
+	}
+	return checked, nil
 }
 
 // Complete is CompleteChecked without the warnings.

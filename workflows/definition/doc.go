@@ -15,7 +15,7 @@
 // equal; everything after that knows no format. A definition that arrives as a
 // message takes the last step only, without positions.
 //
-// The package is pure: it imports proto, workflows/condition, workflows/nearest,
+// The package is pure: it imports proto, workflows/condition, workflows/cron, workflows/nearest,
 // workflows/policy, protovalidate and a YAML parser, and neither Temporal nor
 // anything that does I/O.
 package definition

@@ -75,6 +75,11 @@ var samples = map[string]any{
 	"Definition.defaults":             map[string]any{"deadline": "2h"},
 	"Definition.deadline":             "1h",
 	"Definition.concurrency":          map[string]any{"maxRuns": 1},
+	"Definition.schedule":             map[string]any{"cron": "0 2 * * *"},
+	"ScheduleDefinition.cron":         []any{"0 2 * * *"},
+	"ScheduleDefinition.timezone":     "Europe/Berlin",
+	"ScheduleDefinition.jitter":       "5m",
+	"ScheduleDefinition.catchUp":      "2h",
 	"InputDefinition.enum":            []any{"x"},
 	"TaskDefaults.timeout":            "1h",
 	"TaskDefaults.deadline":           "1h",
@@ -120,20 +125,26 @@ var samples = map[string]any{
 
 // companions are what else a field needs to be accepted at all, in the message that it is in.
 var companions = map[string]map[string]any{
-	"RunConcurrency.strategy":    {"maxRuns": 1},
-	"TaskDefinition.concurrency": {"parallel": 2},
-	"TaskDefinition.maxFailures": {"parallel": 2},
-	"TaskDefinition.batch":       {"parallel": 2},
-	"TaskDefinition.when":        {"dependsOn": []any{"before"}},
-	"TaskDefinition.dependsOn":   {"condition": "parent.before.exitCode == 0"},
-	"ShellSpec.network":          {"sandbox": true},
-	"ContainerSpec.ip":           {"network": "lab"},
-	"VpsSpec.diskSize":           {"backend": "qemu"},
-	"Semaphore.name":             {"limit": 2},
-	"Semaphore.limit":            {"name": "x"},
-	"Cache.ttl":                  {"key": "workflow.name"},
-	"RunSpec.definition":         {"workflow": nil},
-	"InputDefinition.enum":       {"default": "x"},
+	"RunConcurrency.strategy":     {"maxRuns": 1},
+	"ScheduleDefinition.timezone": {"cron": "@daily"},
+	"ScheduleDefinition.jitter":   {"cron": "@daily"},
+	"ScheduleDefinition.overlap":  {"cron": "@daily"},
+	"ScheduleDefinition.catchUp":  {"cron": "@daily"},
+	"ScheduleDefinition.paused":   {"cron": "@daily"},
+	"ScheduleDefinition.input":    {"cron": "@daily"},
+	"TaskDefinition.concurrency":  {"parallel": 2},
+	"TaskDefinition.maxFailures":  {"parallel": 2},
+	"TaskDefinition.batch":        {"parallel": 2},
+	"TaskDefinition.when":         {"dependsOn": []any{"before"}},
+	"TaskDefinition.dependsOn":    {"condition": "parent.before.exitCode == 0"},
+	"ShellSpec.network":           {"sandbox": true},
+	"ContainerSpec.ip":            {"network": "lab"},
+	"VpsSpec.diskSize":            {"backend": "qemu"},
+	"Semaphore.name":              {"limit": 2},
+	"Semaphore.limit":             {"name": "x"},
+	"Cache.ttl":                   {"key": "workflow.name"},
+	"RunSpec.definition":          {"workflow": nil},
+	"InputDefinition.enum":        {"default": "x"},
 }
 
 // sampleOf returns a value of a field that is not its default.
@@ -181,6 +192,8 @@ func documentWith(field protoreflect.FieldDescriptor, taskType string, value any
 		document["defaults"], at = in, "defaults."
 	case "RunConcurrency":
 		document["concurrency"], at = in, "concurrency."
+	case "ScheduleDefinition":
+		document["schedule"], at = in, "schedule."
 	case "TaskDefinition":
 		in, at = task, "tasks.t."
 	case "Semaphore", "Cache", "Constraints", "Resources", "RetryPolicy":

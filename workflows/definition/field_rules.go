@@ -22,6 +22,8 @@ type fieldRules struct {
 	optional   bool     // the empty text, or none, is allowed
 	gte, lte   *float64
 	minPairs   uint64
+	minItems   uint64
+	maxItems   uint64
 	keyPattern string
 }
 
@@ -37,6 +39,8 @@ func rulesOf(field protoreflect.FieldDescriptor) fieldRules {
 		f.minLen, f.maxLen, f.pattern = s.GetMinLen(), s.GetMaxLen(), s.GetPattern()
 		f.optional = slices.Contains(s.GetIn(), "") || rules.GetIgnore() == validate.Ignore_IGNORE_IF_ZERO_VALUE
 		f.in = slices.DeleteFunc(slices.Clone(s.GetIn()), func(word string) bool { return word == "" })
+	case rules.GetRepeated() != nil:
+		f.minItems, f.maxItems = rules.GetRepeated().GetMinItems(), rules.GetRepeated().GetMaxItems()
 	case rules.GetMap() != nil:
 		f.minPairs = rules.GetMap().GetMinPairs()
 		f.keyPattern = rules.GetMap().GetKeys().GetString().GetPattern()

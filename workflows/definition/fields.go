@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"regexp"
@@ -30,6 +31,17 @@ func RunDeadline(def *v1.Definition) time.Duration { return duration(def.GetDead
 
 // CacheTTL returns how old a cached result of a task may be; 0 is any age.
 func CacheTTL(task *v1.TaskDefinition) time.Duration { return duration(task.GetCache().GetTtl()) }
+
+// DefaultCatchUp is how late a start of a schedule may be that does not say so.
+const DefaultCatchUp = time.Hour
+
+// CatchUp returns how late a start of a schedule may be.
+func CatchUp(s *v1.ScheduleDefinition) time.Duration {
+	return cmp.Or(duration(s.GetCatchUp()), DefaultCatchUp)
+}
+
+// Jitter returns the longest delay of a start of a schedule; 0 is none.
+func Jitter(s *v1.ScheduleDefinition) time.Duration { return duration(s.GetJitter()) }
 
 func duration(text string) time.Duration {
 	d, err := parseDuration(text)

@@ -85,7 +85,7 @@ func (d *decoder) unknownInput(name string, declared []string, p *source.Path) {
 	if hint == "" {
 		hint = "there are: " + shortList(declared)
 	}
-	d.Add(d.locateKey(p), p, "there is no input "+source.Quote(name), hint)
+	d.Add(d.locateFreeKey(p), p, "there is no input "+source.Quote(name), hint)
 }
 
 // inputType is the type of an input.

@@ -35,6 +35,7 @@ func (d *decoder) check(def *v1.Definition, specs map[string]proto.Message) {
 	d.inputs(def)
 	d.duration(def.GetDeadline(), d.base.Field("deadline"))
 	d.concurrency(def.GetConcurrency(), d.base.Field("concurrency"))
+	d.schedule(def, d.base.Field("schedule"))
 	d.tasks(def, specs)
 	g := d.dependencies(def)
 	d.cycles(def, g)
@@ -126,6 +127,10 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 			repaired(notInNode.ReplaceAllString(strings.ToLower(text), "-"), ".-"))
 	case strings.HasPrefix(id, "int32.gte") && !field.HasPresence() && *rules.gte > 0 && v.FieldValue.Int() == 0 && !d.said(p):
 		d.Add(at, p, label+" is missing", "it must be "+rules.wants())
+	case id == "repeated.min_items":
+		d.Add(at, p, label+" is missing", `write when the workflow starts, such as cron: "0 2 * * *"`)
+	case id == "repeated.max_items":
+		d.Add(at, p, fmt.Sprintf("%s has %d items; it may have %d", label, v.FieldValue.List().Len(), rules.maxItems), "")
 	case id == "string.max_len":
 		d.Add(at, p, fmt.Sprintf("%s has %d characters; it must be %s", label, utf8.RuneCountInString(text), rules.wants()), "")
 	case id == "map.min_pairs":
@@ -181,6 +186,11 @@ const (
 )
 
 func (d *decoder) duration(text string, p *source.Path) {
+	d.durationOr(text, p, `"0" is no limit`)
+}
+
+// durationOr checks a duration; ofZero says what "0" is.
+func (d *decoder) durationOr(text string, p *source.Path, ofZero string) {
 	if text == "" || d.IsSettled(p) {
 		return
 	}
@@ -188,7 +198,7 @@ func (d *decoder) duration(text string, p *source.Path) {
 	switch {
 	case err == nil:
 	case errors.Is(err, errNegative):
-		d.Add(d.locate(p), p, p.Local()+" is "+text+"; it must not be negative", `"0" is no limit`)
+		d.Add(d.locate(p), p, p.Local()+" is "+text+"; it must not be negative", ofZero)
 	default:
 		hint := `write a duration such as "90s", "1h30m" or "2d"`
 		if _, err := parseDuration(text + "s"); err == nil {

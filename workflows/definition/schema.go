@@ -117,7 +117,7 @@ func needed(field protoreflect.FieldDescriptor) bool {
 		return false // it may be a default
 	}
 	rules := rulesOf(field)
-	return rules.required || rules.minLen > 0 || rules.minPairs > 0 || rules.gte != nil && *rules.gte > 0 && !field.HasPresence() ||
+	return rules.required || rules.minLen > 0 || rules.minPairs > 0 || rules.minItems > 0 || rules.gte != nil && *rules.gte > 0 && !field.HasPresence() ||
 		(rules.pattern != "" || len(rules.in) > 0) && !rules.optional
 }
 
@@ -160,7 +160,14 @@ func (b *schemaBuilder) field(field protoreflect.FieldDescriptor) object {
 		schema = object{"type": "array", "items": item}
 		if field.Kind() == protoreflect.StringKind {
 			item = object{"type": scalarText}
-			schema = object{"anyOf": []any{object{"type": "array", "items": item}, item}}
+			list := object{"type": "array", "items": item}
+			if rules.minItems > 0 {
+				list["minItems"] = rules.minItems
+			}
+			if rules.maxItems > 0 {
+				list["maxItems"] = rules.maxItems
+			}
+			schema = object{"anyOf": []any{list, item}}
 		}
 	default:
 		schema = b.value(field, rules)
@@ -226,7 +233,7 @@ func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
 	schema := object{"type": "string"}
 	switch field.FullName() {
 	case "switchyard.v1.TaskDefinition.timeout", "switchyard.v1.TaskDefinition.deadline", "switchyard.v1.TaskDefinition.heartbeat_timeout", "switchyard.v1.TaskDefaults.timeout", "switchyard.v1.TaskDefaults.heartbeat_timeout",
-		"switchyard.v1.TaskDefaults.deadline", "switchyard.v1.Definition.deadline", "switchyard.v1.Cache.ttl":
+		"switchyard.v1.TaskDefaults.deadline", "switchyard.v1.Definition.deadline", "switchyard.v1.Cache.ttl", "switchyard.v1.ScheduleDefinition.jitter", "switchyard.v1.ScheduleDefinition.catch_up":
 		schema["type"] = scalarText
 		schema["pattern"] = `^([0-9.]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`
 	case "switchyard.v1.TaskDefinition.condition", "switchyard.v1.Cache.key", "switchyard.v1.RetryPolicy.when":

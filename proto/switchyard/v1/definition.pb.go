@@ -47,7 +47,9 @@ type Definition struct {
 	// Longest time a run may take from its start to its end, such as "2h"; waits and pauses count. Empty or "0": no limit.
 	Deadline string `protobuf:"bytes,9,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// How many runs of this workflow may be open at once, whatever started them.
-	Concurrency   *RunConcurrency `protobuf:"bytes,10,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	Concurrency *RunConcurrency `protobuf:"bytes,10,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	// When the stored workflow starts by the clock. A run that is submitted does not look at it.
+	Schedule      *ScheduleDefinition `protobuf:"bytes,11,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -152,6 +154,116 @@ func (x *Definition) GetConcurrency() *RunConcurrency {
 	return nil
 }
 
+func (x *Definition) GetSchedule() *ScheduleDefinition {
+	if x != nil {
+		return x.Schedule
+	}
+	return nil
+}
+
+// ScheduleDefinition says when a stored workflow starts by itself. `workflows put` makes a Temporal Schedule of it.
+type ScheduleDefinition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it starts: "MINUTE HOUR DAY MONTH WEEKDAY", such as "0 2 * * MON-FRI", or @hourly, @daily, @weekly, @monthly,
+	// @yearly, or "@every 90m"; several are added up. A day must meet both DAY and WEEKDAY.
+	Cron []string `protobuf:"bytes,1,rep,name=cron,proto3" json:"cron,omitempty"`
+	// Time zone of `cron` by its IANA name, such as Europe/Berlin; UTC when absent. A time that the clocks skip has no
+	// run that day, one that they show twice has two.
+	Timezone string `protobuf:"bytes,2,opt,name=timezone,proto3" json:"timezone,omitempty"`
+	// Each start is delayed by a time of its own, up to this one, such as "5m". Empty: none is.
+	Jitter string `protobuf:"bytes,3,opt,name=jitter,proto3" json:"jitter,omitempty"`
+	// What becomes of a start while a run of the schedule is open: "skip" (the default) leaves it out, "queue" starts it
+	// after the runs before it, "replace" cancels them first, "allow" starts it beside them.
+	Overlap string `protobuf:"bytes,4,opt,name=overlap,proto3" json:"overlap,omitempty"`
+	// How late a start may be that was missed, such as "1h", the default; from 10s on. What is later is left out.
+	CatchUp string `protobuf:"bytes,5,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
+	// Nothing starts by the clock. Absent: a schedule that a person has paused stays so when the definition is replaced.
+	Paused *bool `protobuf:"varint,6,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
+	// Input of the runs; what is required must be here.
+	Input         *structpb.Struct `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScheduleDefinition) Reset() {
+	*x = ScheduleDefinition{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduleDefinition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduleDefinition) ProtoMessage() {}
+
+func (x *ScheduleDefinition) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScheduleDefinition.ProtoReflect.Descriptor instead.
+func (*ScheduleDefinition) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ScheduleDefinition) GetCron() []string {
+	if x != nil {
+		return x.Cron
+	}
+	return nil
+}
+
+func (x *ScheduleDefinition) GetTimezone() string {
+	if x != nil {
+		return x.Timezone
+	}
+	return ""
+}
+
+func (x *ScheduleDefinition) GetJitter() string {
+	if x != nil {
+		return x.Jitter
+	}
+	return ""
+}
+
+func (x *ScheduleDefinition) GetOverlap() string {
+	if x != nil {
+		return x.Overlap
+	}
+	return ""
+}
+
+func (x *ScheduleDefinition) GetCatchUp() string {
+	if x != nil {
+		return x.CatchUp
+	}
+	return ""
+}
+
+func (x *ScheduleDefinition) GetPaused() bool {
+	if x != nil && x.Paused != nil {
+		return *x.Paused
+	}
+	return false
+}
+
+func (x *ScheduleDefinition) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
 // InputDefinition is one input of a run.
 type InputDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -171,7 +283,7 @@ type InputDefinition struct {
 
 func (x *InputDefinition) Reset() {
 	*x = InputDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -183,7 +295,7 @@ func (x *InputDefinition) String() string {
 func (*InputDefinition) ProtoMessage() {}
 
 func (x *InputDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -196,7 +308,7 @@ func (x *InputDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputDefinition.ProtoReflect.Descriptor instead.
 func (*InputDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *InputDefinition) GetType() string {
@@ -262,7 +374,7 @@ type TaskDefaults struct {
 
 func (x *TaskDefaults) Reset() {
 	*x = TaskDefaults{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -274,7 +386,7 @@ func (x *TaskDefaults) String() string {
 func (*TaskDefaults) ProtoMessage() {}
 
 func (x *TaskDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -287,7 +399,7 @@ func (x *TaskDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDefaults.ProtoReflect.Descriptor instead.
 func (*TaskDefaults) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TaskDefaults) GetType() string {
@@ -368,7 +480,7 @@ type RunConcurrency struct {
 
 func (x *RunConcurrency) Reset() {
 	*x = RunConcurrency{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -380,7 +492,7 @@ func (x *RunConcurrency) String() string {
 func (*RunConcurrency) ProtoMessage() {}
 
 func (x *RunConcurrency) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -393,7 +505,7 @@ func (x *RunConcurrency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunConcurrency.ProtoReflect.Descriptor instead.
 func (*RunConcurrency) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RunConcurrency) GetMaxRuns() int32 {
@@ -481,7 +593,7 @@ type TaskDefinition struct {
 
 func (x *TaskDefinition) Reset() {
 	*x = TaskDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +605,7 @@ func (x *TaskDefinition) String() string {
 func (*TaskDefinition) ProtoMessage() {}
 
 func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +618,7 @@ func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDefinition.ProtoReflect.Descriptor instead.
 func (*TaskDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskDefinition) GetType() string {
@@ -697,7 +809,7 @@ type Semaphore struct {
 
 func (x *Semaphore) Reset() {
 	*x = Semaphore{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +821,7 @@ func (x *Semaphore) String() string {
 func (*Semaphore) ProtoMessage() {}
 
 func (x *Semaphore) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +834,7 @@ func (x *Semaphore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Semaphore.ProtoReflect.Descriptor instead.
 func (*Semaphore) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Semaphore) GetName() string {
@@ -753,7 +865,7 @@ type Cache struct {
 
 func (x *Cache) Reset() {
 	*x = Cache{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +877,7 @@ func (x *Cache) String() string {
 func (*Cache) ProtoMessage() {}
 
 func (x *Cache) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +890,7 @@ func (x *Cache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cache.ProtoReflect.Descriptor instead.
 func (*Cache) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Cache) GetKey() string {
@@ -828,7 +940,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -840,7 +952,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -853,7 +965,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Constraints) GetNodeLabels() []string {
@@ -961,7 +1073,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1085,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1098,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Resources) GetCores() float64 {
@@ -1055,7 +1167,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1179,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1192,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RetryPolicy) GetMaxRetries() int32 {
@@ -1129,7 +1241,7 @@ var File_switchyard_v1_definition_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xb2\x06\n" +
+	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xf1\x06\n" +
 	"\n" +
 	"Definition\x129\n" +
 	"\x04name\x18\x01 \x01(\tB%\xbaH\"r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x04name\x12*\n" +
@@ -1142,14 +1254,25 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\fmax_parallel\x18\b \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vmaxParallel\x12\x1a\n" +
 	"\bdeadline\x18\t \x01(\tR\bdeadline\x12?\n" +
 	"\vconcurrency\x18\n" +
-	" \x01(\v2\x1d.switchyard.v1.RunConcurrencyR\vconcurrency\x1aW\n" +
+	" \x01(\v2\x1d.switchyard.v1.RunConcurrencyR\vconcurrency\x12=\n" +
+	"\bschedule\x18\v \x01(\v2!.switchyard.v1.ScheduleDefinitionR\bschedule\x1aW\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
 	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\x1aY\n" +
 	"\vInputsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x124\n" +
-	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\"\x84\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\"\xa3\x02\n" +
+	"\x12ScheduleDefinition\x12\x1e\n" +
+	"\x04cron\x18\x01 \x03(\tB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10dR\x04cron\x12#\n" +
+	"\btimezone\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\btimezone\x12\x16\n" +
+	"\x06jitter\x18\x03 \x01(\tR\x06jitter\x12>\n" +
+	"\aoverlap\x18\x04 \x01(\tB$\xbaH!r\x1fR\x00R\x04skipR\x05queueR\areplaceR\x05allowR\aoverlap\x12\x19\n" +
+	"\bcatch_up\x18\x05 \x01(\tR\acatchUp\x12\x1b\n" +
+	"\x06paused\x18\x06 \x01(\bH\x00R\x06paused\x88\x01\x01\x12-\n" +
+	"\x05input\x18\a \x01(\v2\x17.google.protobuf.StructR\x05inputB\t\n" +
+	"\a_paused\"\x84\x02\n" +
 	"\x0fInputDefinition\x12K\n" +
 	"\x04type\x18\x01 \x01(\tB7\xbaH4r2R\x00R\x06stringR\x06numberR\aintegerR\abooleanR\x04listR\x06objectR\x04type\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x120\n" +
@@ -1276,58 +1399,61 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_switchyard_v1_definition_proto_goTypes = []any{
-	(*Definition)(nil),      // 0: switchyard.v1.Definition
-	(*InputDefinition)(nil), // 1: switchyard.v1.InputDefinition
-	(*TaskDefaults)(nil),    // 2: switchyard.v1.TaskDefaults
-	(*RunConcurrency)(nil),  // 3: switchyard.v1.RunConcurrency
-	(*TaskDefinition)(nil),  // 4: switchyard.v1.TaskDefinition
-	(*Semaphore)(nil),       // 5: switchyard.v1.Semaphore
-	(*Cache)(nil),           // 6: switchyard.v1.Cache
-	(*Constraints)(nil),     // 7: switchyard.v1.Constraints
-	(*Resources)(nil),       // 8: switchyard.v1.Resources
-	(*RetryPolicy)(nil),     // 9: switchyard.v1.RetryPolicy
-	nil,                     // 10: switchyard.v1.Definition.TasksEntry
-	nil,                     // 11: switchyard.v1.Definition.InputsEntry
-	nil,                     // 12: switchyard.v1.TaskDefaults.EnvEntry
-	nil,                     // 13: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                     // 14: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil), // 15: google.protobuf.Struct
-	(*structpb.Value)(nil),  // 16: google.protobuf.Value
+	(*Definition)(nil),         // 0: switchyard.v1.Definition
+	(*ScheduleDefinition)(nil), // 1: switchyard.v1.ScheduleDefinition
+	(*InputDefinition)(nil),    // 2: switchyard.v1.InputDefinition
+	(*TaskDefaults)(nil),       // 3: switchyard.v1.TaskDefaults
+	(*RunConcurrency)(nil),     // 4: switchyard.v1.RunConcurrency
+	(*TaskDefinition)(nil),     // 5: switchyard.v1.TaskDefinition
+	(*Semaphore)(nil),          // 6: switchyard.v1.Semaphore
+	(*Cache)(nil),              // 7: switchyard.v1.Cache
+	(*Constraints)(nil),        // 8: switchyard.v1.Constraints
+	(*Resources)(nil),          // 9: switchyard.v1.Resources
+	(*RetryPolicy)(nil),        // 10: switchyard.v1.RetryPolicy
+	nil,                        // 11: switchyard.v1.Definition.TasksEntry
+	nil,                        // 12: switchyard.v1.Definition.InputsEntry
+	nil,                        // 13: switchyard.v1.TaskDefaults.EnvEntry
+	nil,                        // 14: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                        // 15: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil),    // 16: google.protobuf.Struct
+	(*structpb.Value)(nil),     // 17: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	15, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
-	10, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
-	11, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
-	2,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
-	3,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
-	16, // 5: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
-	16, // 6: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
-	12, // 7: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
-	7,  // 8: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
-	8,  // 9: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
-	9,  // 10: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
-	15, // 11: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	13, // 12: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	7,  // 13: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	8,  // 14: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	9,  // 15: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	15, // 16: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	16, // 17: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
-	16, // 18: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	15, // 19: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
-	16, // 20: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
-	5,  // 21: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
-	6,  // 22: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	14, // 23: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	4,  // 24: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	1,  // 25: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	16, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	11, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
+	12, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
+	3,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
+	4,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
+	1,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
+	16, // 6: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
+	17, // 7: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	17, // 8: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	13, // 9: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
+	8,  // 10: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
+	9,  // 11: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
+	10, // 12: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
+	16, // 13: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	14, // 14: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	8,  // 15: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	9,  // 16: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	10, // 17: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	16, // 18: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	17, // 19: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	17, // 20: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	16, // 21: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	17, // 22: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	6,  // 23: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
+	7,  // 24: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
+	15, // 25: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	5,  // 26: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	2,  // 27: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -1335,15 +1461,16 @@ func file_switchyard_v1_definition_proto_init() {
 	if File_switchyard_v1_definition_proto != nil {
 		return
 	}
-	file_switchyard_v1_definition_proto_msgTypes[8].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[1].OneofWrappers = []any{}
 	file_switchyard_v1_definition_proto_msgTypes[9].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -96,6 +96,23 @@ const (
 	StrategyFail    = "fail"    // it ends as rejected
 )
 
+// What becomes of a start of a schedule while a run of it is open: ScheduleDefinition.overlap and Schedule.overlap.
+const (
+	OverlapSkip      = "skip"       // it is left out
+	OverlapQueue     = "queue"      // it waits
+	OverlapReplace   = "replace"    // the open run is cancelled first
+	OverlapAllow     = "allow"      // both run
+	OverlapBufferOne = "buffer_one" // one waits, and further ones are left out; only Temporal's own tools set it
+	OverlapTerminate = "terminate"  // the open run is terminated first; only Temporal's own tools set it
+)
+
+// Outcomes of a trigger of a schedule: TriggerScheduleResponse.outcome.
+const (
+	TriggerStarted = "started"
+	TriggerSkipped = "skipped" // a run is open
+	TriggerQueued  = "queued"  // it starts later
+)
+
 // Triggers of a generation of a run.
 const (
 	TriggerSubmit   = "submit"   // a person or a program, on a gateway
@@ -212,6 +229,11 @@ func EventWords() []string {
 // Strategies returns what may become of a run for which there is no place: all strategies of a RunConcurrency.
 func Strategies() []string {
 	return []string{StrategyQueue, StrategyReplace, StrategySkip, StrategyFail}
+}
+
+// Overlaps returns what a definition may say becomes of a start of a schedule while a run of it is open.
+func Overlaps() []string {
+	return []string{OverlapSkip, OverlapQueue, OverlapReplace, OverlapAllow}
 }
 
 // Triggers returns all triggers of a run.

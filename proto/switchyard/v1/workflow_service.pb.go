@@ -411,7 +411,13 @@ type StoredWorkflow struct {
 	// Its description.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// When it was stored, in RFC 3339.
-	UpdatedAt     string `protobuf:"bytes,3,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	UpdatedAt string `protobuf:"bytes,3,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// When it starts runs by the clock, in the form of a definition's `cron`; empty: it has no schedule.
+	Cron []string `protobuf:"bytes,4,rep,name=cron,proto3" json:"cron,omitempty"`
+	// Time zone of these; empty: UTC.
+	Timezone string `protobuf:"bytes,5,opt,name=timezone,proto3" json:"timezone,omitempty"`
+	// Whether its schedule is paused.
+	Paused        bool `protobuf:"varint,6,opt,name=paused,proto3" json:"paused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -465,6 +471,27 @@ func (x *StoredWorkflow) GetUpdatedAt() string {
 		return x.UpdatedAt
 	}
 	return ""
+}
+
+func (x *StoredWorkflow) GetCron() []string {
+	if x != nil {
+		return x.Cron
+	}
+	return nil
+}
+
+func (x *StoredWorkflow) GetTimezone() string {
+	if x != nil {
+		return x.Timezone
+	}
+	return ""
+}
+
+func (x *StoredWorkflow) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
 }
 
 // DeleteWorkflowRequest forgets a stored definition.
@@ -582,12 +609,15 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"t\n" +
 	"\x15ListWorkflowsResponse\x123\n" +
 	"\x05items\x18\x01 \x03(\v2\x1d.switchyard.v1.StoredWorkflowR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xad\x01\n" +
 	"\x0eStoredWorkflow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1d\n" +
 	"\n" +
-	"updated_at\x18\x03 \x01(\tR\tupdatedAt\"4\n" +
+	"updated_at\x18\x03 \x01(\tR\tupdatedAt\x12\x12\n" +
+	"\x04cron\x18\x04 \x03(\tR\x04cron\x12\x1a\n" +
+	"\btimezone\x18\x05 \x01(\tR\btimezone\x12\x16\n" +
+	"\x06paused\x18\x06 \x01(\bR\x06paused\"4\n" +
 	"\x15DeleteWorkflowRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x18\n" +
 	"\x16DeleteWorkflowResponse2\x84\x04\n" +

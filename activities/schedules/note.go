@@ -1,0 +1,53 @@
+package schedules
+
+import (
+	"strings"
+	"time"
+)
+
+// Note is the text of a schedule in Temporal, which its Web UI and lists show. Lists of schedules hold neither what a
+// schedule starts nor when it was changed, so that the note of a stored workflow says both.
+type Note struct {
+	// StoredAt is when the definition was stored, or zero if the note does not say.
+	StoredAt time.Time
+	// Description is that of the definition.
+	Description string
+	// Said is what was said when the schedule was paused or resumed last.
+	Said string
+}
+
+const (
+	notePrefix = "stored "
+	// saidMark begins the line of what was said.
+	saidMark = "\n-- "
+)
+
+// String returns the text of the note.
+func (n Note) String() string {
+	if n.StoredAt.IsZero() {
+		return n.Said
+	}
+	text := strings.TrimSuffix(notePrefix+n.StoredAt.UTC().Format(time.RFC3339)+": "+n.Description, ": ")
+	if n.Said != "" {
+		text += saidMark + n.Said
+	}
+	return text
+}
+
+// ParseNote is the inverse of String. Any other text, which Temporal's own tools write, is what was said.
+func ParseNote(text string) Note {
+	rest, ok := strings.CutPrefix(text, notePrefix)
+	said := ""
+	if at := strings.LastIndex(rest, saidMark); at >= 0 {
+		rest, said = rest[:at], rest[at+len(saidMark):]
+	}
+	stamp, description, _ := strings.Cut(rest, ": ")
+	at, err := time.Parse(time.RFC3339, stamp)
+	if !ok || err != nil {
+		return Note{Said: text}
+	}
+	return Note{at, description, said}
+}
+
+// personNote returns what a person has said in a note.
+func personNote(text string) string { return ParseNote(text).Said }

@@ -1,0 +1,74 @@
+package schedules
+
+import (
+	enumspb "go.temporal.io/api/enums/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/cron"
+	"switchyard/workflows/definition"
+)
+
+// SpecOf returns the times of the schedule of a checked definition; those of nil are none.
+func SpecOf(s *v1.ScheduleDefinition) *schedulepb.ScheduleSpec {
+	spec := &schedulepb.ScheduleSpec{}
+	if s == nil {
+		return spec
+	}
+	for _, text := range s.GetCron() {
+		e, err := cron.Parse(text)
+		switch {
+		case err != nil:
+			spec.CronString = append(spec.CronString, text) // Temporal refuses it
+		case e.Every > 0:
+			spec.Interval = append(spec.Interval, &schedulepb.IntervalSpec{Interval: durationpb.New(e.Every)})
+		default:
+			spec.CronString = append(spec.CronString, e.String())
+		}
+	}
+	spec.TimezoneName = s.GetTimezone()
+	if jitter := definition.Jitter(s); jitter > 0 {
+		spec.Jitter = durationpb.New(jitter)
+	}
+	return spec
+}
+
+// PoliciesOf returns what the schedule of a checked definition does about times that overlap or were missed.
+func PoliciesOf(s *v1.ScheduleDefinition) *schedulepb.SchedulePolicies {
+	return &schedulepb.SchedulePolicies{
+		OverlapPolicy: policyOf(s.GetOverlap(), enumspb.SCHEDULE_OVERLAP_POLICY_SKIP),
+		CatchupWindow: durationpb.New(definition.CatchUp(s)),
+	}
+}
+
+// overlaps are the words for the policies of Temporal.
+var overlaps = map[enumspb.ScheduleOverlapPolicy]string{
+	enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED:     v1.OverlapSkip,
+	enumspb.SCHEDULE_OVERLAP_POLICY_SKIP:            v1.OverlapSkip,
+	enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE:      v1.OverlapBufferOne,
+	enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL:      v1.OverlapQueue,
+	enumspb.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER:    v1.OverlapReplace,
+	enumspb.SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER: v1.OverlapTerminate,
+	enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL:       v1.OverlapAllow,
+}
+
+// policyOf is the inverse of overlaps; "" is otherwise.
+func policyOf(overlap string, otherwise enumspb.ScheduleOverlapPolicy) enumspb.ScheduleOverlapPolicy {
+	switch overlap {
+	case v1.OverlapSkip:
+		return enumspb.SCHEDULE_OVERLAP_POLICY_SKIP
+	case v1.OverlapQueue:
+		return enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL
+	case v1.OverlapReplace:
+		return enumspb.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER
+	case v1.OverlapAllow:
+		return enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL
+	}
+	return otherwise
+}
+
+// HasTimes reports whether a schedule starts anything by the clock.
+func HasTimes(spec *schedulepb.ScheduleSpec) bool {
+	return len(spec.GetStructuredCalendar())+len(spec.GetCalendar())+len(spec.GetCronString())+len(spec.GetInterval()) > 0
+}

@@ -1,0 +1,100 @@
+package schedules
+
+import (
+	"slices"
+
+	commonpb "go.temporal.io/api/common/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/cron"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+// FromList returns a schedule of a list, or nil if it starts no runs by the clock.
+func FromList(entry *schedulepb.ScheduleListEntry) *v1.Schedule {
+	info := entry.GetInfo()
+	if info.GetWorkflowType().GetName() != names.RunWorkflow || !HasTimes(info.GetSpec()) {
+		return nil
+	}
+	s := identity(entry.GetScheduleId())
+	addSpec(s, info.GetSpec())
+	s.Paused, s.Note = info.GetPaused(), personNote(info.GetNotes())
+	s.Runs = runsOf(info.GetRecentActions())
+	if !s.Paused {
+		s.NextTimes = info.GetFutureActionTimes()
+	}
+	return s
+}
+
+// fromDescription returns a schedule that Temporal describes.
+func fromDescription(id string, d *workflowservice.DescribeScheduleResponse) *v1.Schedule {
+	schedule, info := d.GetSchedule(), d.GetInfo()
+	s := identity(id)
+	if s.Workflow == "" {
+		s.Workflow = workflowOf(schedule.GetAction().GetStartWorkflow().GetInput())
+	}
+	addSpec(s, schedule.GetSpec())
+	s.Overlap = overlaps[schedule.GetPolicies().GetOverlapPolicy()]
+	s.CatchUp = cron.Duration(schedule.GetPolicies().GetCatchupWindow().AsDuration())
+	s.Paused, s.Note = schedule.GetState().GetPaused(), personNote(schedule.GetState().GetNotes())
+	if schedule.GetState().GetLimitedActions() {
+		remaining := schedule.GetState().GetRemainingActions()
+		s.Remaining = &remaining
+	}
+	s.Runs = runsOf(info.GetRecentActions())
+	if !s.Paused {
+		s.NextTimes = info.GetFutureActionTimes()
+	}
+	s.Started, s.Missed, s.Skipped = info.GetActionCount(), info.GetMissedCatchupWindow(), info.GetOverlapSkipped()
+	s.Waiting, s.Dropped = info.GetBufferSize(), info.GetBufferDropped()
+	for _, open := range info.GetRunningWorkflows() {
+		s.OpenRuns = append(s.OpenRuns, open.GetWorkflowId())
+	}
+	s.CreatedAt, s.UpdatedAt = info.GetCreateTime(), info.GetUpdateTime()
+	return s
+}
+
+// identity returns a schedule with its name.
+func identity(id string) *v1.Schedule {
+	if name, ok := names.ParseStoredWorkflowID(id); ok {
+		return &v1.Schedule{Name: name, Id: id, Workflow: name}
+	}
+	return &v1.Schedule{Name: id, Id: id}
+}
+
+func addSpec(s *v1.Schedule, spec *schedulepb.ScheduleSpec) {
+	s.Cron, s.Except = timesText(spec)
+	s.Timezone, s.Jitter = spec.GetTimezoneName(), cron.Duration(spec.GetJitter().AsDuration())
+	s.StartAt, s.EndAt = spec.GetStartTime(), spec.GetEndTime()
+}
+
+// runsOf returns what a schedule has started, the newest first.
+func runsOf(actions []*schedulepb.ScheduleActionResult) []*v1.ScheduledRun {
+	var runs []*v1.ScheduledRun
+	for _, a := range slices.Backward(actions) {
+		runs = append(runs, &v1.ScheduledRun{
+			RunId: a.GetStartWorkflowResult().GetWorkflowId(), ScheduledAt: a.GetScheduleTime(), StartedAt: a.GetActualTime(),
+		})
+	}
+	return runs
+}
+
+// workflowOf returns the name of the workflow that an input of Run is of, or "" if it cannot be read.
+func workflowOf(input *commonpb.Payloads) string {
+	in := &v1.RunInput{}
+	if err := converter.GetDefaultDataConverter().FromPayloads(input, in); err != nil {
+		return ""
+	}
+	if in.GetWorkflow() != "" {
+		return in.GetWorkflow()
+	}
+	in, err := definition.Unpack(in)
+	if err != nil {
+		return ""
+	}
+	return in.GetDefinition().GetName()
+}

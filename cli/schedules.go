@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/cron"
+)
+
+func newSchedules(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schedules",
+		Short: "List, show and steer what starts runs by the clock",
+		Long: `List, show and steer what starts runs by the clock. A stored workflow whose definition
+has a schedule is one, by its name:
+
+  schedule: { cron: "0 2 * * MON-FRI", timezone: Europe/Berlin }
+
+It is a Temporal Schedule with the id "workflow:NAME", and Temporal's own tools work on
+it, too. A Temporal Schedule that was made otherwise and starts runs is listed by its id.`,
+		Args: subcommands,
+		RunE: help,
+	}
+	cmd.AddCommand(
+		newSchedulesList(sys), newSchedulesGet(sys), newSchedulesPause(sys), newSchedulesResume(sys),
+		newSchedulesTrigger(sys), newSchedulesBackfill(sys), newSchedulesNext(sys),
+	)
+	return cmd
+}
+
+// scheduleTimes returns when a schedule starts runs, for people.
+func scheduleTimes(crons []string, timezone string) string {
+	text := strings.Join(crons, "; ")
+	if timezone != "" {
+		text += " " + timezone
+	}
+	return text
+}
+
+// scheduleState returns whether a schedule starts anything, for people.
+func scheduleState(paused bool) string {
+	if paused {
+		return "paused"
+	}
+	return "active"
+}
+
+// formatIn returns a time on the clocks of a zone, for people.
+func formatIn(t *timestamppb.Timestamp, timezone string) string {
+	zone, err := cron.Zone(timezone)
+	if err != nil { // one that only Temporal has
+		zone = time.UTC
+	}
+	return t.AsTime().In(zone).Format("Mon 2006-01-02 15:04:05 MST")
+}
+
+// firstTime returns the next time of a schedule, or nil if there is none.
+func firstTime(s *v1.Schedule) *timestamppb.Timestamp {
+	if len(s.GetNextTimes()) == 0 {
+		return nil
+	}
+	return s.GetNextTimes()[0]
+}

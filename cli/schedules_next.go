@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxTimes is how many times of a schedule a gateway lists.
+const maxTimes = 1000
+
+func newSchedulesNext(sys *system) *cobra.Command {
+	count := int32(10)
+	cmd := &cobra.Command{
+		Use:   "next NAME",
+		Short: "Print the next times of a schedule, on the clocks of its time zone",
+		Args:  arguments(1, 1, "NAME"),
+	}
+	cmd.Flags().Int32Var(&count, "count", count, "most times to print, up to 1000")
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		if count < 1 || count > maxTimes {
+			return exit.Usagef("--count %d: it must be 1 to %d", count, maxTimes)
+		}
+		res, err := client.Call(ctx, a, a.Schedules.ListScheduleTimes, &v1.ListScheduleTimesRequest{Name: args[0], Count: count})
+		if err != nil {
+			return err
+		}
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, res)
+		}
+		for _, t := range res.GetTimes() {
+			if _, err := fmt.Fprintln(sys.stdout, formatIn(t, res.GetTimezone())); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return cmd
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/client"
+	"switchyard/cli/output"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newSchedulesPause(sys *system) *cobra.Command {
+	reason := ""
+	cmd := &cobra.Command{
+		Use:   "pause NAME",
+		Short: "Have a schedule start nothing by the clock until it is resumed",
+		Long: `Has a schedule start nothing by the clock until it is resumed, also after its workflow
+was stored anew. Its open runs continue, and "schedules trigger" still starts runs.`,
+		Args: arguments(1, 1, "NAME"),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		res, err := client.Call(ctx, a, a.Schedules.PauseSchedule, &v1.PauseScheduleRequest{Name: args[0], Reason: reason})
+		if err != nil {
+			return err
+		}
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, res.GetSchedule())
+		}
+		_, err = fmt.Fprintf(sys.screen, "schedule %[1]s is paused; `switchyard schedules resume %[1]s` continues it\n", res.GetSchedule().GetName())
+		return err
+	})
+	return cmd
+}

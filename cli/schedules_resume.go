@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/client"
+	"switchyard/cli/output"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newSchedulesResume(sys *system) *cobra.Command {
+	reason := ""
+	cmd := &cobra.Command{
+		Use:   "resume NAME",
+		Short: "Have a paused schedule start runs again",
+		Long: `Has a paused schedule start runs again, from its next time on. The times that have passed
+are left out; "schedules backfill" starts their runs.`,
+		Args: arguments(1, 1, "NAME"),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
+	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+		res, err := client.Call(ctx, a, a.Schedules.ResumeSchedule, &v1.ResumeScheduleRequest{Name: args[0], Reason: reason})
+		if err != nil {
+			return err
+		}
+		s := res.GetSchedule()
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, s)
+		}
+		next := "it has no times any more"
+		if t := firstTime(s); t != nil {
+			next = "its next time is " + formatIn(t, s.GetTimezone())
+		}
+		_, err = fmt.Fprintf(sys.screen, "schedule %s is active; %s\n", s.GetName(), next)
+		return err
+	})
+	return cmd
+}

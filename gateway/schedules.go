@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sort"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/schedules"
+	"switchyard/gateway/paging"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// defaultTimes is how many times of a schedule are listed when the request does not say.
+const defaultTimes = 10
+
+// scheduleService answers the calls of ScheduleService.
+type scheduleService struct {
+	schedules *schedules.Schedules
+	now       func() time.Time
+}
+
+var _ switchyardv1connect.ScheduleServiceHandler = scheduleService{}
+
+// ListSchedules lists the schedules by name.
+func (s scheduleService) ListSchedules(ctx context.Context, req *connect.Request[v1.ListSchedulesRequest]) (*connect.Response[v1.ListSchedulesResponse], error) {
+	pages, err := paging.ListOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	first, err := pages.DecodeWorkflow(req.Msg.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.schedules.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(int(req.Msg.GetPageSize()), defaultStoredPage)
+	all = all[sort.Search(len(all), func(i int) bool { return all[i].GetName() >= first }):]
+	res := &v1.ListSchedulesResponse{Items: all[:min(len(all), limit)]}
+	if len(all) > limit {
+		res.NextPageToken = pages.EncodeWorkflow(all[limit].GetName())
+	}
+	return connect.NewResponse(res), nil
+}
+
+// GetSchedule returns a schedule with its last runs and its next times.
+func (s scheduleService) GetSchedule(ctx context.Context, req *connect.Request[v1.GetScheduleRequest]) (*connect.Response[v1.GetScheduleResponse], error) {
+	found, err := s.schedules.Get(ctx, req.Msg.GetName())
+	if err != nil {
+		return nil, scheduleError(req.Msg.GetName(), err)
+	}
+	return connect.NewResponse(&v1.GetScheduleResponse{Schedule: found}), nil
+}
+
+// UpdateSchedule pauses or resumes a schedule.
+func (s scheduleService) UpdateSchedule(ctx context.Context, req *connect.Request[v1.UpdateScheduleRequest]) (*connect.Response[v1.UpdateScheduleResponse], error) {
+	changed, err := s.setPaused(ctx, req.Msg.GetName(), req.Msg.GetPaused(), req.Msg.GetReason())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.UpdateScheduleResponse{Schedule: changed}), nil
+}
+
+// PauseSchedule has a schedule start nothing by the clock.
+func (s scheduleService) PauseSchedule(ctx context.Context, req *connect.Request[v1.PauseScheduleRequest]) (*connect.Response[v1.PauseScheduleResponse], error) {
+	changed, err := s.setPaused(ctx, req.Msg.GetName(), true, req.Msg.GetReason())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.PauseScheduleResponse{Schedule: changed}), nil
+}
+
+// ResumeSchedule has a paused schedule start runs again.
+func (s scheduleService) ResumeSchedule(ctx context.Context, req *connect.Request[v1.ResumeScheduleRequest]) (*connect.Response[v1.ResumeScheduleResponse], error) {
+	changed, err := s.setPaused(ctx, req.Msg.GetName(), false, req.Msg.GetReason())
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.ResumeScheduleResponse{Schedule: changed}), nil
+}
+
+func (s scheduleService) setPaused(ctx context.Context, name string, paused bool, reason string) (*v1.Schedule, error) {
+	said := "resumed"
+	if paused {
+		said = "paused"
+	}
+	if by := actor(ctx); by != "" {
+		said += " by " + by
+	}
+	if reason != "" {
+		said += ": " + reason
+	}
+	changed, err := s.schedules.SetPaused(ctx, name, paused, said)
+	return changed, scheduleError(name, err)
+}
+
+// TriggerSchedule has a schedule start a run now.
+func (s scheduleService) TriggerSchedule(ctx context.Context, req *connect.Request[v1.TriggerScheduleRequest]) (*connect.Response[v1.TriggerScheduleResponse], error) {
+	triggered, err := s.schedules.Trigger(ctx, req.Msg.GetName(), req.Msg.GetOverlap())
+	if err != nil {
+		return nil, scheduleError(req.Msg.GetName(), err)
+	}
+	return connect.NewResponse(&v1.TriggerScheduleResponse{RunId: triggered.RunID, Outcome: triggered.Outcome}), nil
+}
+
+// BackfillSchedule has a schedule start the runs of a span of time.
+func (s scheduleService) BackfillSchedule(ctx context.Context, req *connect.Request[v1.BackfillScheduleRequest]) (*connect.Response[v1.BackfillScheduleResponse], error) {
+	from, to := req.Msg.GetFrom().AsTime(), req.Msg.GetTo().AsTime()
+	switch {
+	case !req.Msg.GetFrom().IsValid() || !req.Msg.GetTo().IsValid():
+		return nil, errNoTime()
+	case to.Before(from):
+		return nil, rpcerror.Invalid("to is %s, which is before from, %s", to.Format(time.RFC3339), from.Format(time.RFC3339))
+	case to.After(s.now()):
+		return nil, rpcerror.Invalid("to is %s, which has not come yet; a backfill starts what should have been started", to.Format(time.RFC3339))
+	}
+	times, err := s.schedules.Backfill(ctx, req.Msg.GetName(), from, to, req.Msg.GetOverlap())
+	if err != nil {
+		return nil, scheduleError(req.Msg.GetName(), err)
+	}
+	return connect.NewResponse(&v1.BackfillScheduleResponse{Times: stamps(times)}), nil
+}
+
+// ListScheduleTimes lists the next times of a schedule.
+func (s scheduleService) ListScheduleTimes(ctx context.Context, req *connect.Request[v1.ListScheduleTimesRequest]) (*connect.Response[v1.ListScheduleTimesResponse], error) {
+	from := s.now()
+	if at := req.Msg.GetFrom(); at != nil {
+		if !at.IsValid() {
+			return nil, errNoTime()
+		}
+		from = at.AsTime()
+	}
+	times, zone, err := s.schedules.Times(ctx, req.Msg.GetName(), from, cmp.Or(int(req.Msg.GetCount()), defaultTimes))
+	if err != nil {
+		return nil, scheduleError(req.Msg.GetName(), err)
+	}
+	return connect.NewResponse(&v1.ListScheduleTimesResponse{Times: stamps(times), Timezone: zone}), nil
+}
+
+// errNoTime is for a time that no clock shows.
+func errNoTime() error {
+	return rpcerror.Invalid("a time of the request is no time: the years are 1 to 9999")
+}
+
+func stamps(times []time.Time) []*timestamppb.Timestamp {
+	var all []*timestamppb.Timestamp
+	for _, t := range times {
+		all = append(all, timestamppb.New(t))
+	}
+	return all
+}
+
+// scheduleError gives what the schedules say of a name the words and the code that clients see.
+func scheduleError(name string, err error) error {
+	switch {
+	case errors.Is(err, schedules.ErrUnknown):
+		return rpcerror.Missing("schedule", name)
+	case errors.Is(err, schedules.ErrNoTimes):
+		return rpcerror.NotFound("workflow %s has no schedule; store it with `schedule: { cron: ... }` in its definition", name)
+	}
+	return err
+}
