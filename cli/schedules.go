@@ -44,9 +44,9 @@ func scheduleTimes(crons []string, timezone string) string {
 // scheduleState returns whether a schedule starts anything, for people.
 func scheduleState(paused bool) string {
 	if paused {
-		return "paused"
+		return v1.SchedulePaused
 	}
-	return "active"
+	return v1.ScheduleActive
 }
 
 // formatIn returns a time on the clocks of a zone, for people.

@@ -16,19 +16,19 @@ import (
 const maxTimes = 1000
 
 func newSchedulesNext(sys *system) *cobra.Command {
-	count := int32(10)
+	limit := int32(10)
 	cmd := &cobra.Command{
 		Use:   "next NAME",
 		Short: "Print the next times of a schedule, on the clocks of its time zone",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	cmd.Flags().Int32Var(&count, "count", count, "most times to print, up to 1000")
+	cmd.Flags().Int32Var(&limit, "limit", limit, "most times to print, up to 1000")
 	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
-		if count < 1 || count > maxTimes {
-			return exit.Usagef("--count %d: it must be 1 to %d", count, maxTimes)
+		if limit < 1 || limit > maxTimes {
+			return exit.Usagef("--limit %d: it must be 1 to %d", limit, maxTimes)
 		}
-		res, err := client.Call(ctx, a, a.Schedules.ListScheduleTimes, &v1.ListScheduleTimesRequest{Name: args[0], Count: count})
+		res, err := client.Call(ctx, a, a.Schedules.ListScheduleTimes, &v1.ListScheduleTimesRequest{Name: args[0], Count: limit})
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func TestSchedulesAreShown(t *testing.T) {
 	f.schedules.schedule = nightlySchedule()
 	for name, args := range map[string][]string{
 		"schedules-list-text": {"list"}, "schedules-list-json": {"list", "-o", "json"}, "schedules-get-text": {"get", "nightly"},
-		"schedules-get-json": {"get", "nightly", "-o", "json"}, "schedules-next-text": {"next", "nightly", "--count", "2"}, "schedules-next-json": {"next", "nightly", "-o", "json"},
+		"schedules-get-json": {"get", "nightly", "-o", "json"}, "schedules-next-text": {"next", "nightly", "--limit", "2"}, "schedules-next-json": {"next", "nightly", "-o", "json"},
 	} {
 		got := run(t, append(append([]string{"schedules"}, args...), "--gateway", f.url)...)
 		if got.code != 0 || got.stderr != "" {
@@ -77,7 +77,7 @@ func TestSchedulesAreSteered(t *testing.T) {
 		}
 	}
 	for args, says := range map[string]string{
-		"backfill nightly": "--from is missing", "backfill nightly --from tomorrow": "--from", "next nightly --count 0": "1 to 1000",
+		"backfill nightly": "--from is missing", "backfill nightly --from tomorrow": "--from", "next nightly --limit 0": "1 to 1000",
 		"trigger nightly --overlap forbid": "skip", "get": "NAME is missing",
 	} {
 		got := run(t, append(append([]string{"schedules"}, strings.Fields(args)...), "--gateway", f.url)...)

@@ -88,9 +88,9 @@ func (s scheduleService) ResumeSchedule(ctx context.Context, req *connect.Reques
 }
 
 func (s scheduleService) setPaused(ctx context.Context, name string, paused bool, reason string) (*v1.Schedule, error) {
-	said := "resumed"
+	said := v1.EventResumed
 	if paused {
-		said = "paused"
+		said = v1.EventPaused
 	}
 	if by := actor(ctx); by != "" {
 		said += " by " + by

@@ -134,7 +134,7 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 		case "tz", "zone", "location":
 			return "timezone"
 		case "suspend", "suspended", "disabled", "enabled":
-			return "paused"
+			return v1.SchedulePaused
 		case "concurrencypolicy", "overlappolicy", "strategy":
 			return "overlap"
 		case "startingdeadlineseconds", "startingdeadline", "catchupwindow", "deadline":

@@ -64,6 +64,12 @@ const (
 	OutcomeDone    = "done"    // the task ran, with or without success
 )
 
+// States of a schedule, as lists show Schedule.paused.
+const (
+	ScheduleActive = "active"
+	SchedulePaused = "paused"
+)
+
 // Kinds of events: Event.event.
 const (
 	EventSubmitted    = "submitted"
