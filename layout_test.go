@@ -55,6 +55,7 @@ var arrows = []struct {
 	{"workers", []string{"switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"gateway", []string{"switchyard/workers", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},
 	{"gateway/openapi", []string{"switchyard/", temporal}, nil},
+	{"gateway/rest", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/workflows/nearest"}},
 	{"gateway/rpcerror", []string{"switchyard/"}, []string{"switchyard/activities/store", "switchyard/activities/registry"}},
 	{"gateway/paging", []string{"switchyard/"}, []string{"switchyard/gateway/rpcerror", "switchyard/workflows/names"}},
 	{"gateway/runview", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/store", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility", "switchyard/workflows/nearest", "switchyard/workflows/phrase", "switchyard/workflows/definition"}},

@@ -66,7 +66,7 @@ func New(config Config) (*Gateway, error) {
 	}
 	g.sse = sse.New(sse.Config{
 		Index: index, Reader: read, Pollers: g.pollers, Events: g.events, Logs: g.sendLogs, Bounds: g.bounds, Log: g.log,
-		WriteError: sse.WriteError, Stopping: g.stopping, KeepAlive: config.StreamKeepAlive, WriteTimeout: config.StreamWriteTimeout,
+		Stopping: g.stopping, KeepAlive: config.StreamKeepAlive, WriteTimeout: config.StreamWriteTimeout,
 	})
 	return g, nil
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"buf.build/go/protovalidate"
 	"connectrpc.com/connect"
@@ -19,41 +21,77 @@ import (
 
 	"switchyard/gateway/edge"
 	"switchyard/gateway/openapi"
+	"switchyard/gateway/rest"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
 // maxMessageBytes is the largest request that is read.
 const maxMessageBytes = 4 << 20
 
-// Handler serves RunService, WorkflowService, ScheduleService, NodeService and BlobService to Connect, gRPC and
-// gRPC-Web clients, with the gRPC services for health and reflection, GET /healthz
-// (the process lives) and GET /readyz (it can answer calls) beside them. gRPC needs an HTTP/2 server; Listen starts one.
-func (g *Gateway) Handler() http.Handler {
+// service is a service of the API with its Connect handler.
+type service struct {
+	path    string
+	handler http.Handler
+}
+
+// services returns the handlers of all services.
+func (g *Gateway) services() []service {
 	options := append(edge.StrictJSONs(),
 		connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds), edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithRecover(g.recovered),
 	)
+	blobOptions := slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})
+	serve := func(path string, handler http.Handler) service { return service{path, handler} }
+	return []service{
+		serve(switchyardv1connect.NewRunServiceHandler(g, options...)),
+		serve(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...)),
+		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
+		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
+		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, blobOptions...)),
+	}
+}
+
+// Handler serves every door of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for
+// health and reflection; their REST paths, with GET /openapi.json; server-sent events; GET /healthz (the process lives) and GET /readyz (it can
+// answer calls). gRPC needs an HTTP/2 server; Listen starts one.
+func (g *Gateway) Handler() http.Handler {
 	rpc := http.NewServeMux()
-	rpc.Handle(switchyardv1connect.NewRunServiceHandler(g, options...))
-	rpc.Handle(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})...))
-	rpc.Handle(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...))
-	rpc.Handle(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...))
-	rpc.Handle(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...))
-	services := []string{switchyardv1connect.RunServiceName, switchyardv1connect.WorkflowServiceName, switchyardv1connect.ScheduleServiceName, switchyardv1connect.NodeServiceName, switchyardv1connect.BlobServiceName}
-	rpc.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(services...)))
-	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
+	var names []string
+	for _, s := range g.services() {
+		rpc.Handle(s.path, s.handler)
+		names = append(names, strings.Trim(s.path, "/"))
+	}
+	door, err := rest.New(rest.Config{Services: v1.Services(), Calls: rpc, MaxBodyBytes: maxMessageBytes})
+	if err != nil {
+		panic(err) // the annotations in proto contradict one another, which every test of the gateway shows
+	}
+	rpc.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(names...)))
+	reflector := grpcreflect.NewStaticReflector(append(names, grpchealth.HealthV1ServiceName)...)
 	streams := connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds))
 	rpc.Handle(grpcreflect.NewHandlerV1(reflector, streams))
 	rpc.Handle(grpcreflect.NewHandlerV1Alpha(reflector, streams))
 	// Probes get an answer even while the bounds are reached.
-	mux := http.NewServeMux()
-	mux.Handle("/", g.bounds.Protect(g.sse.Wrap(rpc)))
-	mux.HandleFunc("GET /healthz", g.healthz)
-	mux.HandleFunc("GET /readyz", g.readyz)
-	mux.Handle("GET "+openapi.Path, openapi.Handler())
-	g.serveMetrics(mux)
-	return edge.GuardHosts(g.config.Hosts, mux)
+	probes := http.NewServeMux()
+	probes.HandleFunc("GET /healthz", g.healthz)
+	probes.HandleFunc("GET /readyz", g.readyz)
+	probes.Handle("GET "+openapi.Path, openapi.Handler())
+	g.serveMetrics(probes)
+	bounded := g.bounds.Protect(g.sse.Wrap(firstOf(rpc, door)))
+	return edge.GuardHosts(g.config.Hosts, firstOf(probes, bounded))
+}
+
+// firstOf returns a handler that has rest answer what the mux has no pattern for. Unlike a pattern for all paths in the mux
+// it redirects no request.
+func firstOf(mux *http.ServeMux, rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
+			rest.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {

@@ -111,7 +111,9 @@ func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRun
 	if err != nil {
 		return nil, fmt.Errorf("start run %s anew: %w", id, err)
 	}
-	return connect.NewResponse(&v1.RerunRunResponse{Id: fresh, Name: first.GetDefinition().GetName()}), nil
+	res := connect.NewResponse(&v1.RerunRunResponse{Id: fresh, Name: first.GetDefinition().GetName()})
+	markCreated(res, fresh)
+	return res, nil
 }
 
 // merged is an input with some values replaced; neither argument is changed.

@@ -48,12 +48,15 @@ func (s workflowService) PutWorkflow(ctx context.Context, req *connect.Request[v
 		return nil, err
 	}
 	name := checked.Definition.GetName()
+	if wanted := req.Msg.GetName(); wanted != "" && wanted != name {
+		return nil, rpcerror.Invalid("the definition is named %q, not %q; change its name, or store it under its own", name, wanted)
+	}
 	others := slices.DeleteFunc(checked.Stored, func(r definition.StoredReference) bool { return r.Name == name })
 	missing, err := s.missingWorkflows(ctx, others)
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := s.library.Put(ctx, checked.Definition, s.config.Defaults.FillOptions(nil), req.Msg.GetReplace())
+	replaced, err := s.library.Put(ctx, checked.Definition, s.config.Defaults.FillOptions(nil), req.Msg.GetReplace() || req.Msg.GetName() != "")
 	if err != nil {
 		return nil, libraryError(name, err)
 	}

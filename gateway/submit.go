@@ -58,7 +58,11 @@ func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitR
 	if err != nil {
 		return nil, fmt.Errorf("start a run of %s: %w", name, err)
 	}
-	return connect.NewResponse(&v1.SubmitRunResponse{Id: id, Name: name, Existed: existed, Warnings: warnings}), nil
+	res := connect.NewResponse(&v1.SubmitRunResponse{Id: id, Name: name, Existed: existed, Warnings: warnings})
+	if !existed {
+		markCreated(res, id)
+	}
+	return res, nil
 }
 
 // prepare checks a request and returns what its run is started with, and what its definition warns of.

@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/httpguard"
+	"switchyard/gateway/rpcerror"
 )
 
 // GuardHosts returns a handler that keeps the pages of other sites away from next, and answers them in the protocol that
@@ -15,7 +16,7 @@ func GuardHosts(hosts []string, next http.Handler) http.Handler {
 	errorWriter := connect.NewErrorWriter()
 	return httpguard.Guard{Hosts: hosts, Refuse: func(w http.ResponseWriter, r *http.Request, message string) {
 		if !errorWriter.IsSupported(r) {
-			http.Error(w, message, http.StatusForbidden)
+			rpcerror.WriteJSON(w, 0, connect.NewError(connect.CodePermissionDenied, errors.New(message)))
 			return
 		}
 		// An error means that the caller has gone.

@@ -10,6 +10,8 @@ import (
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/semaphore"
+
+	"switchyard/gateway/rpcerror"
 )
 
 // Limits bound what clients make a gateway hold. A client is an address: all clients behind one proxy are one client.
@@ -95,7 +97,7 @@ func (b *Bounds) Protect(next http.Handler) http.Handler {
 			return
 		}
 		if !errorWriter.IsSupported(r) {
-			http.Error(w, err.Error(), http.StatusTooManyRequests)
+			rpcerror.WriteJSON(w, 0, err)
 			return
 		}
 		// An error means that the caller has gone.

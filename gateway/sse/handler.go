@@ -47,8 +47,6 @@ type Config struct {
 	Logs    LogSource
 	Bounds  *edge.Bounds
 	Log     *slog.Logger
-	// WriteError answers a request with an error before its stream has begun.
-	WriteError func(http.ResponseWriter, *http.Request, error)
 	// Stopping is closed when streams are to end because the gateway shuts down.
 	Stopping <-chan struct{}
 	// KeepAlive is the pause after which a stream sends a comment. Default: DefaultKeepAlive.
@@ -164,7 +162,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, serve serv
 	began := time.Now()
 	leave, err := h.Bounds.EnterStream(r.RemoteAddr)
 	if err != nil {
-		h.WriteError(w, r, err)
+		rpcerror.WriteJSON(w, 0, err)
 		return
 	}
 	defer leave()
@@ -178,7 +176,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, serve serv
 		}
 		s.close(why)
 	case err != nil:
-		h.WriteError(w, r, err)
+		rpcerror.WriteJSON(w, 0, err)
 	}
 	level := slog.LevelDebug
 	if code := connect.CodeOf(err); err != nil && r.Context().Err() == nil && (code == connect.CodeInternal || code == connect.CodeUnknown) {

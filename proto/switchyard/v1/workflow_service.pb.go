@@ -36,7 +36,9 @@ type PutWorkflowRequest struct {
 	// Name of the document, for messages about it.
 	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	// Takes the place of an older one.
-	Replace       bool `protobuf:"varint,4,opt,name=replace,proto3" json:"replace,omitempty"`
+	Replace bool `protobuf:"varint,4,opt,name=replace,proto3" json:"replace,omitempty"`
+	// Name that the definition must have; it then takes the place of an older one. Empty: any name.
+	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -108,6 +110,13 @@ func (x *PutWorkflowRequest) GetReplace() bool {
 		return x.Replace
 	}
 	return false
+}
+
+func (x *PutWorkflowRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 type isPutWorkflowRequest_Source interface {
@@ -581,14 +590,15 @@ var File_switchyard_v1_workflow_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\n" +
-	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\"\xae\x01\n" +
+	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\"\xc2\x01\n" +
 	"\x12PutWorkflowRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionH\x00R\n" +
 	"definition\x12\x12\n" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12\x18\n" +
-	"\areplace\x18\x04 \x01(\bR\areplaceB\x0f\n" +
+	"\areplace\x18\x04 \x01(\bR\areplace\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04nameB\x0f\n" +
 	"\x06source\x12\x05\xbaH\x02\b\x01\"y\n" +
 	"\x13PutWorkflowResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
@@ -620,9 +630,9 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\x06paused\x18\x06 \x01(\bR\x06paused\"4\n" +
 	"\x15DeleteWorkflowRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x18\n" +
-	"\x16DeleteWorkflowResponse2\x84\x04\n" +
-	"\x0fWorkflowService\x12t\n" +
-	"\vPutWorkflow\x12!.switchyard.v1.PutWorkflowRequest\x1a\".switchyard.v1.PutWorkflowResponse\"\x1e\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/workflows\x12{\n" +
+	"\x16DeleteWorkflowResponse2\xa0\x04\n" +
+	"\x0fWorkflowService\x12\x8f\x01\n" +
+	"\vPutWorkflow\x12!.switchyard.v1.PutWorkflowRequest\x1a\".switchyard.v1.PutWorkflowResponse\"9\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02-:\x01*Z\x19:\x01*\x1a\x14/v1/workflows/{name}\"\r/v1/workflows\x12{\n" +
 	"\vGetWorkflow\x12!.switchyard.v1.GetWorkflowRequest\x1a\".switchyard.v1.GetWorkflowResponse\"%\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/workflows/{name}\x90\x02\x01\x12z\n" +
 	"\rListWorkflows\x12#.switchyard.v1.ListWorkflowsRequest\x1a$.switchyard.v1.ListWorkflowsResponse\"\x1e\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/workflows\x90\x02\x01\x12\x81\x01\n" +
 	"\x0eDeleteWorkflow\x12$.switchyard.v1.DeleteWorkflowRequest\x1a%.switchyard.v1.DeleteWorkflowResponse\"\"\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x16*\x14/v1/workflows/{name}B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"

@@ -1,0 +1,117 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/gateway/rpcerror"
+)
+
+// Types of bodies.
+const (
+	jsonType = "application/json"
+	formType = "application/x-www-form-urlencoded"
+)
+
+// yamlTypes are the types of a definition in YAML.
+var yamlTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
+
+// documentField is the field of a request that takes a definition as people write it.
+const documentField = "document"
+
+// readBody returns the body of a request as JSON, or nil for a call that has none. With an error it returns the status to
+// answer with, or 0 for that of the error's code.
+func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
+	if r.ContentLength > e.door.maxBody {
+		return nil, http.StatusRequestEntityTooLarge, e.tooLarge()
+	}
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, e.door.maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, http.StatusRequestEntityTooLarge, e.tooLarge()
+	}
+	if err != nil {
+		status = 0
+		if rpcerror.CodeOf(err) == connect.CodeDeadlineExceeded {
+			status = http.StatusRequestTimeout
+		}
+		return nil, status, err
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, http.StatusUnsupportedMediaType, rpcerror.Invalid("a body with the encoding %.80q is not taken; send it as it is", encoding)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		if e.route.Body == "" {
+			return nil, 0, nil
+		}
+		return []byte("{}"), 0, nil
+	}
+	if e.route.Body == "" {
+		return nil, http.StatusBadRequest, rpcerror.Invalid("%s %s takes no body; its parameters stand in the path and after \"?\"", r.Method, e.route.Path)
+	}
+	kind, err := bodyType(r)
+	if err != nil {
+		return nil, http.StatusUnsupportedMediaType, err
+	}
+	switch {
+	case kind == jsonType, kind == formType && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")):
+		if e.takesDocument() && isDefinition(body) {
+			return wrapDocument(body)
+		}
+		return body, 0, nil
+	case slices.Contains(yamlTypes, kind) && e.takesDocument():
+		return wrapDocument(body)
+	}
+	takes := jsonType
+	if e.takesDocument() {
+		takes += ", and a definition as " + yamlTypes[0]
+	}
+	return nil, http.StatusUnsupportedMediaType, rpcerror.Invalid("%s %s takes a body of type %s, not %.80s", r.Method, e.route.Path, takes, kind)
+}
+
+func (e *endpoint) tooLarge() error {
+	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the body is larger than %d MiB, the most that is read", e.door.maxBody>>20))
+}
+
+// bodyType returns the media type of a body; without a header it is taken for JSON.
+func bodyType(r *http.Request) (string, error) {
+	header := r.Header.Get("Content-Type")
+	if header == "" {
+		return jsonType, nil
+	}
+	kind, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return "", rpcerror.Invalid("the Content-Type %.80q cannot be read; send %s", header, jsonType)
+	}
+	return kind, nil
+}
+
+// takesDocument reports whether the whole body is the request, and that has a field for a document.
+func (e *endpoint) takesDocument() bool {
+	field := e.call.Input().Fields().ByName(documentField)
+	return e.route.Body == "*" && field != nil && field.Kind() == protoreflect.StringKind
+}
+
+// isDefinition reports whether JSON is a definition itself rather than a request with one: it has tasks.
+func isDefinition(body []byte) bool {
+	var top struct{ Tasks json.RawMessage }
+	return json.Unmarshal(body, &top) == nil && top.Tasks != nil
+}
+
+// wrapDocument returns the request with a document.
+func wrapDocument(document []byte) ([]byte, int, error) {
+	if !utf8.Valid(document) {
+		return nil, http.StatusBadRequest, rpcerror.Invalid("the document is not UTF-8")
+	}
+	body, err := json.Marshal(map[string]string{documentField: string(document)})
+	return body, 0, err
+}

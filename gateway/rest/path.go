@@ -1,0 +1,82 @@
+package rest
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/workflows/nearest"
+)
+
+// prefix is the path below which all calls are.
+const prefix = "/v1"
+
+// aliases are the first segments of paths that are served without the prefix, too.
+var aliases = []string{"workflows", "runs"}
+
+// validatePath returns an error for a path that no client means to send. Names hold no slash, so that an escaped one in a
+// segment is a mistake.
+func validatePath(u *url.URL) error {
+	switch text := u.Path; {
+	case strings.Contains(strings.ToLower(u.EscapedPath()), "%2f"):
+		return rpcerror.Invalid("the path %.200q has an escaped slash (%%2F); no name holds one", u.EscapedPath())
+	case !utf8.ValidString(text):
+		return rpcerror.Invalid("the path %.200q is not UTF-8", text)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return rpcerror.Invalid("the path %.200q holds a control character", text)
+	case text != "/" && path.Clean(text) != strings.TrimSuffix(text, "/"):
+		return rpcerror.Invalid("the path %.200q has an empty segment, \".\" or \"..\"; write it as %.200q", text, path.Clean(text))
+	}
+	return nil
+}
+
+// withoutAlias returns a request with the path that it means: with the prefix, and without a slash at its end.
+func withoutAlias(r *http.Request) *http.Request {
+	text := strings.TrimSuffix(r.URL.Path, "/")
+	for _, first := range aliases {
+		if text == "/"+first || strings.HasPrefix(text, "/"+first+"/") {
+			text = prefix + text
+			break
+		}
+	}
+	if text == r.URL.Path {
+		return r
+	}
+	r = r.Clone(r.Context())
+	r.URL.Path, r.URL.RawPath = text, ""
+	return r
+}
+
+// refuse answers a request for a path that there is not, or with a method that the path does not take. What the mux would
+// answer says which.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, mux http.Handler) {
+	said := discarded{header: http.Header{}}
+	mux.ServeHTTP(&said, r)
+	if allowed := said.header.Get("Allow"); allowed != "" {
+		w.Header().Set("Allow", allowed)
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		rpcerror.WriteJSON(w, http.StatusMethodNotAllowed, rpcerror.Invalid("%s takes %s, not %s", r.URL.Path, allowed, r.Method))
+		return
+	}
+	hint := "/openapi.json lists all paths"
+	if near := nearest.DidYouMean(r.URL.Path, d.paths); near != "" {
+		hint = near
+	}
+	rpcerror.WriteJSON(w, http.StatusNotFound, rpcerror.NotFound("there is no path %.200q; %s", r.URL.Path, hint))
+}
+
+// discarded is an answer of which only the status and the headers count.
+type discarded struct {
+	header http.Header
+}
+
+func (d *discarded) Header() http.Header         { return d.header }
+func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discarded) WriteHeader(int)             {}
