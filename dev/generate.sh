@@ -70,5 +70,5 @@ find proto -name '*.go' -path '*/v1/*' \( -name '*.pb.go' -o -name '*.connect.go
 mv "$work/out/openapi.json" "$work/openapi.json"
 cp -r "$work"/out/. proto/
 cp "$work/descriptors.binpb" workflows/definition/descriptors.binpb
-go run ./dev/openapi <"$work/openapi.json" >"$work/finished.json"
+go run ./dev/openapi -guide gateway/rest/README.md <"$work/openapi.json" >"$work/finished.json"
 cp "$work/finished.json" gateway/openapi/openapi.json

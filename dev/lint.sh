@@ -50,7 +50,7 @@ dev/generate.sh breaking
 before=$(git status --porcelain)
 go mod tidy
 dev/generate.sh
-if [ "$before" != "$(git status --porcelain)" ] || ! git diff --quiet -- go.mod go.sum proto gateway/openapi workflows/definition; then
+if [ "$before" != "$(git status --porcelain)" ] || ! git diff --quiet -- go.mod go.sum proto gateway/openapi gateway/rest workflows/definition; then
 	echo "stale: run dev/generate.sh and go mod tidy, and commit what they change" >&2
 	git --no-pager diff --stat >&2
 	exit 1

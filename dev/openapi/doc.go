@@ -1,5 +1,5 @@
 // Command openapi finishes the OpenAPI document that protoc-gen-connect-openapi makes of proto. It reads the plugin's
-// document from standard input and prints the one that gateways serve:
+// document from standard input, prints the one that gateways serve, and writes the table of paths into the guide:
 //
 //	dev/generate.sh
 //

@@ -36,6 +36,7 @@ func finish(document object, services []protoreflect.ServiceDescriptor) error {
 		return err
 	}
 	dropUnused(document, schemas)
+	requireInAnswers(paths, schemas)
 	document["tags"] = tagsInUse(document, paths)
 	delete(document, "security")
 	return nil
@@ -87,46 +88,4 @@ func shortName(name string) string {
 		}
 	}
 	return name
-}
-
-// dropUnused removes the schemas that no path leads to.
-func dropUnused(document, schemas object) {
-	used := map[string]bool{}
-	var follow func(object)
-	follow = func(o object) {
-		ref, _ := o["$ref"].(string)
-		name, ok := strings.CutPrefix(ref, schemaPrefix)
-		if ok && !used[name] {
-			used[name] = true
-			walk(schemas[name], follow)
-		}
-	}
-	walk(document["paths"], follow)
-	components, _ := document["components"].(object)
-	walk(components["responses"], follow)
-	for name := range schemas {
-		if !used[name] {
-			delete(schemas, name)
-		}
-	}
-}
-
-// tagsInUse returns the tags that an operation has.
-func tagsInUse(document, paths object) []any {
-	used := map[any]bool{}
-	walk(paths, func(o object) {
-		if tags, ok := o["tags"].([]any); ok {
-			for _, tag := range tags {
-				used[tag] = true
-			}
-		}
-	})
-	kept := []any{}
-	all, _ := document["tags"].([]any)
-	for _, tag := range all {
-		if described, ok := tag.(object); ok && used[described["name"]] {
-			kept = append(kept, tag)
-		}
-	}
-	return kept
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -11,15 +12,17 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	guide := flag.String("guide", "", "`FILE` whose table of paths is written anew")
+	flag.Parse()
+	if err := run(os.Stdin, os.Stdout, *guide); err != nil {
 		fmt.Fprintln(os.Stderr, "openapi:", err)
 		os.Exit(1)
 	}
 }
 
 // run reads the plugin's document and prints the finished one. Its keys are sorted, so that the same proto gives the
-// same bytes.
-func run(in io.Reader, out io.Writer) error {
+// same bytes. It also updates the guide in a file.
+func run(in io.Reader, out io.Writer, guide string) error {
 	decoder := json.NewDecoder(in)
 	decoder.UseNumber()
 	var document object
@@ -27,6 +30,9 @@ func run(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("read the document of protoc-gen-connect-openapi: %w", err)
 	}
 	if err := finish(document, v1.Services()); err != nil {
+		return err
+	}
+	if err := updateGuide(guide, document); err != nil {
 		return err
 	}
 	var text bytes.Buffer

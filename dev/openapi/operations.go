@@ -29,6 +29,9 @@ var yamlBodies = map[protoreflect.Name]bool{"SubmitRun": true, "PutWorkflow": tr
 // idempotent are the calls for which a header may give the idempotency key.
 var idempotent = map[protoreflect.Name]bool{"SubmitRun": true}
 
+// starts are the calls that start a run, and answer 201 when they have.
+var starts = map[protoreflect.Name]bool{"SubmitRun": true, "RerunRun": true}
+
 // finishCall completes the operations of a call, one for each route.
 func finishCall(paths object, call protoreflect.MethodDescriptor) error {
 	for _, route := range v1.RoutesOf(call) {
@@ -58,16 +61,34 @@ func finishOperation(operation object, call protoreflect.MethodDescriptor, route
 		statuses[http.StatusUnsupportedMediaType] = "UnsupportedMediaType"
 		finishBody(body, call)
 	}
+	if starts[call.Name()] {
+		finishStart(responses, answer, call)
+	}
 	for status, name := range statuses {
 		responses[fmt.Sprint(status)] = object{"$ref": responsePrefix + name}
 	}
 	responses["default"] = object{"$ref": responsePrefix + "Error"}
 	if events, ok := streams[route.Path]; ok && route.Method == http.MethodGet {
 		finishStream(operation, answer, events)
+		responses["204"] = object{"description": "The stream named by `Last-Event-ID` has ended, and there is nothing after it."}
 	}
 	if idempotent[call.Name()] {
 		addParameter(operation, "IdempotencyKey")
 	}
+}
+
+// finishStart adds the answer of a call that has started a run. One that can find a run that was there before keeps 200.
+func finishStart(responses, answer object, call protoreflect.MethodDescriptor) {
+	responses["201"] = object{
+		"description": "The run has started.",
+		"content":     answer["content"],
+		"headers":     object{"Location": object{"description": "Path of the run.", "schema": object{"type": "string"}}},
+	}
+	if call.Output().Fields().ByName("existed") == nil {
+		delete(responses, "200")
+		return
+	}
+	answer["description"] = "The run was there before: an earlier request with the same idempotency key has started it."
 }
 
 // finishBody marks a body as needed or not, and adds YAML where a definition may be written in it.
