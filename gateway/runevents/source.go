@@ -63,7 +63,7 @@ func (s *eventSource) head(ctx context.Context, r *Reader) (*v1.Event, error) {
 // lookAgain makes the next head look for events that are newer than what has been read.
 func (s *eventSource) lookAgain() {
 	if s.done {
-		s.done, s.held = false, nil
+		s.done = false
 	}
 }
 

@@ -108,6 +108,7 @@ func (t *Tail) readGeneration(ctx context.Context, s Subject, take func(*v1.Even
 			t.at = after
 			source.advance(e)
 		}
+		source.held = nil
 		if part != "" && !source.live {
 			t.over[part] = true
 			delete(t.sources, part)

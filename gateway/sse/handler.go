@@ -47,6 +47,8 @@ type Config struct {
 	Logs    LogSource
 	Bounds  *edge.Bounds
 	Log     *slog.Logger
+	// RoundInterval is the shortest time between two rounds of the feed of all runs. Default: 1 s.
+	RoundInterval time.Duration
 	// Stopping is closed when streams are to end because the gateway shuts down.
 	Stopping <-chan struct{}
 	// KeepAlive is the pause after which a stream sends a comment. Default: DefaultKeepAlive.
@@ -63,23 +65,35 @@ func (c Config) WithDefaults() Config {
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = DefaultWriteTimeout
 	}
+	if c.RoundInterval == 0 {
+		c.RoundInterval = roundInterval
+	}
 	return c
 }
 
 // Handler answers requests for streams of server-sent events. It is safe for concurrent use. Close ends it.
 type Handler struct {
 	Config
-	feeds *runFeeds
+	feeds   *runFeeds
+	all     *allFeed
+	replays chan struct{} // holds a token of each replay
 }
 
 // New returns a handler.
 func New(c Config) *Handler {
 	c = c.WithDefaults()
-	return &Handler{Config: c, feeds: newRunFeeds(c.Events, c.Pollers, c.Log)}
+	return &Handler{
+		Config: c, feeds: newRunFeeds(c.Events, c.Pollers, c.Log),
+		all:     newAllFeed(recentRuns{c.Index, c.Reader, c.Events}, c.RoundInterval, c.Log),
+		replays: make(chan struct{}, replaysAtOnce),
+	}
 }
 
 // Close ends what the handler reads for its streams, and waits for it.
-func (h *Handler) Close() { h.feeds.close() }
+func (h *Handler) Close() {
+	h.feeds.close()
+	h.all.close()
+}
 
 // CountFeeds returns how many feeds of runs have ever been started.
 func (h *Handler) CountFeeds() int { return h.feeds.countStarted() }
@@ -128,6 +142,8 @@ func (h *Handler) route(r *http.Request) (serve, pathValues) {
 		return ""
 	}
 	switch path := (pathValues{run: at(1), task: at(3)}); {
+	case at(0) == "events" && len(parts) == 1:
+		return h.allEvents, path
 	case at(0) != "runs" || at(1) == "":
 	case len(parts) == 3 && at(2) == "events":
 		return h.runEvents, path

@@ -1,0 +1,204 @@
+package sse
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"buf.build/go/protovalidate"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runevents"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// gapEvent is the name of an event that says that events have been left out.
+	gapEvent = "gap"
+	// maxReplay is how far back the events of all runs may be continued.
+	maxReplay = time.Hour
+	// replaysAtOnce is how many clients are sent what has happened before they came at the same time.
+	replaysAtOnce = 2
+)
+
+// allID is the id of an event of a stream of all runs: a number in a feed, and the time before which everything has been
+// sent. Another gateway, or a later feed, continues from the time.
+type allID struct {
+	feed     string
+	number   int64
+	complete time.Time
+}
+
+// noFeed is the name in the ids of events that no feed has published.
+const noFeed = "0"
+
+func (id allID) text() string {
+	return fmt.Sprintf("%s-%d-%d", id.feed, id.number, id.complete.UnixMilli())
+}
+
+func parseAllID(text string) (allID, error) {
+	parts := strings.Split(text, "-")
+	if len(parts) == 3 {
+		number, err := strconv.ParseInt(parts[1], 10, 64)
+		at, timeErr := strconv.ParseInt(parts[2], 10, 64)
+		id := allID{parts[0], number, time.UnixMilli(at)}
+		if err == nil && timeErr == nil && id.text() == text && id.complete.Before(time.Now().Add(lag)) {
+			return id, nil
+		}
+	}
+	return allID{}, rpcerror.Invalid("%q is no id of an event of all runs; continue with the id that the stream has sent", text)
+}
+
+// gapData is the data of an event that says that the events between two times have been left out.
+type gapData struct {
+	Since  string `json:"since"`
+	Until  string `json:"until"`
+	Reason string `json:"reason"`
+}
+
+// allEvents sends the events of all runs.
+func (h *Handler) allEvents(ctx context.Context, _ http.ResponseWriter, r *http.Request, s *stream, _ pathValues) error {
+	p := newParameters(r)
+	p.flag(followParameter, true)
+	req, last := eventRequest(p), p.lastEventID(r)
+	if err := p.finish(); err != nil {
+		return err
+	}
+	if err := protovalidate.Validate(req); err != nil {
+		return rpcerror.Invalid("%w", err)
+	}
+	filter, err := runevents.NewFilter(req)
+	if err != nil {
+		return err
+	}
+	f := &allFollower{feed: h.all, replays: h.replays, filter: filter, out: batch{stream: s}}
+	var from time.Time
+	since := req.GetSince().AsTime()
+	switch {
+	case last != "":
+		id, err := parseAllID(last)
+		if err != nil {
+			return err
+		}
+		f.seen, from = id, id.complete.Add(-lag)
+	case req.GetSince() != nil && since.Before(time.Now().Add(-maxReplay)):
+		return rpcerror.Invalid("since is %s; a stream of all runs begins at most %s back, and GET /v1/events without follow lists older events", since.Format(time.RFC3339), maxReplay)
+	case req.GetSince() != nil:
+		from = since
+	}
+	release := h.all.follow()
+	defer release()
+	if err := s.begin(); err != nil {
+		return err
+	}
+	return f.follow(ctx, h.Stopping, from)
+}
+
+// allFollower sends the events of all runs to one client.
+type allFollower struct {
+	feed    *allFeed
+	replays chan struct{}
+	filter  *runevents.Filter
+	seen    allID // what the client has seen last
+	out     batch
+}
+
+// follow sends events until the client leaves. from is the time from which it has to be sent what has happened already,
+// unless it is zero.
+func (f *allFollower) follow(ctx context.Context, stopping <-chan struct{}, from time.Time) error {
+	if !f.feed.keeps(f.seen) {
+		if err := f.replay(ctx, stopping, from); err != nil {
+			return err
+		}
+	}
+	for {
+		entries, kept, changed := f.feed.after(f.seen.number)
+		if !kept {
+			// The client has been slower than the feed.
+			if err := f.replay(ctx, stopping, f.seen.complete.Add(-lag)); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, e := range entries {
+			f.seen.number++
+			if !f.filter.Wants(e.event) {
+				continue
+			}
+			if err := f.out.add(e.frame); err != nil {
+				return err
+			}
+		}
+		if err := f.out.flush(); err != nil {
+			return err
+		}
+		if len(entries) > 0 {
+			f.seen.complete = f.feed.head().complete
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stopping:
+			return errStopping
+		}
+	}
+}
+
+// replay sends what has happened from a time on until now, unless the time is zero.
+func (f *allFollower) replay(ctx context.Context, stopping <-chan struct{}, from time.Time) error {
+	f.seen = f.feed.head()
+	if from.IsZero() {
+		return nil
+	}
+	if time.Since(from) > maxReplay+2*lag {
+		return f.sendGap(from, "they are too old to be sent again")
+	}
+	select {
+	case f.replays <- struct{}{}:
+		defer func() { <-f.replays }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-stopping:
+		return errStopping
+	}
+	id := allID{feed: noFeed, complete: from.Add(lag)}.text()
+	f.seen = f.feed.head()
+	err := f.feed.read(ctx, from, func(e *v1.Event) error {
+		if !f.filter.Wants(e) {
+			return nil
+		}
+		data, err := marshalMessage(e)
+		if err != nil {
+			return err
+		}
+		return f.out.add(frame(e.GetEvent(), id, data))
+	}, func(run string, err error) {
+		f.feed.log.Debug("a run is left out of the events that are sent again", "run", run, "error", err)
+	})
+	return cmp.Or(err, f.out.flush())
+}
+
+// sendGap says that the events from a time on until now are left out.
+func (f *allFollower) sendGap(from time.Time, reason string) error {
+	data, err := json.Marshal(gapData{from.UTC().Format(time.RFC3339Nano), time.Now().UTC().Format(time.RFC3339Nano), reason})
+	if err != nil {
+		return err
+	}
+	if err := f.out.add(frame(gapEvent, f.seen.text(), data)); err != nil {
+		return err
+	}
+	return f.out.flush()
+}
+
+// longestUnseen returns at most n runs, those that have not been looked at for the longest time.
+func longestUnseen(due []string, runs map[string]*followedRun, n int) []string {
+	slices.SortStableFunc(due, func(a, b string) int { return runs[a].looked.Compare(runs[b].looked) })
+	return due[:min(n, len(due))]
+}

@@ -1,0 +1,231 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/store"
+	"switchyard/gateway/edge"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// startStreaming starts a gateway at an address, with a store and with times for its streams.
+func startStreaming(t *testing.T, address, location string, keepAlive, writeTimeout time.Duration) *fixture {
+	t.Helper()
+	kept, err := store.Open(t.Context(), location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Config{
+		Client: temporalClient, Store: kept, StreamKeepAlive: keepAlive, StreamWriteTimeout: writeTimeout,
+		Limits: edge.Limits{Streams: 2000, ClientStreams: 2000, ClientCalls: 4000},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := g.Listen(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Gateway: g, server: server}
+	t.Cleanup(func() {
+		if err := errors.Join(server.Close(), kept.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	f.client = f.dial(t)
+	return f
+}
+
+// A stream that a gateway ends by shutting down has no end event. It continues at the next gateway to the end of the run,
+// with nothing lost and nothing twice.
+func TestEventStreamContinuesOverARestart(t *testing.T) {
+	t.Parallel()
+	location := "file://" + t.TempDir()
+	f := startStreaming(t, "127.0.0.1:0", location, 0, 0)
+	id := f.submit(t, "restarted")
+	all := numbered(0, 0, 60)
+	path := "/v1/runs/" + id + "/events"
+	var got []sent
+	last := ""
+	for from := 0; from < 60; from += 20 {
+		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:from+10]})
+		s, _ := f.openStream(t, path, "Last-Event-ID", last)
+		got = append(got, s.take(t, from+10-len(got))...)
+		// While the gateway is away, the run continues.
+		if err := f.server.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, s.rest()...)
+		last = s.lastID
+		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:from+20]})
+		f = startStreaming(t, f.server.Address(), location, 0, 0)
+	}
+	f.storeEvents(t, id, 0, 0, all...)
+	end(t, id, "completed")
+	s, _ := f.openStream(t, path, "Last-Event-ID", last)
+	got = append(got, s.rest()...)
+	var want []string
+	for _, e := range all {
+		want = append(want, e.GetId())
+	}
+	if !slices.Equal(ids(got), append(want, "0-end")) {
+		t.Errorf("over three restarts came %v", ids(got))
+	}
+}
+
+// A stream that has nothing to send sends comments.
+func TestSilentStreamSendsComments(t *testing.T) {
+	t.Parallel()
+	f := startStreaming(t, "127.0.0.1:0", "mem://", 20*time.Millisecond, 0)
+	id := f.submit(t, "silent")
+	for _, path := range []string{"/v1/runs/" + id + "/events", "/v1/runs/" + id + "/logs", "/v1/events"} {
+		s, _ := f.openStream(t, path)
+		for seen := 0; seen < 3; {
+			if !s.lines.Scan() {
+				t.Fatalf("%s has ended after %d comments", path, seen)
+			}
+			if strings.HasPrefix(s.lines.Text(), ":") {
+				seen++
+			}
+		}
+		_ = s.body.Close()
+	}
+}
+
+// A reader that takes nothing is dropped, and holds up no other.
+func TestSlowReaderIsDropped(t *testing.T) {
+	t.Parallel()
+	f := startStreaming(t, "127.0.0.1:0", "mem://", 0, 200*time.Millisecond)
+	id := f.submit(t, "flooded")
+	var all []*v1.Event
+	for part := range int32(40) {
+		events := numbered(0, len(all), 100)
+		for _, e := range events {
+			e.Detail = strings.Repeat("x", 4<<10) // more than sockets hold
+		}
+		f.storeEvents(t, id, 0, part, events...)
+		all = append(all, events...)
+	}
+	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 40})
+	conn, err := net.Dial("tcp", f.server.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /v1/runs/"+id+"/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the slow reader has come", func() bool { return f.bounds.OpenStreams() == 1 })
+	s, _ := f.openStream(t, "/v1/runs/"+id+"/events")
+	if got := ids(s.take(t, len(all))); got[len(got)-1] != all[len(all)-1].GetId() {
+		t.Errorf("the last of %d events is %s", len(got), got[len(got)-1])
+	}
+	eventually(t, "the slow reader has been dropped", func() bool { return f.bounds.OpenStreams() == 1 })
+	end(t, id, "completed")
+	if rest := s.rest(); len(rest) != 1 || rest[0].event != "end" {
+		t.Errorf("the other continues with %v", rest)
+	}
+}
+
+// A start that only the heartbeat of its attempt reports is shown, and counts with the event that follows.
+func TestRunningAttemptIsShownWithoutAnID(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "beating")
+	set(t, id, "build", 2, &v1.Task{State: "assigned", Node: "n"})
+	s, _ := f.openStream(t, "/v1/runs/"+id+"/events")
+	signal(t, id, executeSignal, &v1.ClaimRef{Task: "build", Claim: 2})
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	task, err := temporalClient.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
+		Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: executeQueue},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), task.GetTaskToken(), &v1.ExecuteProgress{Spawned: true, StartedAt: timestamppb.Now(), Claim: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.take(t, 1)[0]; e.event != "running" || e.id != "" || !strings.Contains(e.data, `"event":"started"`) {
+		t.Errorf("the start is %v", e)
+	}
+	late, _ := f.openStream(t, "/v1/runs/"+id+"/events?event=started")
+	if e := late.take(t, 1)[0]; e.event != "running" {
+		t.Errorf("who comes later sees %v", e)
+	}
+	started := numbered(0, 0, 1)
+	started[0].Task, started[0].Event, started[0].Claim = "build", "started", 2
+	set(t, id, "build", 2, &v1.Task{State: "completed", Node: "n"})
+	f.storeEvents(t, id, 0, 0, started...)
+	end(t, id, "completed")
+	for _, s := range []*eventStream{s, late} {
+		if got := ids(s.rest()); !slices.Equal(got, []string{"0-0", "0-end"}) {
+			t.Errorf("then come %v", got)
+		}
+	}
+}
+
+// Streams that clients leave are ended, and nothing of them is left.
+func TestStreamsThatAreLeftLeakNothing(t *testing.T) {
+	t.Parallel()
+	leaveStreams(t, 1000)
+}
+
+// leaveStreams opens streams of all kinds, some at a time, and leaves each of them after its first bytes.
+func leaveStreams(t *testing.T, n int) {
+	t.Helper()
+	f := startStreaming(t, "127.0.0.1:0", "mem://", 0, 0)
+	id := f.submit(t, "visited")
+	signal(t, id, eventsSignal, &v1.EventsResponse{Events: numbered(0, 0, 5)})
+	paths := []string{"/v1/runs/" + id + "/events", "/v1/runs/" + id + "/tasks/build/logs", "/v1/events", "/v1/runs/" + id + "/logs"}
+	before := runtime.NumGoroutine()
+	var wg sync.WaitGroup
+	visit := make(chan string)
+	for range 20 {
+		wg.Go(func() {
+			for path := range visit {
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.server.URL()+path+"?follow=true", nil)
+				if err != nil {
+					t.Error(err)
+				}
+				client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+				res, err := client.Do(req)
+				if err != nil {
+					t.Error(err)
+				} else {
+					if _, err := res.Body.Read(make([]byte, 1)); err != nil || res.StatusCode != http.StatusOK {
+						t.Errorf("%s: %s, %v", path, res.Status, err)
+					}
+					_ = res.Body.Close()
+				}
+				cancel()
+			}
+		})
+	}
+	for k := range n {
+		visit <- paths[k%len(paths)]
+	}
+	close(visit)
+	wg.Wait()
+	eventually(t, "all streams have ended", func() bool {
+		return f.bounds.OpenStreams() == 0 && f.bounds.OpenCalls() == 0 && f.sse.CountOpen() == 0 && f.pollers.CountOpen() == 0
+	})
+	// The feed of all runs stays for a while, and tests beside this one have goroutines of their own.
+	if now := runtime.NumGoroutine(); now > before+200 {
+		t.Errorf("%d goroutines were running, and %d are", before, now)
+	}
+}
