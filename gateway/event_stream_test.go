@@ -272,11 +272,34 @@ func TestEventStreamFilters(t *testing.T) {
 		path + "?follow=perhaps":             {400, "invalid_argument", "true or false"},
 		path + "?task=tset":                  {404, "not_found", "test"},
 		"/v1/runs/nothing/events":            {404, "not_found", "no run"},
-		"/v1/runs/a%2Fb/events":              {404, "not_found", "no run"},
+		"/v1/runs/a%2Fb/events":              {400, "invalid_argument", "escaped slash"},
+		"/v1/runs/" + id + "/event":          {404, "not_found", "no path"},
 		"/v1/runs/" + id + "/logs?tail=many": {400, "invalid_argument", "tail"},
 	} {
 		_, res := f.openStream(t, path)
 		wantStatus(t, path, res, want.status, want.code, want.message)
+	}
+}
+
+// Whoever does not ask for a stream gets the list.
+func TestEventsAreListedUnlessTheyAreFollowed(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "listed")
+	signal(t, id, eventsSignal, &v1.EventsResponse{Events: numbered(0, 0, 2)})
+	for _, path := range []string{"/v1/runs/" + id + "/events", "/runs/" + id + "/events/?follow=false&task=build", "/v1/events?follow=false"} {
+		res, err := http.Get(f.server.URL() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "application/json" || !strings.Contains(string(text), `"items":`) {
+			t.Errorf("%s: %s, %s", path, res.Status, text)
+		}
 	}
 }
 

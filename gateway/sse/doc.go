@@ -3,6 +3,7 @@
 //	GET /v1/runs/{id}/events                 the events of a run, until it has ended
 //	GET /v1/runs/{id}/logs                   what its tasks print
 //	GET /v1/runs/{id}/tasks/{task}/logs      what one task prints, or one instance
+//	GET /v1/events                           the events of all runs, without an end
 //
 // Each path is also served without /v1. A request gets a stream if it has follow=true or accepts text/event-stream; any
 // other one gets the list that REST has under the path. {id} may be a prefix or "last"; a client that returns should use
@@ -43,6 +44,21 @@
 // A run that is retried after its end has another generation, which ended streams do not get. Who returns with the id of
 // the end of the generation before gets its events: 204 is only sent while the run has not been retried.
 //
+// # Events of all runs
+//
+// A stream begins with what happens from now on, or from the parameter since (at most an hour ago). It has events as those of
+// one run are, without `running` and without an end; the data names the run. The events of one run come in its order; between
+// runs there is none. The other parameters are as for one run.
+//
+// The id says how far the feed of this gateway was read, and the time before which everything has been sent. At the same
+// gateway a client continues exactly; at another one, or when it has been away for longer than the feed keeps events, at
+// least once: what happened in the minute before that time is sent again, and (run, id) in the data tell events apart. A
+// client that has been away for more than an hour gets one event `gap` {since, until, reason}, whose events
+// GET /v1/events?since=&until= lists, and continues from now on.
+//
+// An event appears within about a second while at most 100 runs are open, and within n/100 seconds while n are. Of more than
+// 1,000 open runs the oldest are not followed; their events appear when they end, within the bounds above.
+//
 // # Logs
 //
 //	event: log
@@ -70,6 +86,10 @@
 //
 // A run whose events are followed is read by one poller and one feed, however many followers it has. The feed encodes each
 // event once and keeps the newest 4,096, or 4 MiB; who is slower reads from the store again. Logs are read by each follower.
+//
+// The events of all runs are read by one feed a gateway, while it has followers and for a minute afterwards. Each second it
+// makes two searches of visibility, looks at 100 open runs at most, 8 at once, and reads the events of those that have
+// changed. What happened before a client came is read for that client, for two clients at a time.
 //
 // Of this module it may import proto, gateway/edge, gateway/rpcerror, gateway/runevents, gateway/runindex, gateway/runview
 // and activities/store/storekey.

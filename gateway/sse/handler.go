@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"connectrpc.com/connect"
 
@@ -110,22 +111,25 @@ type serve func(ctx context.Context, w http.ResponseWriter, r *http.Request, s *
 // Wrap returns a handler that answers requests for streams, and leaves all others to next.
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		serve, path := h.route(r)
-		if serve == nil || !wantsStream(r) {
+		switch serve, path := h.route(r); {
+		case serve != nil && wantsStream(r):
+			h.serveStream(w, r, serve, path)
+		case serve != nil:
+			next.ServeHTTP(w, withoutFollow(r))
+		default:
 			next.ServeHTTP(w, r)
-			return
 		}
-		h.serveStream(w, r, serve, path)
 	})
 }
 
 // route returns what serves the path of a request, or nil if there is no stream under it.
 func (h *Handler) route(r *http.Request) (serve, pathValues) {
-	if r.Method != http.MethodGet {
-		return nil, pathValues{}
+	escaped := r.URL.EscapedPath()
+	if r.Method != http.MethodGet || strings.Contains(strings.ToLower(escaped), "%2f") || strings.ContainsFunc(r.URL.Path, unicode.IsControl) {
+		return nil, pathValues{} // REST says what is wrong with the path
 	}
 	var parts []string
-	for part := range strings.SplitSeq(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/") {
+	for part := range strings.SplitSeq(strings.Trim(escaped, "/"), "/") {
 		text, err := url.PathUnescape(part)
 		if err != nil {
 			return nil, pathValues{}
@@ -153,13 +157,27 @@ func (h *Handler) route(r *http.Request) (serve, pathValues) {
 	return nil, pathValues{}
 }
 
-// wantsStream reports whether a request asks for a stream: by its parameter follow, or by what it accepts.
+// wantsStream reports whether a request asks for a stream: by its parameter follow, or by what it accepts. A follow that is
+// neither true nor false is an error of a stream.
 func wantsStream(r *http.Request) bool {
-	if acceptsStream(r) {
-		return true
+	query := r.URL.Query()
+	if acceptsStream(r) || !query.Has(followParameter) {
+		return acceptsStream(r)
 	}
-	follow, err := strconv.ParseBool(r.URL.Query().Get(followParameter))
-	return err == nil && follow
+	follow, err := strconv.ParseBool(query.Get(followParameter))
+	return err != nil || follow
+}
+
+// withoutFollow returns a request without the parameter follow, which lists do not have.
+func withoutFollow(r *http.Request) *http.Request {
+	query := r.URL.Query()
+	if !query.Has(followParameter) {
+		return r
+	}
+	query.Del(followParameter)
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = query.Encode()
+	return r
 }
 
 // acceptsStream reports whether a request names the type of streams as one that it accepts.
