@@ -83,7 +83,7 @@ func NewBounds(l Limits, compressedBytes int64) *Bounds {
 
 // Protect returns a handler that refuses calls beyond the limits, and bounds the bodies of the others.
 func (b *Bounds) Protect(next http.Handler) http.Handler {
-	errorWriter := connect.NewErrorWriter()
+	errorWriter := newErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		leave, err := b.calls.enter(clientOf(r.RemoteAddr))
 		if err == nil {

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/gateway/rpcerror"
 )
@@ -64,15 +63,15 @@ func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) (body []byte
 	}
 	switch {
 	case kind == jsonType, kind == formType && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")):
-		if e.takesDocument() && isDefinition(body) {
+		if e.document != nil && isDefinition(body) {
 			return wrapDocument(body)
 		}
 		return body, 0, nil
-	case slices.Contains(yamlTypes, kind) && e.takesDocument():
+	case slices.Contains(yamlTypes, kind) && e.document != nil:
 		return wrapDocument(body)
 	}
 	takes := jsonType
-	if e.takesDocument() {
+	if e.document != nil {
 		takes += ", and a definition as " + yamlTypes[0]
 	}
 	return nil, http.StatusUnsupportedMediaType, rpcerror.Invalid("%s %s takes a body of type %s, not %.80s", r.Method, e.route.Path, takes, kind)
@@ -93,12 +92,6 @@ func bodyType(r *http.Request) (string, error) {
 		return "", rpcerror.Invalid("the Content-Type %.80q cannot be read; send %s", header, jsonType)
 	}
 	return kind, nil
-}
-
-// takesDocument reports whether the whole body is the request, and that has a field for a document.
-func (e *endpoint) takesDocument() bool {
-	field := e.call.Input().Fields().ByName(documentField)
-	return e.route.Body == "*" && field != nil && field.Kind() == protoreflect.StringKind
 }
 
 // isDefinition reports whether JSON is a definition itself rather than a request with one: it has tasks.

@@ -1,13 +1,17 @@
 package rest
 
 import (
-	"errors"
+	"regexp"
+	"slices"
+	"strings"
 
-	"connectrpc.com/connect"
 	"connectrpc.com/vanguard"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/workflows/nearest"
 )
 
 // codec is the JSON of REST: zero values are printed, and unknown fields refused.
@@ -24,17 +28,55 @@ func newCodec(types vanguard.TypeResolver) vanguard.Codec {
 
 // Unmarshal reads a body; what it cannot read is the client's fault.
 func (c codec) Unmarshal(data []byte, m proto.Message) error {
-	return malformed(c.JSONCodec.Unmarshal(data, m))
+	return malformed(m, c.JSONCodec.Unmarshal(data, m))
 }
 
 // UnmarshalField reads a body that is one field of the request.
 func (c codec) UnmarshalField(data []byte, m proto.Message, field protoreflect.FieldDescriptor) error {
-	return malformed(c.JSONCodec.UnmarshalField(data, m, field))
+	if field.Message() != nil && !field.IsList() && !field.IsMap() {
+		return c.Unmarshal(data, m.ProtoReflect().Mutable(field).Message().Interface())
+	}
+	return malformed(m, c.JSONCodec.UnmarshalField(data, m, field))
 }
 
-func malformed(err error) error {
+// The form in which protojson reports a place and an unknown field.
+var (
+	placeText   = regexp.MustCompile(`^(?:syntax error )?\(line (\d+):(\d+)\): `)
+	unknownText = regexp.MustCompile(`^unknown field "(.*)"$`)
+)
+
+// malformed returns the error for a body that is no such message, or nil if err is nil.
+func malformed(m proto.Message, err error) error {
 	if err == nil {
 		return nil
 	}
-	return connect.NewError(connect.CodeInvalidArgument, errors.New("the body is no such JSON: "+readable(err.Error())))
+	place, text := "the body", readable(err.Error())
+	if at := placeText.FindStringSubmatch(text); at != nil {
+		place, text = "line "+at[1]+", column "+at[2]+" of the body", text[len(at[0]):]
+	}
+	if unknown := unknownText.FindStringSubmatch(text); unknown != nil {
+		if hint := nearest.DidYouMean(unknown[1], fieldNames(m.ProtoReflect().Descriptor())); hint != "" {
+			text += "; " + hint
+		}
+	}
+	return rpcerror.Invalid("%s: %s", place, text)
+}
+
+// fieldNames returns the names of the fields of a message and of those below it, its own first.
+func fieldNames(message protoreflect.MessageDescriptor) (names []string) {
+	seen := map[protoreflect.FullName]bool{message.FullName(): true}
+	for queue := []protoreflect.MessageDescriptor{message}; len(queue) > 0; queue = queue[1:] {
+		fields := queue[0].Fields()
+		for i := range fields.Len() {
+			field := fields.Get(i)
+			if name := field.JSONName(); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+			if below := field.Message(); below != nil && !seen[below.FullName()] && !strings.HasPrefix(string(below.FullName()), "google.protobuf.") {
+				seen[below.FullName()] = true
+				queue = append(queue, below)
+			}
+		}
+	}
+	return names
 }

@@ -1,14 +1,9 @@
 package rest
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"net/http"
 
-	"connectrpc.com/vanguard"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
@@ -28,32 +23,26 @@ type Config struct {
 type Door struct {
 	routes    *http.ServeMux
 	transcode http.Handler
-	paths     []string
+	templates []string
 	maxBody   int64
 }
 
 // New returns a door.
 func New(c Config) (*Door, error) {
-	var services []*vanguard.Service
-	d := &Door{routes: http.NewServeMux(), maxBody: c.MaxBodyBytes}
+	transcode, err := newTranscoder(c.Services, c.Calls)
+	if err != nil {
+		return nil, err
+	}
+	d := &Door{routes: http.NewServeMux(), transcode: transcode, maxBody: c.MaxBodyBytes}
 	for _, service := range c.Services {
-		services = append(services, vanguard.NewServiceWithSchema(service, c.Calls,
-			vanguard.WithTargetProtocols(vanguard.ProtocolConnect), vanguard.WithTargetCodecs(vanguard.CodecProto),
-			vanguard.WithNoTargetCompression(), vanguard.WithTypeResolver(protoregistry.GlobalTypes),
-		))
 		for i := range service.Methods().Len() {
 			call := service.Methods().Get(i)
 			for _, route := range v1.RoutesOf(call) {
-				d.routes.Handle(route.Method+" "+route.Path, &endpoint{door: d, call: call, route: route})
-				d.paths = append(d.paths, route.Path)
+				d.routes.Handle(route.Method+" "+route.Path, newEndpoint(d, call, route))
+				d.templates = append(d.templates, route.Path)
 			}
 		}
 	}
-	transcoder, err := vanguard.NewTranscoder(services, vanguard.WithCodec(newCodec))
-	if err != nil {
-		return nil, fmt.Errorf("serve REST: %w", err)
-	}
-	d.transcode = transcoder
 	return d, nil
 }
 
@@ -75,34 +64,4 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	handler.ServeHTTP(w, match)
-}
-
-// endpoint is one route of a call.
-type endpoint struct {
-	door  *Door
-	call  protoreflect.MethodDescriptor
-	route v1.Route
-}
-
-// ServeHTTP answers a request for the call.
-func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, status, err := e.readBody(w, r)
-	if err != nil {
-		rpcerror.WriteJSON(w, status, err)
-		return
-	}
-	if err := e.validateQuery(r.URL.Query()); err != nil {
-		rpcerror.WriteJSON(w, 0, err)
-		return
-	}
-	r = r.Clone(r.Context())
-	r.Header.Del("Content-Type")
-	r.Header.Del("Content-Encoding")
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	answer := &answer{ResponseWriter: w}
-	e.door.transcode.ServeHTTP(answer, r)
-	answer.finish()
 }

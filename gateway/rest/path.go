@@ -66,10 +66,26 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, mux http.Handler) 
 		return
 	}
 	hint := "/openapi.json lists all paths"
-	if near := nearest.DidYouMean(r.URL.Path, d.paths); near != "" {
+	if near := nearest.DidYouMean(r.URL.Path, d.candidates(r.URL.Path)); near != "" {
 		hint = near
 	}
 	rpcerror.WriteJSON(w, http.StatusNotFound, rpcerror.NotFound("there is no path %.200q; %s", r.URL.Path, hint))
+}
+
+// candidates returns the paths that there are, with the segments of a path in place of variables.
+func (d *Door) candidates(path string) []string {
+	parts := strings.Split(path, "/")
+	var all []string
+	for _, template := range d.templates {
+		segments := strings.Split(template, "/")
+		for i := range segments {
+			if isVariable(segments[i]) && i < len(parts) && parts[i] != "" {
+				segments[i] = parts[i]
+			}
+		}
+		all = append(all, strings.Join(segments, "/"))
+	}
+	return all
 }
 
 // discarded is an answer of which only the status and the headers count.

@@ -2,34 +2,52 @@ package rest
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/gateway/rpcerror"
 	"switchyard/workflows/nearest"
 )
 
-// validateQuery returns an error for parameters that the request of the call does not have, or that have no such value.
-func (e *endpoint) validateQuery(query url.Values) error {
+// followParameter asks for a stream under a path that has one. Where it is false, the request is for the call.
+const followParameter = "follow"
+
+// readQuery returns the parameters of a request, or an error for one that the request of the call does not have, or that
+// has no such value.
+func (e *endpoint) readQuery(r *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, rpcerror.Invalid("what stands after \"?\" cannot be read: %v", err)
+	}
+	if follow := query[followParameter]; len(follow) == 1 && fieldOf(e.call.Input().Fields(), followParameter) == nil {
+		if asks, err := strconv.ParseBool(follow[0]); err == nil && !asks {
+			query.Del(followParameter)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		field, err := findField(e.call.Input(), name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(query[name]) > 1 && !field.IsList() {
-			return rpcerror.Invalid("the parameter %s is given %d times, and takes one value", name, len(query[name]))
+			return nil, rpcerror.Invalid("the parameter %s is given %d times, and takes one value", name, len(query[name]))
 		}
 		for _, value := range query[name] {
 			if wanted := wantedKind(field, value); wanted != "" {
-				return rpcerror.Invalid("the parameter %s is %.80q, which is no %s", name, value, wanted)
+				return nil, rpcerror.Invalid("the parameter %s is %.80q, which is no %s", name, value, wanted)
 			}
 		}
 	}
-	return nil
+	return query, nil
 }
 
 // findField returns the field that a parameter names: a name, or names with dots between them.
@@ -42,29 +60,37 @@ func findField(message protoreflect.MessageDescriptor, name string) (protoreflec
 			}
 		}
 		fields := message.Fields()
-		if field = fields.ByJSONName(part); field == nil {
-			field = fields.ByTextName(part)
-		}
-		if field == nil {
-			var known []string
-			for i := range fields.Len() {
-				known = append(known, fields.Get(i).JSONName())
-			}
-			hint := nearest.DidYouMean(part, known)
-			if hint == "" {
-				slices.Sort(known)
-				hint = "there are " + strings.Join(known, ", ")
-			}
-			return nil, rpcerror.Invalid("there is no parameter %.80q; %s", name, hint)
+		if field = fieldOf(fields, part); field == nil {
+			return nil, rpcerror.Invalid("there is no parameter %.80q; %s", name, hintOf(fields, part))
 		}
 	}
 	return field, nil
+}
+
+// hintOf returns what a name of a field was probably meant to be, or else which names there are.
+func hintOf(fields protoreflect.FieldDescriptors, name string) string {
+	var known []string
+	for i := range fields.Len() {
+		known = append(known, fields.Get(i).JSONName())
+	}
+	if hint := nearest.DidYouMean(name, known); hint != "" {
+		return hint
+	}
+	if len(known) == 0 {
+		return "this call has none"
+	}
+	slices.Sort(known)
+	return "there are " + strings.Join(known, ", ")
 }
 
 // wantedKind returns what a parameter takes if the value is not that, or "".
 func wantedKind(field protoreflect.FieldDescriptor, value string) string {
 	var err error
 	switch field.Kind() {
+	case protoreflect.StringKind:
+		if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+			return "text in UTF-8 without NUL"
+		}
 	case protoreflect.BoolKind:
 		if value != "true" && value != "false" {
 			return "boolean; write true or false"
@@ -73,9 +99,29 @@ func wantedKind(field protoreflect.FieldDescriptor, value string) string {
 		_, err = strconv.ParseInt(value, 10, 32)
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind:
 		_, err = strconv.ParseInt(value, 10, 64)
+	case protoreflect.MessageKind:
+		return wantedMessage(field, value)
 	}
 	if err != nil {
-		return "integer"
+		return "integer, or too large a one"
+	}
+	return ""
+}
+
+// wantedMessage returns what a parameter that is a message takes if the value is not that, or "".
+func wantedMessage(field protoreflect.FieldDescriptor, value string) string {
+	quoted := []byte(strconv.Quote(value))
+	switch field.Message().FullName() {
+	case "google.protobuf.Timestamp":
+		if protojson.Unmarshal(quoted, &timestamppb.Timestamp{}) != nil {
+			return "time; write it as 2026-01-31T12:00:00Z, with %2B where it has a +"
+		}
+	case "google.protobuf.Duration":
+		if protojson.Unmarshal(quoted, &durationpb.Duration{}) != nil {
+			return "duration; write it in seconds, as 90s"
+		}
+	default:
+		return "parameter but a field of a body in JSON"
 	}
 	return ""
 }

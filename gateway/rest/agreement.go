@@ -1,0 +1,75 @@
+package rest
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/gateway/rpcerror"
+)
+
+// checkAgreement returns an error for a request that has two values for one field: in its path, its query and its body.
+func (e *endpoint) checkAgreement(r *http.Request, query url.Values, body []byte) error {
+	fields := e.call.Input().Fields()
+	variables := e.variables(r.URL.Path)
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if field := fieldOf(fields, name); field != nil && variables[string(field.Name())] != "" {
+			return rpcerror.Invalid("the parameter %s stands in the path of %s already; leave it out", name, e.route.Path)
+		}
+	}
+	in := map[string]json.RawMessage{}
+	if e.route.Body == "*" {
+		// What is no JSON object is refused when it is decoded.
+		_ = json.Unmarshal(body, &in)
+	}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		field := fieldOf(fields, name)
+		if field == nil || string(in[name]) == "null" {
+			continue
+		}
+		if value := variables[string(field.Name())]; value != "" && value != textOf(in[name]) {
+			return rpcerror.Invalid("%s is %.80s in the body and %.80q in the path; leave it out of the body", name, in[name], value)
+		}
+		for _, other := range slices.Sorted(maps.Keys(query)) {
+			if err := compatible(name, in[name], field, other, query.Get(other), fieldOf(fields, other)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compatible returns an error if a field of the body and a parameter are one field with two values, or exclude each other.
+func compatible(name string, value json.RawMessage, field protoreflect.FieldDescriptor, parameter, text string, other protoreflect.FieldDescriptor) error {
+	switch {
+	case other == nil:
+	case other == field:
+		if text != textOf(value) {
+			return rpcerror.Invalid("%s is %.80s in the body and %.80q after \"?\"; leave one of them out", name, value, text)
+		}
+	case field.ContainingOneof() != nil && field.ContainingOneof() == other.ContainingOneof():
+		return rpcerror.Invalid("the body has %s, and %s stands after \"?\"; leave one of them out", name, parameter)
+	}
+	return nil
+}
+
+// fieldOf returns the field with a name as JSON or proto has it, or nil if there is none.
+func fieldOf(fields protoreflect.FieldDescriptors, name string) protoreflect.FieldDescriptor {
+	if field := fields.ByJSONName(name); field != nil {
+		return field
+	}
+	return fields.ByTextName(name)
+}
+
+// textOf returns a JSON value as a parameter would have it: a string without its quotes.
+func textOf(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}

@@ -1,0 +1,425 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// limit is how long a test waits for something that will happen.
+const limit = 2 * time.Minute
+
+// echo answers some calls with what it was asked, and counts them.
+type echo struct {
+	switchyardv1connect.UnimplementedRunServiceHandler
+	switchyardv1connect.UnimplementedWorkflowServiceHandler
+	calls atomic.Int32
+	asked atomic.Pointer[proto.Message]
+	// held is sent the end of the context of a call of CancelRun, if it is there.
+	held chan error
+}
+
+func (e *echo) note(m proto.Message) {
+	e.calls.Add(1)
+	e.asked.Store(&m)
+}
+
+func (e *echo) SubmitRun(_ context.Context, req *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error) {
+	e.note(req.Msg)
+	return connect.NewResponse(&v1.SubmitRunResponse{Id: "a-1"}), nil
+}
+
+func (e *echo) PlanRun(_ context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
+	e.note(req.Msg)
+	return connect.NewResponse(&v1.PlanRunResponse{}), nil
+}
+
+func (e *echo) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
+	e.note(req.Msg)
+	if req.Msg.GetId() == "none" {
+		return nil, rpcerror.NoRun("none")
+	}
+	return connect.NewResponse(&v1.GetRunResponse{Run: &v1.Run{Id: req.Msg.GetId()}}), nil
+}
+
+func (e *echo) ListRuns(_ context.Context, req *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error) {
+	e.note(req.Msg)
+	return connect.NewResponse(&v1.ListRunsResponse{}), nil
+}
+
+func (e *echo) ListRunEvents(_ context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
+	e.note(req.Msg)
+	return connect.NewResponse(&v1.ListRunEventsResponse{}), nil
+}
+
+func (e *echo) KillTask(_ context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
+	e.note(req.Msg)
+	return connect.NewResponse(&v1.KillTaskResponse{}), nil
+}
+
+func (e *echo) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
+	e.note(req.Msg)
+	if e.held != nil {
+		e.held <- nil
+		<-ctx.Done()
+		e.held <- ctx.Err()
+		return nil, ctx.Err()
+	}
+	return connect.NewResponse(&v1.CancelRunResponse{}), nil
+}
+
+func (e *echo) PutWorkflow(_ context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
+	e.note(req.Msg)
+	return connect.NewResponse(&v1.PutWorkflowResponse{}), nil
+}
+
+// serve starts a server with a door before e.
+func serve(t *testing.T, e *echo) *httptest.Server {
+	t.Helper()
+	calls := http.NewServeMux()
+	calls.Handle(switchyardv1connect.NewRunServiceHandler(e))
+	calls.Handle(switchyardv1connect.NewWorkflowServiceHandler(e))
+	door, err := New(Config{Services: v1.Services(), Calls: calls, MaxBodyBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(door)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// send sends a request with a path as it is.
+func send(t *testing.T, server *httptest.Server, method, path, kind string, body io.Reader, headers ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, server.URL, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.URL.Opaque = strings.TrimPrefix(server.URL, "http:") + path
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	client := &http.Client{Transport: server.Client().Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatalf("%s %.100s: %v", method, path, err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("%s %.100s: %v", method, path, err)
+	}
+	return res, string(text)
+}
+
+// TestRequestsReachTheirCalls holds what a call is asked for with a path, parameters and a body.
+func TestRequestsReachTheirCalls(t *testing.T) {
+	input, err := structpb.NewStruct(map[string]any{"n": 1.0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaml := "name: x\ntasks: {}\n"
+	for name, c := range map[string]struct {
+		method, path, kind, body string
+		want                     proto.Message
+	}{
+		"path":                    {"GET", "/v1/runs/a-1", "", "", &v1.GetRunRequest{Id: "a-1"}},
+		"alias":                   {"GET", "/runs/a-1/", "", "", &v1.GetRunRequest{Id: "a-1"}},
+		"escapes":                 {"POST", "/v1/runs/a/tasks/each%5B3%5D/kill", "", "", &v1.KillTaskRequest{Id: "a", Task: "each[3]"}},
+		"a colon":                 {"GET", "/v1/runs/a:plan", "", "", &v1.GetRunRequest{Id: "a:plan"}},
+		"a percent sign":          {"GET", "/v1/runs/100%25", "", "", &v1.GetRunRequest{Id: "100%"}},
+		"an escaped escape":       {"GET", "/v1/runs/a%252Fb", "", "", &v1.GetRunRequest{Id: "a%2Fb"}},
+		"parameters":              {"GET", "/v1/runs?pageSize=3&page_token=x&name=a%20b", "", "", &v1.ListRunsRequest{PageSize: 3, PageToken: "x", Name: "a b"}},
+		"a list":                  {"GET", "/v1/runs/a?tasks=b&tasks=c&brief=true", "", "", &v1.GetRunRequest{Id: "a", Tasks: []string{"b", "c"}, Brief: true}},
+		"no stream":               {"GET", "/v1/runs/a/events?follow=false", "", "", &v1.ListRunEventsRequest{Id: "a"}},
+		"no body":                 {"POST", "/v1/runs/a/cancel", "", "", &v1.CancelRunRequest{Id: "a"}},
+		"JSON":                    {"POST", "/v1/runs/a/cancel", jsonType + "; charset=utf-8", `{"force":true}`, &v1.CancelRunRequest{Id: "a", Force: true}},
+		"JSON without a type":     {"POST", "/v1/runs/a/cancel", "", `{"force":true}`, &v1.CancelRunRequest{Id: "a", Force: true}},
+		"JSON as curl -d sends":   {"POST", "/v1/runs/a/cancel", formType, ` {"force":true}`, &v1.CancelRunRequest{Id: "a", Force: true}},
+		"the same twice":          {"POST", "/v1/runs/a/cancel", jsonType, `{"id":"a"}`, &v1.CancelRunRequest{Id: "a"}},
+		"a body and a parameter":  {"POST", "/v1/runs/a/cancel?force=true", jsonType, `{"reason":"r"}`, &v1.CancelRunRequest{Id: "a", Force: true, Reason: "r"}},
+		"a name and an input":     {"POST", "/v1/runs", jsonType, `{"workflow":"x","input":{"n":1}}`, &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: "x"}, Input: input}},
+		"YAML":                    {"POST", "/v1/runs?idempotencyKey=k&batch=b", "application/yaml", yaml, &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: yaml}, IdempotencyKey: "k", Batch: "b"}},
+		"a definition as JSON":    {"POST", "/workflows?replace=true", jsonType, `{"name":"x","tasks":{}}`, &v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: `{"name":"x","tasks":{}}`}, Replace: true}},
+		"YAML under a name":       {"PUT", "/v1/workflows/x", "text/yaml; charset=utf-8", yaml, &v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: yaml}, Name: "x"}},
+		"YAML for a plan":         {"POST", "/v1/runs:plan", "application/x-yaml", yaml, &v1.PlanRunRequest{Submit: &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: yaml}}}},
+		"a time zone in a filter": {"GET", "/v1/runs?since=2026-01-01T02:00:00%2B02:00", "", "", mustParse(t, `{"since":"2026-01-01T00:00:00Z"}`, &v1.ListRunsRequest{})},
+		"a time in a filter":      {"GET", "/v1/runs?since=2026-01-01T00:00:00Z", "", "", mustParse(t, `{"since":"2026-01-01T00:00:00Z"}`, &v1.ListRunsRequest{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &echo{}
+			var body io.Reader
+			if c.body != "" {
+				body = strings.NewReader(c.body)
+			}
+			res, text := send(t, serve(t, e), c.method, c.path, c.kind, body)
+			asked := e.asked.Load()
+			if res.StatusCode != http.StatusOK || asked == nil {
+				t.Fatalf("%d %s", res.StatusCode, text)
+			}
+			if !proto.Equal(*asked, c.want) {
+				t.Errorf("asked for %v, want %v", *asked, c.want)
+			}
+		})
+	}
+}
+
+func mustParse(t *testing.T, text string, m proto.Message) proto.Message {
+	t.Helper()
+	if err := newCodec(nil).Unmarshal([]byte(text), m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestBadInputReachesNoCall holds that what cannot be read is refused in one form, with its place and the remedy.
+func TestBadInputReachesNoCall(t *testing.T) {
+	deep := `{"input":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}`
+	large := strings.Repeat(" ", 2<<20)
+	for name, c := range map[string]struct {
+		method, path, kind, body string
+		status                   int
+		code, message            string
+	}{
+		"a path that is near":          {"GET", "/v1/rums", "", "", 404, "not_found", "did you mean /v1/runs?"},
+		"a near path with a run":       {"POST", "/v1/runs/nightly-20260101-abcdefgh/cancle", "", "", 404, "not_found", "did you mean /v1/runs/nightly-20260101-abcdefgh/cancel?"},
+		"no path":                      {"GET", "/", "", "", 404, "not_found", "/openapi.json"},
+		"another method":               {"PATCH", "/v1/runs/a", "", "", 405, "invalid_argument", "takes GET, HEAD, not PATCH"},
+		"an escaped slash":             {"GET", "/v1/runs/a%2fb", "", "", 400, "invalid_argument", "%2F"},
+		"dots":                         {"GET", "/v1/runs/../nodes", "", "", 400, "invalid_argument", `write it as "/v1/nodes"`},
+		"escaped dots":                 {"GET", "/v1/runs/%2e%2e/nodes", "", "", 400, "invalid_argument", `write it as "/v1/nodes"`},
+		"an empty segment":             {"GET", "/v1//runs", "", "", 400, "invalid_argument", `write it as "/v1/runs"`},
+		"NUL in a path":                {"GET", "/v1/runs/a%00", "", "", 400, "invalid_argument", "control character"},
+		"no UTF-8 in a path":           {"GET", "/v1/runs/%C3%28", "", "", 400, "invalid_argument", "UTF-8"},
+		"unknown parameter":            {"GET", "/v1/runs?pagesiz=1", "", "", 400, "invalid_argument", "did you mean pageSize?"},
+		"unknown parameter, unlike":    {"GET", "/v1/runs/a?xyzzy=1", "", "", 400, "invalid_argument", "there are brief, id, pageSize"},
+		"parameter below a text":       {"GET", "/v1/runs?name.x=1", "", "", 400, "invalid_argument", "name has no fields"},
+		"parameter of Connect":         {"GET", "/v1/runs?connect=v1", "", "", 400, "invalid_argument", `"connect"`},
+		"no number":                    {"GET", "/v1/runs?pageSize=x", "", "", 400, "invalid_argument", "pageSize"},
+		"too large a number":           {"GET", "/v1/runs?pageSize=99999999999", "", "", 400, "invalid_argument", "pageSize"},
+		"no boolean":                   {"GET", "/v1/runs/a?brief=yes", "", "", 400, "invalid_argument", "write true or false"},
+		"no time":                      {"GET", "/v1/runs?since=yesterday", "", "", 400, "invalid_argument", "2026-01-31T12:00:00Z"},
+		"a plus that is a space":       {"GET", "/v1/runs?since=2026-01-01T00:00:00+02:00", "", "", 400, "invalid_argument", "%2B"},
+		"no duration":                  {"POST", "/v1/runs?options.heartbeatTimeout=1h", "", `{}`, 400, "invalid_argument", "90s"},
+		"an object as a parameter":     {"POST", "/v1/runs?input=1", "", `{}`, 400, "invalid_argument", "a field of a body"},
+		"a parameter twice":            {"GET", "/v1/runs?state=failed&state=running", "", "", 400, "invalid_argument", "state is given 2 times"},
+		"no UTF-8 in a parameter":      {"GET", "/v1/runs?name=%FF", "", "", 400, "invalid_argument", "UTF-8"},
+		"NUL in a parameter":           {"GET", "/v1/runs?name=a%00b", "", "", 400, "invalid_argument", "NUL"},
+		"a bad escape in a parameter":  {"GET", "/v1/runs?name=%zz", "", "", 400, "invalid_argument", "%zz"},
+		"a semicolon":                  {"GET", "/v1/runs?name=a;state=b", "", "", 400, "invalid_argument", "semicolon"},
+		"follow where there is none":   {"GET", "/v1/runs?follow=true", "", "", 400, "invalid_argument", `"follow"`},
+		"a variable as a parameter":    {"GET", "/v1/runs/a?id=b", "", "", 400, "invalid_argument", "stands in the path"},
+		"another id in the body":       {"POST", "/v1/runs/a/cancel", jsonType, `{"id":"b"}`, 400, "invalid_argument", `"a" in the path`},
+		"two values of a field":        {"POST", "/v1/runs/a/cancel?force=true", jsonType, `{"force":false}`, 400, "invalid_argument", `force is false in the body and "true"`},
+		"a document and a name":        {"POST", "/v1/runs?workflow=x", "application/yaml", "name: y", 400, "invalid_argument", "the body has document, and workflow stands after"},
+		"a document twice":             {"POST", "/v1/runs", jsonType, `{"document":"","workflow":"x"}`, 400, "invalid_argument", "oneof"},
+		"unknown field":                {"POST", "/v1/runs/a/cancel", jsonType, `{"forse":true}`, 400, "invalid_argument", `line 1, column 2 of the body: unknown field "forse"; did you mean force?`},
+		"unknown field of an option":   {"POST", "/v1/runs", jsonType, "{\n \"options\": {\"heartbeatTimout\": \"1s\"}}", 400, "invalid_argument", `line 2, column 14 of the body: unknown field "heartbeatTimout"; did you mean heartbeatTimeout?`},
+		"a text that is a boolean":     {"POST", "/v1/runs/a/cancel", jsonType, `{"force":"much"}`, 400, "invalid_argument", "line 1, column 10"},
+		"a field twice":                {"POST", "/v1/runs/a/cancel", jsonType, `{"force":true,"force":true}`, 400, "invalid_argument", "duplicate"},
+		"a key of the input twice":     {"POST", "/v1/runs", jsonType, `{"workflow":"x","input":{"a":1,"a":2}}`, 400, "invalid_argument", "duplicate"},
+		"half of a body":               {"POST", "/v1/runs", jsonType, `{"workflow":`, 400, "invalid_argument", "the body"},
+		"two bodies":                   {"POST", "/v1/runs", jsonType, `{"workflow":"x"} {}`, 400, "invalid_argument", "line 1, column 18"},
+		"a list for an object":         {"POST", "/v1/runs", jsonType, `[]`, 400, "invalid_argument", "the body"},
+		"a deep body":                  {"POST", "/v1/runs", jsonType, deep, 400, "invalid_argument", "the body"},
+		"no UTF-8 in JSON":             {"POST", "/v1/runs", jsonType, "{\"workflow\":\"\xff\"}", 400, "invalid_argument", "UTF-8"},
+		"no UTF-8 in YAML":             {"POST", "/v1/runs", "application/yaml", "name: \xff", 400, "invalid_argument", "UTF-8"},
+		"a form":                       {"POST", "/v1/runs", formType, "workflow=x", 415, "invalid_argument", "application/yaml"},
+		"XML":                          {"POST", "/v1/runs/a/cancel", "text/xml", "<a/>", 415, "invalid_argument", "takes a body of type application/json, not text/xml"},
+		"proto":                        {"POST", "/v1/runs", "application/proto", "x", 415, "invalid_argument", "application/json"},
+		"a type that cannot be read":   {"POST", "/v1/runs", "a/b/c", "{}", 415, "invalid_argument", "Content-Type"},
+		"YAML where there is no place": {"POST", "/v1/runs/a/cancel", "application/yaml", "force: true", 415, "invalid_argument", "application/json"},
+		"a body for GET":               {"GET", "/v1/runs", jsonType, "{}", 400, "invalid_argument", "takes no body"},
+		"a body for DELETE":            {"DELETE", "/v1/workflows/a", jsonType, `{"name":"b"}`, 400, "invalid_argument", "takes no body"},
+		"a large body":                 {"POST", "/v1/runs", jsonType, large, 413, "resource_exhausted", "1 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &echo{}
+			var body io.Reader
+			if c.body != "" {
+				body = strings.NewReader(c.body)
+			}
+			res, text := send(t, serve(t, e), c.method, c.path, c.kind, body)
+			wantError(t, res, text, c.status, c.code, c.message)
+			if e.calls.Load() != 0 {
+				t.Errorf("a call was made: %v", *e.asked.Load())
+			}
+		})
+	}
+}
+
+// wantError checks that an answer is an error in the form of all layers.
+func wantError(t *testing.T, res *http.Response, text string, status int, code, message string) {
+	t.Helper()
+	var body rpcerror.Body
+	if err := json.Unmarshal([]byte(text), &body); err != nil {
+		t.Fatalf("%d with no JSON: %.300s", res.StatusCode, text)
+	}
+	if res.StatusCode != status || body.Code != code || !strings.Contains(body.Message, message) || body.Details == nil {
+		t.Errorf("%d %.500s\nwant %d %s %s", res.StatusCode, text, status, code, message)
+	}
+	if kind := res.Header.Get("Content-Type"); kind != jsonType {
+		t.Errorf("Content-Type is %s", kind)
+	}
+}
+
+func TestErrorsOfCallsHaveDetails(t *testing.T) {
+	res, text := send(t, serve(t, &echo{}), "GET", "/v1/runs/none", "", nil)
+	wantError(t, res, text, 404, "not_found", `no run "none"`)
+	if want := `"details":[{"@type":"type.googleapis.com/google.rpc.ResourceInfo","resourceType":"run",`; !strings.Contains(strings.ReplaceAll(text, " ", ""), want) {
+		t.Errorf("%s has no %s", text, want)
+	}
+	res, text = send(t, serve(t, &echo{}), "GET", "/v1/runs/a/definition", "", nil)
+	wantError(t, res, text, 501, "unimplemented", "")
+}
+
+func TestZeroValuesArePrinted(t *testing.T) {
+	server := serve(t, &echo{})
+	if _, text := send(t, server, "GET", "/v1/runs", "", nil); strings.ReplaceAll(text, " ", "") != `{"items":[],"nextPageToken":""}` {
+		t.Errorf("an empty list is %s", text)
+	}
+	if _, text := send(t, server, "GET", "/v1/runs/a", "", nil); !strings.Contains(strings.ReplaceAll(text, " ", ""), `"generation":0`) {
+		t.Errorf("a run is %s", text)
+	}
+}
+
+// TestMethodsThatOnlyAsk holds what HEAD and OPTIONS answer.
+func TestMethodsThatOnlyAsk(t *testing.T) {
+	server := serve(t, &echo{})
+	if res, text := send(t, server, "HEAD", "/v1/runs/a", "", nil); res.StatusCode != 200 || text != "" || res.Header.Get("Content-Type") != jsonType {
+		t.Errorf("HEAD: %d %q %v", res.StatusCode, text, res.Header)
+	}
+	if res, _ := send(t, server, "HEAD", "/v1/runs/none", "", nil); res.StatusCode != 404 {
+		t.Errorf("HEAD of what is missing: %d", res.StatusCode)
+	}
+	if res, text := send(t, server, "OPTIONS", "/v1/runs", "", nil); res.StatusCode != 204 || text != "" || res.Header.Get("Allow") != "GET, HEAD, POST" {
+		t.Errorf("OPTIONS: %d %q %v", res.StatusCode, text, res.Header)
+	}
+	if res, _ := send(t, server, "DELETE", "/v1/runs", "", nil); res.Header.Get("Allow") != "GET, HEAD, POST" {
+		t.Errorf("DELETE: %v", res.Header)
+	}
+}
+
+// TestHeadersOfCallsMeanNothing holds that headers of other protocols change nothing about a REST request.
+func TestHeadersOfCallsMeanNothing(t *testing.T) {
+	server := serve(t, &echo{})
+	for _, header := range [][]string{
+		{"Connect-Protocol-Version", "1"}, {"Connect-Timeout-Ms", "x"}, {"X-Server-Timeout", "-1"}, {"X-Server-Timeout", "x"},
+		{"Accept-Encoding", "br;q=1, gzip;q=0.5"}, {"Grpc-Timeout", "x"}, {"Accept", "text/html"},
+	} {
+		if res, text := send(t, server, "POST", "/v1/runs/a/cancel", jsonType, strings.NewReader("{}"), header...); res.StatusCode != 200 || !json.Valid([]byte(text)) {
+			t.Errorf("%v: %d %s", header, res.StatusCode, text)
+		}
+	}
+	res, text := send(t, server, "POST", "/v1/runs/a/cancel", jsonType, strings.NewReader("{}"), "Content-Encoding", "gzip")
+	wantError(t, res, text, 415, "invalid_argument", "gzip")
+}
+
+// endless is a body whose length the client does not tell.
+type endless struct{ read atomic.Int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	e.read.Add(int64(len(p)))
+	return len(p), nil
+}
+
+func TestBodyWithoutALengthIsBounded(t *testing.T) {
+	e := &echo{}
+	res, text := send(t, serve(t, e), "POST", "/v1/runs", jsonType, &endless{})
+	wantError(t, res, text, 413, "resource_exhausted", "1 MiB")
+	if e.calls.Load() != 0 {
+		t.Error("a call was made")
+	}
+}
+
+// TestLargeBodyIsRefusedUnread announces a body and sends none of it.
+func TestLargeBodyIsRefusedUnread(t *testing.T) {
+	server, body := serve(t, &echo{}), &endless{}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/runs", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = 10 << 20
+	req.Header.Set("Content-Type", jsonType)
+	req.Header.Set("Expect", "100-continue")
+	transport := &http.Transport{ExpectContinueTimeout: limit}
+	defer transport.CloseIdleConnections()
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if read := body.read.Load(); res.StatusCode != 413 || read != 0 {
+		t.Errorf("%d after %d bytes", res.StatusCode, read)
+	}
+}
+
+// TestClientThatLeavesEndsTheCall holds that the context of a call ends when its REST client goes away.
+func TestClientThatLeavesEndsTheCall(t *testing.T) {
+	for name, protocols := range map[string]func(*http.Protocols){
+		"HTTP/1": func(p *http.Protocols) { p.SetHTTP1(true) },
+		"HTTP/2": func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &echo{held: make(chan error)}
+			server := serve(t, e)
+			transport := &http.Transport{Protocols: new(http.Protocols)}
+			protocols(transport.Protocols)
+			defer transport.CloseIdleConnections()
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			req, err := http.NewRequestWithContext(ctx, "POST", server.URL+"/v1/runs/a/cancel", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() {
+				res, err := transport.RoundTrip(req)
+				if err == nil {
+					_ = res.Body.Close()
+				}
+				ended <- err
+			}()
+			<-e.held
+			leave()
+			select {
+			case err := <-e.held:
+				if err == nil {
+					t.Error("the context of the call has not ended")
+				}
+			case <-time.After(limit):
+				t.Fatal("the call does not end")
+			}
+			if err := <-ended; err == nil {
+				t.Error("the request got an answer")
+			}
+		})
+	}
+}

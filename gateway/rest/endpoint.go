@@ -1,0 +1,96 @@
+package rest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// endpoint is one route of a call.
+type endpoint struct {
+	door     *Door
+	call     protoreflect.MethodDescriptor
+	route    v1.Route
+	segments []string // of the route's path
+	// document is the message that takes a definition as people write it, or nil if the body takes none.
+	document protoreflect.MessageDescriptor
+}
+
+func newEndpoint(d *Door, call protoreflect.MethodDescriptor, route v1.Route) *endpoint {
+	e := &endpoint{door: d, call: call, route: route, segments: strings.Split(route.Path, "/")}
+	body := call.Input()
+	if route.Body != "*" {
+		field := body.Fields().ByName(protoreflect.Name(route.Body))
+		if field == nil || field.Message() == nil || field.IsList() || field.IsMap() {
+			return e
+		}
+		body = field.Message()
+	}
+	if field := body.Fields().ByName(documentField); field != nil && field.Kind() == protoreflect.StringKind {
+		e.document = body
+	}
+	return e
+}
+
+// ServeHTTP answers a request for the call.
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, status, err := e.readBody(w, r)
+	if err != nil {
+		rpcerror.WriteJSON(w, status, err)
+		return
+	}
+	query, err := e.readQuery(r)
+	if err == nil {
+		err = e.checkAgreement(r, query, body)
+	}
+	if err != nil {
+		rpcerror.WriteJSON(w, 0, err)
+		return
+	}
+	r = r.Clone(r.Context())
+	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = e.escapedPath(r.URL.Path), "", query.Encode()
+	for _, name := range callHeaders {
+		r.Header.Del(name)
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", jsonType)
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	answer := &answer{ResponseWriter: w}
+	e.door.transcode.ServeHTTP(answer, r)
+	answer.finish()
+}
+
+// isVariable reports whether a segment of a route's path is a variable.
+func isVariable(segment string) bool { return strings.HasPrefix(segment, "{") }
+
+// escapedPath returns a path of the route with its variables escaped, which is how vanguard reads paths. A colon would be
+// the beginning of a verb.
+func (e *endpoint) escapedPath(path string) string {
+	parts := strings.Split(path, "/")
+	for i, segment := range e.segments {
+		if isVariable(segment) {
+			parts[i] = strings.ReplaceAll(url.PathEscape(parts[i]), ":", "%3A")
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// variables returns the values that a path of the route has for its variables.
+func (e *endpoint) variables(path string) map[string]string {
+	values := map[string]string{}
+	parts := strings.Split(path, "/")
+	for i, segment := range e.segments {
+		if isVariable(segment) {
+			values[strings.Trim(segment, "{}")] = parts[i]
+		}
+	}
+	return values
+}
