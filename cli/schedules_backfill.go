@@ -18,8 +18,8 @@ func newSchedulesBackfill(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backfill NAME --from TIME [--to TIME]",
 		Short: "Start the runs that a schedule would have started in a span of time",
-		Long: `Starts the runs that a schedule, paused or not, would have started in a span of time,
-one after the other unless --overlap says otherwise, and prints their times.`,
+		Long: `Starts the runs that a schedule, paused or not, would have started in a span of time and
+has not, one after the other unless --overlap says otherwise, and prints their times.`,
 		Example: `  switchyard schedules backfill nightly --from 72h
   switchyard schedules backfill nightly --from 2026-03-01T00:00:00Z --to 2026-03-14T00:00:00Z`,
 		Args: arguments(1, 1, "NAME"),
@@ -53,7 +53,11 @@ one after the other unless --overlap says otherwise, and prints their times.`,
 				return err
 			}
 		}
-		_, err = fmt.Fprintf(sys.screen, "schedule %s starts %d runs; `switchyard runs list --trigger schedule` shows them\n", args[0], len(res.GetTimes()))
+		there := ""
+		if n := res.GetExisting(); n > 0 {
+			there = fmt.Sprintf(" (%d times have theirs already)", n)
+		}
+		_, err = fmt.Fprintf(sys.screen, "schedule %s starts %d runs%s; `switchyard runs list --trigger schedule` shows them\n", args[0], len(res.GetTimes()), there)
 		return err
 	})
 	return cmd

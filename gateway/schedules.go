@@ -111,7 +111,7 @@ func (s scheduleService) TriggerSchedule(ctx context.Context, req *connect.Reque
 	return connect.NewResponse(&v1.TriggerScheduleResponse{RunId: triggered.RunID, Outcome: triggered.Outcome}), nil
 }
 
-// BackfillSchedule has a schedule start the runs of a span of time.
+// BackfillSchedule has a schedule start the runs of a span of time that it has not started.
 func (s scheduleService) BackfillSchedule(ctx context.Context, req *connect.Request[v1.BackfillScheduleRequest]) (*connect.Response[v1.BackfillScheduleResponse], error) {
 	from, to := req.Msg.GetFrom().AsTime(), req.Msg.GetTo().AsTime()
 	switch {
@@ -122,11 +122,11 @@ func (s scheduleService) BackfillSchedule(ctx context.Context, req *connect.Requ
 	case to.After(s.now()):
 		return nil, rpcerror.Invalid("to is %s, which has not come yet; a backfill starts what should have been started", to.Format(time.RFC3339))
 	}
-	times, err := s.schedules.Backfill(ctx, req.Msg.GetName(), from, to, req.Msg.GetOverlap())
+	times, existing, err := s.schedules.Backfill(ctx, req.Msg.GetName(), from, to, req.Msg.GetOverlap())
 	if err != nil {
 		return nil, scheduleError(req.Msg.GetName(), err)
 	}
-	return connect.NewResponse(&v1.BackfillScheduleResponse{Times: stamps(times)}), nil
+	return connect.NewResponse(&v1.BackfillScheduleResponse{Times: stamps(times), Existing: int32(existing)}), nil
 }
 
 // ListScheduleTimes lists the next times of a schedule.
@@ -163,6 +163,8 @@ func scheduleError(name string, err error) error {
 	switch {
 	case errors.Is(err, schedules.ErrUnknown):
 		return rpcerror.Missing("schedule", name)
+	case errors.Is(err, schedules.ErrTooMany):
+		return rpcerror.Invalid("%w; ask for a shorter one", err)
 	case errors.Is(err, schedules.ErrNoTimes):
 		return rpcerror.NotFound("workflow %s has no schedule; store it with `schedule: { cron: ... }` in its definition", name)
 	}

@@ -6,5 +6,7 @@
 // Everything that it shows is read from Temporal, so that what Temporal's own tools have changed shows as it is. A stored
 // workflow whose schedule has no times, because its definition has none, is no schedule here.
 //
+// A backfill starts what has not been started: Temporal's own would start a second run under the id of the first.
+//
 // It may import proto, workflows/cron, workflows/definition, workflows/names and the Temporal SDK.
 package schedules

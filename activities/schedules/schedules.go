@@ -27,6 +27,8 @@ var (
 	ErrUnknown = errors.New("unknown schedule")
 	// ErrNoTimes: the stored workflow has no schedule.
 	ErrNoTimes = errors.New("workflow has no schedule")
+	// ErrTooMany: a span of time holds more times than Temporal starts at once.
+	ErrTooMany = errors.New("too many times")
 )
 
 const (
@@ -239,29 +241,6 @@ func (s *Schedules) freeTime(ctx context.Context, d *workflowservice.DescribeSch
 		at = at.Add(time.Second)
 	}
 	return at, "", fmt.Errorf("%d runs of it have been triggered within a minute", maxTimeTries)
-}
-
-// Backfill has a schedule start the runs of a span of time, both ends included, and returns their times, the
-// first 1,000.
-func (s *Schedules) Backfill(ctx context.Context, name string, from, to time.Time, overlap string) ([]time.Time, error) {
-	id, _, err := s.find(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	times, err := s.times(ctx, id, from.Add(-time.Millisecond), to)
-	if err != nil {
-		return nil, fmt.Errorf("backfill schedule %s: %w", name, err)
-	}
-	if len(times) == 0 {
-		return nil, nil
-	}
-	err = s.patch(ctx, id, &schedulepb.SchedulePatch{BackfillRequest: []*schedulepb.BackfillRequest{{
-		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to), OverlapPolicy: policyOf(overlap, enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL),
-	}}})
-	if err != nil {
-		return nil, fmt.Errorf("backfill schedule %s: %w", name, err)
-	}
-	return times, nil
 }
 
 // times returns the times of a schedule after one time and until another, the first 1,000.

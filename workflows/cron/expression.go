@@ -15,7 +15,7 @@ import (
 type Expression struct {
 	// Every is the interval of "@every 90m", counted from 1970, or 0.
 	Every time.Duration
-	// text is the expression with 5 fields that it stands for.
+	// text is the expression with 5 fields that it stands for, its weekdays as numbers from 0 to 6.
 	text                                       string
 	minute, hour, dayOfMonth, month, dayOfWeek uint64
 }
@@ -88,7 +88,7 @@ func Parse(text string) (Expression, error) {
 		}
 		return Expression{}, &Error{fmt.Sprintf("which has %d fields; it must have 5", len(parts)), hint}
 	}
-	e := Expression{text: strings.Join(parts, " ")}
+	var e Expression
 	for i, to := range []*uint64{&e.minute, &e.hour, &e.dayOfMonth, &e.month, &e.dayOfWeek} {
 		set, err := fields[i].parse(parts[i])
 		if err != nil {
@@ -99,7 +99,32 @@ func Parse(text string) (Expression, error) {
 	if e.dayOfWeek&(1<<7) != 0 {
 		e.dayOfWeek = e.dayOfWeek&^(1<<7) | 1
 	}
+	// Temporal reads 1-7 as 1-6.
+	e.text = strings.Join(append(parts[:4:4], weekdays(e.dayOfWeek)), " ")
 	return e, nil
+}
+
+// weekdays returns days of the week as a field.
+func weekdays(set uint64) string {
+	if set == 1<<7-1 {
+		return "*"
+	}
+	var spans []string
+	for day := 0; day < 7; day++ {
+		if set&(1<<day) == 0 {
+			continue
+		}
+		first := day
+		for day < 6 && set&(1<<(day+1)) != 0 {
+			day++
+		}
+		span := strconv.Itoa(first)
+		if day > first {
+			span += "-" + strconv.Itoa(day)
+		}
+		spans = append(spans, span)
+	}
+	return strings.Join(spans, ",")
 }
 
 // parseShort reads what begins with @.
@@ -170,6 +195,9 @@ func (f field) parse(text string) (set uint64, err error) {
 				if to, ok = f.value(last); !ok {
 					return fail(f.hint(), "in which %q is no %s", last, f.name)
 				}
+				if to == 0 && from > 0 && f.high == 7 {
+					to = 7 // MON-SUN
+				}
 				if to < from {
 					return fail(f.wrapped(first, last), "in which the %s %q ends before it begins", f.name, span)
 				}
@@ -184,16 +212,14 @@ func (f field) parse(text string) (set uint64, err error) {
 	return set, nil
 }
 
-// wrapped says how to write a range that goes on at the beginning of the field.
+// wrapped says how to write a range that continues at the beginning of the field.
 func (f field) wrapped(first, last string) string {
-	if to, _ := f.value(last); to == f.low {
-		return fmt.Sprintf("write %s-%d,%s", first, f.high, last)
-	} else if f.high == 7 && to == 1 {
-		return fmt.Sprintf("write %s-7,%s", first, last)
-	}
 	low := f.low
 	if f.high == 7 {
 		low = 1
+	}
+	if to, _ := f.value(last); to == low {
+		return fmt.Sprintf("write %s-%d,%s", first, f.high, last)
 	}
 	return fmt.Sprintf("write %s-%d,%d-%s", first, f.high, low, last)
 }

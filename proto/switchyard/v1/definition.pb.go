@@ -168,7 +168,7 @@ type ScheduleDefinition struct {
 	// @yearly, or "@every 90m"; several are added up. A day must meet both DAY and WEEKDAY.
 	Cron []string `protobuf:"bytes,1,rep,name=cron,proto3" json:"cron,omitempty"`
 	// Time zone of `cron` by its IANA name, such as Europe/Berlin; UTC when absent. A time that the clocks skip has no
-	// run that day, one that they show twice has two.
+	// run that day, one that they show twice has one or two.
 	Timezone string `protobuf:"bytes,2,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	// Each start is delayed by a time of its own, up to this one, such as "5m". Empty: none is.
 	Jitter string `protobuf:"bytes,3,opt,name=jitter,proto3" json:"jitter,omitempty"`

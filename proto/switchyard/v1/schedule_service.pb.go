@@ -1043,8 +1043,10 @@ func (x *BackfillScheduleRequest) GetOverlap() string {
 // BackfillScheduleResponse says what will be started.
 type BackfillScheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The times of the span, the first 1,000.
-	Times         []*timestamppb.Timestamp `protobuf:"bytes,1,rep,name=times,proto3" json:"times,omitempty"`
+	// The times whose runs are started.
+	Times []*timestamppb.Timestamp `protobuf:"bytes,1,rep,name=times,proto3" json:"times,omitempty"`
+	// How many times of the span have a run already.
+	Existing      int32 `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1084,6 +1086,13 @@ func (x *BackfillScheduleResponse) GetTimes() []*timestamppb.Timestamp {
 		return x.Times
 	}
 	return nil
+}
+
+func (x *BackfillScheduleResponse) GetExisting() int32 {
+	if x != nil {
+		return x.Existing
+	}
+	return 0
 }
 
 // ListScheduleTimesRequest asks for the times of a schedule.
@@ -1285,9 +1294,10 @@ const file_switchyard_v1_schedule_service_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x126\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\x04from\x122\n" +
 	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\x02to\x12>\n" +
-	"\aoverlap\x18\x04 \x01(\tB$\xbaH!r\x1fR\x00R\x04skipR\x05queueR\areplaceR\x05allowR\aoverlap\"L\n" +
+	"\aoverlap\x18\x04 \x01(\tB$\xbaH!r\x1fR\x00R\x04skipR\x05queueR\areplaceR\x05allowR\aoverlap\"h\n" +
 	"\x18BackfillScheduleResponse\x120\n" +
-	"\x05times\x18\x01 \x03(\v2\x1a.google.protobuf.TimestampR\x05times\"\x89\x01\n" +
+	"\x05times\x18\x01 \x03(\v2\x1a.google.protobuf.TimestampR\x05times\x12\x1a\n" +
+	"\bexisting\x18\x02 \x01(\x05R\bexisting\"\x89\x01\n" +
 	"\x18ListScheduleTimesRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12 \n" +
 	"\x05count\x18\x02 \x01(\x05B\n" +

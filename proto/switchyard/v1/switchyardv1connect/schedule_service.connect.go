@@ -74,7 +74,7 @@ type ScheduleServiceClient interface {
 	// Has a schedule, paused or not, start a run now, as if one of its times had come, and waits some seconds for what
 	// becomes of it.
 	TriggerSchedule(context.Context, *connect.Request[v1.TriggerScheduleRequest]) (*connect.Response[v1.TriggerScheduleResponse], error)
-	// Starts the runs of a schedule that a span of time has had, at once.
+	// Starts the runs of a schedule for the times of a span that have no run yet.
 	BackfillSchedule(context.Context, *connect.Request[v1.BackfillScheduleRequest]) (*connect.Response[v1.BackfillScheduleResponse], error)
 	// Lists the times of a schedule, paused or not, each with its jitter.
 	ListScheduleTimes(context.Context, *connect.Request[v1.ListScheduleTimesRequest]) (*connect.Response[v1.ListScheduleTimesResponse], error)
@@ -212,7 +212,7 @@ type ScheduleServiceHandler interface {
 	// Has a schedule, paused or not, start a run now, as if one of its times had come, and waits some seconds for what
 	// becomes of it.
 	TriggerSchedule(context.Context, *connect.Request[v1.TriggerScheduleRequest]) (*connect.Response[v1.TriggerScheduleResponse], error)
-	// Starts the runs of a schedule that a span of time has had, at once.
+	// Starts the runs of a schedule for the times of a span that have no run yet.
 	BackfillSchedule(context.Context, *connect.Request[v1.BackfillScheduleRequest]) (*connect.Response[v1.BackfillScheduleResponse], error)
 	// Lists the times of a schedule, paused or not, each with its jitter.
 	ListScheduleTimes(context.Context, *connect.Request[v1.ListScheduleTimesRequest]) (*connect.Response[v1.ListScheduleTimesResponse], error)

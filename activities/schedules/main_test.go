@@ -1,0 +1,110 @@
+package schedules_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"switchyard/activities/library"
+	"switchyard/activities/schedules"
+	"switchyard/dev/temporaltest"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+var temporalClient client.Client
+
+func TestMain(m *testing.M) {
+	os.Exit(serve(m))
+}
+
+func serve(m *testing.M) int {
+	server, err := temporaltest.Start(temporaltest.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = server.Stop() }()
+	temporalClient, err = client.Dial(client.Options{HostPort: server.Address(), Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer temporalClient.Close()
+	w := worker.New(temporalClient, names.ControlQueue, worker.Options{})
+	w.RegisterWorkflowWithOptions(openRun, workflow.RegisterOptions{Name: names.RunWorkflow})
+	if err := w.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer w.Stop()
+	return m.Run()
+}
+
+// endSignal ends an openRun.
+const endSignal = "end"
+
+// openRun stands in for Run: it is open until it is cancelled or told to end, or ends at once if its input says so.
+func openRun(ctx workflow.Context, in *v1.RunInput) error {
+	in, err := definition.Unpack(in)
+	if err != nil {
+		return err
+	}
+	if in.GetInput().GetFields()["brief"].GetBoolValue() {
+		return nil
+	}
+	s := workflow.NewSelector(ctx)
+	s.AddReceive(workflow.GetSignalChannel(ctx, endSignal), func(c workflow.ReceiveChannel, _ bool) { c.Receive(ctx, nil) })
+	s.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+	s.Select(ctx)
+	return ctx.Err()
+}
+
+func all() *schedules.Schedules { return schedules.New(temporalClient, client.DefaultNamespace) }
+
+// store stores a workflow with a schedule and forgets it when the test ends.
+func store(t *testing.T, text string) {
+	t.Helper()
+	def, err := definition.Parse("stored.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := library.New(temporalClient, client.DefaultNamespace)
+	if _, err := l.Put(t.Context(), def, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Delete(context.Background(), def.GetName()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// get returns a schedule.
+func get(t *testing.T, name string) *v1.Schedule {
+	t.Helper()
+	s, err := all().Get(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for until := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("in vain: " + what)
+		}
+	}
+}

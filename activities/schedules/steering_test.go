@@ -1,0 +1,201 @@
+package schedules_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"switchyard/activities/schedules"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// openYearly is a workflow whose runs stay open, and which starts by hand only.
+func openYearly(name, overlap string) string {
+	return fmt.Sprintf("name: %s\nschedule: { cron: '@yearly', overlap: %s }\ntasks: { a: { type: shell, spec: { command: x } } }\n", name, overlap)
+}
+
+// trigger triggers a schedule and returns what has become of it.
+func trigger(t *testing.T, name, overlap string) schedules.Triggered {
+	t.Helper()
+	got, err := all().Trigger(t.Context(), name, overlap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// statusOf returns how the execution of a run stands.
+func statusOf(t *testing.T, run string) enumspb.WorkflowExecutionStatus {
+	t.Helper()
+	d, err := temporalClient.DescribeWorkflowExecution(t.Context(), run, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus()
+}
+
+// end ends an open run.
+func end(t *testing.T, run string) {
+	t.Helper()
+	if err := temporalClient.SignalWorkflow(t.Context(), run, "", endSignal, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const running = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+
+func TestOverlapSkipLeavesTheLaterRunOut(t *testing.T) {
+	t.Parallel()
+	store(t, openYearly("skips", "skip"))
+	first := trigger(t, "skips", "")
+	if first.Outcome != v1.TriggerStarted || !strings.HasPrefix(first.RunID, "skips-") {
+		t.Fatalf("the first trigger: %+v", first)
+	}
+	if second := trigger(t, "skips", ""); second.Outcome != v1.TriggerSkipped || second.RunID != "" {
+		t.Errorf("the second trigger: %+v", second)
+	}
+	if s := get(t, "skips"); s.GetSkipped() != 1 || s.GetStarted() != 1 || !slices.Equal(s.GetOpenRuns(), []string{first.RunID}) {
+		t.Errorf("it is %v", s)
+	}
+	end(t, first.RunID)
+	eventually(t, "the schedule has seen the end of the run", func() bool { return len(get(t, "skips").GetOpenRuns()) == 0 })
+	third := trigger(t, "skips", "")
+	if third.Outcome != v1.TriggerStarted || third.RunID == first.RunID {
+		t.Errorf("the third trigger: %+v", third)
+	}
+}
+
+func TestOverlapQueueStartsTheLaterRunAfterTheFirst(t *testing.T) {
+	t.Parallel()
+	store(t, openYearly("queues", "queue"))
+	first := trigger(t, "queues", "")
+	if second := trigger(t, "queues", ""); second.Outcome != v1.TriggerQueued {
+		t.Errorf("the second trigger: %+v", second)
+	}
+	if s := get(t, "queues"); s.GetWaiting() != 1 || len(s.GetRuns()) != 1 {
+		t.Errorf("it is %v", s)
+	}
+	end(t, first.RunID)
+	eventually(t, "the second run starts", func() bool {
+		s := get(t, "queues")
+		return s.GetWaiting() == 0 && len(s.GetRuns()) == 2 && s.GetRuns()[0].GetRunId() != first.RunID && statusOf(t, s.GetRuns()[0].GetRunId()) == running
+	})
+}
+
+func TestOverlapReplaceCancelsTheFirstRun(t *testing.T) {
+	t.Parallel()
+	store(t, openYearly("replaces", "replace"))
+	first := trigger(t, "replaces", "")
+	second := trigger(t, "replaces", "")
+	eventually(t, "the second run takes the place of the first", func() bool {
+		s := get(t, "replaces")
+		return len(s.GetRuns()) == 2 && statusOf(t, first.RunID) == enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED &&
+			statusOf(t, s.GetRuns()[0].GetRunId()) == running && (second.RunID == "" || second.RunID == s.GetRuns()[0].GetRunId())
+	})
+}
+
+func TestOverlapAllowStartsBoth(t *testing.T) {
+	t.Parallel()
+	store(t, openYearly("allows", "allow"))
+	// Within a second: the ids that Temporal makes have no more than seconds.
+	first, second := trigger(t, "allows", ""), trigger(t, "allows", "")
+	if first.Outcome != v1.TriggerStarted || second.Outcome != v1.TriggerStarted || first.RunID == second.RunID {
+		t.Fatalf("triggered: %+v, %+v", first, second)
+	}
+	if statusOf(t, first.RunID) != running || statusOf(t, second.RunID) != running {
+		t.Error("one of them has ended")
+	}
+}
+
+// TestTriggerWithAnotherOverlap starts a run beside an open one although the schedule says to skip it.
+func TestTriggerWithAnotherOverlap(t *testing.T) {
+	t.Parallel()
+	store(t, openYearly("overrides", "skip"))
+	if first, second := trigger(t, "overrides", ""), trigger(t, "overrides", v1.OverlapAllow); second.Outcome != v1.TriggerStarted || first.RunID == second.RunID {
+		t.Errorf("triggered: %+v, %+v", first, second)
+	}
+}
+
+// TestIntervalRunsUntilPaused lets a schedule run by the clock, pauses it, and resumes it.
+func TestIntervalRunsUntilPaused(t *testing.T) {
+	t.Parallel()
+	store(t, "name: ticks\nschedule: { cron: '@every 1s', input: { brief: true } }\ntasks: { a: { type: shell, spec: { command: x } } }\n")
+	eventually(t, "it starts runs", func() bool { return get(t, "ticks").GetStarted() >= 2 })
+	paused, err := all().SetPaused(t.Context(), "ticks", true, "paused by ann: enough")
+	if err != nil || !paused.GetPaused() || paused.GetNote() != "paused by ann: enough" || len(paused.GetNextTimes()) > 0 {
+		t.Fatal(paused, err)
+	}
+	// What had begun before the pause is counted a moment later at most.
+	before := get(t, "ticks").GetStarted()
+	time.Sleep(3 * time.Second)
+	if after := get(t, "ticks").GetStarted(); after > before+1 {
+		t.Errorf("paused, it has started %d runs", after-before)
+	}
+	resumed, err := all().SetPaused(t.Context(), "ticks", false, "")
+	if err != nil || resumed.GetPaused() || resumed.GetNote() != "" {
+		t.Fatal(resumed, err)
+	}
+	eventually(t, "it starts runs again", func() bool { return get(t, "ticks").GetStarted() > before+1 })
+	s := get(t, "ticks")
+	newest := s.GetRuns()[0]
+	if want := "ticks-" + newest.GetScheduledAt().AsTime().Format(time.RFC3339); newest.GetRunId() != want || newest.GetStartedAt().AsTime().Before(newest.GetScheduledAt().AsTime()) {
+		t.Errorf("its newest run is %v", newest)
+	}
+}
+
+// TestBackfillStartsWhatHasNoRun starts the runs of a span of time once.
+func TestBackfillStartsWhatHasNoRun(t *testing.T) {
+	t.Parallel()
+	for name, jitter := range map[string]string{"fills": "0", "fills-late": "20m"} {
+		store(t, fmt.Sprintf("name: %s\nschedule: { cron: '0 */6 * * *', jitter: %s, timezone: Asia/Kathmandu, paused: true, input: { brief: true } }\ntasks: { a: { type: shell, spec: { command: x } } }\n", name, jitter))
+		from, to := time.Date(2026, 3, 1, 0, 15, 0, 0, time.UTC), time.Date(2026, 3, 2, 20, 0, 0, 0, time.UTC)
+		middle := from.Add(20 * time.Hour)
+		started, existing, err := all().Backfill(t.Context(), name, from, middle, "")
+		if err != nil || len(started) != 4 || existing != 0 {
+			t.Fatalf("%s: %v, %d, %v", name, started, existing, err)
+		}
+		done := func(n int64) {
+			t.Helper()
+			eventually(t, "the runs of the backfill are there", func() bool {
+				s := get(t, name)
+				return s.GetStarted() == n && s.GetWaiting() == 0
+			})
+		}
+		done(4)
+		var total []time.Time
+		eventually(t, "the runs show in lists", func() bool {
+			// Once they do, a wider span has only those that are missing.
+			total, existing, err = all().Backfill(t.Context(), name, from, middle, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(total) == 0 && existing == 4
+		})
+		again := get(t, name).GetStarted()
+		started, existing, err = all().Backfill(t.Context(), name, from.Add(-12*time.Hour), to, v1.OverlapAllow)
+		if err != nil || existing != 4 || len(started) != 6 {
+			t.Fatalf("%s: %v, %d, %v", name, started, existing, err)
+		}
+		done(again + 6)
+		if s := get(t, name); s.GetSkipped() > 0 || !strings.HasPrefix(s.GetRuns()[0].GetRunId(), name+"-2026-0") {
+			t.Errorf("%s: %v", name, s)
+		}
+	}
+	if _, _, err := all().Backfill(t.Context(), "fills", time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ""); !errors.Is(err, schedules.ErrTooMany) {
+		t.Errorf("six years: %v", err)
+	}
+}
+
+func TestUnknownSchedule(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"nowhere", "workflow:nowhere", "a/b c", strings.Repeat("x", 900)} {
+		if _, err := all().Get(t.Context(), name); !errors.Is(err, schedules.ErrUnknown) {
+			t.Errorf("%.20s: %v", name, err)
+		}
+	}
+}
