@@ -91,8 +91,11 @@ func (s *Schedules) List(ctx context.Context) ([]*v1.Schedule, error) {
 	return all, nil
 }
 
-// Describe returns what Temporal knows of a schedule by its id.
+// Describe returns what Temporal knows of a schedule by its id. No schedule has an id that a header of gRPC cannot carry.
 func (s *Schedules) Describe(ctx context.Context, id string) (*workflowservice.DescribeScheduleResponse, error) {
+	if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return nil, serviceerror.NewNotFoundf("there is no schedule with the id %q", id)
+	}
 	return s.service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{Namespace: s.namespace, ScheduleId: id})
 }
 

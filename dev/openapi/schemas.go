@@ -15,7 +15,7 @@ import (
 func addWellKnown(schemas object) {
 	schemas["google.protobuf.Duration"] = object{
 		"type":        "string",
-		"pattern":     `^-?[0-9]+(\.[0-9]{1,9})?s$`,
+		"pattern":     `^-?(0|[1-9][0-9]{0,11})(\.[0-9]{1,9})?s$`,
 		"description": "A time span in seconds, with an s.",
 		"examples":    []any{"90s", "0.250s"},
 	}

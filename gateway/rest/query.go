@@ -42,6 +42,9 @@ func (e *endpoint) readQuery(r *http.Request) (url.Values, error) {
 			return nil, rpcerror.Invalid("the parameter %s is given %d times, and takes one value", name, len(query[name]))
 		}
 		for _, value := range query[name] {
+			if !utf8.ValidString(value) {
+				return nil, rpcerror.Invalid("the parameter %s is %.80q, which is not UTF-8", name, value)
+			}
 			if wanted := wantedKind(field, value); wanted != "" {
 				return nil, rpcerror.Invalid("the parameter %s is %.80q, which is no %s", name, value, wanted)
 			}

@@ -29,17 +29,23 @@ var oddStrings = []string{
 	strings.Repeat("a", 300), strings.Repeat("é", 3000), "2026-02-30T25:00:00Z", "-5s", "9e99s", "../../etc/passwd", ":", "a:b", "~",
 }
 
-// documents are what fields for definitions get beside odd strings.
+// documents are what fields for definitions get: the first is right.
 var documents = []string{
-	"name: a\ntasks:\n  b: { type: shell, spec: { command: 'true' } }\n",
+	"name: kept\ntasks:\n  b: { type: shell, spec: { command: 'true' } }\n",
 	"name: a\ntasks: {}\n", "name: a\ntasks: [", "tasks:\n  b: {type: nope}\n", "- a\n- b\n", "&a [*a]", "a: &a [x]\nb: [*a, *a]\n",
 	"name: a\ntasks:\n  b: { type: shell, dependsOn: [b], spec: { command: 'true' } }\n", "name: 1e999\ntasks: 3\n", "\t",
 	"name: a\ntasks:\n  b: { type: shell, foreach: '${{', spec: { command: 3 } }\n", "!!binary x", "---\n---\n",
 }
 
-// Draw makes a request of an operation. Half of its values are what the document asks for.
+// temper is how many of the values of a request are odd: one in so many; 0: none.
+type temper int
+
+// tempers are drawn from: half of all requests are as the document asks.
+var tempers = []temper{0, 0, 12, 2}
+
+// Draw makes a request of an operation: one as the document asks, one with a fault, or one with many.
 func (o *Operation) Draw(t *rapid.T, known Known) Request {
-	d := drawer{t: t, document: o.document, known: known}
+	d := drawer{t: t, document: o.document, known: known, temper: rapid.SampledFrom(tempers).Draw(t, "temper")}
 	r := Request{Method: o.Method, Header: map[string]string{}}
 	path, query := o.Path, url.Values{}
 	for _, parameter := range o.parameters() {
@@ -53,7 +59,10 @@ func (o *Operation) Draw(t *rapid.T, known Known) Request {
 			}
 			path = strings.Replace(path, "{"+name+"}", url.PathEscape(value), 1)
 		case "query":
-			for range rapid.SampledFrom([]int{0, 0, 0, 1, 1, 2}).Draw(t, name+" times") {
+			if rapid.IntRange(0, 2).Draw(t, "has "+name) == 0 {
+				query.Add(name, d.parameter(name, schema))
+			}
+			if d.isOdd("twice " + name) {
 				query.Add(name, d.parameter(name, schema))
 			}
 		case "header":
@@ -62,7 +71,7 @@ func (o *Operation) Draw(t *rapid.T, known Known) Request {
 			}
 		}
 	}
-	if rapid.IntRange(0, 9).Draw(t, "unknown parameter") == 0 {
+	if d.isOdd("unknown parameter") {
 		query.Add(rapid.SampledFrom(oddStrings).Draw(t, "parameter"), "1")
 	}
 	r.Target = path
@@ -70,12 +79,15 @@ func (o *Operation) Draw(t *rapid.T, known Known) Request {
 		r.Target += "?" + query.Encode()
 	}
 	schema := o.body()
-	if schema == nil && rapid.IntRange(0, 5).Draw(t, "body though there is none") > 0 {
+	if schema == nil && !d.isOdd("body though there is none") {
 		return r
 	}
-	r.Header["Content-Type"] = rapid.SampledFrom([]string{
-		"application/json", "application/json", "application/json", "application/json; charset=utf-8", "application/yaml", "text/plain", "", "/", "application/x-www-form-urlencoded",
-	}).Draw(t, "content type")
+	r.Header["Content-Type"] = "application/json"
+	if d.isOdd("content type") {
+		r.Header["Content-Type"] = rapid.SampledFrom([]string{
+			"application/json; charset=utf-8", "application/yaml", "text/plain", "", "/", "application/x-www-form-urlencoded", "multipart/form-data",
+		}).Draw(t, "content type")
+	}
 	r.Body = d.body(schema)
 	return r
 }
@@ -95,21 +107,25 @@ type drawer struct {
 	t        *rapid.T
 	document *Document
 	known    Known
+	temper   temper
 }
 
-// body draws the bytes of a body: mostly JSON by the schema, else something else.
+// isOdd reports whether something is to be other than the document asks.
+func (d *drawer) isOdd(what string) bool {
+	return d.temper > 0 && rapid.IntRange(1, int(d.temper)).Draw(d.t, "odd: "+what) == 1
+}
+
+// body draws the bytes of a body: JSON by the schema, or something else.
 func (d *drawer) body(schema object) []byte {
-	switch rapid.IntRange(0, 9).Draw(d.t, "kind of body") {
-	case 0:
+	if d.isOdd("body") {
+		if rapid.Bool().Draw(d.t, "JSON") {
+			text, _ := json.Marshal(d.anything(3)) // anything is what JSON has
+			return text
+		}
 		return []byte(rapid.SampledFrom(slices.Concat(oddStrings, documents)).Draw(d.t, "body"))
-	case 1:
-		return []byte{}
-	case 2:
-		text, _ := json.Marshal(d.anything(3)) // anything is what JSON has
-		return text
 	}
 	text, _ := json.Marshal(d.value(schema, "body", 6))
-	if rapid.IntRange(0, 9).Draw(d.t, "cut off") == 0 {
+	if d.isOdd("cut off") {
 		text = text[:len(text)/2]
 	}
 	return text
@@ -117,13 +133,16 @@ func (d *drawer) body(schema object) []byte {
 
 // text draws the text of a parameter or field.
 func (d *drawer) text(name string) string {
-	if known := d.known[name]; len(known) > 0 && rapid.Bool().Draw(d.t, name+" exists") {
+	switch known := d.known[name]; {
+	case d.isOdd(name):
+		if rapid.IntRange(0, 4).Draw(d.t, "any "+name) == 0 {
+			return rapid.StringN(-1, 40, 200).Draw(d.t, name)
+		}
+		return rapid.SampledFrom(oddStrings).Draw(d.t, name)
+	case len(known) > 0:
 		return rapid.SampledFrom(known).Draw(d.t, name)
 	}
-	if rapid.IntRange(0, 4).Draw(d.t, "kind of "+name) == 0 {
-		return rapid.StringN(-1, 40, 200).Draw(d.t, name)
-	}
-	return rapid.SampledFrom(oddStrings).Draw(d.t, name)
+	return rapid.StringMatching(`[a-z]{1,8}`).Draw(d.t, name)
 }
 
 // parameter draws the text of a query parameter.
@@ -139,7 +158,7 @@ func (d *drawer) parameter(name string, schema object) string {
 // value draws a value that fits a schema, or, now and then, one that does not.
 func (d *drawer) value(schema object, name string, depth int) any {
 	schema = d.document.resolve(schema)
-	if depth == 0 || rapid.IntRange(0, 11).Draw(d.t, "wrong "+name) == 0 {
+	if depth == 0 || d.isOdd("value of "+name) {
 		return d.anything(min(depth, 2))
 	}
 	if enum, ok := schema["enum"].([]any); ok {
@@ -161,18 +180,23 @@ func (d *drawer) value(schema object, name string, depth int) any {
 		return list
 	case "string":
 		switch pattern, _ := schema["pattern"].(string); {
+		case name == "document" && !d.isOdd("document"):
+			return documents[0]
 		case name == "document":
 			return rapid.SampledFrom(documents).Draw(d.t, name)
-		case pattern != "" && rapid.Bool().Draw(d.t, "as "+pattern):
+		case pattern != "" && !d.isOdd("pattern of "+name):
 			return rapid.StringMatching(pattern).Draw(d.t, name)
-		case schema["format"] == "date-time" && rapid.Bool().Draw(d.t, "a time"):
-			return "2026-01-02T03:04:05Z"
+		case schema["format"] == "date-time" && !d.isOdd("time of "+name):
+			return rapid.SampledFrom([]string{"2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123456789+01:00"}).Draw(d.t, name)
 		}
 		return d.text(name)
 	case "integer":
-		return rapid.SampledFrom([]any{0, 1, -1, 2, 100, 1 << 31, -1 << 31, json.Number("9223372036854775808"), 1.5}).Draw(d.t, name)
+		if d.isOdd("number of " + name) {
+			return rapid.SampledFrom([]any{-1, 1 << 31, -1 << 31, json.Number("9223372036854775808"), 1.5}).Draw(d.t, name)
+		}
+		return rapid.IntRange(0, 3).Draw(d.t, name)
 	case "number":
-		return rapid.SampledFrom([]any{0, 0.5, -1, 1e300, json.Number("1e400")}).Draw(d.t, name)
+		return rapid.SampledFrom([]any{0, 0.5, -1, 1e300}).Draw(d.t, name)
 	case "boolean":
 		return rapid.Bool().Draw(d.t, name)
 	}
@@ -184,7 +208,7 @@ func (d *drawer) object(schema object, name string, depth int) object {
 	made := object{}
 	properties, _ := schema["properties"].(object)
 	excluded := map[string]bool{}
-	if alternatives, ok := schema["oneOf"].([]any); ok && rapid.IntRange(0, 9).Draw(d.t, "one of "+name) > 0 {
+	if alternatives, ok := schema["oneOf"].([]any); ok && !d.isOdd("one of "+name) {
 		chosen := rapid.IntRange(0, len(alternatives)-1).Draw(d.t, "alternative of "+name)
 		for i, alternative := range alternatives {
 			required, _ := alternative.(object)["required"].([]any)
@@ -197,8 +221,10 @@ func (d *drawer) object(schema object, name string, depth int) object {
 			}
 		}
 	}
+	needed, _ := schema["required"].([]any)
 	for _, field := range slices.Sorted(maps.Keys(properties)) {
-		if !excluded[field] && rapid.IntRange(0, 2).Draw(d.t, "has "+field) == 0 {
+		isNeeded := slices.Contains(needed, any(field)) && !d.isOdd("lacks "+field)
+		if !excluded[field] && (isNeeded || rapid.IntRange(0, 2).Draw(d.t, "has "+field) == 0) {
 			made[field] = d.value(properties[field].(object), field, depth-1)
 		}
 	}
@@ -206,7 +232,7 @@ func (d *drawer) object(schema object, name string, depth int) object {
 		for range rapid.IntRange(0, 2).Draw(d.t, "entries of "+name) {
 			made[d.key(name)] = d.value(values, name, depth-1)
 		}
-	} else if rapid.IntRange(0, 15).Draw(d.t, "unknown field of "+name) == 0 {
+	} else if d.isOdd("unknown field of " + name) {
 		made[rapid.SampledFrom(oddStrings).Draw(d.t, "field")] = 1
 	}
 	return made
@@ -214,10 +240,10 @@ func (d *drawer) object(schema object, name string, depth int) object {
 
 // key draws the key of a map.
 func (d *drawer) key(name string) string {
-	if rapid.Bool().Draw(d.t, "word as key of "+name) {
-		return rapid.StringMatching(`[a-z]{1,8}`).Draw(d.t, "key of "+name)
+	if d.isOdd("key of " + name) {
+		return rapid.SampledFrom(oddStrings).Draw(d.t, "key of "+name)
 	}
-	return rapid.SampledFrom(oddStrings).Draw(d.t, "key of "+name)
+	return rapid.StringMatching(`[a-z]{1,8}`).Draw(d.t, "key of "+name)
 }
 
 // anything draws any JSON value.
