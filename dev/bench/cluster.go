@@ -27,6 +27,7 @@ const benchNode = "bench"
 // cluster is one embedded server with Switchyard and the hand-written workflows on it.
 type cluster struct {
 	conn    *workers.Connection
+	store   *store.Store
 	closers []func() error
 }
 
@@ -60,6 +61,7 @@ func openCluster(ctx context.Context, durable bool) (_ *cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
+	y.store = st
 	y.onClose(st.Close)
 	control, err := workers.StartControl(ctx, workers.ControlConfig{Client: y.conn, Store: st, Logger: logger})
 	if err != nil {

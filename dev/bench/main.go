@@ -34,6 +34,9 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 	if only == placementShape {
 		return benchPlacement(rounds)
 	}
+	if only == gatewayShape {
+		return benchGateway(ctx, rounds)
+	}
 	if only, ok := strings.CutPrefix(only, containerShape); ok {
 		return benchContainers(ctx, rounds, strings.TrimPrefix(only, ":"))
 	}

@@ -114,11 +114,16 @@ func chain(n int) func(context.Context, *cluster) (time.Duration, error) {
 }
 
 func wide(n int) func(context.Context, *cluster) (time.Duration, error) {
+	return timed(wideDefinition(n))
+}
+
+// wideDefinition returns a definition of n tasks that depend on nothing.
+func wideDefinition(n int) *v1.Definition {
 	def := &v1.Definition{Name: "wide", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range n {
 		def.Tasks[fmt.Sprintf("t%d", i)] = task("true")
 	}
-	return timed(def)
+	return def
 }
 
 func timed(def *v1.Definition) func(context.Context, *cluster) (time.Duration, error) {
