@@ -2,43 +2,21 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
-	"switchyard/workflows/names"
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/schedules"
+	"switchyard/dev/temporaltest"
+	"switchyard/dev/testneeds"
 )
-
-// scheduled triggers the schedule of a stored workflow, and returns the id of the run that it starts.
-func (s *devStack) scheduled(t *testing.T, workflow string) (id string) {
-	t.Helper()
-	before := s.listed(t, workflow)
-	out, err := outputOf(t, tool(t, "temporal"), "schedule", "trigger", "--address", s.temporal,
-		"--schedule-id", names.StoredWorkflowID(workflow), "--overlap-policy", "AllowAll")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	eventually(t, "the schedule has started a run", func() bool {
-		for _, run := range s.listed(t, workflow) {
-			if !slices.Contains(before, run) {
-				id = run
-				return true
-			}
-		}
-		return false
-	})
-	return id
-}
-
-// listed returns the ids of the runs of a workflow.
-func (s *devStack) listed(t *testing.T, workflow string) (ids []string) {
-	t.Helper()
-	type item struct{ ID string }
-	for _, run := range ask[list[item]](t, s.gateway, "runs", "list", "--workflow", workflow).Items {
-		ids = append(ids, run.ID)
-	}
-	return ids
-}
 
 // Each command on a run takes the id that a schedule makes, which has colons in it.
 func TestCommandsOnScheduledRun(t *testing.T) {
@@ -46,6 +24,7 @@ func TestCommandsOnScheduledRun(t *testing.T) {
 	s, dir := startDev(t), t.TempDir()
 	do(t, s.gateway, 0, "workflows", "put", write(t, fmt.Sprintf(`
 name: nightly
+schedule: { cron: "@yearly", overlap: allow }
 defaults: { resources: { cores: 0 } }
 tasks:
   first: { type: shell, spec: { command: 'echo one; %[1]s' } }
@@ -57,7 +36,8 @@ tasks:
   no: { type: approval, continueOnError: true, spec: { message: 'all of it?' } }
   broken: { type: shell, retry: { maxRetries: 1, backoffMs: 10 }, spec: { command: 'test -e %[2]s/mended' } }
 `, gate(dir, "first"), dir)))
-	id := s.scheduled(t, "nightly")
+	stdout, _ := do(t, s.gateway, 0, "schedules", "trigger", "nightly")
+	id := strings.TrimSpace(stdout)
 	if !strings.Contains(id, ":") {
 		t.Fatalf("the id %s is an easy one", id)
 	}
@@ -90,6 +70,11 @@ tasks:
 			t.Errorf("runs %s prints\n%s\nwithout %q", command.args, stdout, command.prints)
 		}
 	}
+	for _, path := range []string{"/v1/runs/" + id, "/v1/runs/" + url.PathEscape(id), "/v1/runs/" + strings.ReplaceAll(id, ":", "%3A"), "/v1/runs/" + id + "/definition"} {
+		if body := fetch(t, http.MethodGet, s.gateway+path, ""); !strings.Contains(string(body), `"nightly"`) {
+			t.Errorf("%s answers %s", path, body)
+		}
+	}
 	open(t, dir, "first")
 	do(t, s.gateway, 1, "runs", "watch", id)
 	if stdout, _ := do(t, s.gateway, 0, "runs", "logs", id, "first"); !strings.Contains(stdout, "one") {
@@ -108,4 +93,149 @@ tasks:
 	do(t, s.gateway, 1, "runs", "watch", id)
 	again, _ := do(t, s.gateway, 0, "runs", "rerun", id)
 	do(t, s.gateway, 0, "runs", "cancel", "--force", strings.TrimSpace(again))
+}
+
+// scheduleItem is a schedule in JSON.
+type scheduleItem struct {
+	Name, Note, Started, Missed string
+	Cron                        []string
+	Paused                      bool
+	NextTimes                   []string
+	Runs                        []struct {
+		RunID       string `json:"runId"`
+		ScheduledAt time.Time
+	}
+}
+
+// runItem is a run in a list in JSON.
+type runItem struct{ ID, Name, State, Trigger, SubmittedBy string }
+
+// scheduledRuns returns the runs of a workflow that its schedule has started, the newest first.
+func scheduledRuns(t *testing.T, gateway, workflow string) []runItem {
+	t.Helper()
+	return ask[list[runItem]](t, gateway, "runs", "list", "--workflow", workflow, "--trigger", "schedule", "--limit", "200").Items
+}
+
+// TestScheduledWorkflow lets a stored workflow run by the clock, and steers its schedule.
+func TestScheduledWorkflow(t *testing.T) {
+	t.Parallel()
+	s := startDev(t)
+	file := write(t, `
+name: ticks
+inputs: { greeting: { required: true } }
+schedule: { cron: "@every 1s", overlap: queue, input: { greeting: hello } }
+tasks:
+  say: { type: shell, spec: { command: 'echo "$GREETING"' }, env: { GREETING: "${{ workflow.input.greeting }}" } }
+`)
+	do(t, s.gateway, 0, "workflows", "put", file)
+	var completed []runItem
+	eventually(t, "two runs have completed", func() bool {
+		completed = slices.DeleteFunc(scheduledRuns(t, s.gateway, "ticks"), func(r runItem) bool { return r.State != "completed" })
+		return len(completed) >= 2
+	})
+	if r := completed[0]; r.Trigger != "schedule" || r.Name != "ticks" || r.SubmittedBy != "schedule" || !strings.HasPrefix(r.ID, "ticks-20") {
+		t.Errorf("a run of it is %+v", r)
+	}
+	if text := logOf(t, s.gateway, completed[0].ID, "say"); !strings.Contains(text, "hello") {
+		t.Errorf("it prints %q", text)
+	}
+	do(t, s.gateway, 0, "schedules", "pause", "ticks", "--reason", "enough")
+	if got := ask[scheduleItem](t, s.gateway, "schedules", "get", "ticks"); !got.Paused || !strings.HasSuffix(got.Note, ": enough") || !strings.HasPrefix(got.Note, "paused by ") {
+		t.Errorf("paused, it is %+v", got)
+	}
+	if stdout, _ := do(t, s.gateway, 0, "workflows", "list"); !strings.Contains(stdout, "@every 1s (paused)") {
+		t.Errorf("the list of workflows is\n%s", stdout)
+	}
+	do(t, s.gateway, 0, "workflows", "put", "--replace", file)
+	if got := ask[scheduleItem](t, s.gateway, "schedules", "get", "ticks"); !got.Paused {
+		t.Errorf("stored anew, it is %+v", got)
+	}
+	stdout, _ := do(t, s.gateway, 0, "schedules", "trigger", "ticks", "--overlap", "allow")
+	do(t, s.gateway, 0, "runs", "watch", strings.TrimSpace(stdout))
+	if stdout, _ := do(t, s.gateway, 0, "schedules", "next", "ticks", "--limit", "3"); strings.Count(stdout, "\n") != 3 {
+		t.Errorf("its next times are\n%s", stdout)
+	}
+	if body := fetch(t, http.MethodPatch, s.gateway+"/v1/schedules/ticks", `{"paused": false, "reason": "more"}`); !strings.Contains(string(body), `"paused":false`) {
+		t.Errorf("PATCH answers %s", body)
+	}
+	do(t, s.gateway, 0, "workflows", "delete", "ticks")
+	if _, stderr := do(t, s.gateway, 2, "schedules", "get", "ticks"); !strings.Contains(stderr, `there is no schedule "ticks"`) {
+		t.Errorf("deleted, it is %s", stderr)
+	}
+	if _, stderr := do(t, s.gateway, 2, "workflows", "put", write(t, "name: bad\ninputs: { n: { required: true } }\nschedule: { cron: 0 0 30 2 *, timezone: Europe/Berln }\ntasks: { a: { type: shell, spec: { command: x } } }\n")); !strings.Contains(stderr, ":3:") || !strings.Contains(stderr, "did you mean Europe/Berlin?") || !strings.Contains(stderr, "input n is missing") {
+		t.Errorf("a bad schedule is refused with\n%s", stderr)
+	}
+}
+
+// TestScheduleWhileGatewaysAreAway has Temporal start runs while no gateway is there; one that comes carries them through.
+func TestScheduleWhileGatewaysAreAway(t *testing.T) {
+	t.Parallel()
+	server, err := temporaltest.Start(temporaltest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.Dial(client.Options{HostPort: server.Address()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	store := filepath.Join(t.TempDir(), "store")
+	g, url := startGateway(t, server.Address(), "127.0.0.1:0", store)
+	startWorker(t, server.Address(), url, "box")
+	do(t, url, 0, "workflows", "put", write(t, "name: beat\nschedule: { cron: '@every 1s', overlap: allow }\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n"))
+	g.signal(syscall.SIGKILL)
+	g.wait()
+	before, err := schedules.New(c, client.DefaultNamespace).Get(t.Context(), "beat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "runs start without a gateway", func() bool {
+		now, err := schedules.New(c, client.DefaultNamespace).Get(t.Context(), "beat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now.GetStarted() >= before.GetStarted()+3
+	})
+	_, _ = startGateway(t, server.Address(), strings.TrimPrefix(url, "http://"), store)
+	do(t, url, 0, "schedules", "pause", "beat")
+	eventually(t, "all of them have completed", func() bool {
+		runs := scheduledRuns(t, url, "beat")
+		return int64(len(runs)) >= before.GetStarted()+3 && !slices.ContainsFunc(runs, func(r runItem) bool { return r.State != "completed" })
+	})
+}
+
+// TestLongScheduleOverKill kills a stack with a workflow that starts every minute, and starts it again over a minute later: what
+// was missed within catchUp runs, once, and what is older does not.
+func TestLongScheduleOverKill(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "dev.db")
+	s := startDev(t, "--db", db)
+	do(t, s.gateway, 0, "workflows", "put", write(t, "name: minutely\nschedule: { cron: '* * * * *', overlap: queue }\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n"))
+	do(t, s.gateway, 0, "workflows", "put", write(t, "name: fresh\nschedule: { cron: '@every 5s', overlap: queue, catchUp: 10s }\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n"))
+	ran := func(n int) bool {
+		runs := scheduledRuns(t, s.gateway, "minutely")
+		return len(runs) >= n && !slices.ContainsFunc(runs, func(r runItem) bool { return r.State != "completed" })
+	}
+	eventually(t, "the first minute has its run", func() bool { return ran(1) })
+	s.signal(syscall.SIGKILL)
+	s.wait()
+	// A minute passes without a server, and some seconds.
+	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + 20*time.Second)))
+	s = startDev(t, "--db", db)
+	eventually(t, "the missed minute and the next have their runs", func() bool { return ran(3) })
+	runs := ask[scheduleItem](t, s.gateway, "schedules", "get", "minutely").Runs
+	for i := range runs[1:] {
+		if gap := runs[i].ScheduledAt.Sub(runs[i+1].ScheduledAt); gap != time.Minute {
+			t.Errorf("run %s is for %s after run %s", runs[i].RunID, gap, runs[i+1].RunID)
+		}
+	}
+	if got := ask[scheduleItem](t, s.gateway, "schedules", "get", "fresh"); got.Missed == "0" || got.Missed == "" {
+		t.Errorf("it has missed %q times", got.Missed)
+	}
 }
