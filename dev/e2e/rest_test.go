@@ -1,12 +1,21 @@
 package e2e
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"switchyard/gateway/openapi/openapitest"
 )
 
-// TestForeignClientsDriveRuns has grpcurl take runs through their lives.
+// TestForeignClientsDriveRuns has grpcurl take runs through their lives, runs the commands of the documents about REST, and
+// holds every answer to a GET to the OpenAPI document.
 func TestForeignClientsDriveRuns(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -16,4 +25,91 @@ func TestForeignClientsDriveRuns(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	})
+	t.Run("documents", func(t *testing.T) {
+		for document, head := range map[string]string{"README.md": "\n## REST\n", "gateway/rest/README.md": "# The HTTP API\n"} {
+			text, err := os.ReadFile(filepath.Join(repository, document))
+			if err != nil {
+				t.Fatal(err)
+			}
+			block := regexp.MustCompile("(?s)" + head + ".*?```sh\n(.*?)```").FindSubmatch(text)
+			if block == nil {
+				t.Fatalf("%s has no commands after %q", document, head)
+			}
+			// A status of 4xx or 5xx is the end.
+			script := "set -e\ncd " + repository + "\nSWITCHYARD_GATEWAY=" + s.gateway + "\n" +
+				"curl() { command curl -sS --fail-with-body --max-time 300 \"$@\"; }\n" +
+				strings.ReplaceAll(string(block[1]), "http://127.0.0.1:7280", s.gateway)
+			if out, err := outputOf(t, tool(t, "bash"), "-c", script); err != nil {
+				t.Errorf("%s: %v\n%s", document, err, tail(out))
+			}
+		}
+	})
+	t.Run("answers", func(t *testing.T) { s.checkAnswers(t) })
+}
+
+// checkAnswers asks for every GET path of the document, and compares each answer with its schema.
+func (s *devStack) checkAnswers(t *testing.T) {
+	kept := `name: kept
+inputs: { who: { type: string, default: you } }
+schedule: { cron: "0 2 * * *", timezone: Europe/Berlin }
+tasks:
+  list: { type: shell, spec: { command: "echo one; echo two >&2" } }
+  greet: { type: shell, parallel: 2, retry: { maxRetries: 1 }, dependsOn: [list], spec: { command: "echo ${{ workflow.input.who }}" } }
+  fail: { type: shell, retry: { maxRetries: 1, backoffMs: 1 }, spec: { command: exit 3 } }
+`
+	definition := write(t, kept)
+	if code, _, stderr := run(t, "workflows", "put", definition, "--gateway", s.gateway); code != 0 {
+		t.Fatalf("workflows put exits with %d: %s", code, stderr)
+	}
+	id := s.submit(t, definition)
+	run(t, "runs", "watch", id, "--gateway", s.gateway)
+	document, err := openapitest.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, operation := range document.Operations() {
+		if operation.Method != http.MethodGet {
+			continue
+		}
+		name := "kept"
+		if strings.HasPrefix(operation.Path, "/v1/nodes") {
+			name = s.node(t)
+		}
+		path := strings.NewReplacer("{id}", id, "{run}", id, "{task}", "greet", "{name}", url.PathEscape(name)).Replace(operation.Path)
+		for _, query := range []string{"", "?pageSize=1"} {
+			if query != "" && !operation.HasParameter("pageSize") {
+				continue
+			}
+			response, err := http.Get(s.gateway + path + query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if err != nil || response.StatusCode != http.StatusOK {
+				t.Errorf("GET %s%s: %s %v\n%s", path, query, response.Status, err, body)
+				continue
+			}
+			if err := operation.CheckAnswer(response.StatusCode, response.Header, body); err != nil {
+				t.Errorf("GET %s%s: %v\n%s", path, query, err, tail(string(body)))
+			}
+			checked++
+		}
+	}
+	if checked < 15 {
+		t.Errorf("only %d answers were compared", checked)
+	}
+}
+
+// node returns the name of a node.
+func (s *devStack) node(t *testing.T) string {
+	t.Helper()
+	var answer struct {
+		Items []struct{ Name string }
+	}
+	if err := json.Unmarshal(fetch(t, http.MethodGet, s.gateway+"/v1/nodes", ""), &answer); err != nil || len(answer.Items) == 0 {
+		t.Fatalf("the nodes are %v, %v", answer, err)
+	}
+	return answer.Items[0].Name
 }

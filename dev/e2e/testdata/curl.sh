@@ -46,7 +46,7 @@ name: curl-long
 inputs:
   seconds: { type: integer, default: 600 }
 tasks:
-  wait: { type: shell, spec: { command: "sleep ${{ input.seconds }}" } }
+  wait: { type: shell, spec: { command: "sleep ${{ workflow.input.seconds }}" } }
 YAML
 long=$(call -X POST "$gateway/v1/workflows/curl-long/trigger" -H 'Content-Type: application/json' -d '{"seconds": 900}' | field id)
 call -X POST "$gateway/v1/runs/$long/cancel" -H 'Content-Type: application/json' -d '{"reason": "enough"}' | expect "$long"
