@@ -85,7 +85,7 @@ func benchGetRun(ctx context.Context, y *cluster, url string, tasks, rounds int)
 		ourSize, theirSize = n, m
 	}
 	a, b := median(ours), median(theirs)
-	fmt.Printf("| a run of %d tasks that has ended | %s | %s | %.2f | %d and %d KiB |\n", tasks,
+	fmt.Printf("| a run of %d tasks | %s | %s | %.2f | %d and %d KiB |\n", tasks,
 		a.Round(10*time.Microsecond), b.Round(10*time.Microsecond), a.Seconds()/b.Seconds(), ourSize>>10, theirSize>>10)
 	return nil
 }

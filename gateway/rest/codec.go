@@ -15,15 +15,32 @@ import (
 )
 
 // codec is the JSON of REST: zero values are printed, and unknown fields refused.
-type codec struct{ vanguard.JSONCodec }
+type codec struct {
+	vanguard.JSONCodec
+	printer *printer
+}
 
 var _ vanguard.RESTCodec = codec{}
 
-func newCodec(types vanguard.TypeResolver) vanguard.Codec {
-	return codec{vanguard.JSONCodec{
-		MarshalOptions:   protojson.MarshalOptions{Resolver: types, EmitDefaultValues: true},
-		UnmarshalOptions: protojson.UnmarshalOptions{Resolver: types},
-	}}
+// codecs returns what makes codecs, which share one printer.
+func codecs() func(vanguard.TypeResolver) vanguard.Codec {
+	shared := &printer{}
+	return func(types vanguard.TypeResolver) vanguard.Codec {
+		return codec{vanguard.JSONCodec{
+			MarshalOptions:   protojson.MarshalOptions{Resolver: types, EmitDefaultValues: true},
+			UnmarshalOptions: protojson.UnmarshalOptions{Resolver: types},
+		}, shared}
+	}
+}
+
+// MarshalAppend prints an answer.
+func (c codec) MarshalAppend(b []byte, m proto.Message) ([]byte, error) {
+	return c.printer.appendMessage(b, m.ProtoReflect())
+}
+
+// MarshalAppendField prints an answer that is one field of the message.
+func (c codec) MarshalAppendField(b []byte, m proto.Message, field protoreflect.FieldDescriptor) ([]byte, error) {
+	return c.printer.appendField(b, field, m.ProtoReflect().Get(field))
 }
 
 // Unmarshal reads a body; what it cannot read is the client's fault.

@@ -190,7 +190,7 @@ func TestRequestsReachTheirCalls(t *testing.T) {
 
 func mustParse(t *testing.T, text string, m proto.Message) proto.Message {
 	t.Helper()
-	if err := newCodec(nil).Unmarshal([]byte(text), m); err != nil {
+	if err := codecs()(nil).Unmarshal([]byte(text), m); err != nil {
 		t.Fatal(err)
 	}
 	return m

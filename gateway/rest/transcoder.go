@@ -20,7 +20,7 @@ func newTranscoder(schemas []protoreflect.ServiceDescriptor, calls http.Handler)
 			vanguard.WithNoTargetCompression(), vanguard.WithTypeResolver(protoregistry.GlobalTypes),
 		))
 	}
-	transcoder, err := vanguard.NewTranscoder(services, vanguard.WithCodec(newCodec))
+	transcoder, err := vanguard.NewTranscoder(services, vanguard.WithCodec(codecs()))
 	if err != nil {
 		return nil, fmt.Errorf("serve REST: %w", err)
 	}
