@@ -10,6 +10,7 @@
 //	 PauseRun, HoldTask, ApproveTask, ... ──┼──> Temporal: update
 //	            RetryDeadLetter, RetryRun ──┼──> Temporal: update, or the next generation
 //	            ExplainTask, PlanRun ───────┼──> workflow Explain
+//	            TaskService ────────────────┼──> as SubmitRun
 //	            WorkflowService ────────────┼──> activities/library
 //	            ScheduleService ────────────┼──> activities/schedules
 //	            NodeService ────────────────┼──> activities/registry

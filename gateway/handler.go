@@ -46,6 +46,7 @@ func (g *Gateway) services() []service {
 	serve := func(path string, handler http.Handler) service { return service{path, handler} }
 	return []service{
 		serve(switchyardv1connect.NewRunServiceHandler(g, options...)),
+		serve(switchyardv1connect.NewTaskServiceHandler(taskService{g}, options...)),
 		serve(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...)),
 		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
@@ -105,7 +106,7 @@ func (g *Gateway) recovered(_ context.Context, spec connect.Spec, _ http.Header,
 	return connect.NewError(connect.CodeInternal, fmt.Errorf("%s panicked; the gateway's log has more", spec.Procedure))
 }
 
-// requestValidator checks the rules of requests but for definitions, about which
+// requestValidator checks the rules of requests but for definitions and their parts, about which
 // workflows/definition has the better messages.
 type requestValidator struct{ protovalidate.Validator }
 
@@ -116,10 +117,10 @@ func (v requestValidator) Validate(m proto.Message, options ...protovalidate.Val
 
 type outsideDefinitions struct{}
 
-// ShouldValidate leaves out what lies in a definition.
+// ShouldValidate leaves out what lies in a definition, or in a part of one.
 func (outsideDefinitions) ShouldValidate(_ protoreflect.Message, d protoreflect.Descriptor) bool {
 	field, ok := d.(protoreflect.FieldDescriptor)
-	return !ok || field.Message() == nil || field.Message().FullName() != "switchyard.v1.Definition"
+	return !ok || field.Message() == nil || field.Message().ParentFile() != v1.File_switchyard_v1_definition_proto
 }
 
 // errStopping ends the streams of a gateway that shuts down.

@@ -10,6 +10,7 @@ func Services() []protoreflect.ServiceDescriptor {
 	var all []protoreflect.ServiceDescriptor
 	for _, file := range []protoreflect.FileDescriptor{
 		File_switchyard_v1_run_service_proto,
+		File_switchyard_v1_task_service_proto,
 		File_switchyard_v1_workflow_service_proto,
 		File_switchyard_v1_schedule_service_proto,
 		File_switchyard_v1_node_service_proto,

@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/definition/source"
+)
+
+// namelessTask is the name of a task that has neither a name nor a known type.
+const namelessTask = "task"
+
+// taskService answers the calls of TaskService.
+type taskService struct{ *Gateway }
+
+var _ switchyardv1connect.TaskServiceHandler = taskService{}
+
+// SubmitTask checks a task and starts a run of it.
+func (s taskService) SubmitTask(ctx context.Context, req *connect.Request[v1.SubmitTaskRequest]) (*connect.Response[v1.SubmitTaskResponse], error) {
+	submitted, err := s.submit(ctx, req.Msg, req.Msg.GetBatch(), req.Msg.GetIdempotencyKey())
+	if err != nil {
+		return nil, err
+	}
+	res := connect.NewResponse(submitted)
+	if !submitted.GetExisted() {
+		markCreated(res, submitted.GetId())
+	}
+	return res, nil
+}
+
+// submit starts a run of one task. The batch and the key are not those of the request.
+func (s taskService) submit(ctx context.Context, req *v1.SubmitTaskRequest, batch, key string) (*v1.SubmitTaskResponse, error) {
+	name := taskName(req)
+	def := &v1.Definition{Name: name, Tasks: map[string]*v1.TaskDefinition{name: taskOf(req)}}
+	in, warnings, err := s.prepare(ctx, &v1.SubmitRunRequest{
+		Source: &v1.SubmitRunRequest_Definition{Definition: def}, Options: req.GetOptions(), Batch: batch,
+	})
+	if problems, ok := errors.AsType[source.Problems](err); ok {
+		return nil, definitionError(problemsOfTask(problems, name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	id, existed, err := s.start(ctx, in, v1.TriggerSubmit, key)
+	if err != nil {
+		return nil, fmt.Errorf("start a run of task %s: %w", name, err)
+	}
+	return &v1.SubmitTaskResponse{Id: id, Task: name, Existed: existed, Warnings: problemsOfTask(warnings, name)}, nil
+}
+
+// taskName returns the name of a task in its run.
+func taskName(req *v1.SubmitTaskRequest) string {
+	switch {
+	case req.GetName() != "":
+		return req.GetName()
+	case slices.Contains(v1.TaskTypes(), req.GetType()):
+		return req.GetType()
+	}
+	return namelessTask
+}
+
+// taskOf returns the task of a request: the fields that have the same names in both.
+func taskOf(req *v1.SubmitTaskRequest) *v1.TaskDefinition {
+	task := &v1.TaskDefinition{}
+	fields := task.ProtoReflect().Descriptor().Fields()
+	proto.CloneOf(req).ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if same := fields.ByName(field.Name()); same != nil && !slices.Contains(fieldsOfRun, field.Name()) {
+			task.ProtoReflect().Set(same, value)
+		}
+		return true
+	})
+	return task
+}
+
+// fieldsOfRun are the fields of a SubmitTaskRequest that are about its run. The `batch` of a TaskDefinition, which is about
+// instances, is another one.
+var fieldsOfRun = []protoreflect.Name{"name", "options", "idempotency_key", "batch"}
+
+// problemsOfTask returns the problems of a definition that has one task, with the places that they have in the request.
+func problemsOfTask(problems source.Problems, name string) source.Problems {
+	place := source.Root.Field("tasks").Key(name).String()
+	var moved source.Problems
+	for _, problem := range problems {
+		problem = proto.CloneOf(problem)
+		switch path, inTask := strings.CutPrefix(problem.GetPath(), place+"."); {
+		case inTask:
+			problem.Path = path
+		case problem.GetPath() == place: // only its name is told of there
+			problem.Path = "name"
+		}
+		moved = append(moved, problem)
+	}
+	// What is wrong with the name of a task is mostly wrong with that of a workflow, too.
+	if names := slices.DeleteFunc(slices.Clone(moved), func(p *v1.Problem) bool { return p.GetPath() != "name" }); len(names) > 1 {
+		moved = slices.DeleteFunc(moved, func(p *v1.Problem) bool { return p == names[0] })
+	}
+	return moved
+}

@@ -1,0 +1,97 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/names"
+)
+
+// tasksAtOnce is how many tasks of a batch are started at once.
+const tasksAtOnce = 16
+
+// madeBatch is what names of batches begin with that the gateway makes.
+const madeBatch = "batch"
+
+// SubmitTasks starts a run for each of several tasks and says of each what became of it. Tasks for which the time of the
+// call does not suffice have an error.
+func (s taskService) SubmitTasks(ctx context.Context, req *connect.Request[v1.SubmitTasksRequest]) (*connect.Response[v1.SubmitTasksResponse], error) {
+	key := req.Msg.GetIdempotencyKey()
+	res := &v1.SubmitTasksResponse{BatchId: batchID(req.Msg.GetBatchId(), key), Items: make([]*v1.SubmittedTask, len(req.Msg.GetTasks()))}
+	var group errgroup.Group
+	group.SetLimit(tasksAtOnce)
+	for i, task := range req.Msg.GetTasks() {
+		group.Go(func() error {
+			res.Items[i] = s.submitItem(ctx, i, task, res.GetBatchId(), cmp.Or(task.GetIdempotencyKey(), itemKey(key, i)))
+			return nil
+		})
+	}
+	_ = group.Wait() // each item has its own error
+	for _, item := range res.GetItems() {
+		if item.GetError() != nil {
+			res.Refused++
+		} else {
+			res.Accepted++
+		}
+	}
+	return connect.NewResponse(res), nil
+}
+
+// batchID returns the name that links the runs of a batch: the same for requests with the same key.
+func batchID(given, key string) string {
+	switch {
+	case given != "":
+		return given
+	case key != "":
+		return names.KeyedRunID(madeBatch, key)
+	}
+	return names.NewRunID(madeBatch)
+}
+
+// itemKey returns the idempotency key of a task of a batch, or "" if the batch has none.
+func itemKey(key string, index int) string {
+	if key == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s[%d]", key, index)
+}
+
+// submitItem starts a run of one task of a batch.
+func (s taskService) submitItem(ctx context.Context, index int, task *v1.SubmitTaskRequest, batch, key string) *v1.SubmittedTask {
+	item := &v1.SubmittedTask{Index: int32(index)}
+	if own := task.GetBatch(); own != "" && own != batch {
+		item.Error = submissionError(rpcerror.Invalid("batch is %q; the tasks of this request are of the batch %q: leave it out, or send batchId", own, batch))
+		return item
+	}
+	if ctx.Err() != nil {
+		item.Error = submissionError(fmt.Errorf("the time for the request is over and the task was not started; send those that are left: %w", ctx.Err()))
+		return item
+	}
+	submitted, err := s.submit(ctx, task, batch, key)
+	if err != nil {
+		item.Error = submissionError(err)
+		return item
+	}
+	item.Id, item.Task, item.Existed, item.Warnings = submitted.GetId(), submitted.GetTask(), submitted.GetExisted(), submitted.GetWarnings()
+	return item
+}
+
+// submissionError returns an error as a part of an answer.
+func submissionError(err error) *v1.SubmissionError {
+	failed := &v1.SubmissionError{Code: rpcerror.CodeOf(err).String(), Message: err.Error()}
+	if coded, ok := errors.AsType[*connect.Error](err); ok {
+		failed.Message = coded.Message()
+	}
+	if problems, ok := errors.AsType[source.Problems](err); ok {
+		failed.Problems = problems
+	}
+	return failed
+}
