@@ -36,7 +36,7 @@ func finish(document object, services []protoreflect.ServiceDescriptor) error {
 		return err
 	}
 	dropUnused(document, schemas)
-	requireInAnswers(paths, schemas)
+	narrowAnswers(paths, schemas)
 	document["tags"] = tagsInUse(document, paths)
 	delete(document, "security")
 	return nil

@@ -8,30 +8,46 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// requireInAnswers marks the fields that an answer always has, zero values included: those without presence. A message
-// that a request may have, too, is left as it is.
-func requireInAnswers(paths, schemas object) {
+// narrowAnswers holds the messages that only answers have to what an answer has: always the fields without presence, zero
+// values included; 64-bit integers as strings; and null nowhere. A message that a request may have, too, is left as it is.
+func narrowAnswers(paths, schemas object) {
 	asked := map[string]bool{}
 	walk(paths, func(o object) {
 		if body, ok := o["requestBody"]; ok {
 			followReferences(body, schemas, asked)
 		}
 	})
-	for name, schema := range schemas {
+	for name, value := range schemas {
 		found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("switchyard.v1." + name))
 		message, ok := found.(protoreflect.MessageDescriptor)
-		if err != nil || !ok || asked[name] {
+		schema, isSchema := value.(object)
+		if err != nil || !ok || !isSchema || asked[name] {
 			continue
 		}
+		properties, _ := schema["properties"].(object)
 		var required []any
 		for i := range message.Fields().Len() {
-			if field := message.Fields().Get(i); !field.HasPresence() {
+			field := message.Fields().Get(i)
+			if !field.HasPresence() {
 				required = append(required, field.JSONName())
 			}
+			walk(properties[field.JSONName()], narrowType)
 		}
-		if schema, ok := schema.(object); ok && len(required) > 0 {
+		if len(required) > 0 {
 			schema["required"] = required
 		}
+	}
+}
+
+// narrowType leaves of the types of a field those that an answer has.
+func narrowType(schema object) {
+	types, ok := schema["type"].([]any)
+	if !ok {
+		return
+	}
+	types = slices.DeleteFunc(types, func(t any) bool { return t == "null" || schema["format"] == "int64" && t == "integer" })
+	if len(types) == 1 {
+		schema["type"] = types[0]
 	}
 }
 
