@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -19,6 +20,32 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
+
+// keyHeader is the header in which a client may send the idempotency key of a request.
+const keyHeader = "Idempotency-Key"
+
+// maxKey is the longest idempotency key, as the rule of the field has it.
+const maxKey = 255
+
+// idempotencyKey returns the key of a request: the one in its message, or else the one in its headers.
+func idempotencyKey(ctx context.Context, given string) (string, error) {
+	call, ok := connect.CallInfoForHandlerContext(ctx)
+	if !ok {
+		return given, nil
+	}
+	sent := call.RequestHeader().Values(keyHeader)
+	switch {
+	case len(sent) == 0:
+		return given, nil
+	case len(sent) > 1:
+		return "", rpcerror.Invalid("the header %s is sent %d times; send it once", keyHeader, len(sent))
+	case given != "" && given != sent[0]:
+		return "", rpcerror.Invalid("the header %s and the field idempotency_key differ; send one of them", keyHeader)
+	case sent[0] == "" || len(sent[0]) > maxKey || strings.ContainsFunc(sent[0], unicode.IsControl):
+		return "", rpcerror.Invalid("the header %s must have 1 to %d characters, none of them a control character", keyHeader, maxKey)
+	}
+	return sent[0], nil
+}
 
 // fingerprint is a hash of what must be the same in requests of one idempotency key: definition and input. It
 // does not depend on the order of fields or on how the definition was written down.

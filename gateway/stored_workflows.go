@@ -109,6 +109,23 @@ func (s workflowService) ListWorkflows(ctx context.Context, req *connect.Request
 	return connect.NewResponse(res), nil
 }
 
+// TriggerWorkflow starts a run of a stored definition.
+func (s workflowService) TriggerWorkflow(ctx context.Context, req *connect.Request[v1.TriggerWorkflowRequest]) (*connect.Response[v1.TriggerWorkflowResponse], error) {
+	m := req.Msg
+	res, err := s.submit(ctx, &v1.SubmitRunRequest{
+		Source: &v1.SubmitRunRequest_Workflow{Workflow: m.GetName()}, Input: m.GetInput(), Options: m.GetOptions(),
+		IdempotencyKey: m.GetIdempotencyKey(), Batch: m.GetBatch(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := connect.NewResponse(&v1.TriggerWorkflowResponse{Id: res.GetId(), Name: res.GetName(), Existed: res.GetExisted(), Warnings: res.GetWarnings()})
+	if !res.GetExisted() {
+		markCreated(answer, res.GetId())
+	}
+	return answer, nil
+}
+
 // DeleteWorkflow forgets a stored definition.
 func (s workflowService) DeleteWorkflow(ctx context.Context, req *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error) {
 	if err := checkWorkflowName(req.Msg.GetName()); err != nil {

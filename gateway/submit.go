@@ -49,20 +49,33 @@ const (
 
 // SubmitRun checks a definition and starts a run of it.
 func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitRunRequest]) (*connect.Response[v1.SubmitRunResponse], error) {
-	in, warnings, err := g.prepare(ctx, req.Msg)
+	answer, err := g.submit(ctx, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	res := connect.NewResponse(answer)
+	if !answer.GetExisted() {
+		markCreated(res, answer.GetId())
+	}
+	return res, nil
+}
+
+// submit starts the run that a request asks for. The header Idempotency-Key gives the key if the request does not.
+func (g *Gateway) submit(ctx context.Context, req *v1.SubmitRunRequest) (*v1.SubmitRunResponse, error) {
+	key, err := idempotencyKey(ctx, req.GetIdempotencyKey())
+	if err != nil {
+		return nil, err
+	}
+	in, warnings, err := g.prepare(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	name := in.GetDefinition().GetName()
-	id, existed, err := g.start(ctx, in, v1.TriggerSubmit, req.Msg.GetIdempotencyKey())
+	id, existed, err := g.start(ctx, in, v1.TriggerSubmit, key)
 	if err != nil {
 		return nil, fmt.Errorf("start a run of %s: %w", name, err)
 	}
-	res := connect.NewResponse(&v1.SubmitRunResponse{Id: id, Name: name, Existed: existed, Warnings: warnings})
-	if !existed {
-		markCreated(res, id)
-	}
-	return res, nil
+	return &v1.SubmitRunResponse{Id: id, Name: name, Existed: existed, Warnings: warnings}, nil
 }
 
 // prepare checks a request and returns what its run is started with, and what its definition warns of.

@@ -27,7 +27,7 @@ var streams = map[string]string{
 var yamlBodies = map[protoreflect.Name]bool{"SubmitRun": true, "PutWorkflow": true}
 
 // idempotent are the calls for which a header may give the idempotency key.
-var idempotent = map[protoreflect.Name]bool{"SubmitRun": true}
+var idempotent = map[protoreflect.Name]bool{"SubmitRun": true, "TriggerWorkflow": true}
 
 // starts are the calls that start a run, and answer 201 when they have.
 var starts = map[protoreflect.Name]bool{"SubmitRun": true, "RerunRun": true}
@@ -38,11 +38,50 @@ func finishCall(paths object, call protoreflect.MethodDescriptor) error {
 		item, _ := paths[route.Path].(object)
 		operation, _ := item[strings.ToLower(route.Method)].(object)
 		if operation == nil {
+			operation = twinOf(item, call, route)
+			item[strings.ToLower(route.Method)] = operation
+		}
+		if operation == nil {
 			return fmt.Errorf("%s: the plugin's document lacks %s %s", call.FullName(), route.Method, route.Path)
 		}
 		finishOperation(operation, call, route)
 	}
 	return nil
+}
+
+// twinOf returns a copy of the operation of another route that differs from a route in the method alone, or nil. The plugin
+// keeps one operation of a call under each path.
+func twinOf(item object, call protoreflect.MethodDescriptor, route v1.Route) object {
+	for _, other := range v1.RoutesOf(call) {
+		if other.Path != route.Path || other.Body != route.Body {
+			continue
+		}
+		if operation, ok := item[strings.ToLower(other.Method)].(object); ok {
+			twin := copyOf(operation).(object)
+			twin["operationId"] = fmt.Sprintf("%v_%s", twin["operationId"], strings.ToLower(route.Method))
+			return twin
+		}
+	}
+	return nil
+}
+
+// copyOf returns a deep copy of a JSON value.
+func copyOf(value any) any {
+	switch value := value.(type) {
+	case object:
+		copied := object{}
+		for key, below := range value {
+			copied[key] = copyOf(below)
+		}
+		return copied
+	case []any:
+		copied := make([]any, len(value))
+		for i, below := range value {
+			copied[i] = copyOf(below)
+		}
+		return copied
+	}
+	return value
 }
 
 func finishOperation(operation object, call protoreflect.MethodDescriptor, route v1.Route) {

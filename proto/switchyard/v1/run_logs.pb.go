@@ -353,6 +353,298 @@ func (x *MissingLog) GetNode() string {
 	return ""
 }
 
+// ListRunLogsRequest asks for the lines that the tasks of a run have printed.
+type ListRunLogsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run whose tasks printed them.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Only this task, with all its instances, or only this instance ("each[3]"); empty: all tasks.
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Only this attempt; absent: the newest of each task.
+	Attempt *int32 `protobuf:"varint,3,opt,name=attempt,proto3,oneof" json:"attempt,omitempty"`
+	// Only this stream; empty: both.
+	Stream string `protobuf:"bytes,4,opt,name=stream,proto3" json:"stream,omitempty"`
+	// Only what was printed at this time or later; absent: all.
+	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
+	// Only this generation of the run; absent: of each task the newest in which it was started.
+	Generation *int32 `protobuf:"varint,6,opt,name=generation,proto3,oneof" json:"generation,omitempty"`
+	// After the lines of the run, also those of the runs that its tasks of type run have started, and so on downwards; it goes
+	// with none of attempt, generation and page_token.
+	Children bool `protobuf:"varint,7,opt,name=children,proto3" json:"children,omitempty"`
+	// Only the last lines of each task, this many; 0: all. It goes without page_token.
+	Tail int32 `protobuf:"varint,8,opt,name=tail,proto3" json:"tail,omitempty"`
+	// Where to continue: `next_page_token` of the page before. A page is cut at about 1 MiB.
+	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunLogsRequest) Reset() {
+	*x = ListRunLogsRequest{}
+	mi := &file_switchyard_v1_run_logs_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunLogsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunLogsRequest) ProtoMessage() {}
+
+func (x *ListRunLogsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_logs_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunLogsRequest.ProtoReflect.Descriptor instead.
+func (*ListRunLogsRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_logs_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListRunLogsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListRunLogsRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ListRunLogsRequest) GetAttempt() int32 {
+	if x != nil && x.Attempt != nil {
+		return *x.Attempt
+	}
+	return 0
+}
+
+func (x *ListRunLogsRequest) GetStream() string {
+	if x != nil {
+		return x.Stream
+	}
+	return ""
+}
+
+func (x *ListRunLogsRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ListRunLogsRequest) GetGeneration() int32 {
+	if x != nil && x.Generation != nil {
+		return *x.Generation
+	}
+	return 0
+}
+
+func (x *ListRunLogsRequest) GetChildren() bool {
+	if x != nil {
+		return x.Children
+	}
+	return false
+}
+
+func (x *ListRunLogsRequest) GetTail() int32 {
+	if x != nil {
+		return x.Tail
+	}
+	return 0
+}
+
+func (x *ListRunLogsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListRunLogsResponse is a page of the lines that the tasks of a run have printed.
+type ListRunLogsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lines.
+	Items []*LogLine `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Token of the next page; empty: there is nothing more now.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Logs that should be there and are not.
+	Missing       []*MissingLog `protobuf:"bytes,3,rep,name=missing,proto3" json:"missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunLogsResponse) Reset() {
+	*x = ListRunLogsResponse{}
+	mi := &file_switchyard_v1_run_logs_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunLogsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunLogsResponse) ProtoMessage() {}
+
+func (x *ListRunLogsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_logs_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunLogsResponse.ProtoReflect.Descriptor instead.
+func (*ListRunLogsResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_logs_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListRunLogsResponse) GetItems() []*LogLine {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ListRunLogsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListRunLogsResponse) GetMissing() []*MissingLog {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+// LogLine is a line that a task has printed.
+type LogLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task or instance that printed it.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Attempt that printed it.
+	Attempt int32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// "stdout" or "stderr".
+	Stream string `protobuf:"bytes,3,opt,name=stream,proto3" json:"stream,omitempty"`
+	// When the node read its end.
+	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	// The line without its end. Bytes that are no UTF-8 are replaced.
+	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	// The line continues in the next one of the same task, attempt and stream, on the next page.
+	Partial bool `protobuf:"varint,6,opt,name=partial,proto3" json:"partial,omitempty"`
+	// Not the task has printed it, but the system tells of it.
+	Notice bool `protobuf:"varint,7,opt,name=notice,proto3" json:"notice,omitempty"`
+	// Generation of the run in which it was printed.
+	Generation    int32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogLine) Reset() {
+	*x = LogLine{}
+	mi := &file_switchyard_v1_run_logs_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogLine) ProtoMessage() {}
+
+func (x *LogLine) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_logs_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
+func (*LogLine) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_logs_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *LogLine) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *LogLine) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *LogLine) GetStream() string {
+	if x != nil {
+		return x.Stream
+	}
+	return ""
+}
+
+func (x *LogLine) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *LogLine) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *LogLine) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
+}
+
+func (x *LogLine) GetNotice() bool {
+	if x != nil {
+		return x.Notice
+	}
+	return false
+}
+
+func (x *LogLine) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 var File_switchyard_v1_run_logs_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_logs_proto_rawDesc = "" +
@@ -389,7 +681,39 @@ const file_switchyard_v1_run_logs_proto_rawDesc = "" +
 	"MissingLog\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04nodeB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x04node\x18\x03 \x01(\tR\x04node\"\xf0\x02\n" +
+	"\x12ListRunLogsRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12&\n" +
+	"\aattempt\x18\x03 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x00R\aattempt\x88\x01\x01\x12/\n" +
+	"\x06stream\x18\x04 \x01(\tB\x17\xbaH\x14r\x12R\x00R\x06stdoutR\x06stderrR\x06stream\x120\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12,\n" +
+	"\n" +
+	"generation\x18\x06 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x01R\n" +
+	"generation\x88\x01\x01\x12\x1a\n" +
+	"\bchildren\x18\a \x01(\bR\bchildren\x12\x1e\n" +
+	"\x04tail\x18\b \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x04tail\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tR\tpageTokenB\n" +
+	"\n" +
+	"\b_attemptB\r\n" +
+	"\v_generation\"\xa0\x01\n" +
+	"\x13ListRunLogsResponse\x12,\n" +
+	"\x05items\x18\x01 \x03(\v2\x16.switchyard.v1.LogLineR\x05items\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x123\n" +
+	"\amissing\x18\x03 \x03(\v2\x19.switchyard.v1.MissingLogR\amissing\"\xe5\x01\n" +
+	"\aLogLine\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x16\n" +
+	"\x06stream\x18\x03 \x01(\tR\x06stream\x12.\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\x12\x18\n" +
+	"\apartial\x18\x06 \x01(\bR\apartial\x12\x16\n" +
+	"\x06notice\x18\a \x01(\bR\x06notice\x12\x1e\n" +
+	"\n" +
+	"generation\x18\b \x01(\x05R\n" +
+	"generationB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_run_logs_proto_rawDescOnce sync.Once
@@ -403,26 +727,33 @@ func file_switchyard_v1_run_logs_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_logs_proto_rawDescData
 }
 
-var file_switchyard_v1_run_logs_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_switchyard_v1_run_logs_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_switchyard_v1_run_logs_proto_goTypes = []any{
 	(*StreamRunLogsRequest)(nil),  // 0: switchyard.v1.StreamRunLogsRequest
 	(*StreamRunLogsResponse)(nil), // 1: switchyard.v1.StreamRunLogsResponse
 	(*LogPosition)(nil),           // 2: switchyard.v1.LogPosition
 	(*MissingLog)(nil),            // 3: switchyard.v1.MissingLog
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(*LogEntry)(nil),              // 5: switchyard.v1.LogEntry
+	(*ListRunLogsRequest)(nil),    // 4: switchyard.v1.ListRunLogsRequest
+	(*ListRunLogsResponse)(nil),   // 5: switchyard.v1.ListRunLogsResponse
+	(*LogLine)(nil),               // 6: switchyard.v1.LogLine
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(*LogEntry)(nil),              // 8: switchyard.v1.LogEntry
 }
 var file_switchyard_v1_run_logs_proto_depIdxs = []int32{
-	4, // 0: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
+	7, // 0: switchyard.v1.StreamRunLogsRequest.since:type_name -> google.protobuf.Timestamp
 	2, // 1: switchyard.v1.StreamRunLogsRequest.resume:type_name -> switchyard.v1.LogPosition
-	5, // 2: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
+	8, // 2: switchyard.v1.StreamRunLogsResponse.entries:type_name -> switchyard.v1.LogEntry
 	2, // 3: switchyard.v1.StreamRunLogsResponse.position:type_name -> switchyard.v1.LogPosition
 	3, // 4: switchyard.v1.StreamRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7, // 5: switchyard.v1.ListRunLogsRequest.since:type_name -> google.protobuf.Timestamp
+	6, // 6: switchyard.v1.ListRunLogsResponse.items:type_name -> switchyard.v1.LogLine
+	3, // 7: switchyard.v1.ListRunLogsResponse.missing:type_name -> switchyard.v1.MissingLog
+	7, // 8: switchyard.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_logs_proto_init() }
@@ -432,13 +763,14 @@ func file_switchyard_v1_run_logs_proto_init() {
 	}
 	file_switchyard_v1_run_proto_init()
 	file_switchyard_v1_run_logs_proto_msgTypes[0].OneofWrappers = []any{}
+	file_switchyard_v1_run_logs_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_logs_proto_rawDesc), len(file_switchyard_v1_run_logs_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1195,7 +1195,7 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts2\x96\x1a\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts2\xb4\x1d\n" +
 	"\n" +
 	"RunService\x12i\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\"\x19\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/runs\x12j\n" +
@@ -1204,7 +1204,11 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\bListRuns\x12\x1e.switchyard.v1.ListRunsRequest\x1a\x1f.switchyard.v1.ListRunsResponse\"\x19\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\n" +
 	"\x12\b/v1/runs\x90\x02\x01\x12U\n" +
 	"\bWatchRun\x12\x1e.switchyard.v1.WatchRunRequest\x1a\x1f.switchyard.v1.WatchRunResponse\"\x06\x82\x85\x19\x02\b\x010\x01\x12u\n" +
-	"\tCancelRun\x12\x1f.switchyard.v1.CancelRunRequest\x1a .switchyard.v1.CancelRunResponse\"%\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/runs/{id}/cancel\x12d\n" +
+	"\tCancelRun\x12\x1f.switchyard.v1.CancelRunRequest\x1a .switchyard.v1.CancelRunResponse\"%\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/runs/{id}/cancel\x12}\n" +
+	"\fListRunTasks\x12\".switchyard.v1.ListRunTasksRequest\x1a#.switchyard.v1.ListRunTasksResponse\"$\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/runs/{id}/tasks\x90\x02\x01\x12~\n" +
+	"\n" +
+	"GetRunTask\x12 .switchyard.v1.GetRunTaskRequest\x1a!.switchyard.v1.GetRunTaskResponse\"+\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x1c\x12\x1a/v1/runs/{id}/tasks/{task}\x90\x02\x01\x12\x9c\x01\n" +
+	"\vListRunLogs\x12!.switchyard.v1.ListRunLogsRequest\x1a\".switchyard.v1.ListRunLogsResponse\"F\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x027Z\x14\x12\x12/v1/runs/{id}/logs\x12\x1f/v1/runs/{id}/tasks/{task}/logs\x90\x02\x01\x12d\n" +
 	"\rStreamRunLogs\x12#.switchyard.v1.StreamRunLogsRequest\x1a$.switchyard.v1.StreamRunLogsResponse\"\x06\x82\x85\x19\x02\b\x010\x01\x12\x8f\x01\n" +
 	"\rListRunEvents\x12#.switchyard.v1.ListRunEventsRequest\x1a$.switchyard.v1.ListRunEventsResponse\"3\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02$Z\f\x12\n" +
 	"/v1/events\x12\x14/v1/runs/{id}/events\x90\x02\x01\x12\x86\x01\n" +
@@ -1267,39 +1271,45 @@ var file_switchyard_v1_run_service_proto_goTypes = []any{
 	(*Definition)(nil),               // 20: switchyard.v1.Definition
 	(*timestamppb.Timestamp)(nil),    // 21: google.protobuf.Timestamp
 	(*SubmitRunRequest)(nil),         // 22: switchyard.v1.SubmitRunRequest
-	(*StreamRunLogsRequest)(nil),     // 23: switchyard.v1.StreamRunLogsRequest
-	(*ListRunEventsRequest)(nil),     // 24: switchyard.v1.ListRunEventsRequest
-	(*ExplainTaskRequest)(nil),       // 25: switchyard.v1.ExplainTaskRequest
-	(*ListDeadLettersRequest)(nil),   // 26: switchyard.v1.ListDeadLettersRequest
-	(*RetryDeadLetterRequest)(nil),   // 27: switchyard.v1.RetryDeadLetterRequest
-	(*PurgeDeadLetterRequest)(nil),   // 28: switchyard.v1.PurgeDeadLetterRequest
-	(*PlanRunRequest)(nil),           // 29: switchyard.v1.PlanRunRequest
-	(*HoldTaskRequest)(nil),          // 30: switchyard.v1.HoldTaskRequest
-	(*ReleaseTaskRequest)(nil),       // 31: switchyard.v1.ReleaseTaskRequest
-	(*CancelTaskRequest)(nil),        // 32: switchyard.v1.CancelTaskRequest
-	(*PauseTaskRequest)(nil),         // 33: switchyard.v1.PauseTaskRequest
-	(*ResumeTaskRequest)(nil),        // 34: switchyard.v1.ResumeTaskRequest
-	(*KillTaskRequest)(nil),          // 35: switchyard.v1.KillTaskRequest
-	(*ApproveTaskRequest)(nil),       // 36: switchyard.v1.ApproveTaskRequest
-	(*RejectTaskRequest)(nil),        // 37: switchyard.v1.RejectTaskRequest
-	(*ListInstancesRequest)(nil),     // 38: switchyard.v1.ListInstancesRequest
-	(*SubmitRunResponse)(nil),        // 39: switchyard.v1.SubmitRunResponse
-	(*StreamRunLogsResponse)(nil),    // 40: switchyard.v1.StreamRunLogsResponse
-	(*ListRunEventsResponse)(nil),    // 41: switchyard.v1.ListRunEventsResponse
-	(*ExplainTaskResponse)(nil),      // 42: switchyard.v1.ExplainTaskResponse
-	(*ListDeadLettersResponse)(nil),  // 43: switchyard.v1.ListDeadLettersResponse
-	(*RetryDeadLetterResponse)(nil),  // 44: switchyard.v1.RetryDeadLetterResponse
-	(*PurgeDeadLetterResponse)(nil),  // 45: switchyard.v1.PurgeDeadLetterResponse
-	(*PlanRunResponse)(nil),          // 46: switchyard.v1.PlanRunResponse
-	(*HoldTaskResponse)(nil),         // 47: switchyard.v1.HoldTaskResponse
-	(*ReleaseTaskResponse)(nil),      // 48: switchyard.v1.ReleaseTaskResponse
-	(*CancelTaskResponse)(nil),       // 49: switchyard.v1.CancelTaskResponse
-	(*PauseTaskResponse)(nil),        // 50: switchyard.v1.PauseTaskResponse
-	(*ResumeTaskResponse)(nil),       // 51: switchyard.v1.ResumeTaskResponse
-	(*KillTaskResponse)(nil),         // 52: switchyard.v1.KillTaskResponse
-	(*ApproveTaskResponse)(nil),      // 53: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskResponse)(nil),       // 54: switchyard.v1.RejectTaskResponse
-	(*ListInstancesResponse)(nil),    // 55: switchyard.v1.ListInstancesResponse
+	(*ListRunTasksRequest)(nil),      // 23: switchyard.v1.ListRunTasksRequest
+	(*GetRunTaskRequest)(nil),        // 24: switchyard.v1.GetRunTaskRequest
+	(*ListRunLogsRequest)(nil),       // 25: switchyard.v1.ListRunLogsRequest
+	(*StreamRunLogsRequest)(nil),     // 26: switchyard.v1.StreamRunLogsRequest
+	(*ListRunEventsRequest)(nil),     // 27: switchyard.v1.ListRunEventsRequest
+	(*ExplainTaskRequest)(nil),       // 28: switchyard.v1.ExplainTaskRequest
+	(*ListDeadLettersRequest)(nil),   // 29: switchyard.v1.ListDeadLettersRequest
+	(*RetryDeadLetterRequest)(nil),   // 30: switchyard.v1.RetryDeadLetterRequest
+	(*PurgeDeadLetterRequest)(nil),   // 31: switchyard.v1.PurgeDeadLetterRequest
+	(*PlanRunRequest)(nil),           // 32: switchyard.v1.PlanRunRequest
+	(*HoldTaskRequest)(nil),          // 33: switchyard.v1.HoldTaskRequest
+	(*ReleaseTaskRequest)(nil),       // 34: switchyard.v1.ReleaseTaskRequest
+	(*CancelTaskRequest)(nil),        // 35: switchyard.v1.CancelTaskRequest
+	(*PauseTaskRequest)(nil),         // 36: switchyard.v1.PauseTaskRequest
+	(*ResumeTaskRequest)(nil),        // 37: switchyard.v1.ResumeTaskRequest
+	(*KillTaskRequest)(nil),          // 38: switchyard.v1.KillTaskRequest
+	(*ApproveTaskRequest)(nil),       // 39: switchyard.v1.ApproveTaskRequest
+	(*RejectTaskRequest)(nil),        // 40: switchyard.v1.RejectTaskRequest
+	(*ListInstancesRequest)(nil),     // 41: switchyard.v1.ListInstancesRequest
+	(*SubmitRunResponse)(nil),        // 42: switchyard.v1.SubmitRunResponse
+	(*ListRunTasksResponse)(nil),     // 43: switchyard.v1.ListRunTasksResponse
+	(*GetRunTaskResponse)(nil),       // 44: switchyard.v1.GetRunTaskResponse
+	(*ListRunLogsResponse)(nil),      // 45: switchyard.v1.ListRunLogsResponse
+	(*StreamRunLogsResponse)(nil),    // 46: switchyard.v1.StreamRunLogsResponse
+	(*ListRunEventsResponse)(nil),    // 47: switchyard.v1.ListRunEventsResponse
+	(*ExplainTaskResponse)(nil),      // 48: switchyard.v1.ExplainTaskResponse
+	(*ListDeadLettersResponse)(nil),  // 49: switchyard.v1.ListDeadLettersResponse
+	(*RetryDeadLetterResponse)(nil),  // 50: switchyard.v1.RetryDeadLetterResponse
+	(*PurgeDeadLetterResponse)(nil),  // 51: switchyard.v1.PurgeDeadLetterResponse
+	(*PlanRunResponse)(nil),          // 52: switchyard.v1.PlanRunResponse
+	(*HoldTaskResponse)(nil),         // 53: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskResponse)(nil),      // 54: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskResponse)(nil),       // 55: switchyard.v1.CancelTaskResponse
+	(*PauseTaskResponse)(nil),        // 56: switchyard.v1.PauseTaskResponse
+	(*ResumeTaskResponse)(nil),       // 57: switchyard.v1.ResumeTaskResponse
+	(*KillTaskResponse)(nil),         // 58: switchyard.v1.KillTaskResponse
+	(*ApproveTaskResponse)(nil),      // 59: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskResponse)(nil),       // 60: switchyard.v1.RejectTaskResponse
+	(*ListInstancesResponse)(nil),    // 61: switchyard.v1.ListInstancesResponse
 }
 var file_switchyard_v1_run_service_proto_depIdxs = []int32{
 	18, // 0: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
@@ -1314,54 +1324,60 @@ var file_switchyard_v1_run_service_proto_depIdxs = []int32{
 	12, // 9: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
 	14, // 10: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
 	16, // 11: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	23, // 12: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	24, // 13: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	25, // 14: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	26, // 15: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	27, // 16: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	28, // 17: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	29, // 18: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
-	0,  // 19: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
-	2,  // 20: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
-	4,  // 21: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	6,  // 22: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	30, // 23: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	31, // 24: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	32, // 25: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	33, // 26: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	34, // 27: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	35, // 28: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	36, // 29: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	37, // 30: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	38, // 31: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	39, // 32: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	9,  // 33: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	11, // 34: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	13, // 35: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	15, // 36: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	17, // 37: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	40, // 38: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	41, // 39: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	42, // 40: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	43, // 41: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	44, // 42: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	45, // 43: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	46, // 44: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	1,  // 45: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	3,  // 46: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	5,  // 47: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	7,  // 48: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	47, // 49: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	48, // 50: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	49, // 51: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	50, // 52: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	51, // 53: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	52, // 54: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	53, // 55: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	54, // 56: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	55, // 57: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	32, // [32:58] is the sub-list for method output_type
-	6,  // [6:32] is the sub-list for method input_type
+	23, // 12: switchyard.v1.RunService.ListRunTasks:input_type -> switchyard.v1.ListRunTasksRequest
+	24, // 13: switchyard.v1.RunService.GetRunTask:input_type -> switchyard.v1.GetRunTaskRequest
+	25, // 14: switchyard.v1.RunService.ListRunLogs:input_type -> switchyard.v1.ListRunLogsRequest
+	26, // 15: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	27, // 16: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	28, // 17: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	29, // 18: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	30, // 19: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	31, // 20: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	32, // 21: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	0,  // 22: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	2,  // 23: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	4,  // 24: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	6,  // 25: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	33, // 26: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	34, // 27: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	35, // 28: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	36, // 29: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	37, // 30: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	38, // 31: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	39, // 32: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	40, // 33: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	41, // 34: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	42, // 35: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	9,  // 36: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	11, // 37: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	13, // 38: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	15, // 39: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	17, // 40: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	43, // 41: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
+	44, // 42: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
+	45, // 43: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
+	46, // 44: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	47, // 45: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	48, // 46: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	49, // 47: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	50, // 48: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	51, // 49: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	52, // 50: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	1,  // 51: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	3,  // 52: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	5,  // 53: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	7,  // 54: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	53, // 55: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	54, // 56: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	55, // 57: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	56, // 58: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	57, // 59: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	58, // 60: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	59, // 61: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	60, // 62: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	61, // 63: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	35, // [35:64] is the sub-list for method output_type
+	6,  // [6:35] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name
 	6,  // [6:6] is the sub-list for extension extendee
 	0,  // [0:6] is the sub-list for field type_name

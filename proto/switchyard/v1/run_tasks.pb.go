@@ -1240,6 +1240,262 @@ func (x *ListInstancesResponse) GetNextPageToken() string {
 	return ""
 }
 
+// ListRunTasksRequest asks for the tasks of a run.
+type ListRunTasksRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the tasks.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Only tasks in this state; empty: all.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Leave out what tasks and instances have printed and left as output.
+	Brief bool `protobuf:"varint,3,opt,name=brief,proto3" json:"brief,omitempty"`
+	// Most tasks a page holds; 0: 1000. A page is also cut at about 3 MiB.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to continue: `next_page_token` of the page before.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunTasksRequest) Reset() {
+	*x = ListRunTasksRequest{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunTasksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunTasksRequest) ProtoMessage() {}
+
+func (x *ListRunTasksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunTasksRequest.ProtoReflect.Descriptor instead.
+func (*ListRunTasksRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListRunTasksRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListRunTasksRequest) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ListRunTasksRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
+}
+
+func (x *ListRunTasksRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListRunTasksRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListRunTasksResponse is a page of the tasks of a run.
+type ListRunTasksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tasks, with their names.
+	Items []*Task `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Token of the next page; empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Number of tasks that the request selects, on all pages.
+	Total         int32 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunTasksResponse) Reset() {
+	*x = ListRunTasksResponse{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunTasksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunTasksResponse) ProtoMessage() {}
+
+func (x *ListRunTasksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunTasksResponse.ProtoReflect.Descriptor instead.
+func (*ListRunTasksResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ListRunTasksResponse) GetItems() []*Task {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ListRunTasksResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListRunTasksResponse) GetTotal() int32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+// GetRunTaskRequest asks for a task of a run.
+type GetRunTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the task, or of an instance ("each[3]").
+	Task          string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRunTaskRequest) Reset() {
+	*x = GetRunTaskRequest{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRunTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRunTaskRequest) ProtoMessage() {}
+
+func (x *GetRunTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRunTaskRequest.ProtoReflect.Descriptor instead.
+func (*GetRunTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *GetRunTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *GetRunTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+// GetRunTaskResponse is a task, or an instance of one.
+type GetRunTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task; absent when the request names an instance.
+	Task *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// The instance; absent when the request names a task.
+	Instance      *Instance `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRunTaskResponse) Reset() {
+	*x = GetRunTaskResponse{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRunTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRunTaskResponse) ProtoMessage() {}
+
+func (x *GetRunTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRunTaskResponse.ProtoReflect.Descriptor instead.
+func (*GetRunTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *GetRunTaskResponse) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *GetRunTaskResponse) GetInstance() *Instance {
+	if x != nil {
+		return x.Instance
+	}
+	return nil
+}
+
 var File_switchyard_v1_run_tasks_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_tasks_proto_rawDesc = "" +
@@ -1317,7 +1573,26 @@ const file_switchyard_v1_run_tasks_proto_rawDesc = "" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\"n\n" +
 	"\x15ListInstancesResponse\x12-\n" +
 	"\x05items\x18\x01 \x03(\v2\x17.switchyard.v1.InstanceR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageTokenB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xbc\x02\n" +
+	"\x13ListRunTasksRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\xad\x01\n" +
+	"\x05state\x18\x02 \x01(\tB\x96\x01\xbaH\x92\x01r\x8f\x01R\x00R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
+	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x14\n" +
+	"\x05brief\x18\x03 \x01(\bR\x05brief\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"\x7f\n" +
+	"\x14ListRunTasksResponse\x12)\n" +
+	"\x05items\x18\x01 \x03(\v2\x13.switchyard.v1.TaskR\x05items\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"I\n" +
+	"\x11GetRunTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"r\n" +
+	"\x12GetRunTaskResponse\x12'\n" +
+	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x123\n" +
+	"\binstance\x18\x02 \x01(\v2\x17.switchyard.v1.InstanceR\binstanceB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_run_tasks_proto_rawDescOnce sync.Once
@@ -1331,7 +1606,7 @@ func file_switchyard_v1_run_tasks_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_tasks_proto_rawDescData
 }
 
-var file_switchyard_v1_run_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_switchyard_v1_run_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_switchyard_v1_run_tasks_proto_goTypes = []any{
 	(*ExplainTaskRequest)(nil),    // 0: switchyard.v1.ExplainTaskRequest
 	(*ExplainTaskResponse)(nil),   // 1: switchyard.v1.ExplainTaskResponse
@@ -1354,18 +1629,26 @@ var file_switchyard_v1_run_tasks_proto_goTypes = []any{
 	(*RejectTaskResponse)(nil),    // 18: switchyard.v1.RejectTaskResponse
 	(*ListInstancesRequest)(nil),  // 19: switchyard.v1.ListInstancesRequest
 	(*ListInstancesResponse)(nil), // 20: switchyard.v1.ListInstancesResponse
-	(*NodeVerdict)(nil),           // 21: switchyard.v1.NodeVerdict
-	(*Instance)(nil),              // 22: switchyard.v1.Instance
+	(*ListRunTasksRequest)(nil),   // 21: switchyard.v1.ListRunTasksRequest
+	(*ListRunTasksResponse)(nil),  // 22: switchyard.v1.ListRunTasksResponse
+	(*GetRunTaskRequest)(nil),     // 23: switchyard.v1.GetRunTaskRequest
+	(*GetRunTaskResponse)(nil),    // 24: switchyard.v1.GetRunTaskResponse
+	(*NodeVerdict)(nil),           // 25: switchyard.v1.NodeVerdict
+	(*Instance)(nil),              // 26: switchyard.v1.Instance
+	(*Task)(nil),                  // 27: switchyard.v1.Task
 }
 var file_switchyard_v1_run_tasks_proto_depIdxs = []int32{
-	21, // 0: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	25, // 0: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
 	2,  // 1: switchyard.v1.ExplainTaskResponse.parents:type_name -> switchyard.v1.ParentEnd
-	22, // 2: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
-	3,  // [3:3] is the sub-list for method output_type
-	3,  // [3:3] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	26, // 2: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	27, // 3: switchyard.v1.ListRunTasksResponse.items:type_name -> switchyard.v1.Task
+	27, // 4: switchyard.v1.GetRunTaskResponse.task:type_name -> switchyard.v1.Task
+	26, // 5: switchyard.v1.GetRunTaskResponse.instance:type_name -> switchyard.v1.Instance
+	6,  // [6:6] is the sub-list for method output_type
+	6,  // [6:6] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_tasks_proto_init() }
@@ -1380,7 +1663,7 @@ func file_switchyard_v1_run_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_tasks_proto_rawDesc), len(file_switchyard_v1_run_tasks_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -11,6 +11,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -586,11 +587,166 @@ func (*DeleteWorkflowResponse) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{8}
 }
 
+// TriggerWorkflowRequest asks for a run of a stored definition.
+type TriggerWorkflowRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the definition.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Input of the run.
+	Input *structpb.Struct `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
+	// Settings of this run.
+	Options *RunOptions `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	// As SubmitRunRequest.idempotency_key.
+	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	// As SubmitRunRequest.batch.
+	Batch         string `protobuf:"bytes,5,opt,name=batch,proto3" json:"batch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerWorkflowRequest) Reset() {
+	*x = TriggerWorkflowRequest{}
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerWorkflowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerWorkflowRequest) ProtoMessage() {}
+
+func (x *TriggerWorkflowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerWorkflowRequest.ProtoReflect.Descriptor instead.
+func (*TriggerWorkflowRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TriggerWorkflowRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TriggerWorkflowRequest) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *TriggerWorkflowRequest) GetOptions() *RunOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *TriggerWorkflowRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+func (x *TriggerWorkflowRequest) GetBatch() string {
+	if x != nil {
+		return x.Batch
+	}
+	return ""
+}
+
+// TriggerWorkflowResponse says that a run has been accepted.
+type TriggerWorkflowResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the workflow.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The run was there before: an earlier request with the same idempotency key has started it.
+	Existed bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
+	// What is allowed in the definition and will hardly do what was meant.
+	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerWorkflowResponse) Reset() {
+	*x = TriggerWorkflowResponse{}
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerWorkflowResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerWorkflowResponse) ProtoMessage() {}
+
+func (x *TriggerWorkflowResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_workflow_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerWorkflowResponse.ProtoReflect.Descriptor instead.
+func (*TriggerWorkflowResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_workflow_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TriggerWorkflowResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *TriggerWorkflowResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TriggerWorkflowResponse) GetExisted() bool {
+	if x != nil {
+		return x.Existed
+	}
+	return false
+}
+
+func (x *TriggerWorkflowResponse) GetWarnings() []*Problem {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 var File_switchyard_v1_workflow_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\n" +
-	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\"\xc2\x01\n" +
+	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\"\xc2\x01\n" +
 	"\x12PutWorkflowRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
@@ -630,11 +786,23 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\x06paused\x18\x06 \x01(\bR\x06paused\"4\n" +
 	"\x15DeleteWorkflowRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x18\n" +
-	"\x16DeleteWorkflowResponse2\xa0\x04\n" +
+	"\x16DeleteWorkflowResponse\"\x8c\x02\n" +
+	"\x16TriggerWorkflowRequest\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12-\n" +
+	"\x05input\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05input\x123\n" +
+	"\aoptions\x18\x03 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x121\n" +
+	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12>\n" +
+	"\x05batch\x18\x05 \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\"\x8b\x01\n" +
+	"\x17TriggerWorkflowResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\aexisted\x18\x03 \x01(\bR\aexisted\x122\n" +
+	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings2\xfd\x05\n" +
 	"\x0fWorkflowService\x12\x8f\x01\n" +
 	"\vPutWorkflow\x12!.switchyard.v1.PutWorkflowRequest\x1a\".switchyard.v1.PutWorkflowResponse\"9\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02-:\x01*Z\x19:\x01*\x1a\x14/v1/workflows/{name}\"\r/v1/workflows\x12{\n" +
 	"\vGetWorkflow\x12!.switchyard.v1.GetWorkflowRequest\x1a\".switchyard.v1.GetWorkflowResponse\"%\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/workflows/{name}\x90\x02\x01\x12z\n" +
-	"\rListWorkflows\x12#.switchyard.v1.ListWorkflowsRequest\x1a$.switchyard.v1.ListWorkflowsResponse\"\x1e\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/workflows\x90\x02\x01\x12\x81\x01\n" +
+	"\rListWorkflows\x12#.switchyard.v1.ListWorkflowsRequest\x1a$.switchyard.v1.ListWorkflowsResponse\"\x1e\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/workflows\x90\x02\x01\x12\xda\x01\n" +
+	"\x0fTriggerWorkflow\x12%.switchyard.v1.TriggerWorkflowRequest\x1a&.switchyard.v1.TriggerWorkflowResponse\"x\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02l:\x05inputZ%:\x05input\x1a\x1c/v1/workflows/{name}/triggerZ\x1e:\x01*\"\x19/v1/workflows/{name}/runs\"\x1c/v1/workflows/{name}/trigger\x12\x81\x01\n" +
 	"\x0eDeleteWorkflow\x12$.switchyard.v1.DeleteWorkflowRequest\x1a%.switchyard.v1.DeleteWorkflowResponse\"\"\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x16*\x14/v1/workflows/{name}B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
@@ -649,38 +817,47 @@ func file_switchyard_v1_workflow_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_workflow_service_proto_rawDescData
 }
 
-var file_switchyard_v1_workflow_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_switchyard_v1_workflow_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_switchyard_v1_workflow_service_proto_goTypes = []any{
-	(*PutWorkflowRequest)(nil),     // 0: switchyard.v1.PutWorkflowRequest
-	(*PutWorkflowResponse)(nil),    // 1: switchyard.v1.PutWorkflowResponse
-	(*GetWorkflowRequest)(nil),     // 2: switchyard.v1.GetWorkflowRequest
-	(*GetWorkflowResponse)(nil),    // 3: switchyard.v1.GetWorkflowResponse
-	(*ListWorkflowsRequest)(nil),   // 4: switchyard.v1.ListWorkflowsRequest
-	(*ListWorkflowsResponse)(nil),  // 5: switchyard.v1.ListWorkflowsResponse
-	(*StoredWorkflow)(nil),         // 6: switchyard.v1.StoredWorkflow
-	(*DeleteWorkflowRequest)(nil),  // 7: switchyard.v1.DeleteWorkflowRequest
-	(*DeleteWorkflowResponse)(nil), // 8: switchyard.v1.DeleteWorkflowResponse
-	(*Definition)(nil),             // 9: switchyard.v1.Definition
-	(*Problem)(nil),                // 10: switchyard.v1.Problem
+	(*PutWorkflowRequest)(nil),      // 0: switchyard.v1.PutWorkflowRequest
+	(*PutWorkflowResponse)(nil),     // 1: switchyard.v1.PutWorkflowResponse
+	(*GetWorkflowRequest)(nil),      // 2: switchyard.v1.GetWorkflowRequest
+	(*GetWorkflowResponse)(nil),     // 3: switchyard.v1.GetWorkflowResponse
+	(*ListWorkflowsRequest)(nil),    // 4: switchyard.v1.ListWorkflowsRequest
+	(*ListWorkflowsResponse)(nil),   // 5: switchyard.v1.ListWorkflowsResponse
+	(*StoredWorkflow)(nil),          // 6: switchyard.v1.StoredWorkflow
+	(*DeleteWorkflowRequest)(nil),   // 7: switchyard.v1.DeleteWorkflowRequest
+	(*DeleteWorkflowResponse)(nil),  // 8: switchyard.v1.DeleteWorkflowResponse
+	(*TriggerWorkflowRequest)(nil),  // 9: switchyard.v1.TriggerWorkflowRequest
+	(*TriggerWorkflowResponse)(nil), // 10: switchyard.v1.TriggerWorkflowResponse
+	(*Definition)(nil),              // 11: switchyard.v1.Definition
+	(*Problem)(nil),                 // 12: switchyard.v1.Problem
+	(*structpb.Struct)(nil),         // 13: google.protobuf.Struct
+	(*RunOptions)(nil),              // 14: switchyard.v1.RunOptions
 }
 var file_switchyard_v1_workflow_service_proto_depIdxs = []int32{
-	9,  // 0: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
-	10, // 1: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
-	9,  // 2: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	11, // 0: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
+	12, // 1: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	11, // 2: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
 	6,  // 3: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	0,  // 4: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	2,  // 5: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	4,  // 6: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	7,  // 7: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	1,  // 8: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	3,  // 9: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	5,  // 10: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	8,  // 11: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	8,  // [8:12] is the sub-list for method output_type
-	4,  // [4:8] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	13, // 4: switchyard.v1.TriggerWorkflowRequest.input:type_name -> google.protobuf.Struct
+	14, // 5: switchyard.v1.TriggerWorkflowRequest.options:type_name -> switchyard.v1.RunOptions
+	12, // 6: switchyard.v1.TriggerWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	0,  // 7: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	2,  // 8: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	4,  // 9: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	9,  // 10: switchyard.v1.WorkflowService.TriggerWorkflow:input_type -> switchyard.v1.TriggerWorkflowRequest
+	7,  // 11: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	1,  // 12: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	3,  // 13: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	5,  // 14: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	10, // 15: switchyard.v1.WorkflowService.TriggerWorkflow:output_type -> switchyard.v1.TriggerWorkflowResponse
+	8,  // 16: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	12, // [12:17] is the sub-list for method output_type
+	7,  // [7:12] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_workflow_service_proto_init() }
@@ -690,6 +867,7 @@ func file_switchyard_v1_workflow_service_proto_init() {
 	}
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_options_proto_init()
+	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_problem_proto_init()
 	file_switchyard_v1_workflow_service_proto_msgTypes[0].OneofWrappers = []any{
 		(*PutWorkflowRequest_Document)(nil),
@@ -701,7 +879,7 @@ func file_switchyard_v1_workflow_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_workflow_service_proto_rawDesc), len(file_switchyard_v1_workflow_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

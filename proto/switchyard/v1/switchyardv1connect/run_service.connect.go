@@ -46,6 +46,12 @@ const (
 	RunServiceWatchRunProcedure = "/switchyard.v1.RunService/WatchRun"
 	// RunServiceCancelRunProcedure is the fully-qualified name of the RunService's CancelRun RPC.
 	RunServiceCancelRunProcedure = "/switchyard.v1.RunService/CancelRun"
+	// RunServiceListRunTasksProcedure is the fully-qualified name of the RunService's ListRunTasks RPC.
+	RunServiceListRunTasksProcedure = "/switchyard.v1.RunService/ListRunTasks"
+	// RunServiceGetRunTaskProcedure is the fully-qualified name of the RunService's GetRunTask RPC.
+	RunServiceGetRunTaskProcedure = "/switchyard.v1.RunService/GetRunTask"
+	// RunServiceListRunLogsProcedure is the fully-qualified name of the RunService's ListRunLogs RPC.
+	RunServiceListRunLogsProcedure = "/switchyard.v1.RunService/ListRunLogs"
 	// RunServiceStreamRunLogsProcedure is the fully-qualified name of the RunService's StreamRunLogs
 	// RPC.
 	RunServiceStreamRunLogsProcedure = "/switchyard.v1.RunService/StreamRunLogs"
@@ -111,6 +117,12 @@ type RunServiceClient interface {
 	// has ended is Aborted. With force the run ends at once, whatever
 	// its state; it is failed then, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
+	// Lists the tasks of a run by name.
+	ListRunTasks(context.Context, *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error)
+	// Returns a task of a run, or an instance of one.
+	GetRunTask(context.Context, *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error)
+	// Lists the lines that the tasks of a run have printed so far, task by task in the order in which the tasks started.
+	ListRunLogs(context.Context, *connect.Request[v1.ListRunLogsRequest]) (*connect.Response[v1.ListRunLogsResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, continues until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest]) (*connect.ServerStreamForClient[v1.StreamRunLogsResponse], error)
 	// Lists the transitions of the tasks of a run, oldest first, or those of all runs, run by run, the newest run first. Of
@@ -207,6 +219,27 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			httpClient,
 			baseURL+RunServiceCancelRunProcedure,
 			connect.WithSchema(runServiceMethods.ByName("CancelRun")),
+			connect.WithClientOptions(opts...),
+		),
+		listRunTasks: connect.NewClient[v1.ListRunTasksRequest, v1.ListRunTasksResponse](
+			httpClient,
+			baseURL+RunServiceListRunTasksProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ListRunTasks")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getRunTask: connect.NewClient[v1.GetRunTaskRequest, v1.GetRunTaskResponse](
+			httpClient,
+			baseURL+RunServiceGetRunTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("GetRunTask")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listRunLogs: connect.NewClient[v1.ListRunLogsRequest, v1.ListRunLogsResponse](
+			httpClient,
+			baseURL+RunServiceListRunLogsProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ListRunLogs")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		streamRunLogs: connect.NewClient[v1.StreamRunLogsRequest, v1.StreamRunLogsResponse](
@@ -343,6 +376,9 @@ type runServiceClient struct {
 	listRuns         *connect.Client[v1.ListRunsRequest, v1.ListRunsResponse]
 	watchRun         *connect.Client[v1.WatchRunRequest, v1.WatchRunResponse]
 	cancelRun        *connect.Client[v1.CancelRunRequest, v1.CancelRunResponse]
+	listRunTasks     *connect.Client[v1.ListRunTasksRequest, v1.ListRunTasksResponse]
+	getRunTask       *connect.Client[v1.GetRunTaskRequest, v1.GetRunTaskResponse]
+	listRunLogs      *connect.Client[v1.ListRunLogsRequest, v1.ListRunLogsResponse]
 	streamRunLogs    *connect.Client[v1.StreamRunLogsRequest, v1.StreamRunLogsResponse]
 	listRunEvents    *connect.Client[v1.ListRunEventsRequest, v1.ListRunEventsResponse]
 	explainTask      *connect.Client[v1.ExplainTaskRequest, v1.ExplainTaskResponse]
@@ -393,6 +429,21 @@ func (c *runServiceClient) WatchRun(ctx context.Context, req *connect.Request[v1
 // CancelRun calls switchyard.v1.RunService.CancelRun.
 func (c *runServiceClient) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
 	return c.cancelRun.CallUnary(ctx, req)
+}
+
+// ListRunTasks calls switchyard.v1.RunService.ListRunTasks.
+func (c *runServiceClient) ListRunTasks(ctx context.Context, req *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error) {
+	return c.listRunTasks.CallUnary(ctx, req)
+}
+
+// GetRunTask calls switchyard.v1.RunService.GetRunTask.
+func (c *runServiceClient) GetRunTask(ctx context.Context, req *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error) {
+	return c.getRunTask.CallUnary(ctx, req)
+}
+
+// ListRunLogs calls switchyard.v1.RunService.ListRunLogs.
+func (c *runServiceClient) ListRunLogs(ctx context.Context, req *connect.Request[v1.ListRunLogsRequest]) (*connect.Response[v1.ListRunLogsResponse], error) {
+	return c.listRunLogs.CallUnary(ctx, req)
 }
 
 // StreamRunLogs calls switchyard.v1.RunService.StreamRunLogs.
@@ -512,6 +563,12 @@ type RunServiceHandler interface {
 	// has ended is Aborted. With force the run ends at once, whatever
 	// its state; it is failed then, with the reason "terminated".
 	CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error)
+	// Lists the tasks of a run by name.
+	ListRunTasks(context.Context, *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error)
+	// Returns a task of a run, or an instance of one.
+	GetRunTask(context.Context, *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error)
+	// Lists the lines that the tasks of a run have printed so far, task by task in the order in which the tasks started.
+	ListRunLogs(context.Context, *connect.Request[v1.ListRunLogsRequest]) (*connect.Response[v1.ListRunLogsResponse], error)
 	// Sends what the tasks of a run have printed, and, if asked, continues until the run has ended.
 	StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest], *connect.ServerStream[v1.StreamRunLogsResponse]) error
 	// Lists the transitions of the tasks of a run, oldest first, or those of all runs, run by run, the newest run first. Of
@@ -604,6 +661,27 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		RunServiceCancelRunProcedure,
 		svc.CancelRun,
 		connect.WithSchema(runServiceMethods.ByName("CancelRun")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceListRunTasksHandler := connect.NewUnaryHandler(
+		RunServiceListRunTasksProcedure,
+		svc.ListRunTasks,
+		connect.WithSchema(runServiceMethods.ByName("ListRunTasks")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceGetRunTaskHandler := connect.NewUnaryHandler(
+		RunServiceGetRunTaskProcedure,
+		svc.GetRunTask,
+		connect.WithSchema(runServiceMethods.ByName("GetRunTask")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceListRunLogsHandler := connect.NewUnaryHandler(
+		RunServiceListRunLogsProcedure,
+		svc.ListRunLogs,
+		connect.WithSchema(runServiceMethods.ByName("ListRunLogs")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
 	runServiceStreamRunLogsHandler := connect.NewServerStreamHandler(
@@ -743,6 +821,12 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServiceWatchRunHandler.ServeHTTP(w, r)
 		case RunServiceCancelRunProcedure:
 			runServiceCancelRunHandler.ServeHTTP(w, r)
+		case RunServiceListRunTasksProcedure:
+			runServiceListRunTasksHandler.ServeHTTP(w, r)
+		case RunServiceGetRunTaskProcedure:
+			runServiceGetRunTaskHandler.ServeHTTP(w, r)
+		case RunServiceListRunLogsProcedure:
+			runServiceListRunLogsHandler.ServeHTTP(w, r)
 		case RunServiceStreamRunLogsProcedure:
 			runServiceStreamRunLogsHandler.ServeHTTP(w, r)
 		case RunServiceListRunEventsProcedure:
@@ -814,6 +898,18 @@ func (UnimplementedRunServiceHandler) WatchRun(context.Context, *connect.Request
 
 func (UnimplementedRunServiceHandler) CancelRun(context.Context, *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.CancelRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ListRunTasks(context.Context, *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ListRunTasks is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) GetRunTask(context.Context, *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.GetRunTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ListRunLogs(context.Context, *connect.Request[v1.ListRunLogsRequest]) (*connect.Response[v1.ListRunLogsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ListRunLogs is not implemented"))
 }
 
 func (UnimplementedRunServiceHandler) StreamRunLogs(context.Context, *connect.Request[v1.StreamRunLogsRequest], *connect.ServerStream[v1.StreamRunLogsResponse]) error {

@@ -42,6 +42,9 @@ const (
 	// WorkflowServiceListWorkflowsProcedure is the fully-qualified name of the WorkflowService's
 	// ListWorkflows RPC.
 	WorkflowServiceListWorkflowsProcedure = "/switchyard.v1.WorkflowService/ListWorkflows"
+	// WorkflowServiceTriggerWorkflowProcedure is the fully-qualified name of the WorkflowService's
+	// TriggerWorkflow RPC.
+	WorkflowServiceTriggerWorkflowProcedure = "/switchyard.v1.WorkflowService/TriggerWorkflow"
 	// WorkflowServiceDeleteWorkflowProcedure is the fully-qualified name of the WorkflowService's
 	// DeleteWorkflow RPC.
 	WorkflowServiceDeleteWorkflowProcedure = "/switchyard.v1.WorkflowService/DeleteWorkflow"
@@ -55,6 +58,9 @@ type WorkflowServiceClient interface {
 	GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error)
 	// Lists the stored definitions by name.
 	ListWorkflows(context.Context, *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error)
+	// Starts a run of a stored definition. By REST, the body of a trigger is the input of the run, and a body of
+	// `/runs` the whole request.
+	TriggerWorkflow(context.Context, *connect.Request[v1.TriggerWorkflowRequest]) (*connect.Response[v1.TriggerWorkflowResponse], error)
 	// Forgets a stored definition; runs of it are left alone.
 	DeleteWorkflow(context.Context, *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error)
 }
@@ -90,6 +96,12 @@ func NewWorkflowServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		triggerWorkflow: connect.NewClient[v1.TriggerWorkflowRequest, v1.TriggerWorkflowResponse](
+			httpClient,
+			baseURL+WorkflowServiceTriggerWorkflowProcedure,
+			connect.WithSchema(workflowServiceMethods.ByName("TriggerWorkflow")),
+			connect.WithClientOptions(opts...),
+		),
 		deleteWorkflow: connect.NewClient[v1.DeleteWorkflowRequest, v1.DeleteWorkflowResponse](
 			httpClient,
 			baseURL+WorkflowServiceDeleteWorkflowProcedure,
@@ -101,10 +113,11 @@ func NewWorkflowServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 
 // workflowServiceClient implements WorkflowServiceClient.
 type workflowServiceClient struct {
-	putWorkflow    *connect.Client[v1.PutWorkflowRequest, v1.PutWorkflowResponse]
-	getWorkflow    *connect.Client[v1.GetWorkflowRequest, v1.GetWorkflowResponse]
-	listWorkflows  *connect.Client[v1.ListWorkflowsRequest, v1.ListWorkflowsResponse]
-	deleteWorkflow *connect.Client[v1.DeleteWorkflowRequest, v1.DeleteWorkflowResponse]
+	putWorkflow     *connect.Client[v1.PutWorkflowRequest, v1.PutWorkflowResponse]
+	getWorkflow     *connect.Client[v1.GetWorkflowRequest, v1.GetWorkflowResponse]
+	listWorkflows   *connect.Client[v1.ListWorkflowsRequest, v1.ListWorkflowsResponse]
+	triggerWorkflow *connect.Client[v1.TriggerWorkflowRequest, v1.TriggerWorkflowResponse]
+	deleteWorkflow  *connect.Client[v1.DeleteWorkflowRequest, v1.DeleteWorkflowResponse]
 }
 
 // PutWorkflow calls switchyard.v1.WorkflowService.PutWorkflow.
@@ -122,6 +135,11 @@ func (c *workflowServiceClient) ListWorkflows(ctx context.Context, req *connect.
 	return c.listWorkflows.CallUnary(ctx, req)
 }
 
+// TriggerWorkflow calls switchyard.v1.WorkflowService.TriggerWorkflow.
+func (c *workflowServiceClient) TriggerWorkflow(ctx context.Context, req *connect.Request[v1.TriggerWorkflowRequest]) (*connect.Response[v1.TriggerWorkflowResponse], error) {
+	return c.triggerWorkflow.CallUnary(ctx, req)
+}
+
 // DeleteWorkflow calls switchyard.v1.WorkflowService.DeleteWorkflow.
 func (c *workflowServiceClient) DeleteWorkflow(ctx context.Context, req *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error) {
 	return c.deleteWorkflow.CallUnary(ctx, req)
@@ -135,6 +153,9 @@ type WorkflowServiceHandler interface {
 	GetWorkflow(context.Context, *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error)
 	// Lists the stored definitions by name.
 	ListWorkflows(context.Context, *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error)
+	// Starts a run of a stored definition. By REST, the body of a trigger is the input of the run, and a body of
+	// `/runs` the whole request.
+	TriggerWorkflow(context.Context, *connect.Request[v1.TriggerWorkflowRequest]) (*connect.Response[v1.TriggerWorkflowResponse], error)
 	// Forgets a stored definition; runs of it are left alone.
 	DeleteWorkflow(context.Context, *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error)
 }
@@ -166,6 +187,12 @@ func NewWorkflowServiceHandler(svc WorkflowServiceHandler, opts ...connect.Handl
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	workflowServiceTriggerWorkflowHandler := connect.NewUnaryHandler(
+		WorkflowServiceTriggerWorkflowProcedure,
+		svc.TriggerWorkflow,
+		connect.WithSchema(workflowServiceMethods.ByName("TriggerWorkflow")),
+		connect.WithHandlerOptions(opts...),
+	)
 	workflowServiceDeleteWorkflowHandler := connect.NewUnaryHandler(
 		WorkflowServiceDeleteWorkflowProcedure,
 		svc.DeleteWorkflow,
@@ -180,6 +207,8 @@ func NewWorkflowServiceHandler(svc WorkflowServiceHandler, opts ...connect.Handl
 			workflowServiceGetWorkflowHandler.ServeHTTP(w, r)
 		case WorkflowServiceListWorkflowsProcedure:
 			workflowServiceListWorkflowsHandler.ServeHTTP(w, r)
+		case WorkflowServiceTriggerWorkflowProcedure:
+			workflowServiceTriggerWorkflowHandler.ServeHTTP(w, r)
 		case WorkflowServiceDeleteWorkflowProcedure:
 			workflowServiceDeleteWorkflowHandler.ServeHTTP(w, r)
 		default:
@@ -201,6 +230,10 @@ func (UnimplementedWorkflowServiceHandler) GetWorkflow(context.Context, *connect
 
 func (UnimplementedWorkflowServiceHandler) ListWorkflows(context.Context, *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.WorkflowService.ListWorkflows is not implemented"))
+}
+
+func (UnimplementedWorkflowServiceHandler) TriggerWorkflow(context.Context, *connect.Request[v1.TriggerWorkflowRequest]) (*connect.Response[v1.TriggerWorkflowResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.WorkflowService.TriggerWorkflow is not implemented"))
 }
 
 func (UnimplementedWorkflowServiceHandler) DeleteWorkflow(context.Context, *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error) {

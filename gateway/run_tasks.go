@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/gateway/paging"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// ListRunTasks lists the tasks of a run by name.
+func (g *Gateway) ListRunTasks(ctx context.Context, req *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error) {
+	m := req.Msg
+	id, err := g.index.Resolve(ctx, m.GetId())
+	if err != nil {
+		return nil, err
+	}
+	pages, err := paging.ListOf(m)
+	if err != nil {
+		return nil, err
+	}
+	first, err := pages.DecodeTask(m.GetPageToken(), id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.reader.Read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	limit := int(m.GetPageSize())
+	if limit == 0 {
+		limit = defaultTaskPage
+	}
+	all := slices.DeleteFunc(v.KnownTasks(nil), func(name string) bool {
+		return m.GetState() != "" && v.Tasks[name].Brief.GetState() != m.GetState()
+	})
+	res := &v1.ListRunTasksResponse{Total: int32(len(all))}
+	start, _ := slices.BinarySearch(all, first)
+	size := 0
+	for some := all[start:]; len(some) > 0; {
+		n := min(len(some), resultsAtOnce)
+		for i, task := range g.fillAll(ctx, v, some[:n], m.GetBrief()) {
+			size += proto.Size(task)
+			// What does not fit is read once more with the next page.
+			if len(res.Items) == limit || size > paging.MaxBytes && len(res.Items) > 0 {
+				res.NextPageToken = pages.EncodeTask(id, some[i])
+				return connect.NewResponse(res), nil
+			}
+			task.Name = some[i]
+			res.Items = append(res.Items, task)
+		}
+		some = some[n:]
+	}
+	return connect.NewResponse(res), nil
+}
+
+// GetRunTask returns a task of a run with its whole result, or an instance.
+func (g *Gateway) GetRunTask(ctx context.Context, req *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error) {
+	id, err := g.index.Resolve(ctx, req.Msg.GetId())
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.reader.Read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	name, index, isInstance := names.ParseInstanceName(req.Msg.GetTask())
+	if !isInstance {
+		name = req.Msg.GetTask()
+	}
+	if v.Tasks[name] == nil {
+		return nil, v.NoTask(name)
+	}
+	if !isInstance {
+		task := g.fill(ctx, v, name, false)
+		task.Name = name
+		return connect.NewResponse(&v1.GetRunTaskResponse{Task: task}), nil
+	}
+	found, err := g.reader.Instances(ctx, v, name, index, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 || int(found[0].Instance.GetIndex()) != index {
+		return nil, rpcerror.NotFound("task %s of run %s has no instance %d; it has %d", name, id, index, v.Tasks[name].Task.GetCount())
+	}
+	return connect.NewResponse(&v1.GetRunTaskResponse{Instance: g.fillInstance(ctx, id, name, found[0])}), nil
+}

@@ -1,0 +1,174 @@
+package runlogs
+
+import (
+	"bytes"
+	"compress/flate"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// ErrPageFull ends the sending of logs to a page that holds as much as it may.
+var ErrPageFull = errors.New("the page is full")
+
+// maxPageBytes is the size of the text at which a page of lines is cut.
+const maxPageBytes = 1 << 20
+
+// lineKey names the stream of an attempt, whose lines follow one another.
+type lineKey struct {
+	task                string
+	generation, attempt int32
+	stream              string
+	notice              bool
+}
+
+// Page collects a page of lines out of the messages of a stream of logs. It is not safe for concurrent use.
+type Page struct {
+	Lines   []*v1.LogLine
+	Missing []*v1.MissingLog
+
+	tail int // of each task; 0: all lines
+	size int
+	at   []*v1.LogPosition
+	open map[lineKey]*openLine
+	// order has the open lines in the order in which they began.
+	order []lineKey
+}
+
+// openLine is a line whose end has not come yet.
+type openLine struct {
+	text []byte
+	time *timestamppb.Timestamp
+}
+
+// NewPage returns an empty page that continues at positions, or one that holds the last lines of each task alone if tail is
+// not 0.
+func NewPage(at []*v1.LogPosition, tail int) *Page {
+	return &Page{at: at, tail: tail, open: map[lineKey]*openLine{}}
+}
+
+// Add takes a message, or returns ErrPageFull and takes nothing.
+func (p *Page) Add(m *v1.StreamRunLogsResponse) error {
+	if p.size >= maxPageBytes && p.tail == 0 && len(m.GetEntries()) > 0 {
+		return ErrPageFull
+	}
+	if missing := m.GetMissing(); missing != nil {
+		p.Missing = append(p.Missing, missing)
+	}
+	for _, e := range m.GetEntries() {
+		p.addEntry(e)
+	}
+	if at := m.GetPosition(); at != nil {
+		p.move(at)
+	}
+	return nil
+}
+
+func (p *Page) addEntry(e *v1.LogEntry) {
+	key := lineKey{e.GetTask(), e.GetGeneration(), e.GetAttempt(), e.GetStream(), e.GetNotice()}
+	for rest := e.GetData(); len(rest) > 0; {
+		text, after, whole := bytes.Cut(rest, []byte("\n"))
+		rest = after
+		line := p.open[key]
+		if line == nil {
+			line = &openLine{}
+			p.open[key] = line
+			p.order = append(p.order, key)
+		}
+		line.text, line.time = append(line.text, text...), e.GetTime()
+		if whole {
+			p.close(key, false)
+		}
+	}
+}
+
+// close ends the open line of a key.
+func (p *Page) close(key lineKey, partial bool) {
+	line := p.open[key]
+	delete(p.open, key)
+	p.order = slices.DeleteFunc(p.order, func(k lineKey) bool { return k == key })
+	text := strings.ToValidUTF8(string(line.text), "\uFFFD")
+	p.Lines = append(p.Lines, &v1.LogLine{
+		Task: key.task, Generation: key.generation, Attempt: key.attempt, Stream: key.stream, Notice: key.notice,
+		Time: line.time, Text: text, Partial: partial,
+	})
+	p.size += len(text)
+	if p.tail > 0 {
+		p.cutTail(key.task)
+	}
+}
+
+// cutTail drops the oldest line of a task if there are too many.
+func (p *Page) cutTail(task string) {
+	count, first := 0, -1
+	for i, line := range slices.Backward(p.Lines) {
+		if line.GetTask() == task {
+			count, first = count+1, i
+		}
+		if count > p.tail {
+			p.size -= len(p.Lines[first].GetText())
+			p.Lines = slices.Delete(p.Lines, first, first+1)
+			return
+		}
+	}
+}
+
+// move notes where the log of a dispatch continues.
+func (p *Page) move(at *v1.LogPosition) {
+	for i, known := range p.at {
+		if known.GetTask() == at.GetTask() && known.GetGeneration() == at.GetGeneration() && known.GetAttempt() == at.GetAttempt() && known.GetClaim() == at.GetClaim() {
+			p.at[i] = at
+			return
+		}
+	}
+	p.at = append(p.at, at)
+}
+
+// Finish ends the lines that are open; on a page that has a next one they continue there.
+func (p *Page) Finish(hasNext bool) {
+	for len(p.order) > 0 {
+		p.close(p.order[0], hasNext)
+	}
+}
+
+// Position returns where the next page begins, as text.
+func (p *Page) Position() (string, error) {
+	data, err := proto.Marshal(&v1.StreamRunLogsRequest{Resume: p.at})
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if _, err := w.Write(data); err != nil {
+		return "", err
+	}
+	if err := w.Close(); err != nil {
+		return "", err
+	}
+	return out.String(), nil
+}
+
+// maxPositionBytes is what the positions of a token may unpack to.
+const maxPositionBytes = 1 << 20
+
+// ParsePosition is the inverse of Position.
+func ParsePosition(text string) ([]*v1.LogPosition, error) {
+	data, err := io.ReadAll(io.LimitReader(flate.NewReader(strings.NewReader(text)), maxPositionBytes))
+	if err != nil {
+		return nil, err
+	}
+	var request v1.StreamRunLogsRequest
+	if err := proto.Unmarshal(data, &request); err != nil {
+		return nil, err
+	}
+	return request.GetResume(), nil
+}
