@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -164,6 +167,26 @@ tasks:
 	}
 	if _, stderr := do(t, s.gateway, 2, "workflows", "put", write(t, "name: bad\ninputs: { n: { required: true } }\nschedule: { cron: 0 0 30 2 *, timezone: Europe/Berln }\ntasks: { a: { type: shell, spec: { command: x } } }\n")); !strings.Contains(stderr, ":3:") || !strings.Contains(stderr, "did you mean Europe/Berlin?") || !strings.Contains(stderr, "input n is missing") {
 		t.Errorf("a bad schedule is refused with\n%s", stderr)
+	}
+}
+
+// TestReadmeByTheClock runs the commands of the README about schedules.
+func TestReadmeByTheClock(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)\n## By the clock\n.*?```sh\n(.*?)```").FindSubmatch(text)
+	if block == nil || strings.Count(string(block[1]), "\nswitchyard schedules") < 6 {
+		t.Fatal("the section has no commands, or few")
+	}
+	s := startDev(t)
+	shell := exec.Command(tool(t, "bash"), "-euc", "switchyard() { "+binary+` "$@"; }`+"\n"+string(block[1]))
+	shell.Dir, shell.Env = repository, append(cleanEnv(), "SWITCHYARD_GATEWAY="+s.gateway)
+	out, err := shell.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Europe/Berlin") || !strings.Contains(string(out), "schedule-20") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
