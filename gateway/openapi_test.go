@@ -56,8 +56,8 @@ func drawnRequestsGetDocumentedAnswers(t *testing.T) {
 	deadLetter(t, id, "test", 1, "node-a")
 	writeLog(t, f.store, id, "build", 0, 1, "hello\n")
 	known := openapitest.Known{
-		"id": {id, "last"}, "run": {id}, "task": {"build", "test", "build[0]"}, "name": {"kept"},
-		"workflow": {"kept"}, "pageToken": {""},
+		"id": {id, "last"}, "run": {id}, "task": {"build", "test", "build[0]"}, "name": {"drawn"},
+		"workflow": {"drawn"}, "pageToken": {""},
 	}
 	client := &http.Client{
 		Transport:     &http.Transport{},

@@ -31,7 +31,7 @@ var oddStrings = []string{
 
 // documents are what fields for definitions get: the first is right.
 var documents = []string{
-	"name: kept\ntasks:\n  b: { type: shell, spec: { command: 'true' } }\n",
+	"name: drawn\ntasks:\n  b: { type: shell, spec: { command: 'true' } }\n",
 	"name: a\ntasks: {}\n", "name: a\ntasks: [", "tasks:\n  b: {type: nope}\n", "- a\n- b\n", "&a [*a]", "a: &a [x]\nb: [*a, *a]\n",
 	"name: a\ntasks:\n  b: { type: shell, dependsOn: [b], spec: { command: 'true' } }\n", "name: 1e999\ntasks: 3\n", "\t",
 	"name: a\ntasks:\n  b: { type: shell, foreach: '${{', spec: { command: 3 } }\n", "!!binary x", "---\n---\n",
