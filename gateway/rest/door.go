@@ -1,13 +1,18 @@
 package rest
 
 import (
+	"fmt"
 	"net/http"
 
+	"github.com/klauspost/compress/gzhttp"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+// minCompressed is the size from which an answer is compressed for clients that ask for it.
+const minCompressed = 4 << 10
 
 // Config is what a door is made of.
 type Config struct {
@@ -23,6 +28,7 @@ type Config struct {
 type Door struct {
 	routes    *http.ServeMux
 	transcode http.Handler
+	compress  http.Handler // is before the rest of the door
 	templates []string
 	maxBody   int64
 }
@@ -33,7 +39,12 @@ func New(c Config) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed))
+	if err != nil {
+		return nil, fmt.Errorf("serve REST: %w", err)
+	}
 	d := &Door{routes: http.NewServeMux(), transcode: transcode, maxBody: c.MaxBodyBytes}
+	d.compress = compress(http.HandlerFunc(d.serve))
 	for _, service := range c.Services {
 		for i := range service.Methods().Len() {
 			call := service.Methods().Get(i)
@@ -47,7 +58,9 @@ func New(c Config) (*Door, error) {
 }
 
 // ServeHTTP answers a request whose path no other door serves.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.compress.ServeHTTP(w, r) }
+
+func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	if err := validatePath(r.URL); err != nil {
 		rpcerror.WriteJSON(w, http.StatusBadRequest, err)
 		return

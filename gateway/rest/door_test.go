@@ -1,11 +1,13 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -337,6 +339,69 @@ func TestHeadersOfCallsMeanNothing(t *testing.T) {
 	}
 	res, text := send(t, server, "POST", "/v1/runs/a/cancel", jsonType, strings.NewReader("{}"), "Content-Encoding", "gzip")
 	wantError(t, res, text, 415, "invalid_argument", "gzip")
+}
+
+func TestLargeAnswersAreCompressedOnDemand(t *testing.T) {
+	server := serve(t, &echo{})
+	path := "/v1/runs/" + strings.Repeat("x", 2*minCompressed)
+	res, text := send(t, server, "GET", path, "", nil, "Accept-Encoding", "gzip")
+	if res.Header.Get("Content-Encoding") != "gzip" || len(text) > minCompressed {
+		t.Errorf("%v, %d bytes", res.Header, len(text))
+	}
+	if res, text := send(t, server, "GET", path, "", nil, "Accept-Encoding", "identity"); res.Header.Get("Content-Encoding") != "" || !json.Valid([]byte(text)) {
+		t.Errorf("%v %.100s", res.Header, text)
+	}
+}
+
+// TestUnknownProceduresAreUnimplemented holds that clients of Connect and gRPC are told of an unknown service as they expect.
+func TestUnknownProceduresAreUnimplemented(t *testing.T) {
+	server := serve(t, &echo{})
+	for kind, option := range map[string]connect.ClientOption{"connect": connect.WithProtoJSON(), "grpc": connect.WithGRPC(), "grpc-web": connect.WithGRPCWeb()} {
+		transport := &http.Transport{Protocols: new(http.Protocols)}
+		transport.Protocols.SetUnencryptedHTTP2(true)
+		client := connect.NewClient[v1.GetRunRequest, v1.GetRunResponse](&http.Client{Transport: transport}, server.URL+"/other.v1.Service/Call", option)
+		if _, err := client.CallUnary(t.Context(), connect.NewRequest(&v1.GetRunRequest{})); connect.CodeOf(err) != connect.CodeUnimplemented || !strings.Contains(err.Error(), "/other.v1.Service/Call") {
+			t.Errorf("%s: %v", kind, err)
+		}
+		transport.CloseIdleConnections()
+	}
+}
+
+// FuzzRequest sends requests of any form. None may be a fault of the door, and each error has the one form.
+func FuzzRequest(f *testing.F) {
+	f.Add("POST", "/v1/runs", "idempotencyKey=k", jsonType, []byte(`{"workflow":"x","input":{"a":1}}`))
+	f.Add("POST", "/v1/runs", "batch=b", "application/yaml", []byte("name: x\n"))
+	f.Add("GET", "/runs/a%5B1%5D/tasks/b:c/explain", "", "", []byte(nil))
+	f.Add("GET", "/v1/runs", "since=2026-01-01T00:00:00Z&options.x=1&pageSize=-1", "", []byte(nil))
+	f.Add("POST", "/v1/runs/a/cancel", "force=true", formType, []byte(`{"id":"a"}`))
+	f.Add("PUT", "/v1/workflows/x/../%2f%00", "%zz;", "a/b/c", []byte("\xff"))
+	e := &echo{}
+	calls := http.NewServeMux()
+	calls.Handle(switchyardv1connect.NewRunServiceHandler(e))
+	calls.Handle(switchyardv1connect.NewWorkflowServiceHandler(e))
+	door, err := New(Config{Services: v1.Services(), Calls: calls, MaxBodyBytes: 1 << 20})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, method, path, query, kind string, body []byte) {
+		at, err := url.ParseRequestURI(path)
+		if err != nil {
+			return
+		}
+		at.RawQuery = query
+		r := (&http.Request{Method: method, URL: at, Header: http.Header{"Content-Type": {kind}}, Host: "localhost", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}).WithContext(t.Context())
+		w := httptest.NewRecorder()
+		door.ServeHTTP(w, r)
+		if w.Code >= 500 && w.Code != http.StatusNotImplemented {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		var said rpcerror.Body
+		isCall := strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect")
+		if err := json.Unmarshal(w.Body.Bytes(), &said); w.Code >= 400 && !isCall && (err != nil || said.Code == "" || said.Message == "" || said.Details == nil) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
 }
 
 // endless is a body whose length the client does not tell.

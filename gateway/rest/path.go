@@ -1,12 +1,15 @@
 package rest
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"connectrpc.com/connect"
 
 	"switchyard/gateway/rpcerror"
 	"switchyard/workflows/nearest"
@@ -63,6 +66,11 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, mux http.Handler) 
 			return
 		}
 		rpcerror.WriteJSON(w, http.StatusMethodNotAllowed, rpcerror.Invalid("%s takes %s, not %s", r.URL.Path, allowed, r.Method))
+		return
+	}
+	if calls := connect.NewErrorWriter(connect.WithRequireConnectProtocolHeader()); calls.IsSupported(r) {
+		// An error means that the client has gone.
+		_ = calls.Write(w, r, connect.NewError(connect.CodeUnimplemented, fmt.Errorf("there is no procedure %.200q", r.URL.Path)))
 		return
 	}
 	hint := "/openapi.json lists all paths"

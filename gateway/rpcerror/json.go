@@ -38,12 +38,18 @@ func WriteJSON(w http.ResponseWriter, status int, err error) {
 	body.Write(w, status)
 }
 
+// retryAfter is how many seconds a client may wait before it sends a request again that found the gateway busy or away.
+const retryAfter = "1"
+
 // Write answers a request with the body.
 func (b Body) Write(w http.ResponseWriter, status int) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Del("Content-Length")
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		header.Set("Retry-After", retryAfter)
+	}
 	w.WriteHeader(status)
 	// An error means that the client has gone.
 	_ = json.NewEncoder(w).Encode(b)
