@@ -19,8 +19,23 @@ const gatewayShape = "gateway"
 // doorCalls is how often a round asks at each door.
 const doorCalls = 200
 
-// benchGateway measures calls of a gateway through its doors.
-func benchGateway(ctx context.Context, rounds int) (err error) {
+// benchGateway measures what a gateway does whose name contains a text: calls through its doors, and streams.
+func benchGateway(ctx context.Context, rounds int, only string) error {
+	if strings.Contains("calls", only) {
+		if err := benchDoors(ctx, rounds); err != nil {
+			return err
+		}
+	}
+	if strings.Contains("followers", only) {
+		if err := benchFollowers(ctx); err != nil {
+			return fmt.Errorf("follow a busy run: %w", err)
+		}
+	}
+	return nil
+}
+
+// benchDoors measures calls of a gateway through its doors.
+func benchDoors(ctx context.Context, rounds int) (err error) {
 	y, err := openCluster(ctx, false)
 	if err != nil {
 		return err

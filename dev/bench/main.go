@@ -34,8 +34,8 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 	if only == placementShape {
 		return benchPlacement(rounds)
 	}
-	if only == gatewayShape {
-		return benchGateway(ctx, rounds)
+	if only, ok := strings.CutPrefix(only, gatewayShape); ok {
+		return benchGateway(ctx, rounds, strings.TrimPrefix(only, ":"))
 	}
 	if only, ok := strings.CutPrefix(only, containerShape); ok {
 		return benchContainers(ctx, rounds, strings.TrimPrefix(only, ":"))

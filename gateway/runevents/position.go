@@ -35,6 +35,9 @@ func GenerationStart(generation int32) Position { return Position{generation: ge
 // Generation returns the generation that the position is in.
 func (p Position) Generation() int32 { return p.generation }
 
+// IsStart reports whether the position is before the first event of the first generation.
+func (p Position) IsStart() bool { return p.generation == 0 && p.run == 0 && len(p.parts) == 0 }
+
 // next returns the number of the next event of the run itself, or of a part.
 func (p Position) next(part string) int64 {
 	if part == "" {

@@ -92,5 +92,5 @@
 // changed. What happened before a client came is read for that client, for two clients at a time.
 //
 // Of this module it may import proto, gateway/edge, gateway/rpcerror, gateway/runevents, gateway/runindex, gateway/runview
-// and activities/store/storekey.
+// activities/store/storekey and workflows/names.
 package sse

@@ -78,6 +78,8 @@ type Handler struct {
 	feeds   *runFeeds
 	all     *allFeed
 	replays chan struct{} // holds a token of each replay
+	// validations holds a token of each client whose id is being looked up.
+	validations chan struct{}
 }
 
 // New returns a handler.
@@ -86,7 +88,7 @@ func New(c Config) *Handler {
 	return &Handler{
 		Config: c, feeds: newRunFeeds(c.Events, c.Pollers, c.Log),
 		all:     newAllFeed(recentRuns{c.Index, c.Reader, c.Events}, c.RoundInterval, c.Log),
-		replays: make(chan struct{}, replaysAtOnce),
+		replays: make(chan struct{}, replaysAtOnce), validations: make(chan struct{}, validationsAtOnce),
 	}
 }
 

@@ -8,13 +8,23 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"buf.build/go/protovalidate"
 	"connectrpc.com/connect"
 
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runevents"
+	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// answerTime is how long a client waits for a run that does not answer.
+	answerTime = 10 * time.Second
+	// validationsAtOnce is how many clients have the ids that they return with looked up at the same time.
+	validationsAtOnce = 4
 )
 
 // startEvent is the name under which the start of an attempt is sent that only its heartbeat reports so far.
@@ -81,30 +91,97 @@ func (h *Handler) runEvents(ctx context.Context, w http.ResponseWriter, r *http.
 	if err != nil {
 		return err
 	}
-	v, err := h.Reader.Read(ctx, id)
-	if err != nil {
+	poller, leave := h.Pollers.Watch(id)
+	defer leave()
+	if err := h.awaitFirst(ctx, id, poller); err != nil {
 		return err
 	}
-	if task := req.GetTask(); task != "" {
-		if _, err := h.Reader.TaskRef(ctx, v, task); err != nil {
-			return err
-		}
+	var subject runevents.Subject
+	over := false // the stream that the client returns to has sent everything
+	if err := poller.Check(func(v *runview.View) error {
+		subject = runevents.SubjectOf(v)
+		over = isEnd && v.Run.GetGeneration() == ended && v1.IsRunTerminal(v.Run.GetState())
+		return validateTask(v, req.GetTask())
+	}); err != nil {
+		return err
 	}
-	if isEnd && v.Run.GetGeneration() == ended && v1.IsRunTerminal(v.Run.GetState()) {
+	if over {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	subject, tail := runevents.SubjectOf(v), h.Events.Tail(at)
-	if err := tail.Validate(ctx, subject); err != nil {
+	feed, release, err := h.followFeed(ctx, id, at, subject)
+	if err != nil {
 		return err
 	}
-	feed, release := h.feeds.follow(id, at)
 	defer release()
 	if err := s.begin(); err != nil {
 		return err
 	}
-	f := &runFollower{feed: feed, tail: tail, at: at, filter: filter, out: batch{stream: s}}
+	f := &runFollower{feed: feed, at: at, filter: filter, out: batch{stream: s}}
 	return f.follow(ctx, h.Stopping, subject)
+}
+
+// awaitFirst returns when a poller has looked at its run.
+func (h *Handler) awaitFirst(ctx context.Context, id string, poller *runview.Poller) error {
+	patience := time.After(answerTime)
+	for {
+		n := poller.Since(0)
+		switch {
+		case n.Done && n.Err != nil:
+			return fmt.Errorf("follow run %s: %w", id, n.Err)
+		case n.Done, n.Version > 0:
+			return nil
+		}
+		select {
+		case <-n.Changed:
+		case <-patience:
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s does not answer; is a control worker up?", id))
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-h.Stopping:
+			return errStopping
+		}
+	}
+}
+
+// validateTask returns an error if a run has no such task or instance, and never will.
+func validateTask(v *runview.View, name string) error {
+	if name == "" || v.Tasks[name] != nil {
+		return nil
+	}
+	task, index, ok := names.ParseInstanceName(name)
+	t := v.Tasks[task]
+	if !ok || t == nil {
+		return v.NoTask(name)
+	}
+	if count := t.Task.Count; count != nil && index >= int(*count) {
+		return rpcerror.NotFound("task %s of run %s has no instance %d; it has %d", task, v.Run.GetId(), index, *count)
+	}
+	return nil
+}
+
+// followFeed returns the feed of a run for a follower that begins at a position, or InvalidArgument if the run has no event
+// before the position. When many clients return at once, those that come after the first are spared the look.
+func (h *Handler) followFeed(ctx context.Context, id string, at runevents.Position, subject runevents.Subject) (*runFeed, func(), error) {
+	if feed, release := h.feeds.followKnown(id, at); feed != nil {
+		return feed, release, nil
+	}
+	select {
+	case h.validations <- struct{}{}:
+		defer func() { <-h.validations }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	case <-h.Stopping:
+		return nil, nil, errStopping
+	}
+	if feed, release := h.feeds.followKnown(id, at); feed != nil {
+		return feed, release, nil
+	}
+	if err := h.Events.Tail(at).Validate(ctx, subject); err != nil {
+		return nil, nil, err
+	}
+	feed, release := h.feeds.follow(id, at)
+	return feed, release, nil
 }
 
 // runFollower sends the events of a feed to one client.

@@ -37,7 +37,9 @@ type runFeed struct {
 	first   int64 // number of the first entry
 	bytes   int   // of the entries
 	// start is the position before the first entry.
-	start   runevents.Position
+	start runevents.Position
+	// newest is the position after the last event that has been read.
+	newest  runevents.Position
 	subject runevents.Subject
 	// starts are the starts that only heartbeats report now.
 	starts map[startKey]*feedEntry
@@ -182,6 +184,9 @@ func (f *runFeed) publish(subject runevents.Subject, read []*feedEntry, starts [
 func (f *runFeed) add(e *feedEntry) {
 	f.entries = append(f.entries, e)
 	f.bytes += len(e.frame)
+	if !e.isStart() {
+		f.newest = e.at
+	}
 	for len(f.entries) > maxEntries || f.bytes > maxEntryBytes && len(f.entries) > 1 {
 		oldest := f.entries[0]
 		if !oldest.isStart() {
@@ -202,6 +207,13 @@ func (f *runFeed) finish(end *v1.Run, err error) {
 func (f *runFeed) wake() {
 	close(f.change)
 	f.change = make(chan struct{})
+}
+
+// hasRead reports whether the feed has shown that the run has what lies before a position.
+func (f *runFeed) hasRead(at runevents.Position) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return at.IsStart() || at.Generation() == f.newest.Generation() && f.newest.Covers(at)
 }
 
 // feedPlace is a place of a follower in the entries of a feed.

@@ -38,7 +38,7 @@ func (fs *runFeeds) follow(id string, at runevents.Position) (f *runFeed, releas
 		ctx, cancel := context.WithCancel(fs.ctx)
 		f = &runFeed{
 			id: id, events: fs.events, pollers: fs.pollers, log: fs.log, cancel: cancel,
-			start: at, starts: map[startKey]*feedEntry{}, change: make(chan struct{}),
+			start: at, newest: at, starts: map[startKey]*feedEntry{}, change: make(chan struct{}),
 		}
 		fs.byRun[id] = f
 		fs.started++
@@ -53,8 +53,23 @@ func (fs *runFeeds) follow(id string, at runevents.Position) (f *runFeed, releas
 			})
 		}
 	}
+	return f, fs.enterLocked(f)
+}
+
+// followKnown is follow for a feed that there is, and that has read up to a position at least. Otherwise the feed is nil.
+func (fs *runFeeds) followKnown(id string, at runevents.Position) (f *runFeed, release func()) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f = fs.byRun[id]; f == nil || !f.hasRead(at) {
+		return nil, nil
+	}
+	return f, fs.enterLocked(f)
+}
+
+// enterLocked counts one more follower of a feed, until release is called.
+func (fs *runFeeds) enterLocked(f *runFeed) (release func()) {
 	f.followers++
-	return f, sync.OnceFunc(func() {
+	return sync.OnceFunc(func() {
 		fs.mu.Lock()
 		defer fs.mu.Unlock()
 		if f.followers--; f.followers == 0 {

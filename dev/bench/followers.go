@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// followers are how many clients follow the events of one run.
+	followers = 500
+	// followersEach is how many of them come from one address, of which a gateway takes 256 streams.
+	followersEach = 250
+	// followedFor is how long the gateway is measured.
+	followedFor = 30 * time.Second
+)
+
+// benchFollowers prints what the followers of the events of one busy run cost the gateway that they are at, by the same run
+// without them. The gateway is a process of its own that only reads, so that nothing else takes its time.
+func benchFollowers(ctx context.Context) (err error) {
+	binary, dir, err := buildBinary(ctx)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	kept := filepath.Join(dir, "store")
+	dev, err := startProcess(ctx, "Gateway", os.Environ(), binary, "dev", "--nodes", "1", "--port", "0", "--gateway-port", "0", "--ui-port", "0", "--store", kept)
+	if err != nil {
+		return err
+	}
+	defer dev.stop()
+	env := append(os.Environ(), "TEMPORAL_ADDRESS="+dev.said["Temporal"])
+	reader, err := startProcess(ctx, "Gateway", env, binary, "gateway", "--role", "observer", "--address", "127.0.0.1:0", "--store", kept)
+	if err != nil {
+		return err
+	}
+	defer reader.stop()
+	run, err := submitBusyRun(ctx, dev.said["Gateway"])
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, settle); err != nil {
+		return err
+	}
+	alone, err := costs(ctx, reader, dev)
+	if err != nil {
+		return err
+	}
+	url := reader.said["Gateway"] + "/v1/runs/" + run + "/events?follow=true"
+	crowd, err := gather(ctx, url, followers)
+	if err != nil {
+		return err
+	}
+	defer crowd.leave()
+	if err := sleep(ctx, settle); err != nil {
+		return err
+	}
+	before := crowd.events.Load()
+	followed, err := costs(ctx, reader, dev)
+	if err != nil {
+		return err
+	}
+	events := crowd.events.Load() - before
+	if n := crowd.lost.Load(); n > 0 {
+		return fmt.Errorf("%d of the followers have lost their streams", n)
+	}
+	percent := func(d time.Duration) string {
+		return fmt.Sprintf("%.1f%% of a core", 100*d.Seconds()/followedFor.Seconds())
+	}
+	fmt.Println()
+	fmt.Println("| a busy run | without followers | followed | more |")
+	fmt.Println("|---|--:|--:|--:|")
+	fmt.Printf("| %d followers, %.1f events a second each: the gateway | %s | %s | %s |\n", followers,
+		float64(events)/followers/followedFor.Seconds(), percent(alone[0]), percent(followed[0]), percent(followed[0]-alone[0]))
+	fmt.Printf("| server, control process and node | %s | %s | %s |\n", percent(alone[1]), percent(followed[1]), percent(followed[1]-alone[1]))
+	return nil
+}
+
+// costs returns the CPU time that processes take while they are measured.
+func costs(ctx context.Context, processes ...*process) ([]time.Duration, error) {
+	var taken []time.Duration
+	for _, p := range processes {
+		cpu, err := p.cpu()
+		if err != nil {
+			return nil, err
+		}
+		taken = append(taken, -cpu)
+	}
+	if err := sleep(ctx, followedFor); err != nil {
+		return nil, err
+	}
+	for k, p := range processes {
+		cpu, err := p.cpu()
+		if err != nil {
+			return nil, err
+		}
+		taken[k] += cpu
+	}
+	return taken, nil
+}
+
+// submitBusyRun starts a run of tasks that last half a second, one after the other.
+func submitBusyRun(ctx context.Context, gateway string) (id string, err error) {
+	var document strings.Builder
+	document.WriteString("name: busy\ntasks:\n")
+	for k := range 300 {
+		fmt.Fprintf(&document, "  t%03d: { type: shell, spec: { command: sleep 0.5 }", k)
+		if k > 0 {
+			fmt.Fprintf(&document, ", dependsOn: [t%03d]", k-1)
+		}
+		document.WriteString(" }\n")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, gateway+"/v1/runs", strings.NewReader(document.String()))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/yaml")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	var said struct{ ID, Message string }
+	if err := json.NewDecoder(res.Body).Decode(&said); err != nil {
+		return "", fmt.Errorf("read the answer of submit: %w", err)
+	}
+	if said.ID == "" {
+		return "", fmt.Errorf("submit a busy run: %s", said.Message)
+	}
+	return said.ID, nil
+}
+
+// crowd are clients that follow a stream.
+type crowd struct {
+	events, lost atomic.Int64
+	cancel       context.CancelFunc
+	wg           sync.WaitGroup
+}
+
+// gather has n clients open a stream, and returns when each has its first event.
+func gather(ctx context.Context, url string, n int) (*crowd, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &crowd{cancel: cancel}
+	came := make(chan error, n)
+	for k := range n {
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+k/followersEach))}}
+		client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
+		c.wg.Go(func() { c.follow(ctx, client, url, came) })
+	}
+	for range n {
+		if err := <-came; err != nil {
+			c.leave()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// leave ends the streams.
+func (c *crowd) leave() {
+	c.cancel()
+	c.wg.Wait()
+}
+
+// follow counts the events of a stream, and sends nil with the first, or the error in its place.
+func (c *crowd) follow(ctx context.Context, client *http.Client, url string, came chan<- error) {
+	first := true
+	err := func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return errors.New(res.Status)
+		}
+		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+			if !strings.HasPrefix(lines.Text(), "id:") {
+				continue
+			}
+			c.events.Add(1)
+			if first {
+				came <- nil
+				first = false
+			}
+		}
+		return errors.New("the stream has ended")
+	}()
+	if first {
+		came <- err
+	} else if ctx.Err() == nil {
+		c.lost.Add(1)
+	}
+}
