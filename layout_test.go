@@ -64,6 +64,7 @@ var arrows = []struct {
 	{"gateway/runevents", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store", "switchyard/workflows/names"}},
 	{"gateway/runlogs", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/activities/logs", "switchyard/activities/store", "switchyard/workflows/names"}},
 	{"gateway/sse", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/edge", "switchyard/gateway/rpcerror", "switchyard/gateway/runevents", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store/storekey", "switchyard/workflows/names"}},
+	{"gateway/tasklist", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility"}},
 	{"cli/exit", []string{"switchyard/"}, nil},
 	{"cli/config", []string{"switchyard/"}, []string{"switchyard/workflows/nearest", "switchyard/proto", "switchyard/cli/exit", "switchyard/workflows/definition"}},
 	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},

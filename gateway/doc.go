@@ -10,7 +10,7 @@
 //	 PauseRun, HoldTask, ApproveTask, ... ──┼──> Temporal: update
 //	            RetryDeadLetter, RetryRun ──┼──> Temporal: update, or the next generation
 //	            ExplainTask, PlanRun ───────┼──> workflow Explain
-//	            TaskService ────────────────┼──> as SubmitRun
+//	            TaskService ────────────────┼──> as SubmitRun; ListTasks: visibility, registry and readers
 //	            WorkflowService ────────────┼──> activities/library
 //	            ScheduleService ────────────┼──> activities/schedules
 //	            NodeService ────────────────┼──> activities/registry
@@ -22,7 +22,7 @@
 //	            StreamRunLogs ──────────────┴──> log store
 //
 // Package edge is what calls pass before they get here. Package runview reads runs, package paging makes page tokens,
-// package runindex finds runs, package runevents lists their events, package runlogs
+// package runindex finds runs, package tasklist lists their tasks, package runevents lists their events, package runlogs
 // sends their logs, package openapi serves the document of the REST paths, and package rpcerror gives errors their codes.
 //
 // It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/nearest, workflows/phrase,

@@ -22,6 +22,7 @@ import (
 	"switchyard/gateway/edge"
 	"switchyard/gateway/openapi"
 	"switchyard/gateway/rest"
+	"switchyard/gateway/tasklist"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -46,7 +47,7 @@ func (g *Gateway) services() []service {
 	serve := func(path string, handler http.Handler) service { return service{path, handler} }
 	return []service{
 		serve(switchyardv1connect.NewRunServiceHandler(g, options...)),
-		serve(switchyardv1connect.NewTaskServiceHandler(taskService{g}, options...)),
+		serve(switchyardv1connect.NewTaskServiceHandler(taskService{g, tasklist.New(g.index, g.reader, g.nodes)}, options...)),
 		serve(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...)),
 		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/gateway/tasklist"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/definition/source"
@@ -20,13 +21,20 @@ import (
 const namelessTask = "task"
 
 // taskService answers the calls of TaskService.
-type taskService struct{ *Gateway }
+type taskService struct {
+	*Gateway
+	lister *tasklist.Lister
+}
 
 var _ switchyardv1connect.TaskServiceHandler = taskService{}
 
 // SubmitTask checks a task and starts a run of it.
 func (s taskService) SubmitTask(ctx context.Context, req *connect.Request[v1.SubmitTaskRequest]) (*connect.Response[v1.SubmitTaskResponse], error) {
-	submitted, err := s.submit(ctx, req.Msg, req.Msg.GetBatch(), req.Msg.GetIdempotencyKey())
+	key, err := idempotencyKey(ctx, req.Msg.GetIdempotencyKey())
+	if err != nil {
+		return nil, err
+	}
+	submitted, err := s.submit(ctx, req.Msg, req.Msg.GetBatch(), key)
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +43,15 @@ func (s taskService) SubmitTask(ctx context.Context, req *connect.Request[v1.Sub
 		markCreated(res, submitted.GetId())
 	}
 	return res, nil
+}
+
+// ListTasks lists the tasks of all runs, the newest run first.
+func (s taskService) ListTasks(ctx context.Context, req *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error) {
+	listed, err := s.lister.List(ctx, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(listed), nil
 }
 
 // submit starts a run of one task. The batch and the key are not those of the request.

@@ -24,7 +24,10 @@ const madeBatch = "batch"
 // SubmitTasks starts a run for each of several tasks and says of each what became of it. Tasks for which the time of the
 // call does not suffice have an error.
 func (s taskService) SubmitTasks(ctx context.Context, req *connect.Request[v1.SubmitTasksRequest]) (*connect.Response[v1.SubmitTasksResponse], error) {
-	key := req.Msg.GetIdempotencyKey()
+	key, err := idempotencyKey(ctx, req.Msg.GetIdempotencyKey())
+	if err != nil {
+		return nil, err
+	}
 	res := &v1.SubmitTasksResponse{BatchId: batchID(req.Msg.GetBatchId(), key), Items: make([]*v1.SubmittedTask, len(req.Msg.GetTasks()))}
 	var group errgroup.Group
 	group.SetLimit(tasksAtOnce)

@@ -112,6 +112,9 @@ func TestSubmitTask(t *testing.T) {
 	if again.status != 200 || again.value["existed"] != true || again.header.Get("Location") != "" {
 		t.Errorf("the same again by REST: %d %s", again.status, again.text)
 	}
+	if byHeader := f.rest(t, "POST", "/v1/tasks", `{"name": "again", "type": "shell", "spec": {"command": "echo x"}}`, "Content-Type", jsonHeader, "Idempotency-Key", "k-again"); byHeader.value["id"] != again.value["id"] || again.value["id"] == "" {
+		t.Errorf("the same again with a header: %d %s", byHeader.status, byHeader.text)
+	}
 	warned := f.rest(t, "POST", "/v1/tasks", `{"type": "vps", "spec": {"image": "debian"}}`, "Content-Type", jsonHeader)
 	if id, _ := warned.value["id"].(string); id != "" {
 		terminate(t, id)
@@ -229,7 +232,7 @@ func TestSubmitTasksOutOfTime(t *testing.T) {
 	f := start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	res, err := taskService{f.Gateway}.SubmitTasks(ctx, connect.NewRequest(&v1.SubmitTasksRequest{Tasks: []*v1.SubmitTaskRequest{{Type: "shell", Spec: echo("x")}}}))
+	res, err := taskService{Gateway: f.Gateway}.SubmitTasks(ctx, connect.NewRequest(&v1.SubmitTasksRequest{Tasks: []*v1.SubmitTaskRequest{{Type: "shell", Spec: echo("x")}}}))
 	if err != nil || res.Msg.GetRefused() != 1 || res.Msg.GetItems()[0].GetError().GetCode() != "canceled" {
 		t.Errorf("%v, %v", res, err)
 	}

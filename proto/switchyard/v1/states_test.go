@@ -38,6 +38,8 @@ func TestListsOfWordsAreThoseOfTheFields(t *testing.T) {
 		{&ListRunEventsRequest{}, "event", EventWords()},
 		{&Node{}, "state", NodeStates()},
 		{&ListNodesRequest{}, "state", NodeStates()},
+		{&ListTasksRequest{}, "state", TaskStates()},
+		{&ListTasksRequest{}, "type", TaskTypes()},
 		{&TaskDefinition{}, "type", TaskTypes()},
 		{&TaskDefaults{}, "type", TaskTypes()},
 	} {

@@ -12,6 +12,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -635,11 +636,331 @@ func (x *SubmissionError) GetProblems() []*Problem {
 	return nil
 }
 
+// ListTasksRequest asks for tasks. A page reads 30 runs at most, so that it may hold few tasks, or none, although there is a
+// next page.
+type ListTasksRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only tasks in this state; empty: all.
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Only tasks of this type; empty: all.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// Only tasks of runs of this workflow; empty: of all.
+	Workflow string `protobuf:"bytes,3,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// Only tasks whose newest attempt was given to this node; empty: all. Of tasks that are not assigned or running, runs are
+	// read that name the node among the first 32 that they sent tasks to.
+	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	// Only tasks of this run; empty: of all.
+	Run string `protobuf:"bytes,5,opt,name=run,proto3" json:"run,omitempty"`
+	// Only tasks of the runs of this batch; empty: of all.
+	Batch string `protobuf:"bytes,6,opt,name=batch,proto3" json:"batch,omitempty"`
+	// Most tasks that a page holds; 0: 100.
+	PageSize int32 `protobuf:"varint,7,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to continue: `next_page_token` of the page before.
+	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTasksRequest) Reset() {
+	*x = ListTasksRequest{}
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTasksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTasksRequest) ProtoMessage() {}
+
+func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
+func (*ListTasksRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_task_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListTasksRequest) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ListTasksRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ListTasksRequest) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *ListTasksRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ListTasksRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ListTasksRequest) GetBatch() string {
+	if x != nil {
+		return x.Batch
+	}
+	return ""
+}
+
+func (x *ListTasksRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListTasksRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListTasksResponse is a page of tasks.
+type ListTasksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tasks.
+	Items []*ListedTask `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Token of the next page; empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Runs whose tasks are left out because they cannot be read, each with why.
+	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTasksResponse) Reset() {
+	*x = ListTasksResponse{}
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTasksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTasksResponse) ProtoMessage() {}
+
+func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
+func (*ListTasksResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_task_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListTasksResponse) GetItems() []*ListedTask {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ListTasksResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListTasksResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// ListedTask is a task, or an instance of one, in a list.
+type ListedTask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of its run.
+	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Name of the workflow.
+	Workflow string `protobuf:"bytes,2,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// Name of the task, or of the instance, such as "each[3]".
+	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	// Type of the task.
+	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
+	// State, as Task.state.
+	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it is in this state, as a word.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Node of the newest attempt; empty before the first is placed.
+	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	// Number of the newest attempt, from 0.
+	Attempt int32 `protobuf:"varint,8,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Exit code of the newest attempt that has ended, -1 where nothing ran; absent: none has ended.
+	ExitCode *int32 `protobuf:"varint,9,opt,name=exit_code,json=exitCode,proto3,oneof" json:"exit_code,omitempty"`
+	// When the newest attempt started on its node.
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// When the task ended.
+	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	// What went wrong, or why it was skipped or still waits, in one line.
+	Error         string `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListedTask) Reset() {
+	*x = ListedTask{}
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListedTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListedTask) ProtoMessage() {}
+
+func (x *ListedTask) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListedTask.ProtoReflect.Descriptor instead.
+func (*ListedTask) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_task_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListedTask) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ListedTask) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *ListedTask) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ListedTask) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ListedTask) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ListedTask) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ListedTask) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ListedTask) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *ListedTask) GetExitCode() int32 {
+	if x != nil && x.ExitCode != nil {
+		return *x.ExitCode
+	}
+	return 0
+}
+
+func (x *ListedTask) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *ListedTask) GetCompletedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CompletedAt
+	}
+	return nil
+}
+
+func (x *ListedTask) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 var File_switchyard_v1_task_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\n" +
-	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\"\xb1\b\n" +
+	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\"\xb1\b\n" +
 	"\x11SubmitTaskRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12+\n" +
@@ -692,11 +1013,46 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\x0fSubmissionError\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x122\n" +
-	"\bproblems\x18\x03 \x03(\v2\x16.switchyard.v1.ProblemR\bproblems2\xf4\x01\n" +
+	"\bproblems\x18\x03 \x03(\v2\x16.switchyard.v1.ProblemR\bproblems\"\xa3\x04\n" +
+	"\x10ListTasksRequest\x12\xad\x01\n" +
+	"\x05state\x18\x01 \x01(\tB\x96\x01\xbaH\x92\x01r\x8f\x01R\x00R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
+	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12b\n" +
+	"\x04type\x18\x02 \x01(\tBN\xbaHKrIR\x00R\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12D\n" +
+	"\bworkflow\x18\x03 \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\bworkflow\x12\x1b\n" +
+	"\x04node\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18?R\x04node\x12\x10\n" +
+	"\x03run\x18\x05 \x01(\tR\x03run\x12>\n" +
+	"\x05batch\x18\x06 \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\x12'\n" +
+	"\tpage_size\x18\a \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tR\tpageToken\"\x88\x01\n" +
+	"\x11ListTasksResponse\x12/\n" +
+	"\x05items\x18\x01 \x03(\v2\x19.switchyard.v1.ListedTaskR\x05items\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"\xfe\x02\n" +
+	"\n" +
+	"ListedTask\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
+	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x12\n" +
+	"\x04task\x18\x03 \x01(\tR\x04task\x12\x12\n" +
+	"\x04type\x18\x04 \x01(\tR\x04type\x12\x14\n" +
+	"\x05state\x18\x05 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04node\x18\a \x01(\tR\x04node\x12\x18\n" +
+	"\aattempt\x18\b \x01(\x05R\aattempt\x12 \n" +
+	"\texit_code\x18\t \x01(\x05H\x00R\bexitCode\x88\x01\x01\x129\n" +
+	"\n" +
+	"started_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
+	"\fcompleted_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x14\n" +
+	"\x05error\x18\f \x01(\tR\x05errorB\f\n" +
+	"\n" +
+	"_exit_code2\xe0\x02\n" +
 	"\vTaskService\x12m\n" +
 	"\n" +
 	"SubmitTask\x12 .switchyard.v1.SubmitTaskRequest\x1a!.switchyard.v1.SubmitTaskResponse\"\x1a\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/tasks\x12v\n" +
-	"\vSubmitTasks\x12!.switchyard.v1.SubmitTasksRequest\x1a\".switchyard.v1.SubmitTasksResponse\" \x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/tasks:batchB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\vSubmitTasks\x12!.switchyard.v1.SubmitTasksRequest\x1a\".switchyard.v1.SubmitTasksResponse\" \x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/tasks:batch\x12j\n" +
+	"\tListTasks\x12\x1f.switchyard.v1.ListTasksRequest\x1a .switchyard.v1.ListTasksResponse\"\x1a\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/tasks\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_task_service_proto_rawDescOnce sync.Once
@@ -710,53 +1066,62 @@ func file_switchyard_v1_task_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_task_service_proto_rawDescData
 }
 
-var file_switchyard_v1_task_service_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_switchyard_v1_task_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_switchyard_v1_task_service_proto_goTypes = []any{
-	(*SubmitTaskRequest)(nil),   // 0: switchyard.v1.SubmitTaskRequest
-	(*SubmitTaskResponse)(nil),  // 1: switchyard.v1.SubmitTaskResponse
-	(*SubmitTasksRequest)(nil),  // 2: switchyard.v1.SubmitTasksRequest
-	(*SubmitTasksResponse)(nil), // 3: switchyard.v1.SubmitTasksResponse
-	(*SubmittedTask)(nil),       // 4: switchyard.v1.SubmittedTask
-	(*SubmissionError)(nil),     // 5: switchyard.v1.SubmissionError
-	nil,                         // 6: switchyard.v1.SubmitTaskRequest.EnvEntry
-	(*structpb.Struct)(nil),     // 7: google.protobuf.Struct
-	(*Constraints)(nil),         // 8: switchyard.v1.Constraints
-	(*Resources)(nil),           // 9: switchyard.v1.Resources
-	(*RetryPolicy)(nil),         // 10: switchyard.v1.RetryPolicy
-	(*structpb.Value)(nil),      // 11: google.protobuf.Value
-	(*Semaphore)(nil),           // 12: switchyard.v1.Semaphore
-	(*Cache)(nil),               // 13: switchyard.v1.Cache
-	(*RunOptions)(nil),          // 14: switchyard.v1.RunOptions
-	(*Problem)(nil),             // 15: switchyard.v1.Problem
+	(*SubmitTaskRequest)(nil),     // 0: switchyard.v1.SubmitTaskRequest
+	(*SubmitTaskResponse)(nil),    // 1: switchyard.v1.SubmitTaskResponse
+	(*SubmitTasksRequest)(nil),    // 2: switchyard.v1.SubmitTasksRequest
+	(*SubmitTasksResponse)(nil),   // 3: switchyard.v1.SubmitTasksResponse
+	(*SubmittedTask)(nil),         // 4: switchyard.v1.SubmittedTask
+	(*SubmissionError)(nil),       // 5: switchyard.v1.SubmissionError
+	(*ListTasksRequest)(nil),      // 6: switchyard.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),     // 7: switchyard.v1.ListTasksResponse
+	(*ListedTask)(nil),            // 8: switchyard.v1.ListedTask
+	nil,                           // 9: switchyard.v1.SubmitTaskRequest.EnvEntry
+	(*structpb.Struct)(nil),       // 10: google.protobuf.Struct
+	(*Constraints)(nil),           // 11: switchyard.v1.Constraints
+	(*Resources)(nil),             // 12: switchyard.v1.Resources
+	(*RetryPolicy)(nil),           // 13: switchyard.v1.RetryPolicy
+	(*structpb.Value)(nil),        // 14: google.protobuf.Value
+	(*Semaphore)(nil),             // 15: switchyard.v1.Semaphore
+	(*Cache)(nil),                 // 16: switchyard.v1.Cache
+	(*RunOptions)(nil),            // 17: switchyard.v1.RunOptions
+	(*Problem)(nil),               // 18: switchyard.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
 }
 var file_switchyard_v1_task_service_proto_depIdxs = []int32{
-	7,  // 0: switchyard.v1.SubmitTaskRequest.spec:type_name -> google.protobuf.Struct
-	6,  // 1: switchyard.v1.SubmitTaskRequest.env:type_name -> switchyard.v1.SubmitTaskRequest.EnvEntry
-	8,  // 2: switchyard.v1.SubmitTaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	9,  // 3: switchyard.v1.SubmitTaskRequest.resources:type_name -> switchyard.v1.Resources
-	10, // 4: switchyard.v1.SubmitTaskRequest.retry:type_name -> switchyard.v1.RetryPolicy
-	7,  // 5: switchyard.v1.SubmitTaskRequest.input:type_name -> google.protobuf.Struct
-	11, // 6: switchyard.v1.SubmitTaskRequest.parallel:type_name -> google.protobuf.Value
-	11, // 7: switchyard.v1.SubmitTaskRequest.foreach:type_name -> google.protobuf.Value
-	7,  // 8: switchyard.v1.SubmitTaskRequest.matrix:type_name -> google.protobuf.Struct
-	12, // 9: switchyard.v1.SubmitTaskRequest.semaphore:type_name -> switchyard.v1.Semaphore
-	13, // 10: switchyard.v1.SubmitTaskRequest.cache:type_name -> switchyard.v1.Cache
-	14, // 11: switchyard.v1.SubmitTaskRequest.options:type_name -> switchyard.v1.RunOptions
-	15, // 12: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
+	10, // 0: switchyard.v1.SubmitTaskRequest.spec:type_name -> google.protobuf.Struct
+	9,  // 1: switchyard.v1.SubmitTaskRequest.env:type_name -> switchyard.v1.SubmitTaskRequest.EnvEntry
+	11, // 2: switchyard.v1.SubmitTaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	12, // 3: switchyard.v1.SubmitTaskRequest.resources:type_name -> switchyard.v1.Resources
+	13, // 4: switchyard.v1.SubmitTaskRequest.retry:type_name -> switchyard.v1.RetryPolicy
+	10, // 5: switchyard.v1.SubmitTaskRequest.input:type_name -> google.protobuf.Struct
+	14, // 6: switchyard.v1.SubmitTaskRequest.parallel:type_name -> google.protobuf.Value
+	14, // 7: switchyard.v1.SubmitTaskRequest.foreach:type_name -> google.protobuf.Value
+	10, // 8: switchyard.v1.SubmitTaskRequest.matrix:type_name -> google.protobuf.Struct
+	15, // 9: switchyard.v1.SubmitTaskRequest.semaphore:type_name -> switchyard.v1.Semaphore
+	16, // 10: switchyard.v1.SubmitTaskRequest.cache:type_name -> switchyard.v1.Cache
+	17, // 11: switchyard.v1.SubmitTaskRequest.options:type_name -> switchyard.v1.RunOptions
+	18, // 12: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
 	0,  // 13: switchyard.v1.SubmitTasksRequest.tasks:type_name -> switchyard.v1.SubmitTaskRequest
 	4,  // 14: switchyard.v1.SubmitTasksResponse.items:type_name -> switchyard.v1.SubmittedTask
-	15, // 15: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
+	18, // 15: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
 	5,  // 16: switchyard.v1.SubmittedTask.error:type_name -> switchyard.v1.SubmissionError
-	15, // 17: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
-	0,  // 18: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
-	2,  // 19: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
-	1,  // 20: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
-	3,  // 21: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
-	20, // [20:22] is the sub-list for method output_type
-	18, // [18:20] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	18, // 17: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
+	8,  // 18: switchyard.v1.ListTasksResponse.items:type_name -> switchyard.v1.ListedTask
+	19, // 19: switchyard.v1.ListedTask.started_at:type_name -> google.protobuf.Timestamp
+	19, // 20: switchyard.v1.ListedTask.completed_at:type_name -> google.protobuf.Timestamp
+	0,  // 21: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
+	2,  // 22: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
+	6,  // 23: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
+	1,  // 24: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
+	3,  // 25: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
+	7,  // 26: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
+	24, // [24:27] is the sub-list for method output_type
+	21, // [21:24] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_task_service_proto_init() }
@@ -768,13 +1133,14 @@ func file_switchyard_v1_task_service_proto_init() {
 	file_switchyard_v1_options_proto_init()
 	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_problem_proto_init()
+	file_switchyard_v1_task_service_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_task_service_proto_rawDesc), len(file_switchyard_v1_task_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

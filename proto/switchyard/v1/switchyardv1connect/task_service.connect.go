@@ -37,6 +37,8 @@ const (
 	TaskServiceSubmitTaskProcedure = "/switchyard.v1.TaskService/SubmitTask"
 	// TaskServiceSubmitTasksProcedure is the fully-qualified name of the TaskService's SubmitTasks RPC.
 	TaskServiceSubmitTasksProcedure = "/switchyard.v1.TaskService/SubmitTasks"
+	// TaskServiceListTasksProcedure is the fully-qualified name of the TaskService's ListTasks RPC.
+	TaskServiceListTasksProcedure = "/switchyard.v1.TaskService/ListTasks"
 )
 
 // TaskServiceClient is a client for the switchyard.v1.TaskService service.
@@ -47,6 +49,10 @@ type TaskServiceClient interface {
 	// Starts a run for each of several tasks. One that cannot be started keeps none of the others from starting: the answer
 	// says of each what became of it.
 	SubmitTasks(context.Context, *connect.Request[v1.SubmitTasksRequest]) (*connect.Response[v1.SubmitTasksResponse], error)
+	// Lists the tasks of all runs, the newest run first, and by name within a run; a task that has fanned out by its instances.
+	// What is said of a task is exact when its run is read. Which runs are read lags: by moments for runs that have just
+	// started or ended, and for tasks that are assigned or running by a heartbeat of their nodes, which say what they run.
+	ListTasks(context.Context, *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error)
 }
 
 // NewTaskServiceClient constructs a client for the switchyard.v1.TaskService service. By default,
@@ -72,6 +78,13 @@ func NewTaskServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(taskServiceMethods.ByName("SubmitTasks")),
 			connect.WithClientOptions(opts...),
 		),
+		listTasks: connect.NewClient[v1.ListTasksRequest, v1.ListTasksResponse](
+			httpClient,
+			baseURL+TaskServiceListTasksProcedure,
+			connect.WithSchema(taskServiceMethods.ByName("ListTasks")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -79,6 +92,7 @@ func NewTaskServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 type taskServiceClient struct {
 	submitTask  *connect.Client[v1.SubmitTaskRequest, v1.SubmitTaskResponse]
 	submitTasks *connect.Client[v1.SubmitTasksRequest, v1.SubmitTasksResponse]
+	listTasks   *connect.Client[v1.ListTasksRequest, v1.ListTasksResponse]
 }
 
 // SubmitTask calls switchyard.v1.TaskService.SubmitTask.
@@ -91,6 +105,11 @@ func (c *taskServiceClient) SubmitTasks(ctx context.Context, req *connect.Reques
 	return c.submitTasks.CallUnary(ctx, req)
 }
 
+// ListTasks calls switchyard.v1.TaskService.ListTasks.
+func (c *taskServiceClient) ListTasks(ctx context.Context, req *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error) {
+	return c.listTasks.CallUnary(ctx, req)
+}
+
 // TaskServiceHandler is an implementation of the switchyard.v1.TaskService service.
 type TaskServiceHandler interface {
 	// Checks a task and starts a run of it. A bad task is InvalidArgument, with a ValidationFailure that lists every problem
@@ -99,6 +118,10 @@ type TaskServiceHandler interface {
 	// Starts a run for each of several tasks. One that cannot be started keeps none of the others from starting: the answer
 	// says of each what became of it.
 	SubmitTasks(context.Context, *connect.Request[v1.SubmitTasksRequest]) (*connect.Response[v1.SubmitTasksResponse], error)
+	// Lists the tasks of all runs, the newest run first, and by name within a run; a task that has fanned out by its instances.
+	// What is said of a task is exact when its run is read. Which runs are read lags: by moments for runs that have just
+	// started or ended, and for tasks that are assigned or running by a heartbeat of their nodes, which say what they run.
+	ListTasks(context.Context, *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error)
 }
 
 // NewTaskServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -120,12 +143,21 @@ func NewTaskServiceHandler(svc TaskServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(taskServiceMethods.ByName("SubmitTasks")),
 		connect.WithHandlerOptions(opts...),
 	)
+	taskServiceListTasksHandler := connect.NewUnaryHandler(
+		TaskServiceListTasksProcedure,
+		svc.ListTasks,
+		connect.WithSchema(taskServiceMethods.ByName("ListTasks")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/switchyard.v1.TaskService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case TaskServiceSubmitTaskProcedure:
 			taskServiceSubmitTaskHandler.ServeHTTP(w, r)
 		case TaskServiceSubmitTasksProcedure:
 			taskServiceSubmitTasksHandler.ServeHTTP(w, r)
+		case TaskServiceListTasksProcedure:
+			taskServiceListTasksHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -141,4 +173,8 @@ func (UnimplementedTaskServiceHandler) SubmitTask(context.Context, *connect.Requ
 
 func (UnimplementedTaskServiceHandler) SubmitTasks(context.Context, *connect.Request[v1.SubmitTasksRequest]) (*connect.Response[v1.SubmitTasksResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.TaskService.SubmitTasks is not implemented"))
+}
+
+func (UnimplementedTaskServiceHandler) ListTasks(context.Context, *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.TaskService.ListTasks is not implemented"))
 }

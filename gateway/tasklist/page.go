@@ -1,0 +1,126 @@
+package tasklist
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// instancesAtOnce is how many instances are read at once.
+const instancesAtOnce = 1000
+
+// page collects the tasks of one answer.
+type page struct {
+	filter       *v1.ListTasksRequest
+	room, search int // tasks that it may hold, and instances that may be read, still
+	items        []*v1.ListedTask
+	warnings     []string
+}
+
+// attempted is what tasks and instances have in common.
+type attempted interface {
+	GetState() string
+	GetReason() string
+	GetNode() string
+	GetAttempt() int32
+	GetError() string
+	GetResult() *v1.TaskResult
+	GetStartedAt() *timestamppb.Timestamp
+	GetCompletedAt() *timestamppb.Timestamp
+}
+
+// matches reports whether a task or an instance is one that the request asks for. Its type is known to be.
+func (p *page) matches(t attempted) bool {
+	return (p.filter.GetState() == "" || t.GetState() == p.filter.GetState()) && (p.filter.GetNode() == "" || t.GetNode() == p.filter.GetNode())
+}
+
+// add adds a task or an instance.
+func (p *page) add(run *v1.Run, name, kind string, t attempted) {
+	item := &v1.ListedTask{
+		Run: run.GetId(), Workflow: run.GetName(), Task: name, Type: kind, State: t.GetState(), Reason: t.GetReason(),
+		Node: t.GetNode(), Attempt: t.GetAttempt(), StartedAt: t.GetStartedAt(), CompletedAt: t.GetCompletedAt(), Error: t.GetError(),
+	}
+	if result := t.GetResult(); result != nil {
+		item.ExitCode = proto.Int32(result.GetExitCode())
+	}
+	p.items = append(p.items, item)
+	p.room--
+}
+
+// readRun adds the tasks of a run from a place on, by name, each instance in place of a task that has fanned out. It returns
+// the place of the first that found no room, or nil.
+func (l *Lister) readRun(ctx context.Context, page *page, v *runview.View, from place) (*place, error) {
+	first, _ := slices.BinarySearch(v.Names, from.task)
+	for _, name := range v.Names[first:] {
+		t := v.Tasks[name]
+		if kind := page.filter.GetType(); kind != "" && t.Task.GetType() != kind {
+			continue
+		}
+		at := from
+		if at.task != name {
+			at.task, at.index = name, 0
+		}
+		if t.Task.GetCount() > 0 {
+			next, err := l.readInstances(ctx, page, v, at)
+			if next != nil || err != nil {
+				return next, err
+			}
+			continue
+		}
+		if !page.matches(t.Brief) {
+			continue
+		}
+		if page.room == 0 {
+			return &at, nil
+		}
+		page.add(v.Run, name, t.Task.GetType(), t.Brief)
+	}
+	return nil, nil
+}
+
+// readInstances adds the instances of a task from a place on, and returns the place of the first that found no room, or nil.
+func (l *Lister) readInstances(ctx context.Context, page *page, v *runview.View, at place) (*place, error) {
+	t := v.Tasks[at.task]
+	if !mayHave(t.Brief.GetCounts(), page.filter.GetState()) {
+		return nil, nil
+	}
+	for at.index < int(t.Task.GetCount()) {
+		if page.search == 0 {
+			return &at, nil
+		}
+		some, err := l.runs.Instances(ctx, v, at.task, at.index, min(page.search, instancesAtOnce))
+		if err != nil || len(some) == 0 {
+			return nil, err
+		}
+		for _, i := range some {
+			at.index = int(i.Instance.GetIndex())
+			if page.matches(i.Brief) {
+				if page.room == 0 {
+					return &at, nil
+				}
+				page.add(v.Run, names.InstanceName(at.task, at.index), t.Task.GetType(), i.Brief)
+			}
+			at.index++
+		}
+		page.search -= min(page.search, len(some))
+	}
+	return nil, nil
+}
+
+// mayHave reports whether there may be instances in a state, by how many a run counts in each: of those that are assigned,
+// it does not always know which run.
+func mayHave(counts map[string]int32, state string) bool {
+	switch state {
+	case "":
+		return true
+	case v1.TaskRunning:
+		return counts[v1.TaskRunning]+counts[v1.TaskAssigned] > 0
+	}
+	return counts[state] > 0
+}

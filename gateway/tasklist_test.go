@@ -1,0 +1,179 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/store"
+	"switchyard/gateway/tasklist"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// startWithNodes starts a gateway with a registry in memory.
+func startWithNodes(t *testing.T, nodes *fakeNodes) *fixture {
+	t.Helper()
+	kept, err := store.Open(t.Context(), "mem://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Config{Client: temporalClient, Store: kept, Nodes: nodes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := g.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close(); _ = kept.Close() })
+	f := &fixture{Gateway: g, server: server}
+	f.client = f.dial(t)
+	return f
+}
+
+// submitBatch starts a scripted run of a batch.
+func (f *fixture) submitBatch(t *testing.T, batch, name string, tasks ...string) string {
+	t.Helper()
+	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{
+		Source: &v1.SubmitRunRequest_Document{Document: document(name, tasks...)}, Batch: batch,
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminate(t, res.Msg.GetId())
+	return res.Msg.GetId()
+}
+
+// listTasks reads all pages of a list of tasks, by REST, and returns "run/task state" of each, and how many pages there were.
+func (f *fixture) listTasks(t *testing.T, query string) (found []string, pages int) {
+	t.Helper()
+	for token := ""; ; pages++ {
+		got := f.rest(t, "GET", "/v1/tasks?"+query+"&pageToken="+url.QueryEscape(token), "")
+		if got.status != http.StatusOK || pages > 100 {
+			t.Fatalf("%s: %d %s", query, got.status, got.text)
+		}
+		for _, item := range got.value["items"].([]any) {
+			task := item.(map[string]any)
+			found = append(found, fmt.Sprintf("%s/%s %s", task["run"], task["task"], task["state"]))
+		}
+		if token, _ = got.value["nextPageToken"].(string); token == "" {
+			return found, pages + 1
+		}
+	}
+}
+
+// TestListTasks finds the tasks of all runs by what they are and where they are.
+func TestListTasks(t *testing.T) {
+	t.Parallel()
+	nodes := &fakeNodes{nodes: map[string]*v1.Node{}}
+	f := startWithNodes(t, nodes)
+	old := f.submitBatch(t, "listed", "listed-old", "a", "b", "c")
+	eventually(t, "the older run is found", func() bool { found, _ := f.listTasks(t, "batch=listed"); return len(found) == 3 })
+	young := f.submitBatch(t, "listed", "listed-young", "each", "z")
+	idle := f.submitBatch(t, "listed", "listed-idle", "r")
+
+	set(t, old, "a", 1, &v1.Task{State: "failed", Type: "shell", Node: "n1", Attempt: 2, Reason: "exit_code", Error: "exit code 3", Result: &v1.TaskResult{ExitCode: 3}})
+	set(t, old, "b", 1, &v1.Task{State: "running", Type: "shell", Node: "n1"})
+	set(t, young, "each", 0, &v1.Task{State: "running", Type: "container", Count: proto.Int32(3), Counts: map[string]int32{"completed": 1, "running": 1, "queued": 1}, Instances: []*v1.Instance{
+		{Index: 0, State: "completed", Node: "n1", Result: &v1.TaskResult{}}, {Index: 1, State: "running", Node: "n2"}, {Index: 2, State: "queued"},
+	}})
+	set(t, idle, "r", 1, &v1.Task{State: "running", Type: "shell", Node: "n3"})
+	nodes.nodes["n1"] = &v1.Node{Name: "n1", Running: 1, Snapshot: &v1.NodeSnapshot{Running: []*v1.RunningAttempt{{RunId: old, Task: "b", Claim: 1}}}}
+	nodes.nodes["n2"] = &v1.Node{Name: "n2", Running: 1, Snapshot: &v1.NodeSnapshot{Running: []*v1.RunningAttempt{{RunId: young, Task: "each[1]", Claim: 1}}}}
+
+	for query, want := range map[string][]string{
+		"batch=listed": {
+			idle + "/r running", young + "/each[0] completed", young + "/each[1] running", young + "/each[2] queued", young + "/z pending",
+			old + "/a failed", old + "/b running", old + "/c pending",
+		},
+		// No node says that it runs the task of the idle run.
+		"batch=listed&state=running":           {young + "/each[1] running", old + "/b running"},
+		"batch=listed&state=running&node=n1":   {old + "/b running"},
+		"batch=listed&state=running&node=none": nil,
+		"batch=listed&state=queued":            {young + "/each[2] queued"},
+		"batch=listed&state=failed":            {old + "/a failed"},
+		"workflow=listed-old&state=failed":     {old + "/a failed"},
+		"batch=listed&type=container":          {young + "/each[0] completed", young + "/each[1] running", young + "/each[2] queued"},
+		"batch=listed&type=vps":                nil,
+		"run=" + old + "&state=pending":        {old + "/c pending"},
+		"run=listed-old":                       {old + "/a failed", old + "/b running", old + "/c pending"},
+		"run=" + young + "&node=n2":            {young + "/each[1] running"},
+		"batch=other":                          nil,
+	} {
+		var got []string
+		eventually(t, query, func() bool {
+			got, _ = f.listTasks(t, query)
+			return slices.Equal(got, want)
+		})
+		for _, size := range []string{"1", "2", "3"} {
+			if paged, pages := f.listTasks(t, query+"&pageSize="+size); !slices.Equal(paged, want) || pages < (len(want)+2)/3 {
+				t.Errorf("%s in pages of %s: %v", query, size, paged)
+			}
+		}
+	}
+
+	res, err := f.tasks(t).ListTasks(t.Context(), connect.NewRequest(&v1.ListTasksRequest{Batch: "listed", State: "failed"}))
+	if err != nil || len(res.Msg.GetItems()) != 1 {
+		t.Fatalf("%v, %v", res, err)
+	}
+	if got := res.Msg.GetItems()[0]; !proto.Equal(got, &v1.ListedTask{
+		Run: old, Workflow: "listed-old", Task: "a", Type: "shell", State: "failed", Reason: "exit_code", Node: "n1", Attempt: 2, ExitCode: proto.Int32(3), Error: "exit code 3",
+	}) {
+		t.Errorf("the failed task is %v", got)
+	}
+
+	end(t, old, "failed")
+	eventually(t, "the tasks of a run that has ended are listed", func() bool {
+		open, _ := f.listTasks(t, "batch=listed&state=pending")
+		all, _ := f.listTasks(t, "batch=listed&workflow=listed-old&state=failed")
+		return slices.Equal(open, []string{young + "/z pending"}) && slices.Equal(all, []string{old + "/a failed"})
+	})
+
+	first := f.rest(t, "GET", "/v1/tasks?batch=listed&pageSize=1", "")
+	token, _ := first.value["nextPageToken"].(string)
+	for what, path := range map[string]string{
+		"an unknown state":     "/v1/tasks?state=happy",
+		"an unknown type":      "/v1/tasks?type=shel",
+		"a bad workflow":       "/v1/tasks?workflow=a%20b",
+		"a bad node":           "/v1/tasks?node=a'b",
+		"a large page":         "/v1/tasks?pageSize=1001",
+		"an unknown filter":    "/v1/tasks?stat=failed",
+		"a page of another":    "/v1/tasks?batch=other&pageToken=" + token,
+		"a page of one run":    "/v1/tasks?run=" + young + "&pageToken=" + token,
+		"a token of no list":   "/v1/tasks?pageToken=bm9uc2Vuc2U",
+		"another kind of list": "/v1/runs?batch=listed&pageToken=" + token,
+	} {
+		if got := f.rest(t, "GET", path, ""); got.status != 400 || got.value["code"] != "invalid_argument" || got.message() == "" || token == "" {
+			t.Errorf("%s: %d %s", what, got.status, got.text)
+		}
+	}
+	if got := f.rest(t, "GET", "/v1/tasks?run=no-such-run", ""); got.status != 404 || !strings.Contains(got.message(), "no-such-run") {
+		t.Errorf("an unknown run: %d %s", got.status, got.text)
+	}
+}
+
+// TestListTasksReadsFewRunsForAPage bounds what a page costs, and continues behind it.
+func TestListTasksReadsFewRunsForAPage(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	const runs = tasklist.MaxRuns + 5
+	var last string
+	for i := range runs {
+		id := f.submitBatch(t, "many", "many", "a")
+		if i == 0 {
+			last = id
+		}
+	}
+	set(t, last, "a", 1, &v1.Task{State: "failed", Type: "shell"})
+	eventually(t, "all runs are found", func() bool { found, _ := f.listTasks(t, "batch=many&pageSize=1000"); return len(found) == runs })
+	found, pages := f.listTasks(t, "batch=many&state=failed")
+	if !slices.Equal(found, []string{last + "/a failed"}) || pages != 2 {
+		t.Errorf("%v on %d pages", found, pages)
+	}
+}
