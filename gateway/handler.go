@@ -65,10 +65,6 @@ func (g *Gateway) Handler() http.Handler {
 		rpc.Handle(s.path, s.handler)
 		names = append(names, strings.Trim(s.path, "/"))
 	}
-	door, err := rest.New(rest.Config{Services: v1.Services(), Calls: rpc, MaxBodyBytes: maxMessageBytes})
-	if err != nil {
-		panic(err) // the annotations in proto contradict one another, which every test of the gateway shows
-	}
 	rpc.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(names...)))
 	reflector := grpcreflect.NewStaticReflector(append(names, grpchealth.HealthV1ServiceName)...)
 	streams := connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds))
@@ -80,6 +76,10 @@ func (g *Gateway) Handler() http.Handler {
 	probes.HandleFunc("GET /readyz", g.readyz)
 	probes.Handle("GET "+openapi.Path, openapi.Handler())
 	g.serveMetrics(probes)
+	door, err := rest.New(rest.Config{Services: v1.Services(), Calls: rpc, Others: probes, MaxBodyBytes: maxMessageBytes})
+	if err != nil {
+		panic(err) // the annotations in proto contradict one another, which every test of the gateway shows
+	}
 	bounded := g.bounds.Protect(g.sse.Wrap(firstOf(rpc, door)))
 	return edge.GuardHosts(g.config.Hosts, firstOf(probes, bounded))
 }

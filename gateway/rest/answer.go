@@ -37,6 +37,9 @@ func (a *answer) WriteHeader(status int) {
 	if status == http.StatusOK && a.Header().Get("Location") != "" {
 		status = http.StatusCreated
 	}
+	for _, name := range []string{"Accept-Encoding", "Trailer"} { // of the call
+		a.Header().Del(name)
+	}
 	if a.status = status; status < http.StatusBadRequest {
 		a.ResponseWriter.WriteHeader(status)
 	}
@@ -67,9 +70,7 @@ func (a *answer) finish() {
 	} else {
 		body.Code, body.Message = codeOfStatus(a.status).String(), readable(a.failed.String())
 	}
-	for _, name := range []string{"Content-Encoding", "Trailer"} {
-		a.Header().Del(name)
-	}
+	a.Header().Del("Content-Encoding")
 	body.Write(a.ResponseWriter, a.status)
 }
 

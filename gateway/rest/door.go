@@ -20,6 +20,8 @@ type Config struct {
 	Services []protoreflect.ServiceDescriptor
 	// Calls serves the services to Connect clients, under the paths of their procedures.
 	Calls http.Handler
+	// Others serves paths of its own before the door. The door refuses them to other methods.
+	Others *http.ServeMux
 	// MaxBodyBytes is the largest body that is read.
 	MaxBodyBytes int64
 }
@@ -27,6 +29,7 @@ type Config struct {
 // Door serves REST. It is safe for concurrent use.
 type Door struct {
 	routes    *http.ServeMux
+	others    *http.ServeMux
 	transcode http.Handler
 	compress  http.Handler // is before the rest of the door
 	templates []string
@@ -43,7 +46,7 @@ func New(c Config) (*Door, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve REST: %w", err)
 	}
-	d := &Door{routes: http.NewServeMux(), transcode: transcode, maxBody: c.MaxBodyBytes}
+	d := &Door{routes: http.NewServeMux(), others: c.Others, transcode: transcode, maxBody: c.MaxBodyBytes}
 	d.compress = compress(http.HandlerFunc(d.serve))
 	for _, service := range c.Services {
 		for i := range service.Methods().Len() {
@@ -73,7 +76,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	handler, pattern := d.routes.Handler(match)
 	if pattern == "" {
-		d.refuse(w, r, handler)
+		d.refuse(w, r)
 		return
 	}
 	handler.ServeHTTP(w, match)

@@ -98,7 +98,9 @@ func serve(t *testing.T, e *echo) *httptest.Server {
 	calls := http.NewServeMux()
 	calls.Handle(switchyardv1connect.NewRunServiceHandler(e))
 	calls.Handle(switchyardv1connect.NewWorkflowServiceHandler(e))
-	door, err := New(Config{Services: v1.Services(), Calls: calls, MaxBodyBytes: 1 << 20})
+	others := http.NewServeMux()
+	others.HandleFunc("GET /healthz", http.NotFound)
+	door, err := New(Config{Services: v1.Services(), Calls: calls, Others: others, MaxBodyBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +211,8 @@ func TestBadInputReachesNoCall(t *testing.T) {
 	}{
 		"a path that is near":          {"GET", "/v1/rums", "", "", 404, "not_found", "did you mean /v1/runs?"},
 		"a near path with a run":       {"POST", "/v1/runs/nightly-20260101-abcdefgh/cancle", "", "", 404, "not_found", "did you mean /v1/runs/nightly-20260101-abcdefgh/cancel?"},
-		"no path":                      {"GET", "/", "", "", 404, "not_found", "/openapi.json"},
+		"no path":                      {"GET", "/", "", "", 404, "not_found", `no path "/"; /openapi.json`},
+		"a method for another door":    {"POST", "/healthz", "", "", 405, "invalid_argument", "/healthz takes GET, HEAD, not POST"},
 		"another method":               {"PATCH", "/v1/runs/a", "", "", 405, "invalid_argument", "takes GET, HEAD, not PATCH"},
 		"an escaped slash":             {"GET", "/v1/runs/a%2fb", "", "", 400, "invalid_argument", "%2F"},
 		"dots":                         {"GET", "/v1/runs/../nodes", "", "", 400, "invalid_argument", `write it as "/v1/nodes"`},
@@ -333,8 +336,8 @@ func TestHeadersOfCallsMeanNothing(t *testing.T) {
 		{"Connect-Protocol-Version", "1"}, {"Connect-Timeout-Ms", "x"}, {"X-Server-Timeout", "-1"}, {"X-Server-Timeout", "x"},
 		{"Accept-Encoding", "br;q=1, gzip;q=0.5"}, {"Grpc-Timeout", "x"}, {"Accept", "text/html"},
 	} {
-		if res, text := send(t, server, "POST", "/v1/runs/a/cancel", jsonType, strings.NewReader("{}"), header...); res.StatusCode != 200 || !json.Valid([]byte(text)) {
-			t.Errorf("%v: %d %s", header, res.StatusCode, text)
+		if res, text := send(t, server, "POST", "/v1/runs/a/cancel", jsonType, strings.NewReader("{}"), header...); res.StatusCode != 200 || !json.Valid([]byte(text)) || res.Header.Get("Accept-Encoding") != "" {
+			t.Errorf("%v: %d %s %v", header, res.StatusCode, text, res.Header)
 		}
 	}
 	res, text := send(t, server, "POST", "/v1/runs/a/cancel", jsonType, strings.NewReader("{}"), "Content-Encoding", "gzip")

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -31,7 +32,7 @@ func validatePath(u *url.URL) error {
 		return rpcerror.Invalid("the path %.200q is not UTF-8", text)
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return rpcerror.Invalid("the path %.200q holds a control character", text)
-	case text != "/" && path.Clean(text) != strings.TrimSuffix(text, "/"):
+	case text != "" && text != "/" && path.Clean(text) != strings.TrimSuffix(text, "/"):
 		return rpcerror.Invalid("the path %.200q has an empty segment, \".\" or \"..\"; write it as %.200q", text, path.Clean(text))
 	}
 	return nil
@@ -39,7 +40,7 @@ func validatePath(u *url.URL) error {
 
 // withoutAlias returns a request with the path that it means: with the prefix, and without a slash at its end.
 func withoutAlias(r *http.Request) *http.Request {
-	text := strings.TrimSuffix(r.URL.Path, "/")
+	text := cmp.Or(strings.TrimSuffix(r.URL.Path, "/"), "/")
 	for _, first := range aliases {
 		if text == "/"+first || strings.HasPrefix(text, "/"+first+"/") {
 			text = prefix + text
@@ -54,12 +55,24 @@ func withoutAlias(r *http.Request) *http.Request {
 	return r
 }
 
-// refuse answers a request for a path that there is not, or with a method that the path does not take. What the mux would
-// answer says which.
-func (d *Door) refuse(w http.ResponseWriter, r *http.Request, mux http.Handler) {
+// allowedMethods returns the methods that a mux takes for the path of a request whose method it does not take, or "" if it
+// does not have the path.
+func allowedMethods(mux *http.ServeMux, r *http.Request) string {
+	if mux == nil {
+		return ""
+	}
 	said := discarded{header: http.Header{}}
-	mux.ServeHTTP(&said, r)
-	if allowed := said.header.Get("Allow"); allowed != "" {
+	handler, pattern := mux.Handler(r)
+	if pattern != "" {
+		return ""
+	}
+	handler.ServeHTTP(&said, r)
+	return said.header.Get("Allow")
+}
+
+// refuse answers a request for a path that there is not, or with a method that the path does not take.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request) {
+	if allowed := cmp.Or(allowedMethods(d.routes, r), allowedMethods(d.others, r)); allowed != "" {
 		w.Header().Set("Allow", allowed)
 		if r.Method == http.MethodOptions {
 			w.WriteHeader(http.StatusNoContent)
