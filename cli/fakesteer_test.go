@@ -92,6 +92,7 @@ type fakeShelf struct {
 	stored   map[string]*v1.Definition
 	put      []*v1.PutWorkflowRequest
 	warnings []*v1.Problem
+	schedule *v1.Schedule
 	fail     error
 }
 
@@ -102,7 +103,7 @@ func (f *fakeShelf) PutWorkflow(_ context.Context, req *connect.Request[v1.PutWo
 	if f.fail != nil {
 		return nil, f.fail
 	}
-	return connect.NewResponse(&v1.PutWorkflowResponse{Name: "hello", Replaced: req.Msg.GetReplace(), Warnings: f.warnings}), nil
+	return connect.NewResponse(&v1.PutWorkflowResponse{Name: "hello", Replaced: req.Msg.GetReplace(), Warnings: f.warnings, Schedule: f.schedule}), nil
 }
 
 func (f *fakeShelf) GetWorkflow(_ context.Context, req *connect.Request[v1.GetWorkflowRequest]) (*connect.Response[v1.GetWorkflowResponse], error) {

@@ -31,11 +31,7 @@ are left out; "schedules backfill" starts their runs.`,
 		if format.Value == output.JSON {
 			return output.WriteMessage(sys.stdout, s)
 		}
-		next := "it has no times any more"
-		if t := firstTime(s); t != nil {
-			next = "its next time is " + formatIn(t, s.GetTimezone())
-		}
-		_, err = fmt.Fprintf(sys.screen, "schedule %s is active; %s\n", s.GetName(), next)
+		_, err = fmt.Fprintf(sys.screen, "schedule %s %s\n", s.GetName(), scheduleNews(s))
 		return err
 	})
 	return cmd

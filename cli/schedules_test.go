@@ -45,6 +45,23 @@ func TestSchedulesAreShown(t *testing.T) {
 	}
 }
 
+// TestPutSaysWhenTheWorkflowStarts holds what `workflows put` says of the schedule of a definition.
+func TestPutSaysWhenTheWorkflowStarts(t *testing.T) {
+	f := fake(t)
+	f.shelf.schedule = nightlySchedule()
+	file := write(t, "f.yaml", hello)
+	if got := run(t, "workflows", "put", file, "--gateway", f.url); !strings.HasSuffix(got.stderr, "\nits schedule is active; its next time is Sun 2026-10-25 02:30:00 CEST\n") {
+		t.Errorf("%+v", got)
+	}
+	f.shelf.schedule.Paused = true
+	if got := run(t, "workflows", "put", file, "--gateway", f.url); !strings.HasSuffix(got.stderr, "\nits schedule is paused; `switchyard schedules resume nightly` has it start runs\n") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "workflows", "put", file, "-o", "json", "--gateway", f.url); got.stderr != "" || !strings.Contains(got.stdout, `"paused": true`) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestSchedulesAreSteered(t *testing.T) {
 	f := fake(t)
 	f.schedules.schedule = nightlySchedule()

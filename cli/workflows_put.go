@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -34,13 +35,22 @@ func newWorkflowsPut(sys *system) *cobra.Command {
 		}
 		printWarnings(sys, res.GetName(), res.GetWarnings())
 		if format.Value == output.JSON {
-			return output.WriteJSON(sys.stdout, storedWorkflow{res.GetName(), res.GetReplaced(), problemItems(source.Problems(res.GetWarnings()))})
+			item := storedWorkflow{Name: res.GetName(), Replaced: res.GetReplaced(), Warnings: problemItems(source.Problems(res.GetWarnings()))}
+			if res.GetSchedule() != nil {
+				if item.Schedule, err = output.CompactJSON(res.GetSchedule()); err != nil {
+					return err
+				}
+			}
+			return output.WriteJSON(sys.stdout, item)
 		}
 		what := "stored"
 		if res.GetReplaced() {
 			what = "replaced"
 		}
-		_, err = fmt.Fprintf(sys.screen, "workflow %s is %s; `switchyard submit --workflow %s` runs it\n", res.GetName(), what, res.GetName())
+		if _, err = fmt.Fprintf(sys.screen, "workflow %s is %s; `switchyard submit --workflow %s` runs it\n", res.GetName(), what, res.GetName()); err != nil || res.GetSchedule() == nil {
+			return err
+		}
+		_, err = fmt.Fprintln(sys.screen, "its schedule "+scheduleNews(res.GetSchedule()))
 		return err
 	})
 	return cmd
@@ -51,4 +61,17 @@ type storedWorkflow struct {
 	Name     string        `json:"name"`
 	Replaced bool          `json:"replaced"`
 	Warnings []problemItem `json:"warnings"`
+	// Schedule is the message Schedule, or absent if the definition has none.
+	Schedule json.RawMessage `json:"schedule,omitempty"`
+}
+
+// scheduleNews returns how a schedule is now, for people, as what follows its name.
+func scheduleNews(s *v1.Schedule) string {
+	if s.GetPaused() {
+		return fmt.Sprintf("is paused; `switchyard schedules resume %s` has it start runs", s.GetName())
+	}
+	if t := firstTime(s); t != nil {
+		return "is active; its next time is " + formatIn(t, s.GetTimezone())
+	}
+	return "is active, and has no times any more"
 }

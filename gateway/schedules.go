@@ -34,19 +34,23 @@ func (s scheduleService) ListSchedules(ctx context.Context, req *connect.Request
 	if err != nil {
 		return nil, err
 	}
-	first, err := pages.DecodeWorkflow(req.Msg.GetPageToken())
-	if err != nil {
-		return nil, err
+	var name, id string // of the first schedule of the page
+	if token := req.Msg.GetPageToken(); token != "" {
+		if name, id, err = pages.Place(token); err != nil {
+			return nil, err
+		}
 	}
 	all, err := s.schedules.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	limit := cmp.Or(int(req.Msg.GetPageSize()), defaultStoredPage)
-	all = all[sort.Search(len(all), func(i int) bool { return all[i].GetName() >= first }):]
+	all = all[sort.Search(len(all), func(i int) bool {
+		return cmp.Or(cmp.Compare(all[i].GetName(), name), cmp.Compare(all[i].GetId(), id)) >= 0
+	}):]
 	res := &v1.ListSchedulesResponse{Items: all[:min(len(all), limit)]}
 	if len(all) > limit {
-		res.NextPageToken = pages.EncodeWorkflow(all[limit].GetName())
+		res.NextPageToken = pages.Token(all[limit].GetName(), all[limit].GetId())
 	}
 	return connect.NewResponse(res), nil
 }

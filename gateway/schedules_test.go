@@ -31,21 +31,26 @@ func TestScheduleOfStoredWorkflow(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	schedules, workflows := f.scheduleClients(t)
-	put := func(text string) {
+	put := func(text string) *v1.Schedule {
 		t.Helper()
-		_, err := workflows.PutWorkflow(t.Context(), connect.NewRequest(&v1.PutWorkflowRequest{
+		res, err := workflows.PutWorkflow(t.Context(), connect.NewRequest(&v1.PutWorkflowRequest{
 			Source: &v1.PutWorkflowRequest_Document{Document: text}, Replace: true,
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
+		return res.Msg.GetSchedule()
 	}
-	put(document("timed", "a"))
+	if s := put(document("timed", "a")); s != nil {
+		t.Errorf("a definition without a schedule has %v", s)
+	}
 	_, err := schedules.GetSchedule(t.Context(), connect.NewRequest(&v1.GetScheduleRequest{Name: "timed"}))
 	if wantCode(t, "get without a schedule", err, connect.CodeNotFound); !strings.Contains(err.Error(), "has no schedule") {
 		t.Error(err)
 	}
-	put(document("timed", "a") + "schedule: { cron: 0 0 29 2 *, timezone: Europe/Berlin }\n")
+	if s := put(document("timed", "a") + "schedule: { cron: 0 0 29 2 *, timezone: Europe/Berlin }\n"); s.GetPaused() || len(s.GetNextTimes()) == 0 {
+		t.Errorf("stored, it is %v", s)
+	}
 	got, err := schedules.GetSchedule(t.Context(), connect.NewRequest(&v1.GetScheduleRequest{Name: "timed"}))
 	if err != nil || !slices.Equal(got.Msg.GetSchedule().GetCron(), []string{"0 0 29 2 *"}) || got.Msg.GetSchedule().GetPaused() {
 		t.Fatal(got, err)
@@ -171,4 +176,60 @@ func TestBackfillRefusesWhatIsNoSpan(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// TestSubmitWarnsOfSchedule warns, at its place, of a schedule in a definition that is run without being stored.
+func TestSubmitWarnsOfSchedule(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	_, workflows := f.scheduleClients(t)
+	text := document("clocked", "a") + "schedule: { cron: '@yearly', paused: true }\n"
+	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: text}, File: "c.yaml"}))
+	if err != nil || len(res.Msg.GetWarnings()) != 1 {
+		t.Fatal(res, err)
+	}
+	if w := res.Msg.GetWarnings()[0]; w.GetPath() != "schedule" || w.GetLine() != 4 || w.GetColumn() != 1 || w.GetFile() != "c.yaml" || !strings.Contains(w.GetHint(), "workflows put") {
+		t.Errorf("the warning is %v", w)
+	}
+	end(t, res.Msg.GetId(), "completed")
+	if _, err := workflows.PutWorkflow(t.Context(), connect.NewRequest(&v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: text}})); err != nil {
+		t.Fatal(err)
+	}
+	res, err = f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: "clocked"}}))
+	if err != nil || len(res.Msg.GetWarnings()) != 0 {
+		t.Errorf("a stored workflow is submitted with %v, %v", res, err)
+	}
+	end(t, res.Msg.GetId(), "completed")
+}
+
+// TestSchedulesAreListedPageByPage lists one schedule a page, each once.
+func TestSchedulesAreListedPageByPage(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	schedules, workflows := f.scheduleClients(t)
+	for _, name := range []string{"paged-b", "paged-a", "paged-c"} {
+		text := document(name, "a") + "schedule: { cron: '@yearly' }\n"
+		if _, err := workflows.PutWorkflow(t.Context(), connect.NewRequest(&v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: text}})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all are listed", func() bool {
+		var names []string
+		for token := ""; ; {
+			page, err := schedules.ListSchedules(t.Context(), connect.NewRequest(&v1.ListSchedulesRequest{PageSize: 1, PageToken: token}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range page.Msg.GetItems() {
+				if strings.HasPrefix(s.GetName(), "paged-") {
+					names = append(names, s.GetName())
+				}
+			}
+			if token = page.Msg.GetNextPageToken(); token == "" {
+				return slices.Equal(names, []string{"paged-a", "paged-b", "paged-c"})
+			}
+		}
+	})
+	_, err := schedules.ListSchedules(t.Context(), connect.NewRequest(&v1.ListSchedulesRequest{PageToken: "bm9uZQ"}))
+	wantCode(t, "the token of another list", err, connect.CodeInvalidArgument)
 }

@@ -60,7 +60,13 @@ func (s workflowService) PutWorkflow(ctx context.Context, req *connect.Request[v
 	if err != nil {
 		return nil, libraryError(name, err)
 	}
-	return connect.NewResponse(&v1.PutWorkflowResponse{Name: name, Replaced: replaced, Warnings: slices.Concat(checked.Warnings, missing)}), nil
+	res := &v1.PutWorkflowResponse{Name: name, Replaced: replaced, Warnings: slices.Concat(checked.Warnings, missing)}
+	if checked.Schedule != nil {
+		if res.Schedule, err = s.times.Get(ctx, name); err != nil {
+			return nil, scheduleError(name, err)
+		}
+	}
+	return connect.NewResponse(res), nil
 }
 
 // GetWorkflow returns a stored definition.

@@ -104,12 +104,23 @@ func drawDefinition(t *rapid.T) *v1.Definition {
 		drawLanguage(t, task, i, text)
 		def.Tasks[fmt.Sprintf("t%d", i)] = task
 	}
+	if rapid.Bool().Draw(t, "schedule?") {
+		def.Schedule = &v1.ScheduleDefinition{
+			Cron:     rapid.SliceOfN(rapid.SampledFrom([]string{"@daily", "0 2 * * MON-FRI", "*/5 8-18 1,15 JAN *", "@every 90m"}), 1, 3).Draw(t, "cron"),
+			Timezone: rapid.SampledFrom([]string{"", "Europe/Berlin", "UTC"}).Draw(t, "timezone"), Jitter: rapid.SampledFrom([]string{"", "5m"}).Draw(t, "jitter"),
+			Overlap: rapid.SampledFrom([]string{"", "queue", "skip"}).Draw(t, "overlap"), CatchUp: rapid.SampledFrom([]string{"", "1d"}).Draw(t, "catchUp"),
+			Paused: rapid.SampledFrom([]*bool{nil, proto.Bool(false), proto.Bool(true)}).Draw(t, "paused"),
+		}
+	}
 	if rapid.Bool().Draw(t, "inputs?") {
 		def.Inputs = map[string]*v1.InputDefinition{
 			"text":   {Description: text.Draw(t, "input"), Default: structpb.NewStringValue(text.Draw(t, "default"))},
 			"number": {Type: "number", Enum: []*structpb.Value{structpb.NewNumberValue(1.5), structpb.NewNumberValue(2)}, Default: structpb.NewNumberValue(2)},
 			"list":   {Type: "list", Default: structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{structpb.NewNullValue()}})},
 			"needed": {Type: "object", Required: true},
+		}
+		if def.Schedule != nil {
+			def.Schedule.Input = &structpb.Struct{Fields: map[string]*structpb.Value{"needed": structpb.NewStructValue(&structpb.Struct{})}}
 		}
 	}
 	def.MaxParallel = int32(rapid.IntRange(0, 3).Draw(t, "maxParallel"))

@@ -146,7 +146,9 @@ type PutWorkflowResponse struct {
 	// There was one, which it has replaced.
 	Replaced bool `protobuf:"varint,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
 	// What is allowed in the definition and will hardly do what was meant, such as a type that no node can run.
-	Warnings      []*Problem `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []*Problem `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Its schedule, as it is now; absent: the definition has none.
+	Schedule      *Schedule `protobuf:"bytes,4,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -198,6 +200,13 @@ func (x *PutWorkflowResponse) GetReplaced() bool {
 func (x *PutWorkflowResponse) GetWarnings() []*Problem {
 	if x != nil {
 		return x.Warnings
+	}
+	return nil
+}
+
+func (x *PutWorkflowResponse) GetSchedule() *Schedule {
+	if x != nil {
+		return x.Schedule
 	}
 	return nil
 }
@@ -746,7 +755,7 @@ var File_switchyard_v1_workflow_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\n" +
-	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\"\xc2\x01\n" +
+	"$switchyard/v1/workflow_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\x1a$switchyard/v1/schedule_service.proto\"\xc2\x01\n" +
 	"\x12PutWorkflowRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
@@ -755,11 +764,12 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12\x18\n" +
 	"\areplace\x18\x04 \x01(\bR\areplace\x12\x12\n" +
 	"\x04name\x18\x05 \x01(\tR\x04nameB\x0f\n" +
-	"\x06source\x12\x05\xbaH\x02\b\x01\"y\n" +
+	"\x06source\x12\x05\xbaH\x02\b\x01\"\xae\x01\n" +
 	"\x13PutWorkflowResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\breplaced\x18\x02 \x01(\bR\breplaced\x122\n" +
-	"\bwarnings\x18\x03 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"1\n" +
+	"\bwarnings\x18\x03 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\x123\n" +
+	"\bschedule\x18\x04 \x01(\v2\x17.switchyard.v1.ScheduleR\bschedule\"1\n" +
 	"\x12GetWorkflowRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"o\n" +
 	"\x13GetWorkflowResponse\x129\n" +
@@ -832,32 +842,34 @@ var file_switchyard_v1_workflow_service_proto_goTypes = []any{
 	(*TriggerWorkflowResponse)(nil), // 10: switchyard.v1.TriggerWorkflowResponse
 	(*Definition)(nil),              // 11: switchyard.v1.Definition
 	(*Problem)(nil),                 // 12: switchyard.v1.Problem
-	(*structpb.Struct)(nil),         // 13: google.protobuf.Struct
-	(*RunOptions)(nil),              // 14: switchyard.v1.RunOptions
+	(*Schedule)(nil),                // 13: switchyard.v1.Schedule
+	(*structpb.Struct)(nil),         // 14: google.protobuf.Struct
+	(*RunOptions)(nil),              // 15: switchyard.v1.RunOptions
 }
 var file_switchyard_v1_workflow_service_proto_depIdxs = []int32{
 	11, // 0: switchyard.v1.PutWorkflowRequest.definition:type_name -> switchyard.v1.Definition
 	12, // 1: switchyard.v1.PutWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
-	11, // 2: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
-	6,  // 3: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
-	13, // 4: switchyard.v1.TriggerWorkflowRequest.input:type_name -> google.protobuf.Struct
-	14, // 5: switchyard.v1.TriggerWorkflowRequest.options:type_name -> switchyard.v1.RunOptions
-	12, // 6: switchyard.v1.TriggerWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
-	0,  // 7: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
-	2,  // 8: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
-	4,  // 9: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
-	9,  // 10: switchyard.v1.WorkflowService.TriggerWorkflow:input_type -> switchyard.v1.TriggerWorkflowRequest
-	7,  // 11: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
-	1,  // 12: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
-	3,  // 13: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
-	5,  // 14: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
-	10, // 15: switchyard.v1.WorkflowService.TriggerWorkflow:output_type -> switchyard.v1.TriggerWorkflowResponse
-	8,  // 16: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
-	12, // [12:17] is the sub-list for method output_type
-	7,  // [7:12] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	13, // 2: switchyard.v1.PutWorkflowResponse.schedule:type_name -> switchyard.v1.Schedule
+	11, // 3: switchyard.v1.GetWorkflowResponse.definition:type_name -> switchyard.v1.Definition
+	6,  // 4: switchyard.v1.ListWorkflowsResponse.items:type_name -> switchyard.v1.StoredWorkflow
+	14, // 5: switchyard.v1.TriggerWorkflowRequest.input:type_name -> google.protobuf.Struct
+	15, // 6: switchyard.v1.TriggerWorkflowRequest.options:type_name -> switchyard.v1.RunOptions
+	12, // 7: switchyard.v1.TriggerWorkflowResponse.warnings:type_name -> switchyard.v1.Problem
+	0,  // 8: switchyard.v1.WorkflowService.PutWorkflow:input_type -> switchyard.v1.PutWorkflowRequest
+	2,  // 9: switchyard.v1.WorkflowService.GetWorkflow:input_type -> switchyard.v1.GetWorkflowRequest
+	4,  // 10: switchyard.v1.WorkflowService.ListWorkflows:input_type -> switchyard.v1.ListWorkflowsRequest
+	9,  // 11: switchyard.v1.WorkflowService.TriggerWorkflow:input_type -> switchyard.v1.TriggerWorkflowRequest
+	7,  // 12: switchyard.v1.WorkflowService.DeleteWorkflow:input_type -> switchyard.v1.DeleteWorkflowRequest
+	1,  // 13: switchyard.v1.WorkflowService.PutWorkflow:output_type -> switchyard.v1.PutWorkflowResponse
+	3,  // 14: switchyard.v1.WorkflowService.GetWorkflow:output_type -> switchyard.v1.GetWorkflowResponse
+	5,  // 15: switchyard.v1.WorkflowService.ListWorkflows:output_type -> switchyard.v1.ListWorkflowsResponse
+	10, // 16: switchyard.v1.WorkflowService.TriggerWorkflow:output_type -> switchyard.v1.TriggerWorkflowResponse
+	8,  // 17: switchyard.v1.WorkflowService.DeleteWorkflow:output_type -> switchyard.v1.DeleteWorkflowResponse
+	13, // [13:18] is the sub-list for method output_type
+	8,  // [8:13] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_workflow_service_proto_init() }
@@ -869,6 +881,7 @@ func file_switchyard_v1_workflow_service_proto_init() {
 	file_switchyard_v1_options_proto_init()
 	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_problem_proto_init()
+	file_switchyard_v1_schedule_service_proto_init()
 	file_switchyard_v1_workflow_service_proto_msgTypes[0].OneofWrappers = []any{
 		(*PutWorkflowRequest_Document)(nil),
 		(*PutWorkflowRequest_Definition)(nil),
