@@ -48,6 +48,7 @@ type fakeGateway struct {
 	shelf   fakeShelf
 
 	schedules fakeSchedules
+	tasks     fakeTasks
 }
 
 func fake(t *testing.T) *fakeGateway {
@@ -58,6 +59,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewNodeServiceHandler(&f.fleet))
 	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(&f.shelf))
 	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(&f.schedules))
+	mux.Handle(switchyardv1connect.NewTaskServiceHandler(&f.tasks))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)

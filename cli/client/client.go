@@ -24,6 +24,7 @@ type Client struct {
 	Runs      switchyardv1connect.RunServiceClient
 	Nodes     switchyardv1connect.NodeServiceClient
 	Workflows switchyardv1connect.WorkflowServiceClient
+	Tasks     switchyardv1connect.TaskServiceClient
 	Schedules switchyardv1connect.ScheduleServiceClient
 	URL       string
 	http      *http.Transport
@@ -60,6 +61,7 @@ func New(address string) (*Client, error) {
 		Runs:      switchyardv1connect.NewRunServiceClient(client, base, claimed),
 		Nodes:     switchyardv1connect.NewNodeServiceClient(client, base, claimed),
 		Workflows: switchyardv1connect.NewWorkflowServiceClient(client, base, claimed),
+		Tasks:     switchyardv1connect.NewTaskServiceClient(client, base, claimed),
 		Schedules: switchyardv1connect.NewScheduleServiceClient(client, base, claimed),
 		URL:       base,
 		http:      transport,
