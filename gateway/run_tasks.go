@@ -36,7 +36,7 @@ func (g *Gateway) ListRunTasks(ctx context.Context, req *connect.Request[v1.List
 	if limit == 0 {
 		limit = defaultTaskPage
 	}
-	all := slices.DeleteFunc(v.KnownTasks(nil), func(name string) bool {
+	all := slices.DeleteFunc(slices.Clone(v.KnownTasks(nil)), func(name string) bool {
 		return m.GetState() != "" && v.Tasks[name].Brief.GetState() != m.GetState()
 	})
 	res := &v1.ListRunTasksResponse{Total: int32(len(all))}

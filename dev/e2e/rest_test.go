@@ -11,14 +11,21 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/dev/testneeds"
 	"switchyard/gateway/openapi/openapitest"
 )
 
-// TestForeignClientsDriveRuns has grpcurl take runs through their lives, runs the commands of the documents about REST, and
-// holds every answer to a GET to the OpenAPI document.
+// TestForeignClientsDriveRuns has curl and grpcurl take runs through their lives, runs the commands of the documents about
+// REST, and holds every answer to a GET to the OpenAPI document.
 func TestForeignClientsDriveRuns(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
+	t.Run("curl", func(t *testing.T) {
+		out, err := outputOf(t, tool(t, "bash"), filepath.Join("testdata", "curl.sh"), s.gateway)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	})
 	t.Run("grpcurl", func(t *testing.T) {
 		out, err := outputOf(t, tool(t, "bash"), filepath.Join("testdata", "grpcurl.sh"), tool(t, "grpcurl"), strings.TrimPrefix(s.gateway, "http://"))
 		if err != nil {
@@ -112,4 +119,27 @@ func (s *devStack) node(t *testing.T) string {
 		t.Fatalf("the nodes are %v, %v", answer, err)
 	}
 	return answer.Items[0].Name
+}
+
+// TestLongGeneratedClientDrivesRuns makes a client of the OpenAPI document with openapi-typescript, has the TypeScript
+// compiler check a program that uses it, and runs that program.
+func TestLongGeneratedClientDrivesRuns(t *testing.T) {
+	testneeds.Long(t)
+	npm := tool(t, "npm")
+	s := startDev(t)
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "client"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{
+		{npm, "--prefix", dir, "install", "--no-audit", "--no-fund", "--no-package-lock"},
+		{npm, "--prefix", dir, "exec", "--", "openapi-typescript", s.gateway + "/openapi.json", "-o", filepath.Join(dir, "schema.d.ts")},
+		{npm, "--prefix", dir, "exec", "--", "tsc", "-p", dir},
+		{tool(t, "node"), filepath.Join(dir, "client.js"), s.gateway},
+	} {
+		out, err := outputOf(t, command[0], command[1:]...)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+		}
+	}
 }

@@ -19,31 +19,49 @@ const (
 
 // streams are the paths that answer a stream of server-sent events, too, with the events that such a stream has.
 var streams = map[string]string{
-	"/v1/runs/{id}/events": "transitions of tasks, and how the run ended",
-	"/v1/events":           "transitions of tasks of all runs",
+	"/v1/events":                      "transitions of tasks of all runs, named as Event.event, without an end",
+	"/v1/runs/{id}/events":            "transitions of tasks, named as Event.event, and `end` with the state of the run",
+	"/v1/runs/{id}/logs":              "`log` with a line, `missing` for a log that is gone, and `end`",
+	"/v1/runs/{id}/tasks/{task}/logs": "`log` with a line, `missing` for a log that is gone, and `end`",
 }
 
-// yamlBodies are the calls that read a definition in YAML as a body.
-var yamlBodies = map[protoreflect.Name]bool{"SubmitRun": true, "PutWorkflow": true}
+// Fields by which a call shows what it does.
+const (
+	documentField = "document"        // the request may be a definition as people write it
+	keyField      = "idempotency_key" // the same request again starts nothing
+	existedField  = "existed"         // the answer may be about what an earlier request has started
+)
 
-// idempotent are the calls for which a header may give the idempotency key.
-var idempotent = map[protoreflect.Name]bool{"SubmitRun": true, "TriggerWorkflow": true}
+// restarting is the call that starts a run although its request has no key.
+const restarting = "RerunRun"
 
-// starts are the calls that start a run, and answer 201 when they have.
-var starts = map[protoreflect.Name]bool{"SubmitRun": true, "RerunRun": true}
+// startsRun reports whether a call answers 201 when it has started a run.
+func startsRun(call protoreflect.MethodDescriptor) bool {
+	return call.Name() == restarting || call.Output().Fields().ByName(existedField) != nil
+}
+
+// readsYAML reports whether the body of a route may be a definition in YAML.
+func readsYAML(call protoreflect.MethodDescriptor, route v1.Route) bool {
+	return route.Body == "*" && call.Input().Fields().ByName(documentField) != nil
+}
 
 // finishCall completes the operations of a call, one for each route.
 func finishCall(paths object, call protoreflect.MethodDescriptor) error {
-	for _, route := range v1.RoutesOf(call) {
+	routes := v1.RoutesOf(call)
+	for _, route := range routes {
 		item, _ := paths[route.Path].(object)
-		operation, _ := item[strings.ToLower(route.Method)].(object)
-		if operation == nil {
-			operation = twinOf(item, call, route)
-			item[strings.ToLower(route.Method)] = operation
+		method := strings.ToLower(route.Method)
+		if item[method] != nil {
+			continue
 		}
-		if operation == nil {
+		twin := twinOf(item, call, route)
+		if twin == nil {
 			return fmt.Errorf("%s: the plugin's document lacks %s %s", call.FullName(), route.Method, route.Path)
 		}
+		item[method] = twin
+	}
+	for _, route := range routes {
+		operation, _ := paths[route.Path].(object)[strings.ToLower(route.Method)].(object)
 		finishOperation(operation, call, route)
 	}
 	return nil
@@ -98,9 +116,12 @@ func finishOperation(operation object, call protoreflect.MethodDescriptor, route
 	if body, ok := operation["requestBody"].(object); ok {
 		statuses[http.StatusRequestEntityTooLarge] = "TooLarge"
 		statuses[http.StatusUnsupportedMediaType] = "UnsupportedMediaType"
-		finishBody(body, call)
+		finishBody(body)
+		if readsYAML(call, route) {
+			addYAML(operation, body, call, route)
+		}
 	}
-	if starts[call.Name()] {
+	if startsRun(call) {
 		finishStart(responses, answer, call)
 	}
 	for status, name := range statuses {
@@ -111,7 +132,7 @@ func finishOperation(operation object, call protoreflect.MethodDescriptor, route
 		finishStream(operation, answer, events)
 		responses["204"] = object{"description": "The stream named by `Last-Event-ID` has ended, and there is nothing after it."}
 	}
-	if idempotent[call.Name()] {
+	if call.Input().Fields().ByName(keyField) != nil {
 		addParameter(operation, "IdempotencyKey")
 	}
 }
@@ -123,15 +144,15 @@ func finishStart(responses, answer object, call protoreflect.MethodDescriptor) {
 		"content":     answer["content"],
 		"headers":     object{"Location": object{"description": "Path of the run.", "schema": object{"type": "string"}}},
 	}
-	if call.Output().Fields().ByName("existed") == nil {
+	if call.Output().Fields().ByName(existedField) == nil {
 		delete(responses, "200")
 		return
 	}
 	answer["description"] = "The run was there before: an earlier request with the same idempotency key has started it."
 }
 
-// finishBody marks a body as needed or not, and adds YAML where a definition may be written in it.
-func finishBody(body object, call protoreflect.MethodDescriptor) {
+// finishBody marks a body as needed or not.
+func finishBody(body object) {
 	content, _ := body["content"].(object)
 	json, _ := content["application/json"].(object)
 	schema, _ := json["schema"].(object)
@@ -139,12 +160,31 @@ func finishBody(body object, call protoreflect.MethodDescriptor) {
 	_, chooses := schema["oneOf"]
 	_, refers := schema["$ref"]
 	body["required"] = needed || chooses || refers
-	if yamlBodies[call.Name()] {
-		content["application/yaml"] = object{"schema": object{
-			"type":             "string",
-			"contentMediaType": "application/yaml",
-			"description":      "The definition itself, as people write it.",
-		}}
+}
+
+// addYAML adds a definition in YAML as a body, and the other fields of the request as parameters.
+func addYAML(operation, body object, call protoreflect.MethodDescriptor, route v1.Route) {
+	content, _ := body["content"].(object)
+	content["application/yaml"] = object{"schema": object{
+		"type":             "string",
+		"contentMediaType": "application/yaml",
+		"description":      "The definition itself, as people write it. The other fields of the request are parameters then.",
+	}}
+	parameters, _ := operation["parameters"].([]any)
+	for i := range call.Input().Fields().Len() {
+		field := call.Input().Fields().Get(i)
+		kinds := map[protoreflect.Kind]string{protoreflect.StringKind: "string", protoreflect.BoolKind: "boolean"}
+		kind := kinds[field.Kind()]
+		if kind == "" || field.ContainingOneof() != nil || field.IsList() || strings.Contains(route.Path, "{"+string(field.Name())+"}") {
+			continue
+		}
+		parameters = append(parameters, object{
+			"name": field.JSONName(), "in": "query", "schema": object{"type": kind},
+			"description": "The field `" + field.JSONName() + "` of the request, where the body is a definition.",
+		})
+	}
+	if len(parameters) > 0 {
+		operation["parameters"] = parameters
 	}
 }
 
@@ -158,6 +198,7 @@ func finishStream(operation, answer object, events string) {
 	answer["description"] = "A page in JSON, or, for `follow=true` or `Accept: text/event-stream`, a stream of server-sent events."
 	addParameter(operation, "Follow")
 	addParameter(operation, "LastEventID")
+	addParameter(operation, "LastEventIDParameter")
 }
 
 func addParameter(operation object, name string) {
@@ -248,6 +289,10 @@ func sharedParameters() object {
 		"LastEventID": object{
 			"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string"},
 			"description": "Continue a stream after the event with this id. Browsers send it when they connect again.",
+		},
+		"LastEventIDParameter": object{
+			"name": "lastEventId", "in": "query", "schema": object{"type": "string"},
+			"description": "The same as the header `Last-Event-ID`, of a stream, for programs that cannot set it.",
 		},
 		"IdempotencyKey": object{
 			"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "maxLength": 255},

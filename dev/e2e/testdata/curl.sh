@@ -40,6 +40,11 @@ call -N "$gateway/v1/runs/$short/tasks/greet/logs?follow=true" | expect 'hello f
 call "$gateway/v1/runs/$short/tasks/greet/logs" | expect 'hello from curl'
 call "$gateway/v1/runs/$short/tasks" | expect '"greet"'
 
+# One task by itself, twice with one key.
+task() { call -X POST "$gateway/v1/tasks" -H 'Idempotency-Key: curl-task' -d '{"type": "shell", "spec": {"command": "true"}}'; }
+one=$(task | field id)
+task | expect "\"$one\""
+
 # Store a workflow, trigger it, and cancel what runs.
 call -X PUT "$gateway/v1/workflows/curl-long" -H 'Content-Type: application/yaml' --data-binary @- <<'YAML' | expect '"curl-long"'
 name: curl-long
