@@ -90,6 +90,7 @@ type fakeShelf struct {
 
 	mu       sync.Mutex
 	stored   map[string]*v1.Definition
+	search   string // of the newest list
 	put      []*v1.PutWorkflowRequest
 	warnings []*v1.Problem
 	schedule *v1.Schedule
@@ -116,9 +117,10 @@ func (f *fakeShelf) GetWorkflow(_ context.Context, req *connect.Request[v1.GetWo
 	return connect.NewResponse(&v1.GetWorkflowResponse{Definition: proto.CloneOf(d), UpdatedAt: "2026-03-14T15:09:26Z"}), nil
 }
 
-func (f *fakeShelf) ListWorkflows(context.Context, *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error) {
+func (f *fakeShelf) ListWorkflows(_ context.Context, req *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.search = req.Msg.GetSearch()
 	res := &v1.ListWorkflowsResponse{}
 	for name, d := range f.stored {
 		res.Items = append(res.Items, &v1.StoredWorkflow{Name: name, Description: d.GetDescription(), UpdatedAt: "2026-03-14T15:09:26Z", Cron: []string{"0 2 * * *"}, Timezone: "Europe/Rome", Paused: true})

@@ -109,6 +109,10 @@ func (l listCommand[M]) write(sys *system, format string, page listPage[M]) erro
 		items = append(items, item)
 	}
 	if format == output.JSON {
+		var total *int32
+		if counted, ok := page.(interface{ GetTotal() int32 }); ok {
+			total = new(counted.GetTotal())
+		}
 		after := ""
 		if readTo, ok := page.(interface{ GetAfter() string }); ok {
 			after = readTo.GetAfter()
@@ -116,8 +120,9 @@ func (l listCommand[M]) write(sys *system, format string, page listPage[M]) erro
 		return output.WriteJSON(sys.stdout, struct {
 			Items         []any  `json:"items"`
 			NextPageToken string `json:"nextPageToken"`
+			Total         *int32 `json:"total,omitempty"` // of lists that are counted: the items of all pages
 			After         string `json:"after,omitempty"` // of events: where they were read to
-		}{items, page.GetNextPageToken(), after})
+		}{items, page.GetNextPageToken(), total, after})
 	}
 	for _, item := range items {
 		if err := output.WriteLine(sys.stdout, item); err != nil {

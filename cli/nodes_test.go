@@ -39,7 +39,7 @@ func TestNodesList(t *testing.T) {
 	f := fake(t)
 	listed := gpuBox()
 	listed.Snapshot = nil
-	f.fleet.list = &v1.ListNodesResponse{NextPageToken: "more", Items: []*v1.Node{
+	f.fleet.list = &v1.ListNodesResponse{NextPageToken: "more", Total: 4, Items: []*v1.Node{
 		{
 			Name: "a", State: "active", MaxParallel: 4, Cores: &v1.NodeAmount{Total: 4, Free: 4}, MemoryMb: &v1.NodeAmount{Total: 7951, Free: 7100},
 			DiskGb: &v1.NodeAmount{Total: 98.4, Free: 61.2}, Gpus: &v1.NodeAmount{}, LastBeatAt: after(18.2), BenchedUntil: after(60),
@@ -58,7 +58,7 @@ func TestNodesList(t *testing.T) {
 		t.Errorf("asked for %v", req)
 	}
 	f.fleet.list = &v1.ListNodesResponse{}
-	if got := run(t, "nodes", "list", "--gateway", f.url, "-o", "json"); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\"\n}\n" {
+	if got := run(t, "nodes", "list", "--gateway", f.url, "-o", "json"); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\",\n  \"total\": 0\n}\n" {
 		t.Errorf("an empty list is %q", got.stdout)
 	}
 }

@@ -168,12 +168,15 @@ func TestWorkflows(t *testing.T) {
 		{[]string{"put", file}, "", "workflow hello is stored; `switchyard submit --workflow hello` runs it\n"},
 		{[]string{"put", file, "--replace"}, "", "workflow hello is replaced; `switchyard submit --workflow hello` runs it\n"},
 		{[]string{"put", file, "-o", "json"}, "{\n  \"name\": \"hello\",\n  \"replaced\": false,\n  \"warnings\": []\n}\n", ""},
-		{[]string{"list"}, "NAME   UPDATED               SCHEDULE                        DESCRIPTION\nhello  2026-03-14T15:09:26Z  0 2 * * * Europe/Rome (paused)  says hello\n", ""},
+		{[]string{"list", "--search", "Says"}, "NAME   UPDATED               SCHEDULE                        DESCRIPTION\nhello  2026-03-14T15:09:26Z  0 2 * * * Europe/Rome (paused)  says hello\n", ""},
 		{[]string{"delete", "hello"}, "", "workflow hello is deleted; its runs are left alone\n"},
 	} {
 		if got := run(t, append(append([]string{"workflows"}, test.args...), "--gateway", f.url)...); got.code != 0 || got.stdout != test.stdout || got.stderr != test.stderr {
 			t.Errorf("%v: %+v", test.args, got)
 		}
+	}
+	if f.shelf.search != "Says" {
+		t.Errorf("searched for %q", f.shelf.search)
 	}
 	if req := f.shelf.put[1]; req.GetDocument() != hello || req.GetFile() != file || !req.GetReplace() {
 		t.Errorf("put %v", req)

@@ -11,11 +11,12 @@ import (
 )
 
 func newWorkflowsList(sys *system) *cobra.Command {
-	return listCommand[*v1.StoredWorkflow]{
+	var search string
+	cmd := listCommand[*v1.StoredWorkflow]{
 		use: "list", short: "List the stored definitions by name",
 		what: "definitions", limit: 100, most: 1000,
 		fetch: func(ctx context.Context, a *client.Client, _ []string, size int32, token string) (listPage[*v1.StoredWorkflow], error) {
-			return client.Call(ctx, a, a.Workflows.ListWorkflows, &v1.ListWorkflowsRequest{PageSize: size, PageToken: token})
+			return client.Call(ctx, a, a.Workflows.ListWorkflows, &v1.ListWorkflowsRequest{Search: search, PageSize: size, PageToken: token})
 		},
 		rows: func(items []*v1.StoredWorkflow) [][]string {
 			rows := [][]string{{"NAME", "UPDATED", "SCHEDULE", "DESCRIPTION"}}
@@ -29,4 +30,6 @@ func newWorkflowsList(sys *system) *cobra.Command {
 			return rows
 		},
 	}.command(sys)
+	cmd.Flags().StringVar(&search, "search", "", "only definitions with this text in name or description, in any case")
+	return cmd
 }

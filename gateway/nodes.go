@@ -65,9 +65,10 @@ func (s nodeService) ListNodes(ctx context.Context, req *connect.Request[v1.List
 		limit = defaultNodePage
 	}
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return strings.Compare(a.GetName(), b.GetName()) })
-	res := &v1.ListNodesResponse{}
+	nodes = slices.DeleteFunc(nodes, func(n *v1.Node) bool { return req.Msg.GetState() != "" && n.GetState() != req.Msg.GetState() })
+	res := &v1.ListNodesResponse{Total: int32(len(nodes))}
 	for _, n := range nodes {
-		if n.GetName() < first || req.Msg.GetState() != "" && n.GetState() != req.Msg.GetState() {
+		if n.GetName() < first {
 			continue
 		}
 		if len(res.Items) == limit {

@@ -114,6 +114,9 @@ func TestNodes(t *testing.T) {
 				}
 				all = append(all, n.GetName())
 			}
+			if want := map[string]int32{"": 5, "active": 2}[req.GetState()]; res.Msg.GetTotal() != want {
+				t.Errorf("the total of nodes in state %q is %d, want %d", req.GetState(), res.Msg.GetTotal(), want)
+			}
 			if req.PageToken = res.Msg.GetNextPageToken(); req.PageToken == "" {
 				return all
 			}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -100,9 +101,12 @@ func (s workflowService) ListWorkflows(ctx context.Context, req *connect.Request
 	if limit == 0 {
 		limit = defaultStoredPage
 	}
-	all = all[sort.Search(len(all), func(i int) bool { return all[i].Definition.GetName() >= first }):]
-	res := &v1.ListWorkflowsResponse{}
-	for i, stored := range all {
+	search := strings.ToLower(req.Msg.GetSearch())
+	all = slices.DeleteFunc(all, func(one *library.Stored) bool {
+		return !strings.Contains(strings.ToLower(one.Definition.GetName()), search) && !strings.Contains(strings.ToLower(one.Definition.GetDescription()), search)
+	})
+	res := &v1.ListWorkflowsResponse{Total: int32(len(all))}
+	for i, stored := range all[sort.Search(len(all), func(i int) bool { return all[i].Definition.GetName() >= first }):] {
 		if i == limit {
 			res.NextPageToken = pages.EncodeWorkflow(stored.Definition.GetName())
 			break

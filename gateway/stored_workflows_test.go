@@ -69,6 +69,25 @@ func TestStoredWorkflows(t *testing.T) {
 		}
 	})
 
+	for search, want := range map[string][]string{"IT IS: Kept": {"kept"}, "EPT-": {"kept-a", "kept-b"}, "kept it": nil} {
+		var found []string
+		page, err := c.ListWorkflows(t.Context(), connect.NewRequest(&v1.ListWorkflowsRequest{Search: search, PageSize: 1}))
+		for ; err == nil; page, err = c.ListWorkflows(t.Context(), connect.NewRequest(&v1.ListWorkflowsRequest{Search: search, PageSize: 1, PageToken: page.Msg.GetNextPageToken()})) {
+			for _, w := range page.Msg.GetItems() {
+				found = append(found, w.GetName())
+			}
+			if page.Msg.GetTotal() != int32(len(want)) {
+				t.Errorf("the total of %q is %d, want %d", search, page.Msg.GetTotal(), len(want))
+			}
+			if page.Msg.GetNextPageToken() == "" {
+				break
+			}
+		}
+		if err != nil || !slices.Equal(found, want) {
+			t.Errorf("%q finds %v, %v; want %v", search, found, err, want)
+		}
+	}
+
 	run, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Workflow{Workflow: "kept"}}))
 	if err != nil || run.Msg.GetName() != "kept" {
 		t.Fatal(run, err)

@@ -95,6 +95,8 @@ type ListNodesResponse struct {
 	Items []*Node `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page; empty: this is the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Number of nodes that the request selects, on all pages.
+	Total         int32 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -141,6 +143,13 @@ func (x *ListNodesResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListNodesResponse) GetTotal() int32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
 }
 
 // GetNodeRequest asks for a node.
@@ -530,10 +539,11 @@ const file_switchyard_v1_node_service_proto_rawDesc = "" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"f\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"|\n" +
 	"\x11ListNodesResponse\x12)\n" +
 	"\x05items\x18\x01 \x03(\v2\x13.switchyard.v1.NodeR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"-\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"-\n" +
 	"\x0eGetNodeRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\":\n" +
 	"\x0fGetNodeResponse\x12'\n" +

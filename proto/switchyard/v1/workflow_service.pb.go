@@ -318,7 +318,9 @@ type ListWorkflowsRequest struct {
 	// Most that a page holds; 0: 100.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to continue: `next_page_token` of the page before.
-	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only definitions with this text in their name or description, whatever its case; empty: all.
+	Search        string `protobuf:"bytes,3,opt,name=search,proto3" json:"search,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -367,6 +369,13 @@ func (x *ListWorkflowsRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListWorkflowsRequest) GetSearch() string {
+	if x != nil {
+		return x.Search
+	}
+	return ""
+}
+
 // ListWorkflowsResponse is a page of the stored definitions.
 type ListWorkflowsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -374,6 +383,8 @@ type ListWorkflowsResponse struct {
 	Items []*StoredWorkflow `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page; empty: this is the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Number of definitions that the request selects, on all pages.
+	Total         int32 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -420,6 +431,13 @@ func (x *ListWorkflowsResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListWorkflowsResponse) GetTotal() int32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
 }
 
 // StoredWorkflow is a stored definition in a list.
@@ -777,15 +795,17 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
 	"definition\x12\x1d\n" +
 	"\n" +
-	"updated_at\x18\x02 \x01(\tR\tupdatedAt\"^\n" +
+	"updated_at\x18\x02 \x01(\tR\tupdatedAt\"\x80\x01\n" +
 	"\x14ListWorkflowsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"t\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\x12 \n" +
+	"\x06search\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x06search\"\x8a\x01\n" +
 	"\x15ListWorkflowsResponse\x123\n" +
 	"\x05items\x18\x01 \x03(\v2\x1d.switchyard.v1.StoredWorkflowR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xad\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"\xad\x01\n" +
 	"\x0eStoredWorkflow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1d\n" +
