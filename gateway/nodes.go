@@ -100,6 +100,36 @@ func (s nodeService) GetNode(ctx context.Context, req *connect.Request[v1.GetNod
 	return connect.NewResponse(&v1.GetNodeResponse{Node: n}), err
 }
 
+// GetNodeWorkers returns what the worker of a node has claimed since it started.
+func (s nodeService) GetNodeWorkers(ctx context.Context, req *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error) {
+	name := req.Msg.GetName()
+	var n *v1.Node
+	err := onNode("look at", name, func(name string) (err error) {
+		n, err = s.nodes.Get(ctx, name)
+		return err
+	})
+	if err != nil && rpcerror.CodeOf(err) != connect.CodeNotFound {
+		return nil, err
+	}
+	claims := n.GetSnapshot().GetClaims()
+	res := &v1.GetNodeWorkersResponse{
+		Address: name, ObservedAt: n.GetSnapshot().GetTakenAt(), Since: claims.GetSince(), ClaimedByStatus: map[string]int64{},
+		RunningClaims: int32(len(claims.GetActive())), ExpiredLeases: claims.GetLeasesExpired(), TotalClaimAttempts: claims.GetTakenUp(),
+		LastActivityAt: claims.GetLastActivityAt(), ActiveClaims: claims.GetActive(),
+	}
+	for status, count := range claims.GetEnded() {
+		res.ClaimedByStatus[status] += count
+		if status != v1.AttemptMoved {
+			res.TotalClaimedTasks += count
+		}
+	}
+	for _, claim := range claims.GetActive() {
+		res.ClaimedByStatus[claim.GetStatus()]++
+		res.TotalClaimedTasks++
+	}
+	return connect.NewResponse(res), nil
+}
+
 // DrainNode takes a node out of service. It returns when the registry has taken
 // the request, not when the node is empty.
 func (s nodeService) DrainNode(ctx context.Context, req *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
@@ -176,7 +177,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	}
 	kept := &nodeStore{store: cfg.Store, log: cfg.Logger}
 	kept.read(ctx)
-	figures := snapshotter(cfg, ledger)
+	figures, since := snapshotter(cfg, ledger), timestamppb.Now()
 	n.presence = presence.NewPresence(presence.PresenceOptions{
 		Client: cfg.Client, Name: cfg.Name, Incarnation: n.attempts.Incarnation, Logger: cfg.Logger,
 		Snapshot: func(ctx context.Context) *v1.NodeSnapshot {
@@ -189,6 +190,8 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 				s.StoreProblem = *problem
 			}
 			s.Spooled = int64(cfg.Store.Spooled())
+			s.Claims = n.attempts.ClaimFigures()
+			s.Claims.Since = since
 			return s
 		},
 	})

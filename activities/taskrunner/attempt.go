@@ -130,6 +130,7 @@ func (n *Node) begin(ctx context.Context, a *attempt, stopping <-chan struct{}) 
 	ctx, a.stop = context.WithCancelCause(ctx)
 	a.ending = ctx.Err
 	n.attempts.enter(a)
+	n.claims.takeUp()
 	// Beats continue while a cancelled attempt ends: they hold its lease.
 	var beats context.Context
 	beats, a.endBeats = context.WithCancel(context.WithoutCancel(ctx))

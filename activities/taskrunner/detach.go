@@ -136,6 +136,7 @@ func (a *attempt) runToEnd(ctx context.Context) {
 		a.stamp(res)
 	}
 	a.node.countAttempt(a.req.GetType(), res)
+	a.node.claims.end(res)
 	a.silence()
 	a.claimFile.remove()
 	a.mu.Lock()

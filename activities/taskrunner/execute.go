@@ -92,6 +92,7 @@ type Node struct {
 	Logger  *slog.Logger
 
 	attempts attempts
+	claims   claimCounts
 	lists    results.ListCache
 	// expressions is made by evaluator.
 	expressions     *condition.Evaluator

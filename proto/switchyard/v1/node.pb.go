@@ -76,7 +76,9 @@ type NodeSnapshot struct {
 	// Values that the worker keeps on the node until it reaches its store again.
 	Spooled int64 `protobuf:"varint,24,opt,name=spooled,proto3" json:"spooled,omitempty"`
 	// Where the worker serves figures for Prometheus; empty: nowhere.
-	MetricsUrl    string `protobuf:"bytes,25,opt,name=metrics_url,json=metricsUrl,proto3" json:"metrics_url,omitempty"`
+	MetricsUrl string `protobuf:"bytes,25,opt,name=metrics_url,json=metricsUrl,proto3" json:"metrics_url,omitempty"`
+	// What the worker has claimed since it started.
+	Claims        *ClaimFigures `protobuf:"bytes,26,opt,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -286,6 +288,205 @@ func (x *NodeSnapshot) GetMetricsUrl() string {
 	return ""
 }
 
+func (x *NodeSnapshot) GetClaims() *ClaimFigures {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+// ClaimFigures are what a worker has claimed since it started. Each dispatch of an attempt that the node has taken up is a
+// claim.
+type ClaimFigures struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the worker started, and the figures began.
+	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	// Claims that were taken up, those that the node handed back without running anything included.
+	TakenUp int64 `protobuf:"varint,2,opt,name=taken_up,json=takenUp,proto3" json:"taken_up,omitempty"`
+	// Claims that have ended, by how: a state of a task, or "moved" for those that were handed back.
+	Ended map[string]int64 `protobuf:"bytes,3,rep,name=ended,proto3" json:"ended,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Claims that the node has ended itself, because no heartbeat of theirs was acknowledged in time.
+	LeasesExpired int64 `protobuf:"varint,4,opt,name=leases_expired,json=leasesExpired,proto3" json:"leases_expired,omitempty"`
+	// When the node last took up or ended a claim; absent: it never has.
+	LastActivityAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_activity_at,json=lastActivityAt,proto3" json:"last_activity_at,omitempty"`
+	// Claims that the node holds now, by run and task, at most 256.
+	Active        []*ActiveClaim `protobuf:"bytes,6,rep,name=active,proto3" json:"active,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimFigures) Reset() {
+	*x = ClaimFigures{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimFigures) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimFigures) ProtoMessage() {}
+
+func (x *ClaimFigures) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimFigures.ProtoReflect.Descriptor instead.
+func (*ClaimFigures) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ClaimFigures) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ClaimFigures) GetTakenUp() int64 {
+	if x != nil {
+		return x.TakenUp
+	}
+	return 0
+}
+
+func (x *ClaimFigures) GetEnded() map[string]int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+func (x *ClaimFigures) GetLeasesExpired() int64 {
+	if x != nil {
+		return x.LeasesExpired
+	}
+	return 0
+}
+
+func (x *ClaimFigures) GetLastActivityAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastActivityAt
+	}
+	return nil
+}
+
+func (x *ClaimFigures) GetActive() []*ActiveClaim {
+	if x != nil {
+		return x.Active
+	}
+	return nil
+}
+
+// ActiveClaim is a claim that a node holds.
+type ActiveClaim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the attempt.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Task, instance, or first instance of the batch.
+	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// assigned while the attempt waits on the node, else running.
+	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
+	// Number of the attempt, from 0.
+	ClaimAttempt int32 `protobuf:"varint,4,opt,name=claim_attempt,json=claimAttempt,proto3" json:"claim_attempt,omitempty"`
+	// Number of the dispatch.
+	Claim int32 `protobuf:"varint,5,opt,name=claim,proto3" json:"claim,omitempty"`
+	// When the node ends the attempt unless a heartbeat is acknowledged before.
+	ClaimExpiresAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=claim_expires_at,json=claimExpiresAt,proto3" json:"claim_expires_at,omitempty"`
+	// When the newest heartbeat was acknowledged, or the attempt was taken up.
+	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActiveClaim) Reset() {
+	*x = ActiveClaim{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActiveClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActiveClaim) ProtoMessage() {}
+
+func (x *ActiveClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActiveClaim.ProtoReflect.Descriptor instead.
+func (*ActiveClaim) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ActiveClaim) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *ActiveClaim) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *ActiveClaim) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *ActiveClaim) GetClaimAttempt() int32 {
+	if x != nil {
+		return x.ClaimAttempt
+	}
+	return 0
+}
+
+func (x *ActiveClaim) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *ActiveClaim) GetClaimExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ClaimExpiresAt
+	}
+	return nil
+}
+
+func (x *ActiveClaim) GetUpdatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdatedAt
+	}
+	return nil
+}
+
 // ContainerPolicy is what the containers of tasks may do on a node beyond what cannot harm it.
 type ContainerPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -305,7 +506,7 @@ type ContainerPolicy struct {
 
 func (x *ContainerPolicy) Reset() {
 	*x = ContainerPolicy{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -317,7 +518,7 @@ func (x *ContainerPolicy) String() string {
 func (*ContainerPolicy) ProtoMessage() {}
 
 func (x *ContainerPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -330,7 +531,7 @@ func (x *ContainerPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerPolicy.ProtoReflect.Descriptor instead.
 func (*ContainerPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ContainerPolicy) GetPrivileged() bool {
@@ -381,7 +582,7 @@ type MountRule struct {
 
 func (x *MountRule) Reset() {
 	*x = MountRule{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +594,7 @@ func (x *MountRule) String() string {
 func (*MountRule) ProtoMessage() {}
 
 func (x *MountRule) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +607,7 @@ func (x *MountRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountRule.ProtoReflect.Descriptor instead.
 func (*MountRule) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MountRule) GetPath() string {
@@ -440,7 +641,7 @@ type ContainerNeeds struct {
 
 func (x *ContainerNeeds) Reset() {
 	*x = ContainerNeeds{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -452,7 +653,7 @@ func (x *ContainerNeeds) String() string {
 func (*ContainerNeeds) ProtoMessage() {}
 
 func (x *ContainerNeeds) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -465,7 +666,7 @@ func (x *ContainerNeeds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerNeeds.ProtoReflect.Descriptor instead.
 func (*ContainerNeeds) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ContainerNeeds) GetPrivileged() bool {
@@ -513,7 +714,7 @@ type NumaSnapshot struct {
 
 func (x *NumaSnapshot) Reset() {
 	*x = NumaSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +726,7 @@ func (x *NumaSnapshot) String() string {
 func (*NumaSnapshot) ProtoMessage() {}
 
 func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +739,7 @@ func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaSnapshot.ProtoReflect.Descriptor instead.
 func (*NumaSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NumaSnapshot) GetIndex() int32 {
@@ -584,7 +785,7 @@ type CpuSnapshot struct {
 
 func (x *CpuSnapshot) Reset() {
 	*x = CpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +797,7 @@ func (x *CpuSnapshot) String() string {
 func (*CpuSnapshot) ProtoMessage() {}
 
 func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +810,7 @@ func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CpuSnapshot.ProtoReflect.Descriptor instead.
 func (*CpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CpuSnapshot) GetCores() int32 {
@@ -648,7 +849,7 @@ type MemorySnapshot struct {
 
 func (x *MemorySnapshot) Reset() {
 	*x = MemorySnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -660,7 +861,7 @@ func (x *MemorySnapshot) String() string {
 func (*MemorySnapshot) ProtoMessage() {}
 
 func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -673,7 +874,7 @@ func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemorySnapshot.ProtoReflect.Descriptor instead.
 func (*MemorySnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MemorySnapshot) GetTotalMb() float64 {
@@ -714,7 +915,7 @@ type DiskSnapshot struct {
 
 func (x *DiskSnapshot) Reset() {
 	*x = DiskSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -726,7 +927,7 @@ func (x *DiskSnapshot) String() string {
 func (*DiskSnapshot) ProtoMessage() {}
 
 func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -739,7 +940,7 @@ func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskSnapshot.ProtoReflect.Descriptor instead.
 func (*DiskSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DiskSnapshot) GetTotalGb() float64 {
@@ -783,7 +984,7 @@ type NetworkSnapshot struct {
 
 func (x *NetworkSnapshot) Reset() {
 	*x = NetworkSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +996,7 @@ func (x *NetworkSnapshot) String() string {
 func (*NetworkSnapshot) ProtoMessage() {}
 
 func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +1009,7 @@ func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkSnapshot.ProtoReflect.Descriptor instead.
 func (*NetworkSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NetworkSnapshot) GetBandwidthMbps() float64 {
@@ -846,7 +1047,7 @@ type GpuSnapshot struct {
 
 func (x *GpuSnapshot) Reset() {
 	*x = GpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +1059,7 @@ func (x *GpuSnapshot) String() string {
 func (*GpuSnapshot) ProtoMessage() {}
 
 func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +1072,7 @@ func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuSnapshot.ProtoReflect.Descriptor instead.
 func (*GpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GpuSnapshot) GetIndex() int32 {
@@ -939,7 +1140,7 @@ type RunningAttempt struct {
 
 func (x *RunningAttempt) Reset() {
 	*x = RunningAttempt{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1152,7 @@ func (x *RunningAttempt) String() string {
 func (*RunningAttempt) ProtoMessage() {}
 
 func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1165,7 @@ func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningAttempt.ProtoReflect.Descriptor instead.
 func (*RunningAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunningAttempt) GetRunId() string {
@@ -1071,7 +1272,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1284,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1297,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Node) GetName() string {
@@ -1277,7 +1478,7 @@ type NodeNeighbor struct {
 
 func (x *NodeNeighbor) Reset() {
 	*x = NodeNeighbor{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1490,7 @@ func (x *NodeNeighbor) String() string {
 func (*NodeNeighbor) ProtoMessage() {}
 
 func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1503,7 @@ func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeNeighbor.ProtoReflect.Descriptor instead.
 func (*NodeNeighbor) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeNeighbor) GetName() string {
@@ -1346,7 +1547,7 @@ type NodeAmount struct {
 
 func (x *NodeAmount) Reset() {
 	*x = NodeAmount{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1559,7 @@ func (x *NodeAmount) String() string {
 func (*NodeAmount) ProtoMessage() {}
 
 func (x *NodeAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1572,7 @@ func (x *NodeAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAmount.ProtoReflect.Descriptor instead.
 func (*NodeAmount) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeAmount) GetTotal() float64 {
@@ -1413,7 +1614,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1626,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1639,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeRecord) GetName() string {
@@ -1519,7 +1720,7 @@ type NodeRegistration struct {
 
 func (x *NodeRegistration) Reset() {
 	*x = NodeRegistration{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1732,7 @@ func (x *NodeRegistration) String() string {
 func (*NodeRegistration) ProtoMessage() {}
 
 func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1745,7 @@ func (x *NodeRegistration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRegistration.ProtoReflect.Descriptor instead.
 func (*NodeRegistration) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeRegistration) GetName() string {
@@ -1605,7 +1806,7 @@ type NodeDrain struct {
 
 func (x *NodeDrain) Reset() {
 	*x = NodeDrain{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1818,7 @@ func (x *NodeDrain) String() string {
 func (*NodeDrain) ProtoMessage() {}
 
 func (x *NodeDrain) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1831,7 @@ func (x *NodeDrain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDrain.ProtoReflect.Descriptor instead.
 func (*NodeDrain) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeDrain) GetDeadline() *timestamppb.Timestamp {
@@ -1658,7 +1859,7 @@ var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc7\b\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfc\b\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -1688,10 +1889,31 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\rstore_problem\x18\x17 \x01(\tR\fstoreProblem\x12\x18\n" +
 	"\aspooled\x18\x18 \x01(\x03R\aspooled\x12\x1f\n" +
 	"\vmetrics_url\x18\x19 \x01(\tR\n" +
-	"metricsUrl\x1a?\n" +
+	"metricsUrl\x123\n" +
+	"\x06claims\x18\x1a \x01(\v2\x1b.switchyard.v1.ClaimFiguresR\x06claims\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc4\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf4\x02\n" +
+	"\fClaimFigures\x120\n" +
+	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x19\n" +
+	"\btaken_up\x18\x02 \x01(\x03R\atakenUp\x12<\n" +
+	"\x05ended\x18\x03 \x03(\v2&.switchyard.v1.ClaimFigures.EndedEntryR\x05ended\x12%\n" +
+	"\x0eleases_expired\x18\x04 \x01(\x03R\rleasesExpired\x12D\n" +
+	"\x10last_activity_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0elastActivityAt\x122\n" +
+	"\x06active\x18\x06 \x03(\v2\x1a.switchyard.v1.ActiveClaimR\x06active\x1a8\n" +
+	"\n" +
+	"EndedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x91\x02\n" +
+	"\vActiveClaim\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n" +
+	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\tR\x06status\x12#\n" +
+	"\rclaim_attempt\x18\x04 \x01(\x05R\fclaimAttempt\x12\x14\n" +
+	"\x05claim\x18\x05 \x01(\x05R\x05claim\x12D\n" +
+	"\x10claim_expires_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x0eclaimExpiresAt\x129\n" +
+	"\n" +
+	"updated_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\"\xc4\x01\n" +
 	"\x0fContainerPolicy\x12\x1e\n" +
 	"\n" +
 	"privileged\x18\x01 \x01(\bR\n" +
@@ -1826,67 +2048,77 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
-	(*ContainerPolicy)(nil),       // 1: switchyard.v1.ContainerPolicy
-	(*MountRule)(nil),             // 2: switchyard.v1.MountRule
-	(*ContainerNeeds)(nil),        // 3: switchyard.v1.ContainerNeeds
-	(*NumaSnapshot)(nil),          // 4: switchyard.v1.NumaSnapshot
-	(*CpuSnapshot)(nil),           // 5: switchyard.v1.CpuSnapshot
-	(*MemorySnapshot)(nil),        // 6: switchyard.v1.MemorySnapshot
-	(*DiskSnapshot)(nil),          // 7: switchyard.v1.DiskSnapshot
-	(*NetworkSnapshot)(nil),       // 8: switchyard.v1.NetworkSnapshot
-	(*GpuSnapshot)(nil),           // 9: switchyard.v1.GpuSnapshot
-	(*RunningAttempt)(nil),        // 10: switchyard.v1.RunningAttempt
-	(*Node)(nil),                  // 11: switchyard.v1.Node
-	(*NodeNeighbor)(nil),          // 12: switchyard.v1.NodeNeighbor
-	(*NodeAmount)(nil),            // 13: switchyard.v1.NodeAmount
-	(*NodeRecord)(nil),            // 14: switchyard.v1.NodeRecord
-	(*NodeRegistration)(nil),      // 15: switchyard.v1.NodeRegistration
-	(*NodeDrain)(nil),             // 16: switchyard.v1.NodeDrain
-	nil,                           // 17: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	nil,                           // 18: switchyard.v1.Node.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*ClaimFigures)(nil),          // 1: switchyard.v1.ClaimFigures
+	(*ActiveClaim)(nil),           // 2: switchyard.v1.ActiveClaim
+	(*ContainerPolicy)(nil),       // 3: switchyard.v1.ContainerPolicy
+	(*MountRule)(nil),             // 4: switchyard.v1.MountRule
+	(*ContainerNeeds)(nil),        // 5: switchyard.v1.ContainerNeeds
+	(*NumaSnapshot)(nil),          // 6: switchyard.v1.NumaSnapshot
+	(*CpuSnapshot)(nil),           // 7: switchyard.v1.CpuSnapshot
+	(*MemorySnapshot)(nil),        // 8: switchyard.v1.MemorySnapshot
+	(*DiskSnapshot)(nil),          // 9: switchyard.v1.DiskSnapshot
+	(*NetworkSnapshot)(nil),       // 10: switchyard.v1.NetworkSnapshot
+	(*GpuSnapshot)(nil),           // 11: switchyard.v1.GpuSnapshot
+	(*RunningAttempt)(nil),        // 12: switchyard.v1.RunningAttempt
+	(*Node)(nil),                  // 13: switchyard.v1.Node
+	(*NodeNeighbor)(nil),          // 14: switchyard.v1.NodeNeighbor
+	(*NodeAmount)(nil),            // 15: switchyard.v1.NodeAmount
+	(*NodeRecord)(nil),            // 16: switchyard.v1.NodeRecord
+	(*NodeRegistration)(nil),      // 17: switchyard.v1.NodeRegistration
+	(*NodeDrain)(nil),             // 18: switchyard.v1.NodeDrain
+	nil,                           // 19: switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	nil,                           // 20: switchyard.v1.ClaimFigures.EndedEntry
+	nil,                           // 21: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	19, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
-	17, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	5,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
-	6,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
-	7,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
-	8,  // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
-	9,  // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
-	10, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
-	4,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
-	1,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
-	2,  // 10: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
-	2,  // 11: switchyard.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
-	18, // 12: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
-	13, // 13: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
-	13, // 14: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
-	13, // 15: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
-	13, // 16: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
-	19, // 17: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
-	19, // 18: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
-	19, // 19: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
-	19, // 20: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
-	19, // 21: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
-	0,  // 22: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	12, // 23: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
-	19, // 24: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
-	15, // 25: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
-	19, // 26: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
-	16, // 27: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
-	20, // 28: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
-	0,  // 29: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	19, // 30: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	22, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	19, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	7,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
+	8,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
+	9,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
+	10, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
+	11, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
+	12, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
+	6,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
+	3,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
+	1,  // 10: switchyard.v1.NodeSnapshot.claims:type_name -> switchyard.v1.ClaimFigures
+	22, // 11: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
+	20, // 12: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
+	22, // 13: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
+	2,  // 14: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
+	22, // 15: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
+	22, // 16: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
+	4,  // 17: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
+	4,  // 18: switchyard.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
+	21, // 19: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	15, // 20: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	15, // 21: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	15, // 22: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	15, // 23: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	22, // 24: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	22, // 25: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	22, // 26: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	22, // 27: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	22, // 28: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	0,  // 29: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	14, // 30: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
+	22, // 31: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
+	17, // 32: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
+	22, // 33: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
+	18, // 34: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
+	23, // 35: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
+	0,  // 36: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	22, // 37: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }
@@ -1894,15 +2126,15 @@ func file_switchyard_v1_node_proto_init() {
 	if File_switchyard_v1_node_proto != nil {
 		return
 	}
-	file_switchyard_v1_node_proto_msgTypes[9].OneofWrappers = []any{}
-	file_switchyard_v1_node_proto_msgTypes[10].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[11].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

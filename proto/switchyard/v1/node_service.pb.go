@@ -12,6 +12,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -529,11 +530,184 @@ func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{9}
 }
 
+// GetNodeWorkersRequest asks what the worker of a node has claimed.
+type GetNodeWorkersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetNodeWorkersRequest) Reset() {
+	*x = GetNodeWorkersRequest{}
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetNodeWorkersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetNodeWorkersRequest) ProtoMessage() {}
+
+func (x *GetNodeWorkersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetNodeWorkersRequest.ProtoReflect.Descriptor instead.
+func (*GetNodeWorkersRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *GetNodeWorkersRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// GetNodeWorkersResponse is what the worker of a node has claimed since it started.
+type GetNodeWorkersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// When the worker has told the figures; absent: nothing is known of the node, and all figures are 0.
+	ObservedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=observed_at,json=observedAt,proto3" json:"observed_at,omitempty"`
+	// When the worker started, and the figures began.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// Claims that the node has kept: those that run and those that have ended, but for those that it handed back.
+	TotalClaimedTasks int64 `protobuf:"varint,4,opt,name=total_claimed_tasks,json=totalClaimedTasks,proto3" json:"total_claimed_tasks,omitempty"`
+	// Claims by status: states of tasks, and "moved" for those that the node handed back.
+	ClaimedByStatus map[string]int64 `protobuf:"bytes,5,rep,name=claimed_by_status,json=claimedByStatus,proto3" json:"claimed_by_status,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Claims that the node holds now.
+	RunningClaims int32 `protobuf:"varint,6,opt,name=running_claims,json=runningClaims,proto3" json:"running_claims,omitempty"`
+	// Claims that the node has ended itself, because no heartbeat of theirs was acknowledged in time.
+	ExpiredLeases int64 `protobuf:"varint,7,opt,name=expired_leases,json=expiredLeases,proto3" json:"expired_leases,omitempty"`
+	// Claims that were taken up, those that the node handed back included.
+	TotalClaimAttempts int64 `protobuf:"varint,8,opt,name=total_claim_attempts,json=totalClaimAttempts,proto3" json:"total_claim_attempts,omitempty"`
+	// When the node last took up or ended a claim; absent: it never has.
+	LastActivityAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_activity_at,json=lastActivityAt,proto3" json:"last_activity_at,omitempty"`
+	// Claims that the node holds now, by run and task, at most 256.
+	ActiveClaims  []*ActiveClaim `protobuf:"bytes,10,rep,name=active_claims,json=activeClaims,proto3" json:"active_claims,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetNodeWorkersResponse) Reset() {
+	*x = GetNodeWorkersResponse{}
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetNodeWorkersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetNodeWorkersResponse) ProtoMessage() {}
+
+func (x *GetNodeWorkersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetNodeWorkersResponse.ProtoReflect.Descriptor instead.
+func (*GetNodeWorkersResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *GetNodeWorkersResponse) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *GetNodeWorkersResponse) GetObservedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ObservedAt
+	}
+	return nil
+}
+
+func (x *GetNodeWorkersResponse) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *GetNodeWorkersResponse) GetTotalClaimedTasks() int64 {
+	if x != nil {
+		return x.TotalClaimedTasks
+	}
+	return 0
+}
+
+func (x *GetNodeWorkersResponse) GetClaimedByStatus() map[string]int64 {
+	if x != nil {
+		return x.ClaimedByStatus
+	}
+	return nil
+}
+
+func (x *GetNodeWorkersResponse) GetRunningClaims() int32 {
+	if x != nil {
+		return x.RunningClaims
+	}
+	return 0
+}
+
+func (x *GetNodeWorkersResponse) GetExpiredLeases() int64 {
+	if x != nil {
+		return x.ExpiredLeases
+	}
+	return 0
+}
+
+func (x *GetNodeWorkersResponse) GetTotalClaimAttempts() int64 {
+	if x != nil {
+		return x.TotalClaimAttempts
+	}
+	return 0
+}
+
+func (x *GetNodeWorkersResponse) GetLastActivityAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastActivityAt
+	}
+	return nil
+}
+
+func (x *GetNodeWorkersResponse) GetActiveClaims() []*ActiveClaim {
+	if x != nil {
+		return x.ActiveClaims
+	}
+	return nil
+}
+
 var File_switchyard_v1_node_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_service_proto_rawDesc = "" +
 	"\n" +
-	" switchyard/v1/node_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/options.proto\"\x9b\x01\n" +
+	" switchyard/v1/node_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/options.proto\"\x9b\x01\n" +
 	"\x10ListNodesRequest\x12?\n" +
 	"\x05state\x18\x01 \x01(\tB)\xbaH&r$R\x00R\x06activeR\x05staleR\bdrainingR\aofflineR\x05state\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -560,12 +734,31 @@ const file_switchyard_v1_node_service_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\v2\x13.switchyard.v1.NodeR\x04node\"0\n" +
 	"\x11RemoveNodeRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x14\n" +
-	"\x12RemoveNodeResponse2\xe6\x04\n" +
+	"\x12RemoveNodeResponse\"4\n" +
+	"\x15GetNodeWorkersRequest\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x84\x05\n" +
+	"\x16GetNodeWorkersResponse\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12;\n" +
+	"\vobserved_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"observedAt\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12.\n" +
+	"\x13total_claimed_tasks\x18\x04 \x01(\x03R\x11totalClaimedTasks\x12f\n" +
+	"\x11claimed_by_status\x18\x05 \x03(\v2:.switchyard.v1.GetNodeWorkersResponse.ClaimedByStatusEntryR\x0fclaimedByStatus\x12%\n" +
+	"\x0erunning_claims\x18\x06 \x01(\x05R\rrunningClaims\x12%\n" +
+	"\x0eexpired_leases\x18\a \x01(\x03R\rexpiredLeases\x120\n" +
+	"\x14total_claim_attempts\x18\b \x01(\x03R\x12totalClaimAttempts\x12D\n" +
+	"\x10last_activity_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0elastActivityAt\x12?\n" +
+	"\ractive_claims\x18\n" +
+	" \x03(\v2\x1a.switchyard.v1.ActiveClaimR\factiveClaims\x1aB\n" +
+	"\x14ClaimedByStatusEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x012\xf1\x05\n" +
 	"\vNodeService\x12j\n" +
 	"\tListNodes\x12\x1f.switchyard.v1.ListNodesRequest\x1a .switchyard.v1.ListNodesResponse\"\x1a\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/nodes\x90\x02\x01\x12q\n" +
 	"\aGetNode\x12\x1d.switchyard.v1.GetNodeRequest\x1a\x1e.switchyard.v1.GetNodeResponse\"'\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x18b\x04node\x12\x10/v1/nodes/{name}\x90\x02\x01\x12}\n" +
 	"\tDrainNode\x12\x1f.switchyard.v1.DrainNodeRequest\x1a .switchyard.v1.DrainNodeResponse\"-\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02!:\x01*b\x04node\"\x16/v1/nodes/{name}/drain\x12\x85\x01\n" +
-	"\vUndrainNode\x12!.switchyard.v1.UndrainNodeRequest\x1a\".switchyard.v1.UndrainNodeResponse\"/\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02#:\x01*b\x04node\"\x18/v1/nodes/{name}/undrain\x12q\n" +
+	"\vUndrainNode\x12!.switchyard.v1.UndrainNodeRequest\x1a\".switchyard.v1.UndrainNodeResponse\"/\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02#:\x01*b\x04node\"\x18/v1/nodes/{name}/undrain\x12\x88\x01\n" +
+	"\x0eGetNodeWorkers\x12$.switchyard.v1.GetNodeWorkersRequest\x1a%.switchyard.v1.GetNodeWorkersResponse\")\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/nodes/{name}/workers\x90\x02\x01\x12q\n" +
 	"\n" +
 	"RemoveNode\x12 .switchyard.v1.RemoveNodeRequest\x1a!.switchyard.v1.RemoveNodeResponse\"\x1e\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x12*\x10/v1/nodes/{name}B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
@@ -581,42 +774,54 @@ func file_switchyard_v1_node_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_service_proto_rawDescData
 }
 
-var file_switchyard_v1_node_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_switchyard_v1_node_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_switchyard_v1_node_service_proto_goTypes = []any{
-	(*ListNodesRequest)(nil),    // 0: switchyard.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),   // 1: switchyard.v1.ListNodesResponse
-	(*GetNodeRequest)(nil),      // 2: switchyard.v1.GetNodeRequest
-	(*GetNodeResponse)(nil),     // 3: switchyard.v1.GetNodeResponse
-	(*DrainNodeRequest)(nil),    // 4: switchyard.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),   // 5: switchyard.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),  // 6: switchyard.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil), // 7: switchyard.v1.UndrainNodeResponse
-	(*RemoveNodeRequest)(nil),   // 8: switchyard.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),  // 9: switchyard.v1.RemoveNodeResponse
-	(*Node)(nil),                // 10: switchyard.v1.Node
-	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
+	(*ListNodesRequest)(nil),       // 0: switchyard.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),      // 1: switchyard.v1.ListNodesResponse
+	(*GetNodeRequest)(nil),         // 2: switchyard.v1.GetNodeRequest
+	(*GetNodeResponse)(nil),        // 3: switchyard.v1.GetNodeResponse
+	(*DrainNodeRequest)(nil),       // 4: switchyard.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),      // 5: switchyard.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),     // 6: switchyard.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),    // 7: switchyard.v1.UndrainNodeResponse
+	(*RemoveNodeRequest)(nil),      // 8: switchyard.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),     // 9: switchyard.v1.RemoveNodeResponse
+	(*GetNodeWorkersRequest)(nil),  // 10: switchyard.v1.GetNodeWorkersRequest
+	(*GetNodeWorkersResponse)(nil), // 11: switchyard.v1.GetNodeWorkersResponse
+	nil,                            // 12: switchyard.v1.GetNodeWorkersResponse.ClaimedByStatusEntry
+	(*Node)(nil),                   // 13: switchyard.v1.Node
+	(*durationpb.Duration)(nil),    // 14: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 15: google.protobuf.Timestamp
+	(*ActiveClaim)(nil),            // 16: switchyard.v1.ActiveClaim
 }
 var file_switchyard_v1_node_service_proto_depIdxs = []int32{
-	10, // 0: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
-	10, // 1: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
-	11, // 2: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
-	10, // 3: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
-	10, // 4: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
-	0,  // 5: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	2,  // 6: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	4,  // 7: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	6,  // 8: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	8,  // 9: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	1,  // 10: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	3,  // 11: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	5,  // 12: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	7,  // 13: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	9,  // 14: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	10, // [10:15] is the sub-list for method output_type
-	5,  // [5:10] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	13, // 0: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
+	13, // 1: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
+	14, // 2: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
+	13, // 3: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
+	13, // 4: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
+	15, // 5: switchyard.v1.GetNodeWorkersResponse.observed_at:type_name -> google.protobuf.Timestamp
+	15, // 6: switchyard.v1.GetNodeWorkersResponse.since:type_name -> google.protobuf.Timestamp
+	12, // 7: switchyard.v1.GetNodeWorkersResponse.claimed_by_status:type_name -> switchyard.v1.GetNodeWorkersResponse.ClaimedByStatusEntry
+	15, // 8: switchyard.v1.GetNodeWorkersResponse.last_activity_at:type_name -> google.protobuf.Timestamp
+	16, // 9: switchyard.v1.GetNodeWorkersResponse.active_claims:type_name -> switchyard.v1.ActiveClaim
+	0,  // 10: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	2,  // 11: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	4,  // 12: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	6,  // 13: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	10, // 14: switchyard.v1.NodeService.GetNodeWorkers:input_type -> switchyard.v1.GetNodeWorkersRequest
+	8,  // 15: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	1,  // 16: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	3,  // 17: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	5,  // 18: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	7,  // 19: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	11, // 20: switchyard.v1.NodeService.GetNodeWorkers:output_type -> switchyard.v1.GetNodeWorkersResponse
+	9,  // 21: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	16, // [16:22] is the sub-list for method output_type
+	10, // [10:16] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_service_proto_init() }
@@ -632,7 +837,7 @@ func file_switchyard_v1_node_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_service_proto_rawDesc), len(file_switchyard_v1_node_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

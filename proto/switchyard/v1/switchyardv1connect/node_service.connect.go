@@ -41,6 +41,9 @@ const (
 	NodeServiceDrainNodeProcedure = "/switchyard.v1.NodeService/DrainNode"
 	// NodeServiceUndrainNodeProcedure is the fully-qualified name of the NodeService's UndrainNode RPC.
 	NodeServiceUndrainNodeProcedure = "/switchyard.v1.NodeService/UndrainNode"
+	// NodeServiceGetNodeWorkersProcedure is the fully-qualified name of the NodeService's
+	// GetNodeWorkers RPC.
+	NodeServiceGetNodeWorkersProcedure = "/switchyard.v1.NodeService/GetNodeWorkers"
 	// NodeServiceRemoveNodeProcedure is the fully-qualified name of the NodeService's RemoveNode RPC.
 	NodeServiceRemoveNodeProcedure = "/switchyard.v1.NodeService/RemoveNode"
 )
@@ -55,6 +58,8 @@ type NodeServiceClient interface {
 	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
 	// Puts a draining node back into service.
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
+	// Tells what the worker of a node has claimed. A node of which nothing is known has claimed nothing.
+	GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error)
 	// Forgets a node that is offline. One that is not is Aborted.
 	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
 }
@@ -96,6 +101,13 @@ func NewNodeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(nodeServiceMethods.ByName("UndrainNode")),
 			connect.WithClientOptions(opts...),
 		),
+		getNodeWorkers: connect.NewClient[v1.GetNodeWorkersRequest, v1.GetNodeWorkersResponse](
+			httpClient,
+			baseURL+NodeServiceGetNodeWorkersProcedure,
+			connect.WithSchema(nodeServiceMethods.ByName("GetNodeWorkers")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		removeNode: connect.NewClient[v1.RemoveNodeRequest, v1.RemoveNodeResponse](
 			httpClient,
 			baseURL+NodeServiceRemoveNodeProcedure,
@@ -107,11 +119,12 @@ func NewNodeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 
 // nodeServiceClient implements NodeServiceClient.
 type nodeServiceClient struct {
-	listNodes   *connect.Client[v1.ListNodesRequest, v1.ListNodesResponse]
-	getNode     *connect.Client[v1.GetNodeRequest, v1.GetNodeResponse]
-	drainNode   *connect.Client[v1.DrainNodeRequest, v1.DrainNodeResponse]
-	undrainNode *connect.Client[v1.UndrainNodeRequest, v1.UndrainNodeResponse]
-	removeNode  *connect.Client[v1.RemoveNodeRequest, v1.RemoveNodeResponse]
+	listNodes      *connect.Client[v1.ListNodesRequest, v1.ListNodesResponse]
+	getNode        *connect.Client[v1.GetNodeRequest, v1.GetNodeResponse]
+	drainNode      *connect.Client[v1.DrainNodeRequest, v1.DrainNodeResponse]
+	undrainNode    *connect.Client[v1.UndrainNodeRequest, v1.UndrainNodeResponse]
+	getNodeWorkers *connect.Client[v1.GetNodeWorkersRequest, v1.GetNodeWorkersResponse]
+	removeNode     *connect.Client[v1.RemoveNodeRequest, v1.RemoveNodeResponse]
 }
 
 // ListNodes calls switchyard.v1.NodeService.ListNodes.
@@ -134,6 +147,11 @@ func (c *nodeServiceClient) UndrainNode(ctx context.Context, req *connect.Reques
 	return c.undrainNode.CallUnary(ctx, req)
 }
 
+// GetNodeWorkers calls switchyard.v1.NodeService.GetNodeWorkers.
+func (c *nodeServiceClient) GetNodeWorkers(ctx context.Context, req *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error) {
+	return c.getNodeWorkers.CallUnary(ctx, req)
+}
+
 // RemoveNode calls switchyard.v1.NodeService.RemoveNode.
 func (c *nodeServiceClient) RemoveNode(ctx context.Context, req *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error) {
 	return c.removeNode.CallUnary(ctx, req)
@@ -149,6 +167,8 @@ type NodeServiceHandler interface {
 	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
 	// Puts a draining node back into service.
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
+	// Tells what the worker of a node has claimed. A node of which nothing is known has claimed nothing.
+	GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error)
 	// Forgets a node that is offline. One that is not is Aborted.
 	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
 }
@@ -186,6 +206,13 @@ func NewNodeServiceHandler(svc NodeServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(nodeServiceMethods.ByName("UndrainNode")),
 		connect.WithHandlerOptions(opts...),
 	)
+	nodeServiceGetNodeWorkersHandler := connect.NewUnaryHandler(
+		NodeServiceGetNodeWorkersProcedure,
+		svc.GetNodeWorkers,
+		connect.WithSchema(nodeServiceMethods.ByName("GetNodeWorkers")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	nodeServiceRemoveNodeHandler := connect.NewUnaryHandler(
 		NodeServiceRemoveNodeProcedure,
 		svc.RemoveNode,
@@ -202,6 +229,8 @@ func NewNodeServiceHandler(svc NodeServiceHandler, opts ...connect.HandlerOption
 			nodeServiceDrainNodeHandler.ServeHTTP(w, r)
 		case NodeServiceUndrainNodeProcedure:
 			nodeServiceUndrainNodeHandler.ServeHTTP(w, r)
+		case NodeServiceGetNodeWorkersProcedure:
+			nodeServiceGetNodeWorkersHandler.ServeHTTP(w, r)
 		case NodeServiceRemoveNodeProcedure:
 			nodeServiceRemoveNodeHandler.ServeHTTP(w, r)
 		default:
@@ -227,6 +256,10 @@ func (UnimplementedNodeServiceHandler) DrainNode(context.Context, *connect.Reque
 
 func (UnimplementedNodeServiceHandler) UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.NodeService.UndrainNode is not implemented"))
+}
+
+func (UnimplementedNodeServiceHandler) GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.NodeService.GetNodeWorkers is not implemented"))
 }
 
 func (UnimplementedNodeServiceHandler) RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error) {

@@ -1,0 +1,86 @@
+package taskrunner
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxActiveClaims bounds the claims that a snapshot names.
+const maxActiveClaims = 256
+
+// claimCounts counts the claims of a node that have ended. The zero value is ready. It is safe for concurrent use.
+type claimCounts struct {
+	mu      sync.Mutex
+	ended   map[string]int64 // by how
+	expired int64
+	last    time.Time
+}
+
+// takeUp notes that a claim has been taken up.
+func (c *claimCounts) takeUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = time.Now()
+}
+
+// end counts a claim that has ended, with its answer, or nil if the node itself was at fault.
+func (c *claimCounts) end(res *v1.ExecuteResponse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended == nil {
+		c.ended = map[string]int64{}
+	}
+	c.ended[cmp.Or(res.GetState(), v1.TaskFailed)]++
+	if res.GetReason() == v1.ReasonLeaseLost {
+		c.expired++
+	}
+	c.last = time.Now()
+}
+
+// figures returns what has been counted.
+func (c *claimCounts) figures() *v1.ClaimFigures {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	figures := &v1.ClaimFigures{Ended: maps.Clone(c.ended), LeasesExpired: c.expired}
+	if !c.last.IsZero() {
+		figures.LastActivityAt = timestamppb.New(c.last)
+	}
+	return figures
+}
+
+// ClaimFigures returns what the node has claimed since it was made, and the claims that it holds.
+func (n *Node) ClaimFigures() *v1.ClaimFigures {
+	figures := n.claims.figures()
+	figures.TakenUp = int64(n.attempts.total())
+	for _, a := range n.attempts.all() {
+		if !a.isOver() {
+			figures.Active = append(figures.Active, a.activeClaim())
+		}
+	}
+	slices.SortFunc(figures.Active, func(a, b *v1.ActiveClaim) int {
+		return cmp.Or(cmp.Compare(a.GetRunId(), b.GetRunId()), cmp.Compare(a.GetTaskId(), b.GetTaskId()), cmp.Compare(a.GetClaim(), b.GetClaim()))
+	})
+	figures.Active = figures.Active[:min(len(figures.Active), maxActiveClaims)]
+	return figures
+}
+
+// activeClaim returns the attempt as a claim that its node holds.
+func (a *attempt) activeClaim() *v1.ActiveClaim {
+	status := v1.TaskRunning
+	if a.waiting() {
+		status = v1.TaskAssigned
+	}
+	stopAt := time.Now().Add(a.lease.StopAt().Sub(executor.Now()))
+	return &v1.ActiveClaim{
+		RunId: a.req.GetRunId(), TaskId: a.members[0].name, Status: status, ClaimAttempt: a.req.GetAttempt(), Claim: a.req.GetClaim(),
+		ClaimExpiresAt: timestamppb.New(stopAt), UpdatedAt: timestamppb.New(stopAt.Add(-a.terms.stop)),
+	}
+}
