@@ -52,6 +52,45 @@ func TestForeignClientsDriveRuns(t *testing.T) {
 		}
 	})
 	t.Run("answers", func(t *testing.T) { s.checkAnswers(t) })
+	t.Run("claims", func(t *testing.T) { s.checkClaims(t) })
+}
+
+// checkClaims compares what a node says that it has claimed with what it runs and has run.
+func (s *devStack) checkClaims(t *testing.T) {
+	type figures struct {
+		TotalClaimedTasks, TotalClaimAttempts int64 `json:",string"`
+		ClaimedByStatus                       map[string]string
+		RunningClaims                         int
+		ObservedAt, LastActivityAt            string
+		ActiveClaims                          []struct{ RunID, TaskID, Status, ClaimExpiresAt string }
+	}
+	path := s.gateway + "/v1/nodes/" + s.node(t) + "/workers"
+	read := func() (f figures) {
+		if err := json.Unmarshal(fetch(t, http.MethodGet, path, ""), &f); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	before := read()
+	id := s.submit(t, write(t, "name: claimed\ntasks:\n  wait: { type: shell, spec: { command: sleep 600 } }\n"))
+	eventually(t, "the node names the claim", func() bool {
+		for _, claim := range read().ActiveClaims {
+			if claim.RunID == id && claim.TaskID == "wait" && claim.Status == "running" && claim.ClaimExpiresAt != "" {
+				return true
+			}
+		}
+		return false
+	})
+	run(t, "runs", "cancel", id, "--gateway", s.gateway)
+	eventually(t, "the claim has ended", func() bool {
+		after := read()
+		return after.RunningClaims == 0 && after.ClaimedByStatus["cancelled"] != "" && after.TotalClaimedTasks > before.TotalClaimedTasks &&
+			after.TotalClaimAttempts > before.TotalClaimAttempts && after.LastActivityAt > before.LastActivityAt
+	})
+	var nothing figures
+	if err := json.Unmarshal(fetch(t, http.MethodGet, s.gateway+"/v1/nodes/never-was/workers", ""), &nothing); err != nil || nothing.TotalClaimedTasks != 0 || nothing.ObservedAt != "" {
+		t.Errorf("a node that never was has claimed %+v, %v", nothing, err)
+	}
 }
 
 // checkAnswers asks for every GET path of the document, and compares each answer with its schema.
