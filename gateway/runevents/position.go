@@ -23,6 +23,9 @@ type Position struct {
 // positionMark separates the id of an event from the rest of the text of a position.
 const positionMark = "~"
 
+// maxPosition is the longest text of a position. Proxies refuse requests with much longer headers.
+const maxPosition = 6 << 10
+
 // positionRest is what the text of a position has besides the id of the event before it.
 type positionRest struct {
 	Run   int64            `json:"r,omitempty"`
@@ -90,13 +93,17 @@ func (p Position) Covers(q Position) bool {
 }
 
 // Text returns the position after an event as text: the id of the event and, if children of the run have reported events,
-// what has been read of the others.
+// what has been read of the others. The text is "" if it would be too long.
 func (p Position) Text(e *v1.Event) string {
 	if len(p.parts) == 0 || e.GetId() == "" {
 		return e.GetId()
 	}
 	rest, _ := json.Marshal(positionRest{p.run, p.parts}) // names and numbers
-	return e.GetId() + positionMark + base64.RawURLEncoding.EncodeToString(rest)
+	text := e.GetId() + positionMark + base64.RawURLEncoding.EncodeToString(rest)
+	if len(text) > maxPosition {
+		return ""
+	}
+	return text
 }
 
 // ParsePosition returns the position of a text, which may be the id of an event alone: the events of the other parts of a

@@ -28,8 +28,9 @@
 //
 // The name is the word Event.event, the data an Event as the lists of REST have it. Events come in the order in which the
 // run has learned of them, all generations one after the other, each exactly once. The id is Event.id; in a run with a
-// fan-out of over 500 instances, whose parts keep events of their own, it also says how far the other parts were read. Such
-// a run may be continued from a plain Event.id, too, but repeats events of the other parts then.
+// fan-out of over 500 instances, whose parts keep events of their own, it also says how far the other parts were read, and
+// is left out where it would be longer than 6 KiB (some 200 parts). Such a run may be continued from a plain Event.id, too,
+// but repeats events of the other parts then.
 //
 // The run learns of the start of an attempt when the attempt ends. What its heartbeat reports before is sent as the event
 // `running`, without an id, with the data of the event `started` that follows with an id. `running` may be repeated when a
