@@ -51,7 +51,7 @@ func (g *Gateway) ListRunTasks(ctx context.Context, req *connect.Request[v1.List
 				res.NextPageToken = pages.EncodeTask(id, some[i])
 				return connect.NewResponse(res), nil
 			}
-			task.Name = some[i]
+			task.Name = &some[i]
 			res.Items = append(res.Items, task)
 		}
 		some = some[n:]
@@ -78,7 +78,7 @@ func (g *Gateway) GetRunTask(ctx context.Context, req *connect.Request[v1.GetRun
 	}
 	if !isInstance {
 		task := g.fill(ctx, v, name, false)
-		task.Name = name
+		task.Name = &name
 		return connect.NewResponse(&v1.GetRunTaskResponse{Task: task}), nil
 	}
 	found, err := g.reader.Instances(ctx, v, name, index, 1)

@@ -278,7 +278,7 @@ type Task struct {
 	// Empty: nothing is known to.
 	Notice string `protobuf:"bytes,24,opt,name=notice,proto3" json:"notice,omitempty"`
 	// Name of the task; only in lists of tasks.
-	Name          string `protobuf:"bytes,25,opt,name=name,proto3" json:"name,omitempty"`
+	Name          *string `protobuf:"bytes,25,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -482,8 +482,8 @@ func (x *Task) GetNotice() string {
 }
 
 func (x *Task) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -1572,7 +1572,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1aA\n" +
 	"\x13InstanceCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xce\t\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xdc\t\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
@@ -1606,12 +1606,13 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"created_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x127\n" +
 	"\tqueued_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12D\n" +
 	"\x10dead_lettered_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\x12\x16\n" +
-	"\x06notice\x18\x18 \x01(\tR\x06notice\x12\x12\n" +
-	"\x04name\x18\x19 \x01(\tR\x04name\x1a9\n" +
+	"\x06notice\x18\x18 \x01(\tR\x06notice\x12\x17\n" +
+	"\x04name\x18\x19 \x01(\tH\x01R\x04name\x88\x01\x01\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +
-	"\x06_count\"\xef\x06\n" +
+	"\x06_countB\a\n" +
+	"\x05_name\"\xef\x06\n" +
 	"\bInstance\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
