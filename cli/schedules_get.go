@@ -60,7 +60,7 @@ func (s *system) describeSchedule(w io.Writer, schedule *v1.Schedule) error {
 	rows = append(rows, []string{"overlap", schedule.GetOverlap()}, []string{"catch up", schedule.GetCatchUp()})
 	counts := []string{fmt.Sprintf("%d started", schedule.GetStarted())}
 	for _, count := range []struct {
-		n    int64
+		n    int32
 		what string
 	}{
 		{schedule.GetMissed(), "missed"}, {schedule.GetSkipped(), "skipped for an open run"}, {schedule.GetWaiting(), "waiting"}, {schedule.GetDropped(), "dropped"},
@@ -71,7 +71,7 @@ func (s *system) describeSchedule(w io.Writer, schedule *v1.Schedule) error {
 	}
 	rows = append(rows, []string{"runs", strings.Join(counts, ", ")})
 	if schedule.Remaining != nil {
-		rows = append(rows, []string{"remaining", strconv.FormatInt(schedule.GetRemaining(), 10)})
+		rows = append(rows, []string{"remaining", strconv.Itoa(int(schedule.GetRemaining()))})
 	}
 	optional("open runs", strings.Join(schedule.GetOpenRuns(), ", "))
 	optional("made", s.formatTime(schedule.GetCreatedAt()))

@@ -26,7 +26,7 @@ func nightlySchedule() *v1.Schedule {
 		Jitter: "5m", Overlap: "queue", CatchUp: "1h", Note: "resumed by ann@laptop (unverified): fixed", Started: 41, Missed: 2, Skipped: 1, Waiting: 3,
 		NextTimes: []*timestamppb.Timestamp{at("2026-10-25T00:30:00Z"), at("2026-10-25T01:30:00Z")},
 		Runs:      []*v1.ScheduledRun{{RunId: "nightly-2026-10-24T00:30:00Z", ScheduledAt: at("2026-10-24T00:30:00Z"), StartedAt: at("2026-10-24T00:30:01Z")}},
-		OpenRuns:  []string{"nightly-2026-10-24T00:30:00Z"}, CreatedAt: at("2026-01-01T00:00:00Z"), Remaining: proto.Int64(7),
+		OpenRuns:  []string{"nightly-2026-10-24T00:30:00Z"}, CreatedAt: at("2026-01-01T00:00:00Z"), Remaining: proto.Int32(7),
 	}
 }
 

@@ -285,7 +285,7 @@ func TestEventStreamFilters(t *testing.T) {
 func TestEventsAreListedUnlessTheyAreFollowed(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "listed")
+	id := f.submit(t, "streamed-or-listed")
 	signal(t, id, eventsSignal, &v1.EventsResponse{Events: numbered(0, 0, 2)})
 	for _, path := range []string{"/v1/runs/" + id + "/events", "/runs/" + id + "/events/?follow=false&task=build", "/v1/events?follow=false"} {
 		res, err := http.Get(f.server.URL() + path)

@@ -111,23 +111,35 @@ func (s nodeService) GetNodeWorkers(ctx context.Context, req *connect.Request[v1
 	if err != nil && rpcerror.CodeOf(err) != connect.CodeNotFound {
 		return nil, err
 	}
-	claims := n.GetSnapshot().GetClaims()
+	return connect.NewResponse(workersOf(name, n.GetSnapshot())), nil
+}
+
+// workersOf returns the figures of a node's snapshot. What runs is what was taken up and has not ended, since the list of
+// active claims is bounded.
+func workersOf(name string, snapshot *v1.NodeSnapshot) *v1.GetNodeWorkersResponse {
+	claims := snapshot.GetClaims()
 	res := &v1.GetNodeWorkersResponse{
-		Address: name, ObservedAt: n.GetSnapshot().GetTakenAt(), Since: claims.GetSince(), ClaimedByStatus: map[string]int64{},
-		RunningClaims: int32(len(claims.GetActive())), ExpiredLeases: claims.GetLeasesExpired(), TotalClaimAttempts: claims.GetTakenUp(),
-		LastActivityAt: claims.GetLastActivityAt(), ActiveClaims: claims.GetActive(),
+		Address: name, ObservedAt: snapshot.GetTakenAt(), Since: claims.GetSince(), ClaimedByStatus: map[string]int32{},
+		RunningClaims: claims.GetTakenUp(), TotalClaimedTasks: claims.GetTakenUp() - claims.GetEnded()[v1.AttemptMoved],
+		ExpiredLeases: claims.GetLeasesExpired(), TotalClaimAttempts: claims.GetTakenUp(), LastActivityAt: claims.GetLastActivityAt(),
+		ActiveClaims: claims.GetActive(),
 	}
 	for status, count := range claims.GetEnded() {
 		res.ClaimedByStatus[status] += count
-		if status != v1.AttemptMoved {
-			res.TotalClaimedTasks += count
+		res.RunningClaims -= count
+	}
+	waiting := int32(0)
+	for _, claim := range claims.GetActive() {
+		if claim.GetStatus() == v1.TaskAssigned {
+			waiting++
 		}
 	}
-	for _, claim := range claims.GetActive() {
-		res.ClaimedByStatus[claim.GetStatus()]++
-		res.TotalClaimedTasks++
+	for status, count := range map[string]int32{v1.TaskAssigned: waiting, v1.TaskRunning: res.GetRunningClaims() - waiting} {
+		if count > 0 {
+			res.ClaimedByStatus[status] += count
+		}
 	}
-	return connect.NewResponse(res), nil
+	return res
 }
 
 // DrainNode takes a node out of service. It returns when the registry has taken

@@ -34,7 +34,7 @@ func eventIDs(t *testing.T, all []sent) []string {
 func TestEventStreamOfChildrenContinuesExactly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "parted", "each")
+	id := f.submit(t, "parted-stream", "each")
 	const children, instances = 3, 4
 	status := &v1.StatusResponse{Run: &v1.Run{Id: id, State: "completed", Tasks: map[string]*v1.Task{}}}
 	want := []string{"0-0", "0-1", "0-2"}

@@ -135,7 +135,7 @@ func TestTriggerOverHTTP(t *testing.T) {
 		"two keys":     {"/v1/workflows/hook/runs", `{"input":{"branch":"x"},"idempotencyKey":"a"}`, []string{"Idempotency-Key", "b"}, 400, "differ"},
 		"an empty key": {"/v1/workflows/hook/trigger", `{"branch":"x"}`, []string{"Idempotency-Key", ""}, 400, "1 to 255"},
 		"a long key":   {"/v1/workflows/hook/trigger", `{"branch":"x"}`, []string{"Idempotency-Key", strings.Repeat("k", 256)}, 400, "1 to 255"},
-		"no workflow":  {"/v1/workflows/hok/trigger", `{}`, nil, 404, "hok"},
+		"no workflow":  {"/v1/workflows/hok/trigger", `{}`, nil, 404, "did you mean hook?"},
 	} {
 		if got := f.rest(t, "POST", c.path, c.body, append(c.headers, "Content-Type", jsonHeader)...); got.status != c.status || !strings.Contains(got.message(), c.message) {
 			t.Errorf("%s: %d %s", name, got.status, got.text)

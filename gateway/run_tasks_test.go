@@ -13,7 +13,7 @@ import (
 func TestFilteredTasksAreNotForgotten(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "filtered")
+	id := f.submit(t, "filtered-tasks")
 	end(t, id, "cancelled")
 	for _, filter := range []struct {
 		state string

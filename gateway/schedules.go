@@ -166,7 +166,7 @@ func stamps(times []time.Time) []*timestamppb.Timestamp {
 func scheduleError(name string, err error) error {
 	switch {
 	case errors.Is(err, schedules.ErrUnknown):
-		return rpcerror.Missing("schedule", name)
+		return rpcerror.Missing("schedule", name, "")
 	case errors.Is(err, schedules.ErrTooMany):
 		return rpcerror.Invalid("%w; ask for a shorter one", err)
 	case errors.Is(err, schedules.ErrNoTimes):

@@ -59,7 +59,7 @@ func (s workflowService) PutWorkflow(ctx context.Context, req *connect.Request[v
 	}
 	replaced, err := s.library.Put(ctx, checked.Definition, s.config.Defaults.FillOptions(nil), req.Msg.GetReplace() || req.Msg.GetName() != "")
 	if err != nil {
-		return nil, libraryError(name, err)
+		return nil, s.libraryError(ctx, name, err)
 	}
 	res := &v1.PutWorkflowResponse{Name: name, Replaced: replaced, Warnings: slices.Concat(checked.Warnings, missing)}
 	if checked.Schedule != nil {
@@ -77,7 +77,7 @@ func (s workflowService) GetWorkflow(ctx context.Context, req *connect.Request[v
 	}
 	stored, err := s.library.Get(ctx, req.Msg.GetName())
 	if err != nil {
-		return nil, libraryError(req.Msg.GetName(), err)
+		return nil, s.libraryError(ctx, req.Msg.GetName(), err)
 	}
 	return connect.NewResponse(&v1.GetWorkflowResponse{Definition: stored.Definition, UpdatedAt: rfc3339(stored.UpdatedAt)}), nil
 }
@@ -142,7 +142,7 @@ func (s workflowService) DeleteWorkflow(ctx context.Context, req *connect.Reques
 		return nil, err
 	}
 	if err := s.library.Delete(ctx, req.Msg.GetName()); err != nil {
-		return nil, libraryError(req.Msg.GetName(), err)
+		return nil, s.libraryError(ctx, req.Msg.GetName(), err)
 	}
 	return connect.NewResponse(&v1.DeleteWorkflowResponse{}), nil
 }
@@ -197,11 +197,12 @@ func (g *Gateway) storedNames(ctx context.Context) (names []string) {
 	return names
 }
 
-// libraryError gives what the library says of a name the words and the code that clients see.
-func libraryError(name string, err error) error {
+// libraryError gives what the library says of a name the words and the code that clients see, with the near name of an
+// unknown one.
+func (g *Gateway) libraryError(ctx context.Context, name string, err error) error {
 	switch {
 	case errors.Is(err, library.ErrUnknown):
-		return rpcerror.Missing("workflow", name)
+		return rpcerror.Missing("workflow", name, nearest.DidYouMean(name, g.storedNames(ctx)))
 	case errors.Is(err, library.ErrExists):
 		return connect.NewError(connect.CodeAlreadyExists, errors.New("workflow "+name+" is stored already; ask for it to be replaced"))
 	case errors.Is(err, library.ErrTooLarge):

@@ -175,7 +175,7 @@ func (g *Gateway) readDefinition(ctx context.Context, req *v1.SubmitRunRequest) 
 	}
 	stored, err := g.library.Get(ctx, name)
 	if err != nil {
-		return definition.Checked{}, libraryError(name, err)
+		return definition.Checked{}, g.libraryError(ctx, name, err)
 	}
 	// A newer version may have come since, and with it new rules.
 	return g.completed(stored.Definition)

@@ -165,14 +165,14 @@ func TestListTasksReadsFewRunsForAPage(t *testing.T) {
 	const runs = tasklist.MaxRuns + 5
 	var last string
 	for i := range runs {
-		id := f.submitBatch(t, "many", "many", "a")
+		id := f.submitBatch(t, "many-tasks", "many-tasks", "a")
 		if i == 0 {
 			last = id
 		}
 	}
 	set(t, last, "a", 1, &v1.Task{State: "failed", Type: "shell"})
-	eventually(t, "all runs are found", func() bool { found, _ := f.listTasks(t, "batch=many&pageSize=1000"); return len(found) == runs })
-	found, pages := f.listTasks(t, "batch=many&state=failed")
+	eventually(t, "all runs are found", func() bool { found, _ := f.listTasks(t, "batch=many-tasks&pageSize=1000"); return len(found) == runs })
+	found, pages := f.listTasks(t, "batch=many-tasks&state=failed")
 	if !slices.Equal(found, []string{last + "/a failed"}) || pages != 2 {
 		t.Errorf("%v on %d pages", found, pages)
 	}

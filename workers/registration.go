@@ -57,6 +57,7 @@ func (n *Node) lockName(ctx context.Context) error {
 // registration is what the node says of itself.
 func (n *Node) registration(ctx context.Context) *v1.NodeRegistration {
 	s := n.presence.Snapshot(ctx)
+	s.Claims = nil // they change with each heartbeat, which brings them
 	s.Name, s.Incarnation = n.cfg.Name, n.presence.Incarnation
 	return &v1.NodeRegistration{
 		Name: n.cfg.Name, Incarnation: n.presence.Incarnation, Machine: s.GetMachine(), Exclusive: n.lock != nil,

@@ -13,7 +13,7 @@ func TestReopenedInstanceForgetsNoField(t *testing.T) {
 	instance := &v1.Instance{}
 	prototest.Fill(instance)
 	// Its task has the rest, or it has none; the gateway adds a notice to what runs.
-	missing := prototest.Missing(instanceTask(instance), "type", "depends_on", "count", "counts", "instances", "held", "created_at", "dead_lettered_at", "notice")
+	missing := prototest.Missing(instanceTask(instance), "type", "depends_on", "count", "counts", "instances", "held", "created_at", "dead_lettered_at", "notice", "name")
 	if len(missing) > 0 {
 		t.Errorf("it has no %v", missing)
 	}

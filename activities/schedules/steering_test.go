@@ -159,7 +159,7 @@ func TestBackfillStartsWhatHasNoRun(t *testing.T) {
 		if err != nil || len(started) != 4 || existing != 0 {
 			t.Fatalf("%s: %v, %d, %v", name, started, existing, err)
 		}
-		done := func(n int64) {
+		done := func(n int32) {
 			t.Helper()
 			eventually(t, "the runs of the backfill are there", func() bool {
 				s := get(t, name)

@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"math"
 	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -42,15 +43,15 @@ func fromDescription(id string, d *workflowservice.DescribeScheduleResponse) *v1
 	s.CatchUp = cron.Duration(schedule.GetPolicies().GetCatchupWindow().AsDuration())
 	s.Paused, s.Note = schedule.GetState().GetPaused(), personNote(schedule.GetState().GetNotes())
 	if schedule.GetState().GetLimitedActions() {
-		remaining := schedule.GetState().GetRemainingActions()
+		remaining := count(schedule.GetState().GetRemainingActions())
 		s.Remaining = &remaining
 	}
 	s.Runs = runsOf(info.GetRecentActions())
 	if !s.Paused {
 		s.NextTimes = info.GetFutureActionTimes()
 	}
-	s.Started, s.Missed, s.Skipped = info.GetActionCount(), info.GetMissedCatchupWindow(), info.GetOverlapSkipped()
-	s.Waiting, s.Dropped = info.GetBufferSize(), info.GetBufferDropped()
+	s.Started, s.Missed, s.Skipped = count(info.GetActionCount()), count(info.GetMissedCatchupWindow()), count(info.GetOverlapSkipped())
+	s.Waiting, s.Dropped = count(info.GetBufferSize()), count(info.GetBufferDropped())
 	for _, open := range info.GetRunningWorkflows() {
 		s.OpenRuns = append(s.OpenRuns, open.GetWorkflowId())
 	}
@@ -98,3 +99,6 @@ func workflowOf(input *commonpb.Payloads) string {
 	}
 	return in.GetDefinition().GetName()
 }
+
+// count returns a number of Temporal as far as the model counts.
+func count(n int64) int32 { return int32(min(n, math.MaxInt32)) }

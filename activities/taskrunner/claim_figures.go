@@ -19,8 +19,8 @@ const maxActiveClaims = 256
 // claimCounts counts the claims of a node that have ended. The zero value is ready. It is safe for concurrent use.
 type claimCounts struct {
 	mu      sync.Mutex
-	ended   map[string]int64 // by how
-	expired int64
+	ended   map[string]int32 // by how
+	expired int32
 	last    time.Time
 }
 
@@ -36,7 +36,7 @@ func (c *claimCounts) end(res *v1.ExecuteResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended == nil {
-		c.ended = map[string]int64{}
+		c.ended = map[string]int32{}
 	}
 	c.ended[cmp.Or(res.GetState(), v1.TaskFailed)]++
 	if res.GetReason() == v1.ReasonLeaseLost {
@@ -59,7 +59,7 @@ func (c *claimCounts) figures() *v1.ClaimFigures {
 // ClaimFigures returns what the node has claimed since it was made, and the claims that it holds.
 func (n *Node) ClaimFigures() *v1.ClaimFigures {
 	figures := n.claims.figures()
-	figures.TakenUp = int64(n.attempts.total())
+	figures.TakenUp = int32(n.attempts.total())
 	for _, a := range n.attempts.all() {
 		if !a.isOver() {
 			figures.Active = append(figures.Active, a.activeClaim())

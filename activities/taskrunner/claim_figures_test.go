@@ -25,7 +25,7 @@ func TestClaimsAreCountedByHowTheyEnd(t *testing.T) {
 		c.end(res)
 	}
 	got := c.figures()
-	if diff := cmp.Diff(map[string]int64{v1.TaskCompleted: 2, v1.TaskFailed: 2, v1.AttemptMoved: 2}, got.GetEnded()); diff != "" {
+	if diff := cmp.Diff(map[string]int32{v1.TaskCompleted: 2, v1.TaskFailed: 2, v1.AttemptMoved: 2}, got.GetEnded()); diff != "" {
 		t.Error(diff)
 	}
 	if got.GetLeasesExpired() != 1 {

@@ -228,7 +228,7 @@ func TestScheduleWhileGatewaysAreAway(t *testing.T) {
 	do(t, url, 0, "schedules", "pause", "beat")
 	eventually(t, "all of them have completed", func() bool {
 		runs := scheduledRuns(t, url, "beat")
-		return int64(len(runs)) >= before.GetStarted()+3 && !slices.ContainsFunc(runs, func(r runItem) bool { return r.State != "completed" })
+		return int32(len(runs)) >= before.GetStarted()+3 && !slices.ContainsFunc(runs, func(r runItem) bool { return r.State != "completed" })
 	})
 }
 

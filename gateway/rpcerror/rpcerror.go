@@ -21,14 +21,19 @@ func NotFound(format string, args ...any) error {
 
 // NoRun returns the error for a run that does not exist. Its detail names the run, so that clients can distinguish a missing run
 // from a missing task.
-func NoRun(text string) error { return Missing("run", text) }
+func NoRun(text string) error { return Missing("run", text, "") }
 
 // NoNode returns the error for a node that does not exist.
-func NoNode(text string) error { return Missing("node", text) }
+func NoNode(text string) error { return Missing("node", text, "") }
 
-// Missing returns the error for a resource that does not exist, with a detail that names its kind.
-func Missing(kind, text string) error {
-	err := connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no %s %q", kind, text))
+// Missing returns the error for a resource that does not exist, with a detail that names its kind. The hint, such as the
+// name that was probably meant, may be empty.
+func Missing(kind, text, hint string) error {
+	message := fmt.Sprintf("there is no %s %q", kind, text)
+	if hint != "" {
+		message += "; " + hint
+	}
+	err := connect.NewError(connect.CodeNotFound, errors.New(message))
 	// A detail that cannot be encoded is not worth losing the error for.
 	if detail, failed := connect.NewErrorDetail(&errdetails.ResourceInfo{ResourceType: kind, ResourceName: text}); failed == nil {
 		err.AddDetail(detail)

@@ -24,7 +24,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	again := b.taskState(0, rec)
 	// What the definition has, the gateway adds, or the instances have by themselves; and no run whose nodes are silent
 	// continues as new.
-	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at", "notice"); len(missing) > 0 {
+	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at", "notice", "name"); len(missing) > 0 {
 		t.Errorf("the task has no %v", missing)
 	}
 	// What the run adds for fan-outs, attempts and child runs, and for a task that has ended.
@@ -35,7 +35,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	kept.Result = task.GetResult() // the record has the rest
 	for _, clear := range []*v1.Task{task, kept} {
 		clear.Type, clear.DependsOn, clear.Held, clear.Instances, clear.CreatedAt, clear.DeadLetteredAt, clear.Notice = "", nil, false, nil, nil, nil, ""
-		clear.QueuedAt.Nanos = 0
+		clear.QueuedAt.Nanos, clear.Name = 0, nil
 	}
 	if !proto.Equal(task, kept) {
 		t.Errorf("%v\nbecomes\n%v", task, kept)

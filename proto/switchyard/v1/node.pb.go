@@ -302,11 +302,11 @@ type ClaimFigures struct {
 	// When the worker started, and the figures began.
 	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
 	// Claims that were taken up, those that the node handed back without running anything included.
-	TakenUp int64 `protobuf:"varint,2,opt,name=taken_up,json=takenUp,proto3" json:"taken_up,omitempty"`
+	TakenUp int32 `protobuf:"varint,2,opt,name=taken_up,json=takenUp,proto3" json:"taken_up,omitempty"`
 	// Claims that have ended, by how: a state of a task, or "moved" for those that were handed back.
-	Ended map[string]int64 `protobuf:"bytes,3,rep,name=ended,proto3" json:"ended,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Ended map[string]int32 `protobuf:"bytes,3,rep,name=ended,proto3" json:"ended,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Claims that the node has ended itself, because no heartbeat of theirs was acknowledged in time.
-	LeasesExpired int64 `protobuf:"varint,4,opt,name=leases_expired,json=leasesExpired,proto3" json:"leases_expired,omitempty"`
+	LeasesExpired int32 `protobuf:"varint,4,opt,name=leases_expired,json=leasesExpired,proto3" json:"leases_expired,omitempty"`
 	// When the node last took up or ended a claim; absent: it never has.
 	LastActivityAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_activity_at,json=lastActivityAt,proto3" json:"last_activity_at,omitempty"`
 	// Claims that the node holds now, by run and task, at most 256.
@@ -352,21 +352,21 @@ func (x *ClaimFigures) GetSince() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *ClaimFigures) GetTakenUp() int64 {
+func (x *ClaimFigures) GetTakenUp() int32 {
 	if x != nil {
 		return x.TakenUp
 	}
 	return 0
 }
 
-func (x *ClaimFigures) GetEnded() map[string]int64 {
+func (x *ClaimFigures) GetEnded() map[string]int32 {
 	if x != nil {
 		return x.Ended
 	}
 	return nil
 }
 
-func (x *ClaimFigures) GetLeasesExpired() int64 {
+func (x *ClaimFigures) GetLeasesExpired() int32 {
 	if x != nil {
 		return x.LeasesExpired
 	}
@@ -1896,15 +1896,15 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf4\x02\n" +
 	"\fClaimFigures\x120\n" +
 	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x19\n" +
-	"\btaken_up\x18\x02 \x01(\x03R\atakenUp\x12<\n" +
+	"\btaken_up\x18\x02 \x01(\x05R\atakenUp\x12<\n" +
 	"\x05ended\x18\x03 \x03(\v2&.switchyard.v1.ClaimFigures.EndedEntryR\x05ended\x12%\n" +
-	"\x0eleases_expired\x18\x04 \x01(\x03R\rleasesExpired\x12D\n" +
+	"\x0eleases_expired\x18\x04 \x01(\x05R\rleasesExpired\x12D\n" +
 	"\x10last_activity_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0elastActivityAt\x122\n" +
 	"\x06active\x18\x06 \x03(\v2\x1a.switchyard.v1.ActiveClaimR\x06active\x1a8\n" +
 	"\n" +
 	"EndedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x91\x02\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\x91\x02\n" +
 	"\vActiveClaim\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x16\n" +

@@ -586,15 +586,15 @@ type GetNodeWorkersResponse struct {
 	// When the worker started, and the figures began.
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
 	// Claims that the node has kept: those that run and those that have ended, but for those that it handed back.
-	TotalClaimedTasks int64 `protobuf:"varint,4,opt,name=total_claimed_tasks,json=totalClaimedTasks,proto3" json:"total_claimed_tasks,omitempty"`
+	TotalClaimedTasks int32 `protobuf:"varint,4,opt,name=total_claimed_tasks,json=totalClaimedTasks,proto3" json:"total_claimed_tasks,omitempty"`
 	// Claims by status: states of tasks, and "moved" for those that the node handed back.
-	ClaimedByStatus map[string]int64 `protobuf:"bytes,5,rep,name=claimed_by_status,json=claimedByStatus,proto3" json:"claimed_by_status,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	ClaimedByStatus map[string]int32 `protobuf:"bytes,5,rep,name=claimed_by_status,json=claimedByStatus,proto3" json:"claimed_by_status,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Claims that the node holds now.
 	RunningClaims int32 `protobuf:"varint,6,opt,name=running_claims,json=runningClaims,proto3" json:"running_claims,omitempty"`
 	// Claims that the node has ended itself, because no heartbeat of theirs was acknowledged in time.
-	ExpiredLeases int64 `protobuf:"varint,7,opt,name=expired_leases,json=expiredLeases,proto3" json:"expired_leases,omitempty"`
+	ExpiredLeases int32 `protobuf:"varint,7,opt,name=expired_leases,json=expiredLeases,proto3" json:"expired_leases,omitempty"`
 	// Claims that were taken up, those that the node handed back included.
-	TotalClaimAttempts int64 `protobuf:"varint,8,opt,name=total_claim_attempts,json=totalClaimAttempts,proto3" json:"total_claim_attempts,omitempty"`
+	TotalClaimAttempts int32 `protobuf:"varint,8,opt,name=total_claim_attempts,json=totalClaimAttempts,proto3" json:"total_claim_attempts,omitempty"`
 	// When the node last took up or ended a claim; absent: it never has.
 	LastActivityAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_activity_at,json=lastActivityAt,proto3" json:"last_activity_at,omitempty"`
 	// Claims that the node holds now, by run and task, at most 256.
@@ -654,14 +654,14 @@ func (x *GetNodeWorkersResponse) GetSince() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *GetNodeWorkersResponse) GetTotalClaimedTasks() int64 {
+func (x *GetNodeWorkersResponse) GetTotalClaimedTasks() int32 {
 	if x != nil {
 		return x.TotalClaimedTasks
 	}
 	return 0
 }
 
-func (x *GetNodeWorkersResponse) GetClaimedByStatus() map[string]int64 {
+func (x *GetNodeWorkersResponse) GetClaimedByStatus() map[string]int32 {
 	if x != nil {
 		return x.ClaimedByStatus
 	}
@@ -675,14 +675,14 @@ func (x *GetNodeWorkersResponse) GetRunningClaims() int32 {
 	return 0
 }
 
-func (x *GetNodeWorkersResponse) GetExpiredLeases() int64 {
+func (x *GetNodeWorkersResponse) GetExpiredLeases() int32 {
 	if x != nil {
 		return x.ExpiredLeases
 	}
 	return 0
 }
 
-func (x *GetNodeWorkersResponse) GetTotalClaimAttempts() int64 {
+func (x *GetNodeWorkersResponse) GetTotalClaimAttempts() int32 {
 	if x != nil {
 		return x.TotalClaimAttempts
 	}
@@ -742,17 +742,17 @@ const file_switchyard_v1_node_service_proto_rawDesc = "" +
 	"\vobserved_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"observedAt\x120\n" +
 	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12.\n" +
-	"\x13total_claimed_tasks\x18\x04 \x01(\x03R\x11totalClaimedTasks\x12f\n" +
+	"\x13total_claimed_tasks\x18\x04 \x01(\x05R\x11totalClaimedTasks\x12f\n" +
 	"\x11claimed_by_status\x18\x05 \x03(\v2:.switchyard.v1.GetNodeWorkersResponse.ClaimedByStatusEntryR\x0fclaimedByStatus\x12%\n" +
 	"\x0erunning_claims\x18\x06 \x01(\x05R\rrunningClaims\x12%\n" +
-	"\x0eexpired_leases\x18\a \x01(\x03R\rexpiredLeases\x120\n" +
-	"\x14total_claim_attempts\x18\b \x01(\x03R\x12totalClaimAttempts\x12D\n" +
+	"\x0eexpired_leases\x18\a \x01(\x05R\rexpiredLeases\x120\n" +
+	"\x14total_claim_attempts\x18\b \x01(\x05R\x12totalClaimAttempts\x12D\n" +
 	"\x10last_activity_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0elastActivityAt\x12?\n" +
 	"\ractive_claims\x18\n" +
 	" \x03(\v2\x1a.switchyard.v1.ActiveClaimR\factiveClaims\x1aB\n" +
 	"\x14ClaimedByStatusEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x012\xf1\x05\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x012\xf1\x05\n" +
 	"\vNodeService\x12j\n" +
 	"\tListNodes\x12\x1f.switchyard.v1.ListNodesRequest\x1a .switchyard.v1.ListNodesResponse\"\x1a\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/nodes\x90\x02\x01\x12q\n" +
 	"\aGetNode\x12\x1d.switchyard.v1.GetNodeRequest\x1a\x1e.switchyard.v1.GetNodeResponse\"'\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x18b\x04node\x12\x10/v1/nodes/{name}\x90\x02\x01\x12}\n" +

@@ -60,15 +60,15 @@ type Schedule struct {
 	// Its next times, with their jitter: 10 at most, 5 in a list; none while it is paused.
 	NextTimes []*timestamppb.Timestamp `protobuf:"bytes,15,rep,name=next_times,json=nextTimes,proto3" json:"next_times,omitempty"`
 	// What it has started, ever. This and the rest are not in a list.
-	Started int64 `protobuf:"varint,16,opt,name=started,proto3" json:"started,omitempty"`
+	Started int32 `protobuf:"varint,16,opt,name=started,proto3" json:"started,omitempty"`
 	// Starts left out because they were too late.
-	Missed int64 `protobuf:"varint,17,opt,name=missed,proto3" json:"missed,omitempty"`
+	Missed int32 `protobuf:"varint,17,opt,name=missed,proto3" json:"missed,omitempty"`
 	// Starts left out because a run was open.
-	Skipped int64 `protobuf:"varint,18,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Skipped int32 `protobuf:"varint,18,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	// Starts that wait for the runs before them.
-	Waiting int64 `protobuf:"varint,19,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting int32 `protobuf:"varint,19,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Starts left out because too many were waiting.
-	Dropped int64 `protobuf:"varint,20,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	Dropped int32 `protobuf:"varint,20,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	// Runs of it that are open.
 	OpenRuns []string `protobuf:"bytes,21,rep,name=open_runs,json=openRuns,proto3" json:"open_runs,omitempty"`
 	// When it was made.
@@ -76,7 +76,7 @@ type Schedule struct {
 	// When it was changed last; absent: never.
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	// How many more runs it starts, where that is limited.
-	Remaining     *int64 `protobuf:"varint,24,opt,name=remaining,proto3,oneof" json:"remaining,omitempty"`
+	Remaining     *int32 `protobuf:"varint,24,opt,name=remaining,proto3,oneof" json:"remaining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -216,35 +216,35 @@ func (x *Schedule) GetNextTimes() []*timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Schedule) GetStarted() int64 {
+func (x *Schedule) GetStarted() int32 {
 	if x != nil {
 		return x.Started
 	}
 	return 0
 }
 
-func (x *Schedule) GetMissed() int64 {
+func (x *Schedule) GetMissed() int32 {
 	if x != nil {
 		return x.Missed
 	}
 	return 0
 }
 
-func (x *Schedule) GetSkipped() int64 {
+func (x *Schedule) GetSkipped() int32 {
 	if x != nil {
 		return x.Skipped
 	}
 	return 0
 }
 
-func (x *Schedule) GetWaiting() int64 {
+func (x *Schedule) GetWaiting() int32 {
 	if x != nil {
 		return x.Waiting
 	}
 	return 0
 }
 
-func (x *Schedule) GetDropped() int64 {
+func (x *Schedule) GetDropped() int32 {
 	if x != nil {
 		return x.Dropped
 	}
@@ -272,7 +272,7 @@ func (x *Schedule) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Schedule) GetRemaining() int64 {
+func (x *Schedule) GetRemaining() int32 {
 	if x != nil && x.Remaining != nil {
 		return *x.Remaining
 	}
@@ -1237,17 +1237,17 @@ const file_switchyard_v1_schedule_service_proto_rawDesc = "" +
 	"\x04runs\x18\x0e \x03(\v2\x1b.switchyard.v1.ScheduledRunR\x04runs\x129\n" +
 	"\n" +
 	"next_times\x18\x0f \x03(\v2\x1a.google.protobuf.TimestampR\tnextTimes\x12\x18\n" +
-	"\astarted\x18\x10 \x01(\x03R\astarted\x12\x16\n" +
-	"\x06missed\x18\x11 \x01(\x03R\x06missed\x12\x18\n" +
-	"\askipped\x18\x12 \x01(\x03R\askipped\x12\x18\n" +
-	"\awaiting\x18\x13 \x01(\x03R\awaiting\x12\x18\n" +
-	"\adropped\x18\x14 \x01(\x03R\adropped\x12\x1b\n" +
+	"\astarted\x18\x10 \x01(\x05R\astarted\x12\x16\n" +
+	"\x06missed\x18\x11 \x01(\x05R\x06missed\x12\x18\n" +
+	"\askipped\x18\x12 \x01(\x05R\askipped\x12\x18\n" +
+	"\awaiting\x18\x13 \x01(\x05R\awaiting\x12\x18\n" +
+	"\adropped\x18\x14 \x01(\x05R\adropped\x12\x1b\n" +
 	"\topen_runs\x18\x15 \x03(\tR\bopenRuns\x129\n" +
 	"\n" +
 	"created_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
 	"\n" +
 	"updated_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12!\n" +
-	"\tremaining\x18\x18 \x01(\x03H\x00R\tremaining\x88\x01\x01B\f\n" +
+	"\tremaining\x18\x18 \x01(\x05H\x00R\tremaining\x88\x01\x01B\f\n" +
 	"\n" +
 	"_remaining\"\x9f\x01\n" +
 	"\fScheduledRun\x12\x15\n" +
