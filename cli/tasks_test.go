@@ -32,7 +32,7 @@ func (f *fakeTasks) ListTasks(_ context.Context, req *connect.Request[v1.ListTas
 	return connect.NewResponse(f.pages[req.Msg.GetPageToken()]), nil
 }
 
-// listedTasks are three pages, of which the second is empty.
+// listedTasks are three pages; the second is empty.
 func listedTasks() map[string]*v1.ListTasksResponse {
 	at := timestamppb.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return map[string]*v1.ListTasksResponse{

@@ -113,7 +113,7 @@ func TestEventStreamOfAllRuns(t *testing.T) {
 	if seen[old+" 0-0"] || seen[old+" 0-2"] {
 		t.Error("since has an event from before")
 	}
-	// After a long absence the client is told what it has missed.
+	// After a long absence the client gets an event about the gap.
 	gone, _ := elsewhere.openStream(t, "/v1/events", "Last-Event-ID", fmt.Sprintf("0123456789ab-7-%d", past.Add(-time.Hour).UnixMilli()))
 	if e := gone.take(t, 1)[0]; e.event != "gap" || e.id == "" {
 		t.Errorf("after two hours comes %v", e)

@@ -155,7 +155,7 @@ func wantStatus(t *testing.T, what string, res *http.Response, status int, code,
 }
 
 // A stream sends each event once with its id, whether the store has it or the workflow, and continues exactly after any of
-// them. The end event tells how the run ended, and whoever returns with its id is told to stay away.
+// them. The end event has how the run ended, and a client that returns with its id gets 204.
 func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -217,7 +217,7 @@ func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 	_, res = f.openStream(t, path, "Last-Event-ID", "0-end")
 	wantStatus(t, "after the end", res, http.StatusNoContent, "", "")
 
-	// A retry begins a generation, whose events come after the end of the one before.
+	// A retry begins a generation. Its events follow the end of the one before.
 	f.storeEvents(t, id, 1, 0, numbered(1, 0, 2)...)
 	if _, err := f.again(t, id); err != nil {
 		t.Fatal(err)

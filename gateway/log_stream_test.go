@@ -20,7 +20,7 @@ type line struct {
 	Partial, Notice          bool
 }
 
-// lineOf returns the data of an event, or the zero line if it is none of a log.
+// lineOf returns the data of an event, or the zero line if the event is not of a log.
 func lineOf(t *testing.T, e sent) line {
 	t.Helper()
 	var l line

@@ -19,7 +19,7 @@ import (
 const (
 	// followers are how many clients follow the events of one run.
 	followers = 500
-	// followersEach is how many of them come from one address, of which a gateway takes 256 streams.
+	// followersEach is how many of them come from one address; a gateway takes 256 streams from each.
 	followersEach = 250
 	// followedFor is how long the gateway is measured.
 	followedFor = 30 * time.Second

@@ -109,7 +109,7 @@ func (d *Door) candidates(path string) []string {
 	return all
 }
 
-// discarded is an answer of which only the status and the headers count.
+// discarded is an answer that keeps its headers alone.
 type discarded struct {
 	header http.Header
 }
