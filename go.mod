@@ -45,6 +45,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require connectrpc.com/authn v0.2.0 // indirect
+
 require (
 	cel.dev/expr v0.25.3 // indirect
 	cloud.google.com/go v0.123.0 // indirect

@@ -7,7 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"switchyard/gateway/runindex"
+	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -51,7 +51,7 @@ func TestRunKeepsOwnerAndBatch(t *testing.T) {
 			return len(got) == len(want)
 		})
 		for _, run := range got {
-			if !slices.Contains(want, run.GetId()) || run.GetBatch() != "night-7" || owner != "" && run.GetSubmittedBy() != owner+runindex.Unverified {
+			if !slices.Contains(want, run.GetId()) || run.GetBatch() != "night-7" || owner != "" && run.GetSubmittedBy() != owner+auth.Unverified {
 				t.Errorf("of %q there is %v", owner, run)
 			}
 		}

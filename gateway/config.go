@@ -11,6 +11,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
+	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
 	"switchyard/workflows/definition"
 )
@@ -31,8 +32,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Metrics are the figures of the process, served under GET /metrics. Default: they are not served.
 	Metrics *metrics.Metrics
-	// Version of the binary, reported by GET /healthz. Default: "dev".
-	Version string
+	// Authenticator finds out who sends a request. Default: authentication is off, and each caller may do all.
+	Authenticator auth.Authenticator
 	// Hosts are the names, besides localhost, the machine's own and IP addresses,
 	// under which the gateway answers on a loopback address; a reverse proxy on the
 	// same machine makes them necessary.
@@ -68,9 +69,6 @@ func (c Config) WithDefaults() Config {
 		c.Nodes = nodes
 	}
 	c.Limits = c.Limits.WithDefaults()
-	if c.Version == "" {
-		c.Version = "dev"
-	}
 	if c.PollInterval == 0 {
 		c.PollInterval = 100 * time.Millisecond
 	}

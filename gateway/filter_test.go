@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store"
+	"switchyard/gateway/auth"
 	"switchyard/gateway/runindex"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -48,7 +49,7 @@ func TestListFilters(t *testing.T) {
 	one.Nodes, one.Labels, one.Types, one.Text = []string{"gpu-1", "gpu-2"}, []string{"GPU", odd}, []string{"container", "shell"}, "disk full reads meters"
 	two := visibility.StartedBy(parent, "filtered", now.Add(-3*time.Hour))
 	two.Nodes, two.Labels, two.Types, two.Text = []string{"gpu-10"}, []string{"gpu", "größe"}, []string{"vps"}, "100% done"
-	one.AddOrigin("ann@laptop"+runindex.Unverified, "sweep-7")
+	one.AddOrigin("ann@laptop"+auth.Unverified, "sweep-7")
 	two.AddOrigin("ann", "sweep-70")
 	first, second := startedWith(t, one), startedWith(t, two)
 	for what, test := range map[string]struct {
@@ -65,7 +66,7 @@ func TestListFilters(t *testing.T) {
 		"trigger":                {&v1.ListRunsRequest{Trigger: v1.TriggerChild}, []string{second}},
 		"parent":                 {&v1.ListRunsRequest{Parent: parent[:len(parent)-1]}, []string{second}},
 		"owner":                  {&v1.ListRunsRequest{Owner: "ann@laptop"}, []string{first}},
-		"owner as runs show it":  {&v1.ListRunsRequest{Owner: "ann@laptop" + runindex.Unverified}, []string{first}},
+		"owner as runs show it":  {&v1.ListRunsRequest{Owner: "ann@laptop" + auth.Unverified}, []string{first}},
 		"owner's prefix":         {&v1.ListRunsRequest{Owner: "ann"}, []string{second}},
 		"batch":                  {&v1.ListRunsRequest{Batch: "sweep-7"}, []string{first}},
 		"batch of another owner": {&v1.ListRunsRequest{Batch: "sweep-7", Owner: "ann"}, nil},

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,12 +18,15 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/activities/metrics"
+	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/openapi"
 	"switchyard/gateway/rest"
 	"switchyard/gateway/tasklist"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/names"
 )
 
 // maxMessageBytes is the largest request that is read.
@@ -39,7 +41,7 @@ type service struct {
 // services returns the handlers of all services.
 func (g *Gateway) services() []service {
 	options := append(edge.StrictJSONs(),
-		connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds), edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
+		connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds), auth.Interceptor{}, edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithRecover(g.recovered),
 	)
@@ -55,52 +57,89 @@ func (g *Gateway) services() []service {
 	}
 }
 
-// Handler serves every door of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for
-// health and reflection; their REST paths, with GET /openapi.json; server-sent events; GET /healthz (the process lives) and GET /readyz (it can
-// answer calls). gRPC needs an HTTP/2 server; Listen starts one.
-func (g *Gateway) Handler() http.Handler {
-	rpc := http.NewServeMux()
-	var names []string
-	for _, s := range g.services() {
-		rpc.Handle(s.path, s.handler)
-		names = append(names, strings.Trim(s.path, "/"))
+// door is a path of the gateway that is no call of a service.
+type door struct {
+	pattern string  // of http.ServeMux
+	role    v1.Role // least role of a caller
+	handler http.Handler
+}
+
+// doors returns the doors that are no calls of services, and say of themselves what they need. They have room even while the bounds are reached.
+func (g *Gateway) doors() []door {
+	all := []door{{"GET " + openapi.Path, v1.Role_ROLE_VIEWER, openapi.Handler()}}
+	if g.config.Metrics != nil {
+		all = append(all, door{"GET " + metrics.Path, v1.Role_ROLE_VIEWER, g.config.Metrics.Handler()})
 	}
-	rpc.Handle(grpchealth.NewHandler(grpchealth.NewStaticChecker(names...)))
-	reflector := grpcreflect.NewStaticReflector(append(names, grpchealth.HealthV1ServiceName)...)
+	return all
+}
+
+// rpcDoors returns the services that gRPC clients expect beside those of the API: health and reflection.
+func (g *Gateway) rpcDoors(services []string) []door {
+	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
 	streams := connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds))
-	rpc.Handle(grpcreflect.NewHandlerV1(reflector, streams))
-	rpc.Handle(grpcreflect.NewHandlerV1Alpha(reflector, streams))
-	// Probes get an answer even while the bounds are reached.
+	viewers := func(pattern string, handler http.Handler) door {
+		return door{pattern, v1.Role_ROLE_VIEWER, handler}
+	}
+	return []door{
+		viewers(grpchealth.NewHandler(grpchealth.NewStaticChecker(services...))),
+		viewers(grpcreflect.NewHandlerV1(reflector, streams)),
+		viewers(grpcreflect.NewHandlerV1Alpha(reflector, streams)),
+	}
+}
+
+// newMux returns a mux that holds callers of doors to the roles of these.
+func newMux(doors []door) *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, d := range doors {
+		mux.Handle(d.pattern, auth.Require(d.role, d.handler))
+	}
+	return mux
+}
+
+// Handler serves every door of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for
+// health and reflection; their REST paths, with GET /openapi.json; server-sent events; figures under GET /metrics. Before all of them is
+// one lock, but for GET /healthz (the process lives) and GET /readyz (it can answer calls), which say one word to any caller. gRPC needs
+// an HTTP/2 server; Listen starts one.
+func (g *Gateway) Handler() http.Handler {
+	services := g.services()
+	var called []string
+	for _, s := range services {
+		called = append(called, strings.Trim(s.path, "/"))
+	}
+	rpc := newMux(g.rpcDoors(called))
+	for _, s := range services {
+		rpc.Handle(s.path, s.handler)
+	}
+	// Probes get an answer even while the bounds are reached, and so do other doors.
 	probes := http.NewServeMux()
 	probes.HandleFunc("GET /healthz", g.healthz)
 	probes.HandleFunc("GET /readyz", g.readyz)
-	probes.Handle("GET "+openapi.Path, openapi.Handler())
-	g.serveMetrics(probes)
-	door, err := rest.New(rest.Config{Services: v1.Services(), Calls: rpc, Others: probes, MaxBodyBytes: maxMessageBytes})
+	others := newMux(g.doors())
+	others.Handle("GET /healthz", probes)
+	others.Handle("GET /readyz", probes)
+	door, err := rest.New(rest.Config{Services: v1.Services(), Calls: rpc, Others: others, MaxBodyBytes: maxMessageBytes})
 	if err != nil {
 		panic(err) // the annotations in proto contradict one another, which every test of the gateway shows
 	}
-	bounded := g.bounds.Protect(g.sse.Wrap(firstOf(rpc, door)))
-	return edge.GuardHosts(g.config.Hosts, firstOf(probes, bounded))
+	lock := auth.Lock{Authenticator: g.config.Authenticator, ActorHeader: names.ActorHeader}
+	bounded := g.bounds.Protect(lock.Middleware(g.sse.Wrap(firstOf(rpc, rpc, door))))
+	return edge.GuardHosts(g.config.Hosts, firstOf(probes, probes, firstOf(others, lock.Middleware(others), bounded)))
 }
 
-// firstOf returns a handler that has rest answer what the mux has no pattern for. Unlike a pattern for all paths in the mux
-// it redirects no request.
-func firstOf(mux *http.ServeMux, rest http.Handler) http.Handler {
+// firstOf returns a handler that has matched answer what the mux has a pattern for, and rest all else. Unlike a pattern for
+// all paths in the mux it redirects no request.
+func firstOf(mux *http.ServeMux, matched, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
 			rest.ServeHTTP(w, r)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		matched.ServeHTTP(w, r)
 	})
 }
 
-func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	// An error means that the caller has gone.
-	_ = json.NewEncoder(w).Encode(map[string]string{"status": "ok", "version": g.config.Version})
-}
+// healthz reports that the process lives.
+func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) { writeWord(w, http.StatusOK, "ok") }
 
 func (g *Gateway) recovered(_ context.Context, spec connect.Spec, _ http.Header, cause any) error {
 	g.log.Error("a call panicked", "procedure", spec.Procedure, "panic", cause, "stack", string(debug.Stack()))

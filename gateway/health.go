@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"switchyard/activities/metrics"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 )
@@ -21,18 +19,24 @@ const readyTimeout = 3 * time.Second
 // readyKey has no value; that the store can say so shows that it reads.
 var readyKey = storekey.Status("readyz", 0)
 
-// readyz reports to load balancers whether this gateway can answer calls.
+// readyz reports to load balancers whether this gateway can answer calls. The log has what keeps it from that.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
-	answer, status := map[string]string{"status": "ready"}, http.StatusOK
 	if err := g.ready(ctx); err != nil {
-		answer, status = map[string]string{"status": "not ready", "error": err.Error()}, http.StatusServiceUnavailable
+		g.log.Warn("the gateway is not ready", "error", err)
+		writeWord(w, http.StatusServiceUnavailable, "unavailable")
+		return
 	}
-	w.Header().Set("Content-Type", "application/json")
+	writeWord(w, http.StatusOK, "ready")
+}
+
+// writeWord answers a probe. Any caller reads it, so that it says one word.
+func writeWord(w http.ResponseWriter, status int, word string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	// An error means that the caller has gone.
-	_ = json.NewEncoder(w).Encode(answer)
+	_, _ = fmt.Fprintln(w, word)
 }
 
 // ready returns what keeps the gateway from answering calls, or nil.
@@ -50,11 +54,4 @@ func (g *Gateway) ready(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("the store does not answer: %w", err))
 	}
 	return errors.Join(errs...)
-}
-
-// serveMetrics serves the figures of the process, where there are any.
-func (g *Gateway) serveMetrics(mux *http.ServeMux) {
-	if g.config.Metrics != nil {
-		mux.Handle("GET "+metrics.Path, g.config.Metrics.Handler())
-	}
 }

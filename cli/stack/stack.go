@@ -143,7 +143,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	}
 	if cfg.Gateway != "" {
 		api, err := gateway.New(gateway.Config{
-			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger, Version: cfg.Version,
+			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger,
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
 		})
 		if err != nil {

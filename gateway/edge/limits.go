@@ -10,8 +10,6 @@ import (
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/semaphore"
-
-	"switchyard/gateway/rpcerror"
 )
 
 // Limits bound what clients make a gateway hold. A client is an address: all clients behind one proxy are one client.
@@ -83,7 +81,6 @@ func NewBounds(l Limits, compressedBytes int64) *Bounds {
 
 // Protect returns a handler that refuses calls beyond the limits, and bounds the bodies of the others.
 func (b *Bounds) Protect(next http.Handler) http.Handler {
-	errorWriter := newErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		leave, err := b.calls.enter(clientOf(r.RemoteAddr))
 		if err == nil {
@@ -96,12 +93,7 @@ func (b *Bounds) Protect(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if !errorWriter.IsSupported(r) {
-			rpcerror.WriteJSON(w, 0, err)
-			return
-		}
-		// An error means that the caller has gone.
-		_ = errorWriter.Write(w, r, err)
+		WriteError(w, r, err)
 	})
 }
 

@@ -1,6 +1,6 @@
 // Package runindex finds runs in the visibility of Temporal: the newest ones that match a filter, and the one that a text
 // names.
 //
-// Of this module it may import proto, gateway/paging, gateway/rpcerror, gateway/runview, workflows/names and
+// Of this module it may import proto, gateway/auth, gateway/paging, gateway/rpcerror, gateway/runview, workflows/names and
 // workflows/visibility.
 package runindex

@@ -10,6 +10,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
@@ -76,7 +77,7 @@ func (f RunFilter) Query() string {
 		}
 	}
 	if f.GetOwner() != "" {
-		conditions = append(conditions, names.OwnerAttribute+" IN ("+quote(f.GetOwner())+", "+quote(f.GetOwner()+Unverified)+")")
+		conditions = append(conditions, names.OwnerAttribute+" IN ("+quote(f.GetOwner())+", "+quote(f.GetOwner()+auth.Unverified)+")")
 	}
 	if f.GetSince() != nil {
 		conditions = append(conditions, names.SubmittedAttribute+" >= "+QuoteTime(f.GetSince()))
@@ -89,7 +90,7 @@ func (f RunFilter) Matches(info *workflowpb.WorkflowExecutionInfo) bool {
 	known := visibility.Decode(info.GetSearchAttributes())
 	return (f.GetName() == "" || known.Workflow == f.GetName()) &&
 		(f.parent == "" || known.Parent == f.parent) &&
-		(f.GetOwner() == "" || known.Owner == f.GetOwner() || known.Owner == f.GetOwner()+Unverified) &&
+		(f.GetOwner() == "" || known.Owner == f.GetOwner() || known.Owner == f.GetOwner()+auth.Unverified) &&
 		(f.GetBatch() == "" || known.Batch == f.GetBatch()) &&
 		(f.GetNode() == "" || slices.Contains(known.Nodes, f.GetNode())) &&
 		(f.GetLabel() == "" || slices.Contains(known.Labels, f.GetLabel()))
@@ -114,6 +115,3 @@ func quote(text string) string { return "'" + text + "'" }
 func QuoteTime(t *timestamppb.Timestamp) string {
 	return quote(t.AsTime().UTC().Format(time.RFC3339Nano))
 }
-
-// Unverified is the suffix of the name of an owner that a client has claimed for itself.
-const Unverified = " (unverified)"

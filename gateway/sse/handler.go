@@ -13,7 +13,9 @@ import (
 	"unicode"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runevents"
@@ -110,13 +112,24 @@ type pathValues struct{ run, task string }
 // serve answers one request with a stream that it begins once nothing is wrong with the request.
 type serve func(ctx context.Context, w http.ResponseWriter, r *http.Request, s *stream, path pathValues) error
 
+// route is a path of streams.
+type route struct {
+	serve serve
+	call  protoreflect.MethodDescriptor // whose rules the path has
+}
+
+// call returns the call of RunService of a name.
+func call(name protoreflect.Name) protoreflect.MethodDescriptor {
+	return v1.File_switchyard_v1_run_service_proto.Services().ByName("RunService").Methods().ByName(name)
+}
+
 // Wrap returns a handler that answers requests for streams, and leaves all others to next.
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch serve, path := h.route(r); {
-		case serve != nil && wantsStream(r):
-			h.serveStream(w, r, serve, path)
-		case serve != nil:
+		switch found, path := h.route(r); {
+		case found.serve != nil && wantsStream(r):
+			h.serveStream(w, r, found, path)
+		case found.serve != nil:
 			next.ServeHTTP(w, withoutFollow(r))
 		default:
 			next.ServeHTTP(w, r)
@@ -124,17 +137,17 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// route returns what serves the path of a request, or nil if there is no stream under it.
-func (h *Handler) route(r *http.Request) (serve, pathValues) {
+// route returns the route of a request; it serves nothing if there is no stream under the path.
+func (h *Handler) route(r *http.Request) (route, pathValues) {
 	escaped := r.URL.EscapedPath()
 	if r.Method != http.MethodGet || strings.Contains(strings.ToLower(escaped), "%2f") || strings.ContainsFunc(r.URL.Path, unicode.IsControl) {
-		return nil, pathValues{} // REST says what is wrong with the path
+		return route{}, pathValues{} // REST says what is wrong with the path
 	}
 	var parts []string
 	for part := range strings.SplitSeq(strings.Trim(escaped, "/"), "/") {
 		text, err := url.PathUnescape(part)
 		if err != nil {
-			return nil, pathValues{}
+			return route{}, pathValues{}
 		}
 		parts = append(parts, text)
 	}
@@ -149,14 +162,14 @@ func (h *Handler) route(r *http.Request) (serve, pathValues) {
 	}
 	switch path := (pathValues{run: at(1), task: at(3)}); {
 	case at(0) == "events" && len(parts) == 1:
-		return h.allEvents, path
+		return route{h.allEvents, call("ListRunEvents")}, path
 	case at(0) != "runs" || at(1) == "":
 	case len(parts) == 3 && at(2) == "events":
-		return h.runEvents, path
+		return route{h.runEvents, call("ListRunEvents")}, path
 	case len(parts) == 3 && at(2) == "logs", len(parts) == 5 && at(2) == "tasks" && at(3) != "" && at(4) == "logs":
-		return h.logs, path
+		return route{h.logs, call("StreamRunLogs")}, path
 	}
-	return nil, pathValues{}
+	return route{}, pathValues{}
 }
 
 // wantsStream reports whether a request asks for a stream: by its parameter follow, or by what it accepts. A follow that is
@@ -194,8 +207,12 @@ func acceptsStream(r *http.Request) bool {
 	return false
 }
 
-func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, serve serve, path pathValues) {
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, found route, path pathValues) {
 	began := time.Now()
+	if err := auth.Authorize(r.Context(), found.call); err != nil {
+		rpcerror.WriteJSON(w, 0, err)
+		return
+	}
 	leave, err := h.Bounds.EnterStream(r.RemoteAddr)
 	if err != nil {
 		rpcerror.WriteJSON(w, 0, err)
@@ -203,7 +220,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, serve serv
 	}
 	defer leave()
 	s := newStream(w, h.KeepAlive, h.WriteTimeout)
-	err = rpcerror.ToConnect(serve(r.Context(), w, r, s, path))
+	err = rpcerror.ToConnect(found.serve(r.Context(), w, r, s, path))
 	switch {
 	case s.hasBegun():
 		why := ""

@@ -369,11 +369,11 @@ const file_switchyard_v1_blob_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"O\n" +
 	"\x11ListBlobsResponse\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x8f\x02\n" +
-	"\vBlobService\x12P\n" +
-	"\aPutBlob\x12\x1d.switchyard.v1.PutBlobRequest\x1a\x1e.switchyard.v1.PutBlobResponse\"\x06\x82\x85\x19\x02\b\x02\x12S\n" +
-	"\aGetBlob\x12\x1d.switchyard.v1.GetBlobRequest\x1a\x1e.switchyard.v1.GetBlobResponse\"\t\x82\x85\x19\x02\b\x01\x90\x02\x01\x12Y\n" +
-	"\tListBlobs\x12\x1f.switchyard.v1.ListBlobsRequest\x1a .switchyard.v1.ListBlobsResponse\"\t\x82\x85\x19\x02\b\x01\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x9d\x02\n" +
+	"\vBlobService\x12V\n" +
+	"\aPutBlob\x12\x1d.switchyard.v1.PutBlobRequest\x1a\x1e.switchyard.v1.PutBlobResponse\"\f\x82\x85\x19\b\b\x02\x10\x04\x18\x01 \x01\x12W\n" +
+	"\aGetBlob\x12\x1d.switchyard.v1.GetBlobRequest\x1a\x1e.switchyard.v1.GetBlobResponse\"\r\x82\x85\x19\x06\b\x01\x10\x04\x18\x01\x90\x02\x01\x12]\n" +
+	"\tListBlobs\x12\x1f.switchyard.v1.ListBlobsRequest\x1a .switchyard.v1.ListBlobsResponse\"\r\x82\x85\x19\x06\b\x01\x10\x04\x18\x01\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_blob_service_proto_rawDescOnce sync.Once

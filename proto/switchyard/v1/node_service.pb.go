@@ -752,15 +752,15 @@ const file_switchyard_v1_node_service_proto_rawDesc = "" +
 	" \x03(\v2\x1a.switchyard.v1.ActiveClaimR\factiveClaims\x1aB\n" +
 	"\x14ClaimedByStatusEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x012\xf1\x05\n" +
-	"\vNodeService\x12j\n" +
-	"\tListNodes\x12\x1f.switchyard.v1.ListNodesRequest\x1a .switchyard.v1.ListNodesResponse\"\x1a\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/nodes\x90\x02\x01\x12q\n" +
-	"\aGetNode\x12\x1d.switchyard.v1.GetNodeRequest\x1a\x1e.switchyard.v1.GetNodeResponse\"'\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x18b\x04node\x12\x10/v1/nodes/{name}\x90\x02\x01\x12}\n" +
-	"\tDrainNode\x12\x1f.switchyard.v1.DrainNodeRequest\x1a .switchyard.v1.DrainNodeResponse\"-\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02!:\x01*b\x04node\"\x16/v1/nodes/{name}/drain\x12\x85\x01\n" +
-	"\vUndrainNode\x12!.switchyard.v1.UndrainNodeRequest\x1a\".switchyard.v1.UndrainNodeResponse\"/\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02#:\x01*b\x04node\"\x18/v1/nodes/{name}/undrain\x12\x88\x01\n" +
-	"\x0eGetNodeWorkers\x12$.switchyard.v1.GetNodeWorkersRequest\x1a%.switchyard.v1.GetNodeWorkersResponse\")\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/nodes/{name}/workers\x90\x02\x01\x12q\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x012\xfd\x05\n" +
+	"\vNodeService\x12l\n" +
+	"\tListNodes\x12\x1f.switchyard.v1.ListNodesRequest\x1a .switchyard.v1.ListNodesResponse\"\x1c\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/nodes\x90\x02\x01\x12s\n" +
+	"\aGetNode\x12\x1d.switchyard.v1.GetNodeRequest\x1a\x1e.switchyard.v1.GetNodeResponse\")\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x18b\x04node\x12\x10/v1/nodes/{name}\x90\x02\x01\x12\x7f\n" +
+	"\tDrainNode\x12\x1f.switchyard.v1.DrainNodeRequest\x1a .switchyard.v1.DrainNodeResponse\"/\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02!:\x01*b\x04node\"\x16/v1/nodes/{name}/drain\x12\x87\x01\n" +
+	"\vUndrainNode\x12!.switchyard.v1.UndrainNodeRequest\x1a\".switchyard.v1.UndrainNodeResponse\"1\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02#:\x01*b\x04node\"\x18/v1/nodes/{name}/undrain\x12\x8a\x01\n" +
+	"\x0eGetNodeWorkers\x12$.switchyard.v1.GetNodeWorkersRequest\x1a%.switchyard.v1.GetNodeWorkersResponse\"+\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/nodes/{name}/workers\x90\x02\x01\x12s\n" +
 	"\n" +
-	"RemoveNode\x12 .switchyard.v1.RemoveNodeRequest\x1a!.switchyard.v1.RemoveNodeResponse\"\x1e\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x12*\x10/v1/nodes/{name}B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"RemoveNode\x12 .switchyard.v1.RemoveNodeRequest\x1a!.switchyard.v1.RemoveNodeResponse\" \x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x12*\x10/v1/nodes/{name}B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_node_service_proto_rawDescOnce sync.Once

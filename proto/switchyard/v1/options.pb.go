@@ -22,6 +22,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Role is what a caller may do. Each of viewer, user, operator and admin includes those before it; node stands apart.
+type Role int32
+
+const (
+	// Not said; no caller may make such a call.
+	Role_ROLE_UNSPECIFIED Role = 0
+	// Reads: the fleet, stored definitions, schedules, and its own runs.
+	Role_ROLE_VIEWER Role = 1
+	// Submits runs, and steers its own.
+	Role_ROLE_USER Role = 2
+	// Reads and steers all runs; stores definitions and secrets, drains nodes, decides about runs that wait for approval.
+	Role_ROLE_OPERATOR Role = 3
+	// Creates and revokes tokens, and reads the audit.
+	Role_ROLE_ADMIN Role = 4
+	// Keeps the output and the results of the attempts that one node was given.
+	Role_ROLE_NODE Role = 5
+)
+
+// Enum value maps for Role.
+var (
+	Role_name = map[int32]string{
+		0: "ROLE_UNSPECIFIED",
+		1: "ROLE_VIEWER",
+		2: "ROLE_USER",
+		3: "ROLE_OPERATOR",
+		4: "ROLE_ADMIN",
+		5: "ROLE_NODE",
+	}
+	Role_value = map[string]int32{
+		"ROLE_UNSPECIFIED": 0,
+		"ROLE_VIEWER":      1,
+		"ROLE_USER":        2,
+		"ROLE_OPERATOR":    3,
+		"ROLE_ADMIN":       4,
+		"ROLE_NODE":        5,
+	}
+)
+
+func (x Role) Enum() *Role {
+	p := new(Role)
+	*p = x
+	return p
+}
+
+func (x Role) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Role) Descriptor() protoreflect.EnumDescriptor {
+	return file_switchyard_v1_options_proto_enumTypes[0].Descriptor()
+}
+
+func (Role) Type() protoreflect.EnumType {
+	return &file_switchyard_v1_options_proto_enumTypes[0]
+}
+
+func (x Role) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Role.Descriptor instead.
+func (Role) EnumDescriptor() ([]byte, []int) {
+	return file_switchyard_v1_options_proto_rawDescGZIP(), []int{0}
+}
+
 // Effect is what a call does to the deployment.
 type Effect int32
 
@@ -59,11 +124,11 @@ func (x Effect) String() string {
 }
 
 func (Effect) Descriptor() protoreflect.EnumDescriptor {
-	return file_switchyard_v1_options_proto_enumTypes[0].Descriptor()
+	return file_switchyard_v1_options_proto_enumTypes[1].Descriptor()
 }
 
 func (Effect) Type() protoreflect.EnumType {
-	return &file_switchyard_v1_options_proto_enumTypes[0]
+	return &file_switchyard_v1_options_proto_enumTypes[1]
 }
 
 func (x Effect) Number() protoreflect.EnumNumber {
@@ -72,14 +137,20 @@ func (x Effect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Effect.Descriptor instead.
 func (Effect) EnumDescriptor() ([]byte, []int) {
-	return file_switchyard_v1_options_proto_rawDescGZIP(), []int{0}
+	return file_switchyard_v1_options_proto_rawDescGZIP(), []int{1}
 }
 
 // CallRules are what every door of the gateway (Connect, gRPC, REST, SSE) holds a call to.
 type CallRules struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the call changes something.
-	Effect        Effect `protobuf:"varint,1,opt,name=effect,proto3,enum=switchyard.v1.Effect" json:"effect,omitempty"`
+	Effect Effect `protobuf:"varint,1,opt,name=effect,proto3,enum=switchyard.v1.Effect" json:"effect,omitempty"`
+	// Least role of a person or program that may make the call. Whoever has it and is no operator reaches its own runs only.
+	Role Role `protobuf:"varint,2,opt,name=role,proto3,enum=switchyard.v1.Role" json:"role,omitempty"`
+	// Nodes may make the call, too; it then concerns only what the node has been given.
+	Node bool `protobuf:"varint,3,opt,name=node,proto3" json:"node,omitempty"`
+	// The call is left out of the audit unless it is refused: nodes make it all the time.
+	Unaudited     bool `protobuf:"varint,4,opt,name=unaudited,proto3" json:"unaudited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -121,6 +192,27 @@ func (x *CallRules) GetEffect() Effect {
 	return Effect_EFFECT_UNSPECIFIED
 }
 
+func (x *CallRules) GetRole() Role {
+	if x != nil {
+		return x.Role
+	}
+	return Role_ROLE_UNSPECIFIED
+}
+
+func (x *CallRules) GetNode() bool {
+	if x != nil {
+		return x.Node
+	}
+	return false
+}
+
+func (x *CallRules) GetUnaudited() bool {
+	if x != nil {
+		return x.Unaudited
+	}
+	return false
+}
+
 var file_switchyard_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
 		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
@@ -144,9 +236,20 @@ var File_switchyard_v1_options_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_options_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/options.proto\x12\rswitchyard.v1\x1a google/protobuf/descriptor.proto\":\n" +
+	"\x1bswitchyard/v1/options.proto\x12\rswitchyard.v1\x1a google/protobuf/descriptor.proto\"\x95\x01\n" +
 	"\tCallRules\x12-\n" +
-	"\x06effect\x18\x01 \x01(\x0e2\x15.switchyard.v1.EffectR\x06effect*C\n" +
+	"\x06effect\x18\x01 \x01(\x0e2\x15.switchyard.v1.EffectR\x06effect\x12'\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x13.switchyard.v1.RoleR\x04role\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\bR\x04node\x12\x1c\n" +
+	"\tunaudited\x18\x04 \x01(\bR\tunaudited*n\n" +
+	"\x04Role\x12\x14\n" +
+	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vROLE_VIEWER\x10\x01\x12\r\n" +
+	"\tROLE_USER\x10\x02\x12\x11\n" +
+	"\rROLE_OPERATOR\x10\x03\x12\x0e\n" +
+	"\n" +
+	"ROLE_ADMIN\x10\x04\x12\r\n" +
+	"\tROLE_NODE\x10\x05*C\n" +
 	"\x06Effect\x12\x16\n" +
 	"\x12EFFECT_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vEFFECT_READ\x10\x01\x12\x10\n" +
@@ -165,22 +268,24 @@ func file_switchyard_v1_options_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_options_proto_rawDescData
 }
 
-var file_switchyard_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_switchyard_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_switchyard_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_switchyard_v1_options_proto_goTypes = []any{
-	(Effect)(0),                        // 0: switchyard.v1.Effect
-	(*CallRules)(nil),                  // 1: switchyard.v1.CallRules
-	(*descriptorpb.MethodOptions)(nil), // 2: google.protobuf.MethodOptions
+	(Role)(0),                          // 0: switchyard.v1.Role
+	(Effect)(0),                        // 1: switchyard.v1.Effect
+	(*CallRules)(nil),                  // 2: switchyard.v1.CallRules
+	(*descriptorpb.MethodOptions)(nil), // 3: google.protobuf.MethodOptions
 }
 var file_switchyard_v1_options_proto_depIdxs = []int32{
-	0, // 0: switchyard.v1.CallRules.effect:type_name -> switchyard.v1.Effect
-	2, // 1: switchyard.v1.rules:extendee -> google.protobuf.MethodOptions
-	1, // 2: switchyard.v1.rules:type_name -> switchyard.v1.CallRules
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	2, // [2:3] is the sub-list for extension type_name
-	1, // [1:2] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	1, // 0: switchyard.v1.CallRules.effect:type_name -> switchyard.v1.Effect
+	0, // 1: switchyard.v1.CallRules.role:type_name -> switchyard.v1.Role
+	3, // 2: switchyard.v1.rules:extendee -> google.protobuf.MethodOptions
+	2, // 3: switchyard.v1.rules:type_name -> switchyard.v1.CallRules
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	3, // [3:4] is the sub-list for extension type_name
+	2, // [2:3] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_options_proto_init() }
@@ -193,7 +298,7 @@ func file_switchyard_v1_options_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_options_proto_rawDesc), len(file_switchyard_v1_options_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   1,
 			NumExtensions: 1,
 			NumServices:   0,

@@ -1195,44 +1195,44 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts2\xb4\x1d\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts2\xef\x1d\n" +
 	"\n" +
-	"RunService\x12i\n" +
-	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\"\x19\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/runs\x12j\n" +
-	"\x06GetRun\x12\x1c.switchyard.v1.GetRunRequest\x1a\x1d.switchyard.v1.GetRunResponse\"#\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x14b\x03run\x12\r/v1/runs/{id}\x90\x02\x01\x12\x8e\x01\n" +
-	"\x10GetRunDefinition\x12&.switchyard.v1.GetRunDefinitionRequest\x1a'.switchyard.v1.GetRunDefinitionResponse\")\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/runs/{id}/definition\x90\x02\x01\x12f\n" +
-	"\bListRuns\x12\x1e.switchyard.v1.ListRunsRequest\x1a\x1f.switchyard.v1.ListRunsResponse\"\x19\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\n" +
-	"\x12\b/v1/runs\x90\x02\x01\x12U\n" +
-	"\bWatchRun\x12\x1e.switchyard.v1.WatchRunRequest\x1a\x1f.switchyard.v1.WatchRunResponse\"\x06\x82\x85\x19\x02\b\x010\x01\x12u\n" +
-	"\tCancelRun\x12\x1f.switchyard.v1.CancelRunRequest\x1a .switchyard.v1.CancelRunResponse\"%\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/runs/{id}/cancel\x12}\n" +
-	"\fListRunTasks\x12\".switchyard.v1.ListRunTasksRequest\x1a#.switchyard.v1.ListRunTasksResponse\"$\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/runs/{id}/tasks\x90\x02\x01\x12~\n" +
+	"RunService\x12k\n" +
+	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\"\x1b\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/runs\x12l\n" +
+	"\x06GetRun\x12\x1c.switchyard.v1.GetRunRequest\x1a\x1d.switchyard.v1.GetRunResponse\"%\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x14b\x03run\x12\r/v1/runs/{id}\x90\x02\x01\x12\x90\x01\n" +
+	"\x10GetRunDefinition\x12&.switchyard.v1.GetRunDefinitionRequest\x1a'.switchyard.v1.GetRunDefinitionResponse\"+\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/runs/{id}/definition\x90\x02\x01\x12h\n" +
+	"\bListRuns\x12\x1e.switchyard.v1.ListRunsRequest\x1a\x1f.switchyard.v1.ListRunsResponse\"\x1b\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\n" +
+	"\x12\b/v1/runs\x90\x02\x01\x12W\n" +
+	"\bWatchRun\x12\x1e.switchyard.v1.WatchRunRequest\x1a\x1f.switchyard.v1.WatchRunResponse\"\b\x82\x85\x19\x04\b\x01\x10\x010\x01\x12w\n" +
+	"\tCancelRun\x12\x1f.switchyard.v1.CancelRunRequest\x1a .switchyard.v1.CancelRunResponse\"'\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/runs/{id}/cancel\x12\x7f\n" +
+	"\fListRunTasks\x12\".switchyard.v1.ListRunTasksRequest\x1a#.switchyard.v1.ListRunTasksResponse\"&\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/runs/{id}/tasks\x90\x02\x01\x12\x80\x01\n" +
 	"\n" +
-	"GetRunTask\x12 .switchyard.v1.GetRunTaskRequest\x1a!.switchyard.v1.GetRunTaskResponse\"+\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x1c\x12\x1a/v1/runs/{id}/tasks/{task}\x90\x02\x01\x12\x9c\x01\n" +
-	"\vListRunLogs\x12!.switchyard.v1.ListRunLogsRequest\x1a\".switchyard.v1.ListRunLogsResponse\"F\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x027Z\x14\x12\x12/v1/runs/{id}/logs\x12\x1f/v1/runs/{id}/tasks/{task}/logs\x90\x02\x01\x12d\n" +
-	"\rStreamRunLogs\x12#.switchyard.v1.StreamRunLogsRequest\x1a$.switchyard.v1.StreamRunLogsResponse\"\x06\x82\x85\x19\x02\b\x010\x01\x12\x8f\x01\n" +
-	"\rListRunEvents\x12#.switchyard.v1.ListRunEventsRequest\x1a$.switchyard.v1.ListRunEventsResponse\"3\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02$Z\f\x12\n" +
-	"/v1/events\x12\x14/v1/runs/{id}/events\x90\x02\x01\x12\x86\x01\n" +
-	"\vExplainTask\x12!.switchyard.v1.ExplainTaskRequest\x1a\".switchyard.v1.ExplainTaskResponse\"0\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02$\x12\"/v1/runs/{id}/tasks/{task}/explain\x12\x83\x01\n" +
-	"\x0fListDeadLetters\x12%.switchyard.v1.ListDeadLettersRequest\x1a&.switchyard.v1.ListDeadLettersResponse\"!\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/dead-letters\x90\x02\x01\x12\xb3\x01\n" +
-	"\x0fRetryDeadLetter\x12%.switchyard.v1.RetryDeadLetterRequest\x1a&.switchyard.v1.RetryDeadLetterResponse\"Q\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02EZ\x1e\"\x1c/v1/dead-letters/{run}/retry\"#/v1/dead-letters/{run}/{task}/retry\x12\xa7\x01\n" +
-	"\x0fPurgeDeadLetter\x12%.switchyard.v1.PurgeDeadLetterRequest\x1a&.switchyard.v1.PurgeDeadLetterResponse\"E\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x029Z\x18*\x16/v1/dead-letters/{run}*\x1d/v1/dead-letters/{run}/{task}\x12m\n" +
-	"\aPlanRun\x12\x1d.switchyard.v1.PlanRunRequest\x1a\x1e.switchyard.v1.PlanRunResponse\"#\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x17:\x06submit\"\r/v1/runs:plan\x12q\n" +
-	"\bRetryRun\x12\x1e.switchyard.v1.RetryRunRequest\x1a\x1f.switchyard.v1.RetryRunResponse\"$\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/runs/{id}/retry\x12q\n" +
-	"\bRerunRun\x12\x1e.switchyard.v1.RerunRunRequest\x1a\x1f.switchyard.v1.RerunRunResponse\"$\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/runs/{id}/rerun\x12q\n" +
-	"\bPauseRun\x12\x1e.switchyard.v1.PauseRunRequest\x1a\x1f.switchyard.v1.PauseRunResponse\"$\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/runs/{id}/pause\x12u\n" +
-	"\tResumeRun\x12\x1f.switchyard.v1.ResumeRunRequest\x1a .switchyard.v1.ResumeRunResponse\"%\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/runs/{id}/resume\x12}\n" +
-	"\bHoldTask\x12\x1e.switchyard.v1.HoldTaskRequest\x1a\x1f.switchyard.v1.HoldTaskResponse\"0\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/runs/{id}/tasks/{task}/hold\x12\x89\x01\n" +
-	"\vReleaseTask\x12!.switchyard.v1.ReleaseTaskRequest\x1a\".switchyard.v1.ReleaseTaskResponse\"3\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/runs/{id}/tasks/{task}/release\x12\x85\x01\n" +
+	"GetRunTask\x12 .switchyard.v1.GetRunTaskRequest\x1a!.switchyard.v1.GetRunTaskResponse\"-\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x1c\x12\x1a/v1/runs/{id}/tasks/{task}\x90\x02\x01\x12\x9e\x01\n" +
+	"\vListRunLogs\x12!.switchyard.v1.ListRunLogsRequest\x1a\".switchyard.v1.ListRunLogsResponse\"H\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x027Z\x14\x12\x12/v1/runs/{id}/logs\x12\x1f/v1/runs/{id}/tasks/{task}/logs\x90\x02\x01\x12f\n" +
+	"\rStreamRunLogs\x12#.switchyard.v1.StreamRunLogsRequest\x1a$.switchyard.v1.StreamRunLogsResponse\"\b\x82\x85\x19\x04\b\x01\x10\x010\x01\x12\x91\x01\n" +
+	"\rListRunEvents\x12#.switchyard.v1.ListRunEventsRequest\x1a$.switchyard.v1.ListRunEventsResponse\"5\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02$Z\f\x12\n" +
+	"/v1/events\x12\x14/v1/runs/{id}/events\x90\x02\x01\x12\x88\x01\n" +
+	"\vExplainTask\x12!.switchyard.v1.ExplainTaskRequest\x1a\".switchyard.v1.ExplainTaskResponse\"2\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02$\x12\"/v1/runs/{id}/tasks/{task}/explain\x12\x85\x01\n" +
+	"\x0fListDeadLetters\x12%.switchyard.v1.ListDeadLettersRequest\x1a&.switchyard.v1.ListDeadLettersResponse\"#\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/dead-letters\x90\x02\x01\x12\xb5\x01\n" +
+	"\x0fRetryDeadLetter\x12%.switchyard.v1.RetryDeadLetterRequest\x1a&.switchyard.v1.RetryDeadLetterResponse\"S\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02EZ\x1e\"\x1c/v1/dead-letters/{run}/retry\"#/v1/dead-letters/{run}/{task}/retry\x12\xa9\x01\n" +
+	"\x0fPurgeDeadLetter\x12%.switchyard.v1.PurgeDeadLetterRequest\x1a&.switchyard.v1.PurgeDeadLetterResponse\"G\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x029Z\x18*\x16/v1/dead-letters/{run}*\x1d/v1/dead-letters/{run}/{task}\x12o\n" +
+	"\aPlanRun\x12\x1d.switchyard.v1.PlanRunRequest\x1a\x1e.switchyard.v1.PlanRunResponse\"%\x82\x85\x19\x04\b\x01\x10\x02\x82\xd3\xe4\x93\x02\x17:\x06submit\"\r/v1/runs:plan\x12s\n" +
+	"\bRetryRun\x12\x1e.switchyard.v1.RetryRunRequest\x1a\x1f.switchyard.v1.RetryRunResponse\"&\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/runs/{id}/retry\x12s\n" +
+	"\bRerunRun\x12\x1e.switchyard.v1.RerunRunRequest\x1a\x1f.switchyard.v1.RerunRunResponse\"&\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/runs/{id}/rerun\x12s\n" +
+	"\bPauseRun\x12\x1e.switchyard.v1.PauseRunRequest\x1a\x1f.switchyard.v1.PauseRunResponse\"&\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/runs/{id}/pause\x12w\n" +
+	"\tResumeRun\x12\x1f.switchyard.v1.ResumeRunRequest\x1a .switchyard.v1.ResumeRunResponse\"'\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/runs/{id}/resume\x12\x7f\n" +
+	"\bHoldTask\x12\x1e.switchyard.v1.HoldTaskRequest\x1a\x1f.switchyard.v1.HoldTaskResponse\"2\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/runs/{id}/tasks/{task}/hold\x12\x8b\x01\n" +
+	"\vReleaseTask\x12!.switchyard.v1.ReleaseTaskRequest\x1a\".switchyard.v1.ReleaseTaskResponse\"5\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/runs/{id}/tasks/{task}/release\x12\x87\x01\n" +
 	"\n" +
-	"CancelTask\x12 .switchyard.v1.CancelTaskRequest\x1a!.switchyard.v1.CancelTaskResponse\"2\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/runs/{id}/tasks/{task}/cancel\x12\x81\x01\n" +
-	"\tPauseTask\x12\x1f.switchyard.v1.PauseTaskRequest\x1a .switchyard.v1.PauseTaskResponse\"1\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02%:\x01*\" /v1/runs/{id}/tasks/{task}/pause\x12\x85\x01\n" +
+	"CancelTask\x12 .switchyard.v1.CancelTaskRequest\x1a!.switchyard.v1.CancelTaskResponse\"4\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/runs/{id}/tasks/{task}/cancel\x12\x83\x01\n" +
+	"\tPauseTask\x12\x1f.switchyard.v1.PauseTaskRequest\x1a .switchyard.v1.PauseTaskResponse\"3\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02%:\x01*\" /v1/runs/{id}/tasks/{task}/pause\x12\x87\x01\n" +
 	"\n" +
-	"ResumeTask\x12 .switchyard.v1.ResumeTaskRequest\x1a!.switchyard.v1.ResumeTaskResponse\"2\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/runs/{id}/tasks/{task}/resume\x12}\n" +
-	"\bKillTask\x12\x1e.switchyard.v1.KillTaskRequest\x1a\x1f.switchyard.v1.KillTaskResponse\"0\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/runs/{id}/tasks/{task}/kill\x12\x89\x01\n" +
-	"\vApproveTask\x12!.switchyard.v1.ApproveTaskRequest\x1a\".switchyard.v1.ApproveTaskResponse\"3\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/runs/{id}/tasks/{task}/approve\x12\x85\x01\n" +
+	"ResumeTask\x12 .switchyard.v1.ResumeTaskRequest\x1a!.switchyard.v1.ResumeTaskResponse\"4\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/runs/{id}/tasks/{task}/resume\x12\x7f\n" +
+	"\bKillTask\x12\x1e.switchyard.v1.KillTaskRequest\x1a\x1f.switchyard.v1.KillTaskResponse\"2\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/runs/{id}/tasks/{task}/kill\x12\x8b\x01\n" +
+	"\vApproveTask\x12!.switchyard.v1.ApproveTaskRequest\x1a\".switchyard.v1.ApproveTaskResponse\"5\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/runs/{id}/tasks/{task}/approve\x12\x87\x01\n" +
 	"\n" +
-	"RejectTask\x12 .switchyard.v1.RejectTaskRequest\x1a!.switchyard.v1.RejectTaskResponse\"2\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/runs/{id}/tasks/{task}/reject\x12\x91\x01\n" +
-	"\rListInstances\x12#.switchyard.v1.ListInstancesRequest\x1a$.switchyard.v1.ListInstancesResponse\"5\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02&\x12$/v1/runs/{id}/tasks/{task}/instances\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"RejectTask\x12 .switchyard.v1.RejectTaskRequest\x1a!.switchyard.v1.RejectTaskResponse\"4\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/runs/{id}/tasks/{task}/reject\x12\x93\x01\n" +
+	"\rListInstances\x12#.switchyard.v1.ListInstancesRequest\x1a$.switchyard.v1.ListInstancesResponse\"7\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02&\x12$/v1/runs/{id}/tasks/{task}/instances\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_run_service_proto_rawDescOnce sync.Once

@@ -1305,16 +1305,16 @@ const file_switchyard_v1_schedule_service_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\"i\n" +
 	"\x19ListScheduleTimesResponse\x120\n" +
 	"\x05times\x18\x01 \x03(\v2\x1a.google.protobuf.TimestampR\x05times\x12\x1a\n" +
-	"\btimezone\x18\x02 \x01(\tR\btimezone2\xe7\b\n" +
-	"\x0fScheduleService\x12z\n" +
-	"\rListSchedules\x12#.switchyard.v1.ListSchedulesRequest\x1a$.switchyard.v1.ListSchedulesResponse\"\x1e\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/schedules\x90\x02\x01\x12{\n" +
-	"\vGetSchedule\x12!.switchyard.v1.GetScheduleRequest\x1a\".switchyard.v1.GetScheduleResponse\"%\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/schedules/{name}\x90\x02\x01\x12\x84\x01\n" +
-	"\x0eUpdateSchedule\x12$.switchyard.v1.UpdateScheduleRequest\x1a%.switchyard.v1.UpdateScheduleResponse\"%\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x19:\x01*2\x14/v1/schedules/{name}\x12\x87\x01\n" +
-	"\rPauseSchedule\x12#.switchyard.v1.PauseScheduleRequest\x1a$.switchyard.v1.PauseScheduleResponse\"+\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/schedules/{name}/pause\x12\x8b\x01\n" +
-	"\x0eResumeSchedule\x12$.switchyard.v1.ResumeScheduleRequest\x1a%.switchyard.v1.ResumeScheduleResponse\",\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/schedules/{name}/resume\x12\x8f\x01\n" +
-	"\x0fTriggerSchedule\x12%.switchyard.v1.TriggerScheduleRequest\x1a&.switchyard.v1.TriggerScheduleResponse\"-\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/schedules/{name}/trigger\x12\x93\x01\n" +
-	"\x10BackfillSchedule\x12&.switchyard.v1.BackfillScheduleRequest\x1a'.switchyard.v1.BackfillScheduleResponse\".\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\":\x01*\"\x1d/v1/schedules/{name}/backfill\x12\x93\x01\n" +
-	"\x11ListScheduleTimes\x12'.switchyard.v1.ListScheduleTimesRequest\x1a(.switchyard.v1.ListScheduleTimesResponse\"+\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x1c\x12\x1a/v1/schedules/{name}/times\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\btimezone\x18\x02 \x01(\tR\btimezone2\xf7\b\n" +
+	"\x0fScheduleService\x12|\n" +
+	"\rListSchedules\x12#.switchyard.v1.ListSchedulesRequest\x1a$.switchyard.v1.ListSchedulesResponse\" \x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/schedules\x90\x02\x01\x12}\n" +
+	"\vGetSchedule\x12!.switchyard.v1.GetScheduleRequest\x1a\".switchyard.v1.GetScheduleResponse\"'\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/schedules/{name}\x90\x02\x01\x12\x86\x01\n" +
+	"\x0eUpdateSchedule\x12$.switchyard.v1.UpdateScheduleRequest\x1a%.switchyard.v1.UpdateScheduleResponse\"'\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x19:\x01*2\x14/v1/schedules/{name}\x12\x89\x01\n" +
+	"\rPauseSchedule\x12#.switchyard.v1.PauseScheduleRequest\x1a$.switchyard.v1.PauseScheduleResponse\"-\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/schedules/{name}/pause\x12\x8d\x01\n" +
+	"\x0eResumeSchedule\x12$.switchyard.v1.ResumeScheduleRequest\x1a%.switchyard.v1.ResumeScheduleResponse\".\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/schedules/{name}/resume\x12\x91\x01\n" +
+	"\x0fTriggerSchedule\x12%.switchyard.v1.TriggerScheduleRequest\x1a&.switchyard.v1.TriggerScheduleResponse\"/\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/schedules/{name}/trigger\x12\x95\x01\n" +
+	"\x10BackfillSchedule\x12&.switchyard.v1.BackfillScheduleRequest\x1a'.switchyard.v1.BackfillScheduleResponse\"0\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\":\x01*\"\x1d/v1/schedules/{name}/backfill\x12\x95\x01\n" +
+	"\x11ListScheduleTimes\x12'.switchyard.v1.ListScheduleTimesRequest\x1a(.switchyard.v1.ListScheduleTimesResponse\"-\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x1c\x12\x1a/v1/schedules/{name}/times\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_schedule_service_proto_rawDescOnce sync.Once

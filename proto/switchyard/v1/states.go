@@ -300,3 +300,12 @@ func IsRunTerminal(state string) bool {
 func IsEndedFromOutside(reason string) bool {
 	return reason == ReasonTerminated || reason == ReasonTimeout
 }
+
+// Roles of a token: Token.role.
+const (
+	RoleViewer   = "viewer"
+	RoleUser     = "user"
+	RoleOperator = "operator"
+	RoleAdmin    = "admin"
+	RoleNode     = "node"
+)

@@ -1047,12 +1047,12 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\fcompleted_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x14\n" +
 	"\x05error\x18\f \x01(\tR\x05errorB\f\n" +
 	"\n" +
-	"_exit_code2\xe0\x02\n" +
-	"\vTaskService\x12m\n" +
+	"_exit_code2\xe6\x02\n" +
+	"\vTaskService\x12o\n" +
 	"\n" +
-	"SubmitTask\x12 .switchyard.v1.SubmitTaskRequest\x1a!.switchyard.v1.SubmitTaskResponse\"\x1a\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/tasks\x12v\n" +
-	"\vSubmitTasks\x12!.switchyard.v1.SubmitTasksRequest\x1a\".switchyard.v1.SubmitTasksResponse\" \x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/tasks:batch\x12j\n" +
-	"\tListTasks\x12\x1f.switchyard.v1.ListTasksRequest\x1a .switchyard.v1.ListTasksResponse\"\x1a\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/tasks\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"SubmitTask\x12 .switchyard.v1.SubmitTaskRequest\x1a!.switchyard.v1.SubmitTaskResponse\"\x1c\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/tasks\x12x\n" +
+	"\vSubmitTasks\x12!.switchyard.v1.SubmitTasksRequest\x1a\".switchyard.v1.SubmitTasksResponse\"\"\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/tasks:batch\x12l\n" +
+	"\tListTasks\x12\x1f.switchyard.v1.ListTasksRequest\x1a .switchyard.v1.ListTasksResponse\"\x1c\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/tasks\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_task_service_proto_rawDescOnce sync.Once

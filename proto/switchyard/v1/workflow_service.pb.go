@@ -827,13 +827,13 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\aexisted\x18\x03 \x01(\bR\aexisted\x122\n" +
-	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings2\xfd\x05\n" +
-	"\x0fWorkflowService\x12\x8f\x01\n" +
-	"\vPutWorkflow\x12!.switchyard.v1.PutWorkflowRequest\x1a\".switchyard.v1.PutWorkflowResponse\"9\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02-:\x01*Z\x19:\x01*\x1a\x14/v1/workflows/{name}\"\r/v1/workflows\x12{\n" +
-	"\vGetWorkflow\x12!.switchyard.v1.GetWorkflowRequest\x1a\".switchyard.v1.GetWorkflowResponse\"%\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/workflows/{name}\x90\x02\x01\x12z\n" +
-	"\rListWorkflows\x12#.switchyard.v1.ListWorkflowsRequest\x1a$.switchyard.v1.ListWorkflowsResponse\"\x1e\x82\x85\x19\x02\b\x01\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/workflows\x90\x02\x01\x12\xda\x01\n" +
-	"\x0fTriggerWorkflow\x12%.switchyard.v1.TriggerWorkflowRequest\x1a&.switchyard.v1.TriggerWorkflowResponse\"x\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02l:\x05inputZ%:\x05input\x1a\x1c/v1/workflows/{name}/triggerZ\x1e:\x01*\"\x19/v1/workflows/{name}/runs\"\x1c/v1/workflows/{name}/trigger\x12\x81\x01\n" +
-	"\x0eDeleteWorkflow\x12$.switchyard.v1.DeleteWorkflowRequest\x1a%.switchyard.v1.DeleteWorkflowResponse\"\"\x82\x85\x19\x02\b\x02\x82\xd3\xe4\x93\x02\x16*\x14/v1/workflows/{name}B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings2\x87\x06\n" +
+	"\x0fWorkflowService\x12\x91\x01\n" +
+	"\vPutWorkflow\x12!.switchyard.v1.PutWorkflowRequest\x1a\".switchyard.v1.PutWorkflowResponse\";\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02-:\x01*Z\x19:\x01*\x1a\x14/v1/workflows/{name}\"\r/v1/workflows\x12}\n" +
+	"\vGetWorkflow\x12!.switchyard.v1.GetWorkflowRequest\x1a\".switchyard.v1.GetWorkflowResponse\"'\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/workflows/{name}\x90\x02\x01\x12|\n" +
+	"\rListWorkflows\x12#.switchyard.v1.ListWorkflowsRequest\x1a$.switchyard.v1.ListWorkflowsResponse\" \x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/workflows\x90\x02\x01\x12\xdc\x01\n" +
+	"\x0fTriggerWorkflow\x12%.switchyard.v1.TriggerWorkflowRequest\x1a&.switchyard.v1.TriggerWorkflowResponse\"z\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02l:\x05inputZ%:\x05input\x1a\x1c/v1/workflows/{name}/triggerZ\x1e:\x01*\"\x19/v1/workflows/{name}/runs\"\x1c/v1/workflows/{name}/trigger\x12\x83\x01\n" +
+	"\x0eDeleteWorkflow\x12$.switchyard.v1.DeleteWorkflowRequest\x1a%.switchyard.v1.DeleteWorkflowResponse\"$\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x16*\x14/v1/workflows/{name}B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_workflow_service_proto_rawDescOnce sync.Once

@@ -1,0 +1,138 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"connectrpc.com/authn"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// fakeTokens has principals by token.
+type fakeTokens map[string]*Principal
+
+func (f fakeTokens) Authenticate(_ context.Context, bearer string) (*Principal, error) {
+	if p := f[bearer]; p != nil {
+		return p, nil
+	}
+	return nil, authn.Errorf("the token is not known")
+}
+
+func TestMiddlewareRefusesWhatProvesNothing(t *testing.T) {
+	var passed *Principal
+	ann := &Principal{Name: "ann", Role: v1.Role_ROLE_USER, Kind: KindToken}
+	var refusals int
+	lock := Lock{Authenticator: fakeTokens{"good": ann}, OnRefused: func(*http.Request, error) { refusals++ }}
+	handler := lock.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { passed = From(r.Context()) }))
+	for name, test := range map[string]struct {
+		url    string
+		header http.Header
+		status int
+		says   string
+	}{
+		"a token":          {"/v1/runs", http.Header{"Authorization": {"Bearer good"}}, 200, ""},
+		"lower case":       {"/v1/runs", http.Header{"Authorization": {"bearer good"}}, 200, ""},
+		"nothing":          {"/v1/runs", nil, 401, "switchyard login"},
+		"an empty token":   {"/v1/runs", http.Header{"Authorization": {"Bearer "}}, 401, "is not `Bearer TOKEN`"},
+		"another scheme":   {"/v1/runs", http.Header{"Authorization": {"Basic Z29vZA=="}}, 401, "is not `Bearer TOKEN`"},
+		"garbage":          {"/v1/runs", http.Header{"Authorization": {"Bearer nonsense"}}, 401, "not known"},
+		"two headers":      {"/v1/runs", http.Header{"Authorization": {"Bearer good", "Bearer good"}}, 401, "2 Authorization headers"},
+		"a long token":     {"/v1/runs", http.Header{"Authorization": {"Bearer " + strings.Repeat("g", maxBearer+1)}}, 401, "at most"},
+		"a token in a URL": {"/v1/runs?access_token=good", http.Header{"Authorization": {"Bearer good"}}, 400, "a token in a URL"},
+		"a claimed name":   {"/v1/runs", http.Header{"Switchyard-Actor": {"ann"}}, 401, "switchyard login"},
+	} {
+		passed, refusals = nil, 0
+		r := httptest.NewRequest(http.MethodGet, test.url, nil)
+		r.Header = test.header
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		var body struct{ Message string }
+		if w.Code != http.StatusOK {
+			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+				t.Errorf("%s: %v: %s", name, err, w.Body)
+			}
+		}
+		if w.Code != test.status || !strings.Contains(body.Message, test.says) || (passed == ann) != (test.status == 200) || (refusals == 0) != (test.status == 200) {
+			t.Errorf("%s: %d %s, passed %v", name, w.Code, w.Body, passed)
+		}
+		if strings.Contains(w.Body.String(), "nonsense") {
+			t.Errorf("%s: the answer has the token: %s", name, w.Body)
+		}
+		if (w.Header().Get("WWW-Authenticate") != "") != (test.status == 401) {
+			t.Errorf("%s: WWW-Authenticate is %q", name, w.Header().Get("WWW-Authenticate"))
+		}
+	}
+}
+
+func TestWithoutAuthenticatorANameIsAClaim(t *testing.T) {
+	var passed *Principal
+	handler := Lock{ActorHeader: "Switchyard-Actor"}.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { passed = From(r.Context()) }))
+	r := httptest.NewRequest(http.MethodGet, "/v1/runs", nil)
+	r.Header.Set("Switchyard-Actor", "ann (admin)")
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	if passed.Name != "ann admin"+Unverified || !passed.SeesAll() || passed.IsVerified() || passed.Owns(passed.Name) {
+		t.Errorf("%+v", passed)
+	}
+}
+
+func TestRolesIncludeTheWeaker(t *testing.T) {
+	people := []v1.Role{v1.Role_ROLE_VIEWER, v1.Role_ROLE_USER, v1.Role_ROLE_OPERATOR, v1.Role_ROLE_ADMIN}
+	for i, role := range people {
+		for j, least := range people {
+			if role.Includes(least) != (i >= j) {
+				t.Errorf("%s includes %s: %v", role, least, role.Includes(least))
+			}
+		}
+		if role.Includes(v1.Role_ROLE_NODE) || v1.Role_ROLE_NODE.Includes(role) || role.Includes(v1.Role_ROLE_UNSPECIFIED) || v1.Role_ROLE_UNSPECIFIED.Includes(role) {
+			t.Errorf("%s is no better than what stands apart", role)
+		}
+		if v1.ParseRole(role.Word()) != role {
+			t.Errorf("%s is read as %s", role.Word(), v1.ParseRole(role.Word()))
+		}
+	}
+}
+
+// TestCallsAreOpenToTheirRoles holds every call of the API to each role.
+func TestCallsAreOpenToTheirRoles(t *testing.T) {
+	calls := 0
+	for _, service := range v1.Services() {
+		for i := range service.Methods().Len() {
+			call := service.Methods().Get(i)
+			calls++
+			rules := v1.RulesOf(call)
+			if rules.GetRole() == v1.Role_ROLE_UNSPECIFIED || rules.GetRole() == v1.Role_ROLE_NODE {
+				t.Errorf("%s has no role of people in its rules", call.FullName())
+			}
+			if rules.GetEffect() == v1.Effect_EFFECT_WRITE && !rules.GetRole().Includes(v1.Role_ROLE_USER) {
+				t.Errorf("%s writes, and is open to %s", call.FullName(), rules.GetRole().Word())
+			}
+			for number := range v1.Role_name {
+				role := v1.Role(number)
+				err := Authorize(With(t.Context(), &Principal{Name: "ann", Role: role}), call)
+				if allowed := role.Includes(rules.GetRole()) || role == v1.Role_ROLE_NODE && rules.GetNode(); allowed != (err == nil) {
+					t.Errorf("%s as %s: %v", call.FullName(), role, err)
+				}
+			}
+			if Authorize(t.Context(), call) == nil {
+				t.Errorf("%s is open to who has passed no lock", call.FullName())
+			}
+		}
+	}
+	if calls < 50 {
+		t.Errorf("only %d calls were tried", calls)
+	}
+}
+
+func TestCallWithoutRulesIsRefused(t *testing.T) {
+	file := protoreflect.FileDescriptor(v1.File_switchyard_v1_run_service_proto)
+	err := authorize(With(t.Context(), &Principal{Role: v1.Role_ROLE_ADMIN}), v1.Role_ROLE_UNSPECIFIED, string(file.Path()))
+	if err == nil || !strings.Contains(err.Error(), "declares no role") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,113 @@
+package auth
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"connectrpc.com/authn"
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/edge"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// maxBearer bounds a token, in bytes; one of an issuer with many groups takes some KiB.
+	maxBearer = 16 << 10
+	// maxActor bounds the name that a client claims, in characters.
+	maxActor = 80
+	// challenge tells HTTP clients what an answer 401 asks for.
+	challenge = `Bearer realm="switchyard"`
+)
+
+// Authenticator finds out who has a token. It is safe for concurrent use.
+type Authenticator interface {
+	// Authenticate returns the principal of a token. Its error has the code Unauthenticated for a token that counts for
+	// nothing, and another one when that cannot be known now. Its text never has the token.
+	Authenticate(ctx context.Context, bearer string) (*Principal, error)
+}
+
+// Lock authenticates requests.
+type Lock struct {
+	// Authenticator proves who sends a request; nil: authentication is off, and each caller is an admin by the name that it
+	// claims.
+	Authenticator Authenticator
+	// ActorHeader is the header in which a client claims a name.
+	ActorHeader string
+	// OnRefused is called for each request that is refused; nil: nothing is.
+	OnRefused func(r *http.Request, err error)
+}
+
+// Middleware returns a handler that passes a request on to next once it is known who sends it, and refuses all others.
+func (l Lock) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := l.principal(r)
+		if err != nil {
+			if l.OnRefused != nil {
+				l.OnRefused(r, err)
+			}
+			if connect.CodeOf(err) == connect.CodeUnauthenticated {
+				w.Header().Set("WWW-Authenticate", challenge)
+			}
+			edge.WriteError(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(With(r.Context(), p)))
+	})
+}
+
+// principal returns who sends a request.
+func (l Lock) principal(r *http.Request) (*Principal, error) {
+	if l.Authenticator == nil {
+		return &Principal{Name: claimedName(r.Header.Get(l.ActorHeader)), Role: v1.Role_ROLE_ADMIN, Kind: KindNone}, nil
+	}
+	if parameter := tokenParameter(r.URL); parameter != "" {
+		return nil, rpcerror.Invalid("the URL has the parameter %q: a token in a URL ends up in logs; send it as `Authorization: Bearer TOKEN`, and revoke this one", parameter)
+	}
+	switch values := r.Header.Values("Authorization"); {
+	case len(values) == 0:
+		return nil, authn.Errorf("this gateway asks for a token: run `switchyard login`, set SWITCHYARD_TOKEN, or send `Authorization: Bearer TOKEN`")
+	case len(values) > 1:
+		return nil, authn.Errorf("the request has %d Authorization headers; send one", len(values))
+	}
+	bearer, ok := authn.BearerToken(r)
+	switch bearer = strings.TrimSpace(bearer); {
+	case !ok || bearer == "":
+		return nil, authn.Errorf("the Authorization header is not `Bearer TOKEN`")
+	case len(bearer) > maxBearer:
+		return nil, authn.Errorf("the token has %d bytes; at most %d are read", len(bearer), maxBearer)
+	}
+	return l.Authenticator.Authenticate(r.Context(), bearer)
+}
+
+// tokenParameter returns the parameter of a URL that holds a token by its name, or "".
+func tokenParameter(u *url.URL) string {
+	for name := range u.Query() {
+		switch strings.ToLower(name) {
+		case "access_token", "token", "authorization", "bearer", "api_key", "apikey":
+			return name
+		}
+	}
+	return ""
+}
+
+// claimedName returns the name that a client claims, marked as unverified, or "" if it claims none.
+func claimedName(claim string) string {
+	name := []rune(strings.TrimSpace(strings.Map(printable, claim)))
+	if len(name) == 0 {
+		return ""
+	}
+	return string(name[:min(len(name), maxActor)]) + Unverified
+}
+
+// printable drops what is no character to print, parentheses included: those are the gateway's own.
+func printable(r rune) rune {
+	if !unicode.IsPrint(r) || r == unicode.ReplacementChar || r == '(' || r == ')' {
+		return -1
+	}
+	return r
+}
