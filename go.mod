@@ -45,7 +45,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require connectrpc.com/authn v0.2.0 // indirect
+require connectrpc.com/authn v0.2.0
 
 require (
 	cel.dev/expr v0.25.3 // indirect
