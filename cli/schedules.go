@@ -58,7 +58,7 @@ func formatIn(t *timestamppb.Timestamp, timezone string) string {
 	return t.AsTime().In(zone).Format("Mon 2006-01-02 15:04:05 MST")
 }
 
-// firstTime returns the next time of a schedule, or nil if there is none.
+// firstTime returns the next time of a schedule, or nil if it never starts again.
 func firstTime(s *v1.Schedule) *timestamppb.Timestamp {
 	if len(s.GetNextTimes()) == 0 {
 		return nil

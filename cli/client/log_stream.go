@@ -82,7 +82,7 @@ func (s *LogStream) readOnce(ctx context.Context, p *output.LogPrinter, received
 // maxMissing is how many missing logs an error names.
 const maxMissing = 10
 
-// Missing returns an error that names the missing logs, or nil if there is none.
+// Missing returns an error that names the missing logs, or nil if all were found.
 func (s *LogStream) Missing() error {
 	if len(s.missing) == 0 {
 		return nil

@@ -57,7 +57,7 @@ func compatible(name string, value json.RawMessage, field protoreflect.FieldDesc
 	return nil
 }
 
-// fieldOf returns the field with a name as JSON or proto has it, or nil if there is none.
+// fieldOf returns the field of a JSON or proto name, or nil if the message has no such field.
 func fieldOf(fields protoreflect.FieldDescriptors, name string) protoreflect.FieldDescriptor {
 	if field := fields.ByJSONName(name); field != nil {
 		return field

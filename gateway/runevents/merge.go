@@ -118,7 +118,7 @@ func wantedParts(parts []*v1.PartReport, generation int32, task string) []*v1.Pa
 	return found
 }
 
-// next returns the source of the event that comes next, and that event, or nil if there is none.
+// next returns the oldest event of all sources with its source, or nil at their end.
 func (m *eventMerge) next(ctx context.Context, r *Reader) (first *eventSource, event *v1.Event, err error) {
 	consider := func(s *eventSource) error {
 		head, err := s.head(ctx, r)

@@ -11,8 +11,8 @@ import (
 // end, so that starts are selected with the event that follows them.
 type Since struct {
 	from  time.Time
-	begun map[string]bool        // parts of which an event has been selected
-	held  map[string][]*v1.Event // starts of which the next event is not known
+	begun map[string]bool        // parts with at least one selected event
+	held  map[string][]*v1.Event // starts by part, kept back until the event after them arrives
 }
 
 // NewSince returns a selection for the events of one run.

@@ -117,7 +117,7 @@ func (t *Tail) readGeneration(ctx context.Context, s Subject, take func(*v1.Even
 	return nil
 }
 
-// head returns the next event of a source that lies behind the position, or nil if there is none.
+// head returns the first event of a source after the position, or nil at the end of the source.
 func (t *Tail) head(ctx context.Context, part string, source *eventSource) (*v1.Event, error) {
 	for {
 		e, err := source.head(ctx, t.reader)

@@ -14,13 +14,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ErrPageFull ends the sending of logs to a page that holds as much as it may.
+// ErrPageFull reports that a page of logs has reached its size.
 var ErrPageFull = errors.New("the page is full")
 
 // maxPageBytes is the size of the text at which a page of lines is cut.
 const maxPageBytes = 1 << 20
 
-// lineKey names the stream of an attempt, whose lines follow one another.
+// lineKey identifies one stream of one attempt. Its lines stay in order.
 type lineKey struct {
 	task                string
 	generation, attempt int32

@@ -108,7 +108,7 @@ func (o *Operation) HasParameter(name string) bool {
 	return slices.ContainsFunc(o.parameters(), func(p object) bool { return p["name"] == name })
 }
 
-// body returns the schema of the JSON body, or nil if there is none.
+// body returns the schema of the JSON body, or nil if the content has no JSON.
 func (o *Operation) body() object {
 	body, _ := o.values["requestBody"].(object)
 	content, _ := body["content"].(object)
