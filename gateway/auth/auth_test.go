@@ -3,12 +3,16 @@ package auth
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"connectrpc.com/authn"
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -79,6 +83,60 @@ func TestWithoutAuthenticatorANameIsAClaim(t *testing.T) {
 	if passed.Name != "ann admin"+Unverified || !passed.SeesAll() || passed.IsVerified() || passed.Owns(passed.Name) {
 		t.Errorf("%+v", passed)
 	}
+}
+
+// TestOpenRequestEndsWithItsToken has a request stay open while its token is revoked.
+func TestOpenRequestEndsWithItsToken(t *testing.T) {
+	var revoked atomic.Bool
+	lock := Lock{Recheck: time.Millisecond, Authenticator: authenticate(func(context.Context, string) (*Principal, error) {
+		if revoked.Load() {
+			return nil, authn.Errorf("the token is revoked")
+		}
+		return &Principal{Name: "ann", Role: v1.Role_ROLE_USER}, nil
+	})}
+	var end error
+	handler := lock.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		revoked.Store(true)
+		<-r.Context().Done()
+		end = EndOf(r.Context(), r.Context().Err())
+	}))
+	r := httptest.NewRequest(http.MethodGet, "/v1/events", nil)
+	r.Header.Set("Authorization", "Bearer good")
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	if connect.CodeOf(end) != connect.CodeUnauthenticated || !strings.Contains(end.Error(), "revoked") {
+		t.Error(end)
+	}
+}
+
+// TestRequestOutlastsTheStoreOfTokens has the answer about a token fail while its request is open.
+func TestRequestOutlastsTheStoreOfTokens(t *testing.T) {
+	var asked atomic.Int32
+	lock := Lock{Recheck: time.Millisecond, Authenticator: authenticate(func(context.Context, string) (*Principal, error) {
+		if asked.Add(1) > 1 {
+			return nil, connect.NewError(connect.CodeUnavailable, errors.New("the store is away"))
+		}
+		return &Principal{Name: "ann", Role: v1.Role_ROLE_USER}, nil
+	})}
+	handler := lock.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for asked.Load() < 4 {
+			select {
+			case <-r.Context().Done():
+				t.Error(context.Cause(r.Context()))
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}))
+	r := httptest.NewRequest(http.MethodGet, "/v1/events", nil)
+	r.Header.Set("Authorization", "Bearer good")
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+}
+
+// authenticate is an Authenticator.
+type authenticate func(context.Context, string) (*Principal, error)
+
+func (f authenticate) Authenticate(ctx context.Context, bearer string) (*Principal, error) {
+	return f(ctx, bearer)
 }
 
 func TestRolesIncludeTheWeaker(t *testing.T) {

@@ -76,7 +76,7 @@ func (Interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) conne
 		if err := authorizeSpec(ctx, conn.Spec()); err != nil {
 			return err
 		}
-		return next(ctx, conn)
+		return EndOf(ctx, next(ctx, conn))
 	}
 }
 

@@ -2,7 +2,7 @@
 // role in its rules.
 //
 //	request ──> Middleware (who is it?) ──> door ──> Interceptor, or Require (may it?) ──> handler
-//	                 │ nobody, or it is not known                     │ role too weak
+//	                 │ no known token                                 │ role too weak
 //	                 └──> 401                                         └──> 403
 //
 // What a caller below operator reaches is its own: readers of runs ask the Principal of the context.

@@ -1,10 +1,12 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 
 	"connectrpc.com/authn"
@@ -20,6 +22,8 @@ const (
 	maxBearer = 16 << 10
 	// maxActor bounds the name that a client claims, in characters.
 	maxActor = 80
+	// defaultRecheck is how often the token of an open request is checked again.
+	defaultRecheck = 400 * time.Millisecond
 	// challenge tells HTTP clients what an answer 401 asks for.
 	challenge = `Bearer realm="switchyard"`
 )
@@ -38,6 +42,9 @@ type Lock struct {
 	Authenticator Authenticator
 	// ActorHeader is the header in which a client claims a name.
 	ActorHeader string
+	// Recheck is how often the token of a request is checked again while the request is open, so that streams of a revoked
+	// token end. Default: 400 ms, which with the caches of Authenticators stays below a second.
+	Recheck time.Duration
 	// OnRefused is called for each request that is refused; nil: nothing is.
 	OnRefused func(r *http.Request, err error)
 }
@@ -45,7 +52,7 @@ type Lock struct {
 // Middleware returns a handler that passes a request on to next once it is known who sends it, and refuses all others.
 func (l Lock) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, err := l.principal(r)
+		p, bearer, err := l.principal(r)
 		if err != nil {
 			if l.OnRefused != nil {
 				l.OnRefused(r, err)
@@ -56,32 +63,79 @@ func (l Lock) Middleware(next http.Handler) http.Handler {
 			edge.WriteError(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(With(r.Context(), p)))
+		ctx, release := l.whileValid(With(r.Context(), p), bearer)
+		defer release()
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-// principal returns who sends a request.
-func (l Lock) principal(r *http.Request) (*Principal, error) {
+// whileValid returns a context that ends once the token of a request is no longer valid, with the error of the
+// Authenticator as its cause. A request continues while that cannot be decided. release must be called.
+func (l Lock) whileValid(parent context.Context, bearer string) (ctx context.Context, release func()) {
+	if bearer == "" {
+		return parent, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	ended := make(chan struct{})
+	first := time.AfterFunc(cmp.Or(l.Recheck, defaultRecheck), func() {
+		defer close(ended)
+		l.recheck(ctx, cancel, bearer)
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		if !first.Stop() {
+			<-ended
+		}
+	}
+}
+
+// recheck checks a token until ctx ends, and cancels ctx once the token is no longer valid.
+func (l Lock) recheck(ctx context.Context, cancel context.CancelCauseFunc, bearer string) {
+	pause := time.NewTicker(cmp.Or(l.Recheck, defaultRecheck))
+	defer pause.Stop()
+	for {
+		if _, err := l.Authenticator.Authenticate(ctx, bearer); connect.CodeOf(err) == connect.CodeUnauthenticated {
+			cancel(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// EndOf returns why a request that has ended with err was ended by the lock, or err if it was not.
+func EndOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && connect.CodeOf(cause) == connect.CodeUnauthenticated {
+		return cause
+	}
+	return err
+}
+
+// principal returns who sends a request, and the token that proves it, or "" if authentication is off.
+func (l Lock) principal(r *http.Request) (p *Principal, bearer string, err error) {
 	if l.Authenticator == nil {
-		return &Principal{Name: claimedName(r.Header.Get(l.ActorHeader)), Role: v1.Role_ROLE_ADMIN, Kind: KindNone}, nil
+		return &Principal{Name: claimedName(r.Header.Get(l.ActorHeader)), Role: v1.Role_ROLE_ADMIN, Kind: KindNone}, "", nil
 	}
 	if parameter := tokenParameter(r.URL); parameter != "" {
-		return nil, rpcerror.Invalid("the URL has the parameter %q: a token in a URL ends up in logs; send it as `Authorization: Bearer TOKEN`, and revoke this one", parameter)
+		return nil, "", rpcerror.Invalid("the URL has the parameter %q: a token in a URL ends up in logs; send it as `Authorization: Bearer TOKEN`, and revoke this one", parameter)
 	}
 	switch values := r.Header.Values("Authorization"); {
 	case len(values) == 0:
-		return nil, authn.Errorf("this gateway asks for a token: run `switchyard login`, set SWITCHYARD_TOKEN, or send `Authorization: Bearer TOKEN`")
+		return nil, "", authn.Errorf("this gateway asks for a token: run `switchyard login`, set SWITCHYARD_TOKEN, or send `Authorization: Bearer TOKEN`")
 	case len(values) > 1:
-		return nil, authn.Errorf("the request has %d Authorization headers; send one", len(values))
+		return nil, "", authn.Errorf("the request has %d Authorization headers; send one", len(values))
 	}
 	bearer, ok := authn.BearerToken(r)
 	switch bearer = strings.TrimSpace(bearer); {
 	case !ok || bearer == "":
-		return nil, authn.Errorf("the Authorization header is not `Bearer TOKEN`")
+		return nil, "", authn.Errorf("the Authorization header is not `Bearer TOKEN`")
 	case len(bearer) > maxBearer:
-		return nil, authn.Errorf("the token has %d bytes; at most %d are read", len(bearer), maxBearer)
+		return nil, "", authn.Errorf("the token has %d bytes; at most %d are read", len(bearer), maxBearer)
 	}
-	return l.Authenticator.Authenticate(r.Context(), bearer)
+	p, err = l.Authenticator.Authenticate(r.Context(), bearer)
+	return p, bearer, err
 }
 
 // tokenParameter returns the parameter of a URL that holds a token by its name, or "".

@@ -220,7 +220,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, found rout
 	}
 	defer leave()
 	s := newStream(w, h.KeepAlive, h.WriteTimeout)
-	err = rpcerror.ToConnect(found.serve(r.Context(), w, r, s, path))
+	err = auth.EndOf(r.Context(), rpcerror.ToConnect(found.serve(r.Context(), w, r, s, path)))
 	switch {
 	case s.hasBegun():
 		why := ""
