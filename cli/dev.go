@@ -38,6 +38,8 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway; 0: a free one")
 	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI; 0: a free one, which it also takes if you name none and the default is taken")
 	allowedHostFlag(flags, &allowedHosts)
+	var auth authFlags
+	auth.add(flags)
 	fleet.add(flags)
 	nodes.addSome(flags)
 	level := logFlag(cmd, "info")
@@ -82,14 +84,17 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 			}
 			*p.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
 		}
+		if err := auth.into(&cfg, sys.getenv); err != nil {
+			return err
+		}
 		sys.origins.Log(log, cmd, sys.getenv, false)
 		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
 			ui := s.Temporal().UIURL()
 			if uiPort != 0 && !strings.HasSuffix(ui, ":"+strconv.Itoa(uiPort)) {
 				ui += fmt.Sprintf(" (port %d is taken)", uiPort)
 			}
-			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\nStore      %s\n\nsubmit a run:  switchyard submit FILE%s\n",
-				s.Temporal().Address(), ui, s.Gateway().URL(), s.Store().Location(), gatewayHint(s.Gateway().URL()))
+			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\nStore      %s\n%s\nsubmit a run:  switchyard submit FILE%s\n",
+				s.Temporal().Address(), ui, s.Gateway().URL(), s.Store().Location(), adminTokenHint(s), gatewayHint(s.Gateway().URL()))
 			return err
 		})
 	}

@@ -23,6 +23,8 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	cmd.Flags().StringVar(&cfg.Gateway, "address", gateway.DefaultAddress, "host:port to listen on")
 	cmd.Flags().StringVar(&cfg.Store, "store", "", storeUsage)
 	allowedHostFlag(cmd.Flags(), &cfg.AllowedHosts)
+	var auth authFlags
+	auth.add(cmd.Flags())
 	retention := retentionFlag(cmd.Flags())
 	logQuota := logQuotaFlag(cmd.Flags())
 	var fleet fleetFlags
@@ -49,9 +51,12 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		if cfg.Store, err = storeOr(cfg.Store, sys.getenv); err != nil {
 			return err
 		}
+		if err := auth.into(&cfg, sys.getenv); err != nil {
+			return err
+		}
 		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)
 		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
-			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n", s.Gateway().URL(), cfg.Store)
+			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n%s", s.Gateway().URL(), cfg.Store, adminTokenHint(s))
 			return err
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
+	"switchyard/gateway/tokens"
 	"switchyard/workflows/definition"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	Metrics *metrics.Metrics
 	// Authenticator finds out who sends a request. Default: authentication is off, and each caller may do all.
 	Authenticator auth.Authenticator
+	// Tokens are what callers log in with, if Authenticator asks for them.
+	Tokens *tokens.Registry
 	// Hosts are the names, besides localhost, the machine's own and IP addresses,
 	// under which the gateway answers on a loopback address; a reverse proxy on the
 	// same machine makes them necessary.

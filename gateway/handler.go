@@ -24,6 +24,7 @@ import (
 	"switchyard/gateway/openapi"
 	"switchyard/gateway/rest"
 	"switchyard/gateway/tasklist"
+	"switchyard/gateway/tokens"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
@@ -53,6 +54,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...)),
 		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
+		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens}, options...)),
 		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, blobOptions...)),
 	}
 }

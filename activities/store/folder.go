@@ -229,7 +229,7 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	if err := f.present(); err != nil {
 		return false, err
 	}
-	if strings.HasPrefix(key, storekey.RequestsPrefix) { // of no run, and so in no journal
+	if storekey.IsOfNoRun(key) { // and so in no journal
 		return f.link(f.path(key), value)
 	}
 	// What the bucket would escape in the name of the file is in no key of package storekey.

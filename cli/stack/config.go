@@ -39,6 +39,8 @@ type Config struct {
 	GatewayFlag string
 	// AllowedHosts are the names under which the gateway and the Web UI answer besides those of the machine.
 	AllowedHosts []string
+	// Auth is how callers of the gateway log in.
+	Auth AuthConfig
 	// Metrics keeps figures for Prometheus, which the gateway serves.
 	Metrics bool
 	// MetricsAddress is where a process without a gateway serves figures, or "" if it keeps none.

@@ -33,7 +33,9 @@ type Stack struct {
 	store    *store.Store
 	gateway  *gateway.Server // nil without one
 	metrics  *metrics.Server // nil without one of its own
-	failed   chan error      // has room for one error of a node that cannot continue
+	// adminTokenFile is "" if this stack has made no token.
+	adminTokenFile string
+	failed         chan error // has room for one error of a node that cannot continue
 	// drainSkipped is done when the nodes have to stop without waiting for their attempts.
 	drainSkipped context.Context
 	skipDrain    context.CancelFunc
@@ -142,10 +144,15 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		return nil, err
 	}
 	if cfg.Gateway != "" {
-		api, err := gateway.New(gateway.Config{
+		serve := gateway.Config{
 			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger,
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
-		})
+		}
+		cfg.Auth.AdminTokenFile = cmp.Or(cfg.Auth.AdminTokenFile, filepath.Join(private.dir, "admin-token"))
+		if err := s.startAuth(ctx, cfg, &serve); err != nil {
+			return nil, err
+		}
+		api, err := gateway.New(serve)
 		if err != nil {
 			return nil, err
 		}

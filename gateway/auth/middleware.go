@@ -22,8 +22,8 @@ const (
 	maxBearer = 16 << 10
 	// maxActor bounds the name that a client claims, in characters.
 	maxActor = 80
-	// defaultRecheck is how often the token of an open request is checked again.
-	defaultRecheck = 400 * time.Millisecond
+	// DefaultRecheck is how often the token of an open request is checked again.
+	DefaultRecheck = 400 * time.Millisecond
 	// challenge tells HTTP clients what an answer 401 asks for.
 	challenge = `Bearer realm="switchyard"`
 )
@@ -77,7 +77,7 @@ func (l Lock) whileValid(parent context.Context, bearer string) (ctx context.Con
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	ended := make(chan struct{})
-	first := time.AfterFunc(cmp.Or(l.Recheck, defaultRecheck), func() {
+	first := time.AfterFunc(cmp.Or(l.Recheck, DefaultRecheck), func() {
 		defer close(ended)
 		l.recheck(ctx, cancel, bearer)
 	})
@@ -91,7 +91,7 @@ func (l Lock) whileValid(parent context.Context, bearer string) (ctx context.Con
 
 // recheck checks a token until ctx ends, and cancels ctx once the token is no longer valid.
 func (l Lock) recheck(ctx context.Context, cancel context.CancelCauseFunc, bearer string) {
-	pause := time.NewTicker(cmp.Or(l.Recheck, defaultRecheck))
+	pause := time.NewTicker(cmp.Or(l.Recheck, DefaultRecheck))
 	defer pause.Stop()
 	for {
 		if _, err := l.Authenticator.Authenticate(ctx, bearer); connect.CodeOf(err) == connect.CodeUnauthenticated {

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"strings"
+	"time"
 
 	"connectrpc.com/authn"
 
@@ -29,6 +30,8 @@ type Principal struct {
 	Node string
 	// Kind says what proved the name, ID is that of the token.
 	Kind, ID string
+	// ExpiresAt is when the proof ends; zero: never.
+	ExpiresAt time.Time
 }
 
 // anonymous is a caller that has passed no lock: it may do nothing.

@@ -34,7 +34,7 @@ func TestCheckKeyTakesAllOfKeys(t *testing.T) {
 }
 
 var badKeys = []string{
-	"runs/:/x", "runs/a/b:c",
+	"runs/:/x", "runs/a/b:c", storekey.Token("first"), storekey.TokenUse("first"), "audit/2026-11-25/x", "secrets/x", "auth/", "identity",
 	"", "/", "runs", "runs/", "runs//x", "runs/ci-0k", "/runs/ci-0k/x", "runs/../x", "runs/./x", "runs/.../x",
 	"runs/ci-0k/../../../etc/passwd", "runs/ci-0k/x/..", "runs/ci-0k/a../b", "runs/ci-0k/./x", "runs/ci-0k//x", "runs/ci-0k/a//b",
 	`runs/ci-0k/a\b`, "runs/ci-0k/a b", "runs/ci-0k/a\nb", "runs/ci-0k/a\x00b", "runs/ci-0k/ä", "runs/ci-0k/a:b",

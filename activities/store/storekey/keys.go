@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,6 +39,11 @@ import (
 // and the ids of runs that were submitted under idempotency keys:
 //
 //	requests/<digest>
+//
+// and what the gateways of a deployment share and serve to no node:
+//
+//	auth/tokens/<id>                             a token, with the digest of its secret
+//	auth/uses/<id>                               when a token was used last
 //
 // Run ids hold no slash, task names neither slash nor dot. An instance such as
 // each[3] stands in a key as each.3. Results lie side by
@@ -192,6 +198,23 @@ const RequestsPrefix = "requests/"
 
 // Request is the key of the run that was submitted first under an idempotency key.
 func Request(key string) string { return RequestsPrefix + Digest([]byte(key)) }
+
+// TokensPrefix begins the keys of all tokens.
+const TokensPrefix = "auth/tokens/"
+
+// Token is the key of a v1.TokenRecord.
+func Token(id string) string { return TokensPrefix + id }
+
+// TokenUse is the key of the time when a token was used last, in RFC 3339.
+func TokenUse(id string) string { return "auth/uses/" + id }
+
+// prefixesOfNoRun begin the keys that a folder keeps as files: those of no run, and of no cached result.
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", "audit/", "secrets/"}
+
+// IsOfNoRun reports whether a key is one that belongs to no run.
+func IsOfNoRun(key string) bool {
+	return slices.ContainsFunc(prefixesOfNoRun, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
 
 // Digest names bytes by what they are.
 func Digest(b []byte) string {

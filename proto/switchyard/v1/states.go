@@ -309,3 +309,10 @@ const (
 	RoleAdmin    = "admin"
 	RoleNode     = "node"
 )
+
+// States of a token: Token.state.
+const (
+	TokenActive  = "active"
+	TokenExpired = "expired"
+	TokenRevoked = "revoked"
+)

@@ -1,0 +1,71 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"switchyard/gateway"
+	"switchyard/gateway/tokens"
+	"switchyard/workers"
+)
+
+// AuthConfig describes how callers of the gateway log in. The zero value asks for nothing.
+type AuthConfig struct {
+	// Tokens has callers log in with tokens.
+	Tokens bool
+	// AdminTokenFile is where the first token of an admin goes.
+	AdminTokenFile string
+}
+
+// AdminTokenFile returns where this stack has put the first token of an admin, or "" if it has made none.
+func (s *Stack) AdminTokenFile() string { return s.adminTokenFile }
+
+// startAuth has a gateway ask for tokens, if cfg says so, and makes the first one.
+func (s *Stack) startAuth(ctx context.Context, cfg Config, into *gateway.Config) error {
+	if !cfg.Auth.Tokens {
+		return nil
+	}
+	registry := tokens.NewRegistry(s.store, time.Now)
+	if cfg.Role != workers.RoleObserver {
+		if err := s.createAdminToken(ctx, registry, cfg.Auth.AdminTokenFile); err != nil {
+			return fmt.Errorf("make the first token of an admin: %w", err)
+		}
+	}
+	authenticator := tokens.NewAuthenticator(registry, cfg.Logger)
+	s.addCloser("authentication", func() error { authenticator.Close(); return nil })
+	into.Tokens, into.Authenticator = registry, authenticator
+	return nil
+}
+
+// createAdminToken makes the first token of an admin, unless there is one, and puts it into a file. The file is there
+// before the token counts, so that no crash loses the token.
+func (s *Stack) createAdminToken(ctx context.Context, registry *tokens.Registry, path string) error {
+	exists, err := registry.HasFirst(ctx)
+	if err != nil || exists {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists, although this store has no token yet: move it away if it is of another deployment, or name another file with --admin-token-file", path)
+	}
+	if err != nil {
+		return err
+	}
+	secret, err := registry.CreateFirst(ctx)
+	if err == nil && secret != "" {
+		_, err = fmt.Fprintln(file, secret)
+	}
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil || secret == "" {
+		return errors.Join(err, os.Remove(path)) // or another gateway has made it, in a file of its own
+	}
+	s.adminTokenFile = path
+	return nil
+}

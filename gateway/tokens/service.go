@@ -1,0 +1,126 @@
+package tokens
+
+import (
+	"cmp"
+	"context"
+	"sort"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/auth"
+	"switchyard/gateway/paging"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+const (
+	// defaultLifetime is that of a token that names none.
+	defaultLifetime = 90 * 24 * time.Hour
+	defaultPage     = 1000
+)
+
+// Service answers the calls of AuthService. It is safe for concurrent use.
+type Service struct {
+	// Registry has the tokens; nil: authentication is off.
+	Registry *Registry
+}
+
+var _ switchyardv1connect.AuthServiceHandler = Service{}
+
+// WhoAmI returns who the caller is.
+func (s Service) WhoAmI(ctx context.Context, _ *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error) {
+	p := auth.From(ctx)
+	res := &v1.WhoAmIResponse{Name: p.Name, Role: p.Role.Word(), Node: p.Node, Kind: p.Kind}
+	if !p.ExpiresAt.IsZero() {
+		res.ExpiresAt = timestamppb.New(p.ExpiresAt)
+	}
+	return connect.NewResponse(res), nil
+}
+
+// CreateToken creates a token.
+func (s Service) CreateToken(ctx context.Context, req *connect.Request[v1.CreateTokenRequest]) (*connect.Response[v1.CreateTokenResponse], error) {
+	if err := s.checkOn(); err != nil {
+		return nil, err
+	}
+	m := req.Msg
+	lifetime, err := lifetimeOf(m)
+	if err != nil {
+		return nil, err
+	}
+	secret, created, err := s.Registry.Create(ctx, &v1.Token{Name: m.GetName(), Role: m.GetRole(), Node: m.GetNode(), CreatedBy: auth.From(ctx).Name}, lifetime)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.CreateTokenResponse{Secret: secret, Token: created}), nil
+}
+
+// lifetimeOf checks a request and returns how long its token is valid, or 0 for one without end.
+func lifetimeOf(m *v1.CreateTokenRequest) (time.Duration, error) {
+	isNode := m.GetRole() == v1.RoleNode
+	switch {
+	case isNode && m.GetNode() == "":
+		return 0, rpcerror.Invalid("a token of the role node is bound to one node; name it: node, or --node")
+	case !isNode && m.GetNode() != "":
+		return 0, rpcerror.Invalid("a token of the role %s is bound to no node; leave node out, or ask for the role node", m.GetRole())
+	case m.GetNeverExpires() && m.GetExpiresIn() != nil:
+		return 0, rpcerror.Invalid("expires_in is %s and never_expires is set; leave one of them out", m.GetExpiresIn().AsDuration())
+	case m.GetExpiresIn() != nil:
+		return m.GetExpiresIn().AsDuration(), nil
+	case isNode, m.GetNeverExpires():
+		return 0, nil
+	}
+	return defaultLifetime, nil
+}
+
+// ListTokens lists the tokens.
+func (s Service) ListTokens(ctx context.Context, req *connect.Request[v1.ListTokensRequest]) (*connect.Response[v1.ListTokensResponse], error) {
+	if err := s.checkOn(); err != nil {
+		return nil, err
+	}
+	pages, err := paging.ListOf(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	var name, id string // of the first token of the page
+	if token := req.Msg.GetPageToken(); token != "" {
+		if name, id, err = pages.Place(token); err != nil {
+			return nil, err
+		}
+	}
+	all, err := s.Registry.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(int(req.Msg.GetPageSize()), defaultPage)
+	all = all[sort.Search(len(all), func(i int) bool {
+		return cmp.Or(cmp.Compare(all[i].GetName(), name), cmp.Compare(all[i].GetId(), id)) >= 0
+	}):]
+	res := &v1.ListTokensResponse{Items: all[:min(len(all), limit)]}
+	if len(all) > limit {
+		res.NextPageToken = pages.Token(all[limit].GetName(), all[limit].GetId())
+	}
+	return connect.NewResponse(res), nil
+}
+
+// RevokeToken revokes a token.
+func (s Service) RevokeToken(ctx context.Context, req *connect.Request[v1.RevokeTokenRequest]) (*connect.Response[v1.RevokeTokenResponse], error) {
+	if err := s.checkOn(); err != nil {
+		return nil, err
+	}
+	revoked, err := s.Registry.Revoke(ctx, req.Msg.GetId(), auth.From(ctx).Name)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.RevokeTokenResponse{Token: revoked}), nil
+}
+
+// checkOn returns an error if authentication is off.
+func (s Service) checkOn() error {
+	if s.Registry == nil {
+		return rpcerror.WrongState("this gateway asks for no tokens; start it with `--auth tokens` first")
+	}
+	return nil
+}

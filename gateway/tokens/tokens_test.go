@@ -1,0 +1,331 @@
+package tokens
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	"switchyard/gateway/auth"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock is a time that tests set.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// open opens the store of a folder, as each gateway of a deployment does.
+func open(t *testing.T, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func gatewayOn(t *testing.T, dir string, c *clock) (*Registry, *Authenticator) {
+	t.Helper()
+	registry := NewRegistry(open(t, dir), c.now)
+	a := NewAuthenticator(registry, slog.New(slog.DiscardHandler))
+	t.Cleanup(a.Close)
+	return registry, a
+}
+
+func TestTokenProvesWhoHasIt(t *testing.T) {
+	c := newClock()
+	registry, a := gatewayOn(t, t.TempDir(), c)
+	secret, created, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleOperator, CreatedBy: "root"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := a.Authenticate(t.Context(), secret)
+	if err != nil || p.Name != "ann" || p.Role != v1.Role_ROLE_OPERATOR || p.Kind != auth.KindToken || p.ID != created.GetId() || !p.ExpiresAt.Equal(c.now().Add(time.Hour)) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for name, bearer := range map[string]string{
+		"nothing": "", "garbage": "nonsense", "another secret": join(created.GetId(), newText(secretBytes)),
+		"an unknown id": join(newText(idBytes), strings.Split(secret, "_")[2]), "a path": "sy_../x_y", "no secret": "sy_" + created.GetId() + "_",
+		"half a secret": secret[:len(secret)-1], "more than it": secret + "a",
+	} {
+		_, err := a.Authenticate(t.Context(), bearer)
+		if connect.CodeOf(err) != connect.CodeUnauthenticated || !strings.Contains(err.Error(), "not known") || strings.Contains(err.Error(), "ann") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c.add(time.Hour)
+	if _, err := a.Authenticate(t.Context(), secret); connect.CodeOf(err) != connect.CodeUnauthenticated || !strings.Contains(err.Error(), "expired at 2026-11-25T10:00:00Z") {
+		t.Error(err)
+	}
+}
+
+// TestRevocationHoldsAtAllGateways revokes at one gateway a token that another has just accepted.
+func TestRevocationHoldsAtAllGateways(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	registry, _ := gatewayOn(t, dir, c)
+	_, other := gatewayOn(t, dir, c)
+	secret, created, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Authenticate(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := registry.Revoke(t.Context(), created.GetId(), "root"); err != nil {
+		t.Fatal(err)
+	}
+	c.add(freshFor)
+	if _, err := other.Authenticate(t.Context(), secret); connect.CodeOf(err) != connect.CodeUnauthenticated || !strings.Contains(err.Error(), "was revoked") {
+		t.Error(err)
+	}
+	if freshFor+auth.DefaultRecheck >= time.Second {
+		t.Errorf("a stream of a revoked token may last for %v", freshFor+auth.DefaultRecheck)
+	}
+	if _, err := registry.Revoke(t.Context(), created.GetId(), "root"); connect.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "by root") {
+		t.Errorf("revoked twice: %v", err)
+	}
+}
+
+func TestTokenIsRefusedWhileTheStoreIsAway(t *testing.T) {
+	c, dir := newClock(), filepath.Join(t.TempDir(), "store")
+	registry, a := gatewayOn(t, dir, c)
+	secret, created, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What lies in the way of the record is no file that can be read.
+	path := filepath.Join(dir, filepath.FromSlash(storekey.Token(created.GetId())))
+	if err := errors.Join(os.Remove(path), os.Symlink(filepath.Base(path), path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Authenticate(t.Context(), secret); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Error(err)
+	}
+}
+
+// TestOneFirstToken has several gateways start at once.
+func TestOneFirstToken(t *testing.T) {
+	dir := t.TempDir()
+	var secrets []string
+	for range 4 {
+		registry, _ := gatewayOn(t, dir, newClock())
+		secret, err := registry.CreateFirst(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if secret != "" {
+			secrets = append(secrets, secret)
+		}
+	}
+	if len(secrets) != 1 {
+		t.Fatalf("%d first tokens", len(secrets))
+	}
+	registry, a := gatewayOn(t, dir, newClock())
+	if has, err := registry.HasFirst(t.Context()); err != nil || !has {
+		t.Errorf("%v, %v", has, err)
+	}
+	if p, err := a.Authenticate(t.Context(), secrets[0]); err != nil || p.Role != v1.Role_ROLE_ADMIN {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := registry.Revoke(t.Context(), firstID, "root"); connect.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "last active one of an admin") {
+		t.Error(err)
+	}
+	if _, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleAdmin}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := registry.Revoke(t.Context(), firstID, "ann"); err != nil {
+		t.Error(err)
+	}
+	if has, err := registry.HasFirst(t.Context()); err != nil || !has {
+		t.Errorf("once revoked, another first token would be made: %v, %v", has, err)
+	}
+}
+
+func TestStoreHasNoSecret(t *testing.T) {
+	dir := t.TempDir()
+	registry, a := gatewayOn(t, dir, newClock())
+	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Authenticate(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	part, files := secret[strings.LastIndexByte(secret, '_')+1:], 0
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), part) {
+			t.Errorf("%s has the secret", path)
+		}
+		return err
+	})
+	if err != nil || files < 2 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+func TestLastUseIsKept(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	registry, a := gatewayOn(t, dir, c)
+	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := func() time.Time {
+		t.Helper()
+		a.Close() // waits for what is noted
+		all, err := registry.List(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%v, %v", all, err)
+		}
+		return all[0].GetLastUsedAt().AsTime()
+	}
+	if at := used(); at.Unix() != 0 {
+		t.Errorf("it was used at %v before it was", at)
+	}
+	began := c.now()
+	for range 3 {
+		if _, err := a.Authenticate(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		c.add(time.Second)
+	}
+	if at := used(); !at.Equal(began) {
+		t.Errorf("it was used at %v, not %v", at, began)
+	}
+	c.add(useInterval)
+	if _, err := a.Authenticate(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if at := used(); !at.Equal(c.now()) {
+		t.Errorf("it was used at %v, not %v", at, c.now())
+	}
+}
+
+func TestRevokeFindsOneToken(t *testing.T) {
+	registry, _ := gatewayOn(t, t.TempDir(), newClock())
+	for range 2 {
+		if _, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := registry.Create(t.Context(), &v1.Token{Name: "bob", Role: v1.RoleUser}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if revoked, err := registry.Revoke(t.Context(), "bob", "root"); err != nil || revoked.GetState() != v1.TokenRevoked || revoked.GetRevokedBy() != "root" {
+		t.Errorf("%v, %v", revoked, err)
+	}
+	if _, err := registry.Revoke(t.Context(), "ann", "root"); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "2 active tokens") {
+		t.Error(err)
+	}
+	if _, err := registry.Revoke(t.Context(), "eve", "root"); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Error(err)
+	}
+}
+
+func TestServiceChecksWhatItIsAskedFor(t *testing.T) {
+	registry, _ := gatewayOn(t, t.TempDir(), newClock())
+	ctx := auth.With(t.Context(), &auth.Principal{Name: "root", Role: v1.Role_ROLE_ADMIN, Kind: auth.KindToken})
+	for name, test := range map[string]struct {
+		service Service
+		req     *v1.CreateTokenRequest
+		code    connect.Code
+		says    string
+		expires bool
+	}{
+		"a person":             {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser}, 0, "", true},
+		"without end":          {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, NeverExpires: true}, 0, "", false},
+		"a node":               {Service{registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode, Node: "gpu-1"}, 0, "", false},
+		"a node without one":   {Service{registry}, &v1.CreateTokenRequest{Name: "gpu-1", Role: v1.RoleNode}, connect.CodeInvalidArgument, "bound to one node", false},
+		"a person with a node": {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, Node: "gpu-1"}, connect.CodeInvalidArgument, "bound to no node", false},
+		"both ends":            {Service{registry}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser, NeverExpires: true, ExpiresIn: durationpb.New(time.Hour)}, connect.CodeInvalidArgument, "leave one of them out", false},
+		"authentication off":   {Service{}, &v1.CreateTokenRequest{Name: "ann", Role: v1.RoleUser}, connect.CodeAborted, "--auth tokens", false},
+	} {
+		res, err := test.service.CreateToken(ctx, connect.NewRequest(test.req))
+		if err != nil || test.code != 0 {
+			if connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if (res.Msg.GetToken().GetExpiresAt() != nil) != test.expires || res.Msg.GetToken().GetCreatedBy() != "root" || !strings.HasPrefix(res.Msg.GetSecret(), Prefix) {
+			t.Errorf("%s: %v", name, res.Msg)
+		}
+	}
+	var names []string
+	req := &v1.ListTokensRequest{PageSize: 2}
+	for {
+		page, err := Service{registry}.ListTokens(ctx, connect.NewRequest(req))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, token := range page.Msg.GetItems() {
+			names = append(names, token.GetName())
+		}
+		if req.PageToken = page.Msg.GetNextPageToken(); req.PageToken == "" {
+			break
+		}
+	}
+	if strings.Join(names, " ") != "ann ann gpu-1" {
+		t.Errorf("%v", names)
+	}
+	who, err := Service{}.WhoAmI(ctx, connect.NewRequest(&v1.WhoAmIRequest{}))
+	if err != nil || who.Msg.GetName() != "root" || who.Msg.GetRole() != v1.RoleAdmin || who.Msg.GetKind() != auth.KindToken {
+		t.Errorf("%v, %v", who, err)
+	}
+}
+
+// TestLookOfOneCallerServesAll has a caller leave while others wait for the same token.
+func TestLookOfOneCallerServesAll(t *testing.T) {
+	registry, a := gatewayOn(t, t.TempDir(), newClock())
+	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = a.Authenticate(gone, secret) // either answer will do
+	if _, err := a.Authenticate(t.Context(), secret); err != nil {
+		t.Error(err)
+	}
+}
