@@ -71,14 +71,13 @@ func addCompletions(sys *system, cmd *cobra.Command) {
 
 // complete asks the gateway of a command; without an answer nothing is offered.
 func complete(sys *system, cmd *cobra.Command, args []string, c completer) ([]string, cobra.ShellCompDirective) {
-	gateway := cmd.Flags().Lookup("gateway")
-	if gateway == nil {
+	if cmd.Flags().Lookup(gatewayFlagName) == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	if _, err := config.Apply(cmd, sys.getenv); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	a, err := client.New(gateway.Value.String())
+	a, err := sys.openClient(cmd)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

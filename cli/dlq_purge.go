@@ -18,8 +18,9 @@ func newDLQPurge(sys *system) *cobra.Command {
 		Short: "Take dead letters off the list for good; the run stays as it ended",
 	}
 	chosen := oneOrAll(cmd)
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		run, task, err := chosen(args)
 		if err != nil {
 			return err

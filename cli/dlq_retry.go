@@ -18,8 +18,9 @@ func newDLQRetry(sys *system) *cobra.Command {
 		Short: "Put dead letters back with their attempts at 0; the run continues from there",
 	}
 	chosen := oneOrAll(cmd)
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		run, task, err := chosen(args)
 		if err != nil {
 			return err

@@ -138,8 +138,9 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 			} else {
 				parts.kill = func() { close(f.cancel) }
 			}
-			a, err := client.New(f.url)
+			u, err := client.ParseURL(f.url)
 			must(t, err)
+			a := client.New(u, client.Options{})
 			defer a.Close()
 			w := &follow.Watcher{Terminal: c.sys.terminal(), Client: a, Run: f.run.GetId(), OwnsRun: true, Local: parts}
 			go func() { c.code <- exit.CodeOf(c.ctx, w.Watch(c.ctx)) }()

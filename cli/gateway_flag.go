@@ -2,15 +2,26 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/client"
+	"switchyard/cli/credentials"
 )
 
-// gatewayFlag adds --gateway.
+const (
+	gatewayFlagName   = "gateway"
+	tokenFileFlagName = "token-file"
+	// tokenVariable has the token. There is no flag for it: every user of a machine sees the flags of a process.
+	tokenVariable = "SWITCHYARD_TOKEN"
+)
+
+// gatewayFlag adds --gateway, and how to log in there.
 func gatewayFlag(cmd *cobra.Command, usage string) *string {
-	return cmd.Flags().String("gateway", "", usage)
+	cmd.Flags().String(tokenFileFlagName, "", "file with the token for the gateway, which others must not read (default $"+tokenVariable+", else that of `switchyard login`)")
+	return cmd.Flags().String(gatewayFlagName, "", usage)
 }
 
 // clientFlag adds --gateway to a command that always needs a gateway.
@@ -18,10 +29,50 @@ func clientFlag(cmd *cobra.Command) *string {
 	return gatewayFlag(cmd, "URL of the gateway (default "+client.DefaultURL+")")
 }
 
-// onGateway returns the function of a command that calls do with a client of the gateway that its flag names.
-func onGateway(gateway *string, do func(context.Context, *client.Client, []string) error) func(*cobra.Command, []string) error {
+// openClient returns a client of the gateway that the flags of a command name. It must be closed.
+func (s *system) openClient(cmd *cobra.Command) (*client.Client, error) {
+	return s.openClientAt(cmd, stringFlag(cmd, gatewayFlagName))
+}
+
+// openClientAt returns a client of the gateway at an address, with the token that the flags of a command say.
+func (s *system) openClientAt(cmd *cobra.Command, address string) (*client.Client, error) {
+	url, err := client.ParseURL(address)
+	if err != nil {
+		return nil, err
+	}
+	token, err := s.token(cmd, url.String())
+	if err != nil {
+		return nil, err
+	}
+	if token != "" && url.Scheme == "http" && !client.IsLoopback(url) {
+		fmt.Fprintf(s.screen, "the token goes to %s without encryption; use https if others share the network\n", url)
+	}
+	return client.New(url, client.Options{Token: token}), nil
+}
+
+// token returns the token for a gateway, or "" if there is none.
+func (s *system) token(cmd *cobra.Command, gateway string) (string, error) {
+	if path := stringFlag(cmd, tokenFileFlagName); path != "" {
+		return credentials.ReadToken(path)
+	}
+	if token := strings.TrimSpace(s.getenv(tokenVariable)); token != "" {
+		return token, nil
+	}
+	return credentials.Load(credentials.Path(s.getenv), gateway)
+}
+
+// stringFlag returns the value of a flag, or "" if the command does not have it.
+func stringFlag(cmd *cobra.Command, name string) string {
+	if f := cmd.Flags().Lookup(name); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// onGateway returns the function of a command that calls do with a client of the gateway that its flags name.
+func onGateway(sys *system, do func(context.Context, *client.Client, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		a, err := client.New(*gateway)
+		a, err := sys.openClient(cmd)
 		if err != nil {
 			return err
 		}

@@ -70,8 +70,9 @@ func (l listCommand[M]) command(sys *system) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = arguments(0, 0, "")
 	}
-	gateway, list := clientFlag(cmd), listFlags(cmd, l.what, l.limit, l.most)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	list := listFlags(cmd, l.what, l.limit, l.most)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		if err := list.check(); err != nil {
 			return err
 		}

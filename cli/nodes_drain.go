@@ -37,8 +37,9 @@ Ctrl-C ends the waiting of --wait and not the drain.`,
 	cmd.Flags().DurationVar(&deadline, "deadline", 0, "how long what runs may continue, such as 10m; 0: until it has ended")
 	cmd.Flags().BoolVar(&wait, "wait", false, "return only when nothing of the node is left")
 	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for people")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		if deadline < 0 {
 			return exit.Usagef("--deadline %s: it must not be negative", deadline)
 		}

@@ -22,8 +22,9 @@ func newNodesGet(sys *system) *cobra.Command {
 		Short: "Show a node, what is free of it, and what runs there",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		res, err := client.Call(ctx, a, a.Nodes.GetNode, &v1.GetNodeRequest{Name: args[0]})
 		if err != nil {
 			return err

@@ -17,8 +17,9 @@ func newNodesRemove(sys *system) *cobra.Command {
 		Short: "Forget a node that is offline",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		if _, err := client.Call(ctx, a, a.Nodes.RemoveNode, &v1.RemoveNodeRequest{Name: args[0]}); err != nil {
 			return err
 		}

@@ -17,8 +17,9 @@ func newNodesUndrain(sys *system) *cobra.Command {
 		Short: "Put a draining node back into service",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		res, err := client.Call(ctx, a, a.Nodes.UndrainNode, &v1.UndrainNodeRequest{Name: args[0]})
 		if err != nil {
 			return err

@@ -53,6 +53,7 @@ system could not be reached or broke, 4 not allowed, 130 interrupted.`,
 	root.AddCommand(
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
 		newSubmit(sys), newRuns(sys), newTasks(sys), newWorkflows(sys), newSchedules(sys), newNodes(sys), newDLQ(sys),
+		newTokens(sys), newLogin(sys), newLogout(sys), newWhoami(sys),
 		newValidate(sys), newSchema(sys), newVersion(sys),
 	)
 	addCompletions(sys, root)
@@ -73,11 +74,15 @@ func subcommands(cmd *cobra.Command, args []string) error {
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
-	near := cmd.SuggestionsFor(args[0])
+	// The same word one level down is closer than a similar one here.
+	var near []string
 	for _, group := range cmd.Commands() {
 		if sub, _, err := group.Find(args[:1]); err == nil && sub != group && len(near) == 0 {
 			near = append(near, group.Name()+" "+sub.Name())
 		}
+	}
+	if len(near) == 0 {
+		near = cmd.SuggestionsFor(args[0])
 	}
 	if len(near) > 0 {
 		f.Hint = "did you mean " + strings.Join(near, " or ") + "?"

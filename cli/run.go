@@ -139,7 +139,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 		}()
 		url, parts = s.Gateway().URL(), s
 	}
-	a, err := client.New(url)
+	a, err := sys.openClientAt(cmd, url)
 	if err != nil {
 		return err
 	}

@@ -42,8 +42,9 @@ func (c runAction) command(sys *system) *cobra.Command {
 	if c.flags != nil {
 		c.flags(cmd.Flags())
 	}
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		run, err := sys.resolveOwnRun(a.URL, args[0])
 		if err != nil {
 			return err

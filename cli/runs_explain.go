@@ -21,8 +21,9 @@ func newRunsExplain(sys *system) *cobra.Command {
 		Short: "Say why a task went where it went, was skipped, or what each node lacks while it waits",
 		Args:  arguments(2, 2, "RUN TASK"),
 	}
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		run, err := sys.resolveRun(ctx, a, args[0])
 		if err != nil {
 			return err

@@ -32,8 +32,9 @@ reads it.`,
 		Args: arguments(1, 2, "RUN"),
 	}
 	cmd.Flags().BoolVar(&definition, "definition", false, "print the definition that the run was started with")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		switch {
 		case definition && len(args) > 1:
 			return exit.Usagef("name a TASK or --definition, not both")

@@ -42,7 +42,8 @@ Graphviz.
 	}
 	cmd.Flags().StringVar(&file, "file", "", "draw this definition; - for standard input")
 	cmd.Flags().BoolVar(&everything, "all", false, "cut nothing")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON, formatMermaid, formatDOT)
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON, formatMermaid, formatDOT)
 	draw := func(name, heading string, nodes []tui.Node) error {
 		var lines []string
 		switch format.Value {
@@ -62,7 +63,7 @@ Graphviz.
 		_, err := io.WriteString(sys.stdout, strings.Join(lines, "\n")+"\n")
 		return err
 	}
-	ofRun := onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	ofRun := onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		run, err := a.RunWithoutOutput(ctx, args[0])
 		if err != nil {
 			return err

@@ -22,7 +22,6 @@ type logFlags struct {
 	attempt, generation                               int32
 	tail                                              int
 	since                                             string
-	gateway                                           *string
 	format                                            *output.Choice
 }
 
@@ -53,8 +52,9 @@ started, and those below them; their lines begin with "task/task of the child | 
 	flags.IntVar(&f.tail, "tail", -1, "only so many of the last lines of each task, and what follows (default all)")
 	flags.StringVar(&f.since, "since", "", "only what was printed within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
 	flags.BoolVar(&f.timestamps, "timestamps", false, "begin each line with the time at which its node read it")
-	f.gateway, f.format = clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
-	cmd.RunE = onGateway(f.gateway, func(ctx context.Context, a *client.Client, args []string) error { return f.run(ctx, sys, a, args) })
+	clientFlag(cmd)
+	f.format = output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error { return f.run(ctx, sys, a, args) })
 	return cmd
 }
 

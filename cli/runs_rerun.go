@@ -27,8 +27,9 @@ id. The input is that of the other run, but for the values that are given here.`
 	}
 	input.add(cmd.Flags())
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		given, err := input.read(sys)
 		if err != nil {
 			return err

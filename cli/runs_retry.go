@@ -29,8 +29,9 @@ them. Another definition or input takes a new run: see submit and runs rerun.`,
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "do this task and all below it again; may be repeated")
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		run, err := sys.resolveOwnRun(a.URL, args[0])
 		if err != nil {
 			return err

@@ -33,8 +33,9 @@ took longest are drawn; -o json has them all, with times.`,
 	}
 	cmd.Flags().IntVar(&width, "width", 0, "width of the chart in characters (default that of the terminal, else 110)")
 	cmd.Flags().IntVar(&limit, "limit", 200, "most rows to draw; 0: all")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		switch {
 		case cmd.Flags().Changed("width") && (width < minChartWidth || width > 1000):
 			return exit.Usagef("--width %d: it must be %d to 1000", width, minChartWidth)

@@ -20,8 +20,9 @@ func newRunsWatch(sys *system) *cobra.Command {
 		Args:  arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().BoolVar(&logs, "logs", false, "show what the tasks print, too")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		// The id once and for all: "last" may be another run in a moment.
 		page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 1})
 		if err != nil {

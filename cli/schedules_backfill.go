@@ -27,8 +27,9 @@ has not, one after the other unless --overlap says otherwise, and prints their t
 	cmd.Flags().StringVar(&from, "from", "", "first time that counts: how long ago, such as 72h, or a time such as 2026-03-14T15:09:26Z")
 	cmd.Flags().StringVar(&to, "to", "0s", "last time that counts, likewise")
 	cmd.Flags().Var(overlap, "overlap", "what to do while a run of the schedule is open: skip, queue, replace or allow (default queue)")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		if from == "" {
 			return exit.Usagef("--from is missing")
 		}

@@ -21,8 +21,9 @@ func newSchedulesGet(sys *system) *cobra.Command {
 		Short: "Show a schedule, its next times and its last runs",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		res, err := client.Call(ctx, a, a.Schedules.GetSchedule, &v1.GetScheduleRequest{Name: args[0]})
 		if err != nil {
 			return err

@@ -23,8 +23,9 @@ func newSchedulesNext(sys *system) *cobra.Command {
 		Args:  arguments(1, 1, "NAME"),
 	}
 	cmd.Flags().Int32Var(&limit, "limit", limit, "most times to print, up to 1000")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		if limit < 1 || limit > maxTimes {
 			return exit.Usagef("--limit %d: it must be 1 to %d", limit, maxTimes)
 		}

@@ -21,8 +21,9 @@ was stored anew. Its open runs continue, and "schedules trigger" still starts ru
 		Args: arguments(1, 1, "NAME"),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		res, err := client.Call(ctx, a, a.Schedules.PauseSchedule, &v1.PauseScheduleRequest{Name: args[0], Reason: reason})
 		if err != nil {
 			return err

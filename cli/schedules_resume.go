@@ -21,8 +21,9 @@ are left out; "schedules backfill" starts their runs.`,
 		Args: arguments(1, 1, "NAME"),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for people")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		res, err := client.Call(ctx, a, a.Schedules.ResumeSchedule, &v1.ResumeScheduleRequest{Name: args[0], Reason: reason})
 		if err != nil {
 			return err

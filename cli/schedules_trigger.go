@@ -22,8 +22,9 @@ prints the id of the run. To start a stored workflow with an input of its own, u
 		Args: arguments(1, 1, "NAME"),
 	}
 	cmd.Flags().Var(overlap, "overlap", "what to do while a run of the schedule is open: skip, queue, replace or allow (default as it says)")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		res, err := client.Call(ctx, a, a.Schedules.TriggerSchedule, &v1.TriggerScheduleRequest{Name: args[0], Overlap: overlap.Value})
 		if err != nil {
 			return err

@@ -21,7 +21,6 @@ type submitFlags struct {
 	dryRun   bool
 	watch    bool
 	settings runOptions
-	gateway  *string
 	format   *output.Choice
 }
 
@@ -38,7 +37,7 @@ definition and input gives the run that the first one has started. With --dry-ru
 nothing is started; the plan is printed: what runs after what, in which level, under
 which condition, and where each task could run now.`,
 		Args: arguments(0, 1, "FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), sys, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args) },
 	}
 	flags := cmd.Flags()
 	f.input.add(flags)
@@ -47,11 +46,13 @@ which condition, and where each task could run now.`,
 	flags.BoolVar(&f.dryRun, "dry-run", false, "start nothing, print the plan")
 	flags.BoolVar(&f.watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
 	f.settings.add(flags, "default 0")
-	f.gateway, f.format = clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
+	clientFlag(cmd)
+	f.format = output.FormatFlag(cmd, output.Text, output.JSON)
 	return cmd
 }
 
-func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error {
+func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error {
+	ctx := cmd.Context()
 	switch {
 	case len(args) == 0 && f.workflow == "":
 		return exit.Usagef("FILE is missing; --workflow NAME runs a stored definition")
@@ -70,7 +71,7 @@ func (f *submitFlags) run(ctx context.Context, sys *system, args []string) error
 	if err != nil {
 		return err
 	}
-	a, err := client.New(*f.gateway)
+	a, err := sys.openClient(cmd)
 	if err != nil {
 		return err
 	}

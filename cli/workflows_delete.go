@@ -17,8 +17,9 @@ func newWorkflowsDelete(sys *system) *cobra.Command {
 		Short: "Forget a stored definition; runs of it are left alone",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		if _, err := client.Call(ctx, a, a.Workflows.DeleteWorkflow, &v1.DeleteWorkflowRequest{Name: args[0]}); err != nil {
 			return err
 		}

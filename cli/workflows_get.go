@@ -18,9 +18,9 @@ func newWorkflowsGet(sys *system) *cobra.Command {
 		Short: "Print a stored definition, in JSON, as every command that takes a FILE reads it",
 		Args:  arguments(1, 1, "NAME"),
 	}
-	gateway := clientFlag(cmd)
+	clientFlag(cmd)
 	output.FormatFlag(cmd, output.JSON) // the one form that there is
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		res, err := client.Call(ctx, a, a.Workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: args[0]})
 		if err != nil {
 			return err

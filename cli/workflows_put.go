@@ -21,8 +21,9 @@ func newWorkflowsPut(sys *system) *cobra.Command {
 		Args:  arguments(1, 1, "FILE"),
 	}
 	cmd.Flags().BoolVar(&replace, "replace", false, "take the place of an older definition of the name")
-	gateway, format := clientFlag(cmd), output.FormatFlag(cmd, output.Text, output.JSON)
-	cmd.RunE = onGateway(gateway, func(ctx context.Context, a *client.Client, args []string) error {
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		d, err := readDocument(sys, args[0])
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,23 +27,43 @@ type Client struct {
 	Workflows switchyardv1connect.WorkflowServiceClient
 	Tasks     switchyardv1connect.TaskServiceClient
 	Schedules switchyardv1connect.ScheduleServiceClient
+	Auth      switchyardv1connect.AuthServiceClient
 	URL       string
 	http      *http.Transport
 }
 
-// New returns a client of the gateway at a URL, or at host:port. It sends nothing
-// yet.
-func New(address string) (*Client, error) {
+// Options are how a client reaches its gateway.
+type Options struct {
+	// Token logs in; "" for a gateway that asks for none.
+	Token string
+}
+
+// ParseURL returns the URL of the gateway at an address: a URL, host:port, or "" for the default.
+func ParseURL(address string) (*url.URL, error) {
 	if address == "" {
 		address = DefaultURL
 	}
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
-	u, err := url.Parse(address)
+	u, err := url.Parse(strings.TrimSuffix(address, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, exit.Usagef("--gateway %q is no URL of a gateway; one is %s", address, DefaultURL)
 	}
+	if u.User != nil {
+		return nil, exit.Usagef("--gateway %s has a password: a URL ends up in logs; use `switchyard login` or SWITCHYARD_TOKEN", u.Redacted())
+	}
+	return u, nil
+}
+
+// IsLoopback reports whether a URL is one of this machine.
+func IsLoopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// New returns a client of the gateway at a URL. It sends nothing yet.
+func New(u *url.URL, o Options) *Client {
 	transport := &http.Transport{
 		Proxy:     http.ProxyFromEnvironment,
 		Protocols: new(http.Protocols),
@@ -56,16 +77,17 @@ func New(address string) (*Client, error) {
 		transport.Protocols.SetHTTP2(true)
 	}
 	claimed := connect.WithInterceptors(claimActor(thisUser()))
-	base, client := strings.TrimSuffix(u.String(), "/"), &http.Client{Transport: transport}
+	base, client := u.String(), &http.Client{Transport: bearerTransport{transport, u, o.Token}}
 	return &Client{
 		Runs:      switchyardv1connect.NewRunServiceClient(client, base, claimed),
 		Nodes:     switchyardv1connect.NewNodeServiceClient(client, base, claimed),
 		Workflows: switchyardv1connect.NewWorkflowServiceClient(client, base, claimed),
 		Tasks:     switchyardv1connect.NewTaskServiceClient(client, base, claimed),
 		Schedules: switchyardv1connect.NewScheduleServiceClient(client, base, claimed),
+		Auth:      switchyardv1connect.NewAuthServiceClient(client, base, claimed),
 		URL:       base,
 		http:      transport,
-	}, nil
+	}
 }
 
 // Close closes idle connections.

@@ -39,7 +39,9 @@ func (a *Client) Failure(err error) error {
 			unknown.Hint = "`switchyard workflows list` lists the stored definitions"
 		}
 		return unknown
-	case code == connect.CodePermissionDenied, code == connect.CodeUnauthenticated:
+	case code == connect.CodeUnauthenticated:
+		return &exit.Error{Code: exit.CodeNotAllowed, Err: fmt.Errorf("the gateway at %s does not know who you are: %w", a.URL, said)}
+	case code == connect.CodePermissionDenied:
 		return &exit.Error{Code: exit.CodeNotAllowed, Err: said}
 	case code == connect.CodeAborted, code == connect.CodeAlreadyExists:
 		return &exit.Error{Code: exit.CodeNotDone, Err: said}

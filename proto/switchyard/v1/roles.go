@@ -25,3 +25,6 @@ func (r Role) Includes(least Role) bool {
 	}
 	return r >= least
 }
+
+// Roles returns the words of all roles, the weakest first, and that of nodes last.
+func Roles() []string { return []string{RoleViewer, RoleUser, RoleOperator, RoleAdmin, RoleNode} }

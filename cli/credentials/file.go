@@ -1,0 +1,149 @@
+package credentials
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"switchyard/cli/exit"
+)
+
+// maxFile bounds a file with tokens, in bytes.
+const maxFile = 1 << 20
+
+// Path returns the file of a person's tokens, or "" if the environment names no folder for it.
+func Path(getenv func(string) string) string {
+	// The specification says that a relative path is to be ignored.
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		if getenv("HOME") == "" {
+			return ""
+		}
+		dir = filepath.Join(getenv("HOME"), ".config")
+	}
+	return filepath.Join(dir, "switchyard", "credentials.json")
+}
+
+// contents are those of the file.
+type contents struct {
+	// Gateways have an entry by URL.
+	Gateways map[string]entry `json:"gateways"`
+}
+
+type entry struct {
+	Token string `json:"token"`
+}
+
+// Load returns the token for the gateway at a URL, or "" if path, which may be "", has none.
+func Load(path, gateway string) (token string, err error) {
+	if path == "" {
+		return "", nil
+	}
+	all, err := read(path)
+	return all.Gateways[gateway].Token, err
+}
+
+// Save keeps the token for the gateway at a URL, or forgets it if token is "".
+func Save(path, gateway, token string) error {
+	if path == "" {
+		return &exit.Error{Code: exit.CodeUsage, Err: errors.New("there is no folder for credentials: HOME and XDG_CONFIG_HOME are not set"), Hint: "set SWITCHYARD_TOKEN, or name a file with --token-file"}
+	}
+	all, err := read(path)
+	if err != nil {
+		return err
+	}
+	if all.Gateways == nil {
+		all.Gateways = map[string]entry{}
+	}
+	if token == "" {
+		delete(all.Gateways, gateway)
+	} else {
+		all.Gateways[gateway] = entry{Token: token}
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return fmt.Errorf("keep credentials: %w", err)
+	}
+	return write(path, append(text, '\n'))
+}
+
+// write replaces a file by one that only its owner reads. A reader sees the whole of the old or of the new one.
+func write(path string, text []byte) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("keep credentials: %w", err)
+		}
+	}()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(path), ".credentials-") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = fresh.Write(text)
+	if err = errors.Join(err, fresh.Close()); err == nil {
+		err = os.Rename(fresh.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(fresh.Name()))
+	}
+	return err
+}
+
+func read(path string) (contents, error) {
+	var all contents
+	text, err := readPrivate(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return all, err
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return all, exit.Usagef("%s holds no credentials: %w; remove it and run `switchyard login` again", path, err)
+	}
+	return all, nil
+}
+
+// ReadToken returns the token that is all that a file has.
+func ReadToken(path string) (string, error) {
+	text, err := readPrivate(path)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || strings.ContainsAny(token, " \t\r\n") {
+		return "", exit.Usagef("%s does not hold one token and nothing else", path)
+	}
+	return token, nil
+}
+
+// readPrivate returns the bytes of a file that only its owner may read.
+func readPrivate(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read a token: %w", err)}
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read a token: %w", err)
+	}
+	if isPublic(info) {
+		return nil, &exit.Error{
+			Code: exit.CodeUsage, Err: fmt.Errorf("others can read %s (mode %04o), which holds a token", path, info.Mode().Perm()),
+			Hint: "chmod 600 " + path + ", and if others may have read it, have the token revoked: `switchyard tokens revoke`",
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxFile))
+	if err != nil {
+		return nil, fmt.Errorf("read a token: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"switchyard/cli/client"
+	"switchyard/cli/credentials"
+	"switchyard/cli/exit"
+	"switchyard/cli/output"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxTokenInput bounds a token that is read from standard input, in bytes.
+const maxTokenInput = 64 << 10
+
+func newLogin(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "login",
+		Short: "Log in to a gateway: keep a token for it",
+		Long: `Keeps a token for a gateway, which every later command on it sends, in
+~/.config/switchyard/credentials.json. The token is read from --token-file, from
+SWITCHYARD_TOKEN, or from the prompt or standard input.`,
+		Args: arguments(0, 0, ""),
+	}
+	clientFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		u, err := client.ParseURL(stringFlag(cmd, gatewayFlagName))
+		if err != nil {
+			return err
+		}
+		token, err := sys.newToken(cmd)
+		if err != nil {
+			return err
+		}
+		a := client.New(u, client.Options{Token: token})
+		defer a.Close()
+		who, err := client.Call(cmd.Context(), a, a.Auth.WhoAmI, &v1.WhoAmIRequest{})
+		if err != nil {
+			return err
+		}
+		if who.GetKind() == kindNone {
+			return exit.Usagef("the gateway at %s asks for no token; it was started without --auth", a.URL)
+		}
+		if err := credentials.Save(credentials.Path(sys.getenv), u.String(), token); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(sys.screen, "logged in to %s as %s\n", a.URL, whoText(sys, who))
+		return err
+	}
+	return cmd
+}
+
+// kindNone is the kind of a caller that nothing proves.
+const kindNone = "none"
+
+// newToken returns the token that a person logs in with.
+func (s *system) newToken(cmd *cobra.Command) (string, error) {
+	if path := stringFlag(cmd, tokenFileFlagName); path != "" {
+		return credentials.ReadToken(path)
+	}
+	if token := strings.TrimSpace(s.getenv(tokenVariable)); token != "" {
+		return token, nil
+	}
+	token, err := s.readSecret("token: ")
+	if err != nil {
+		return "", err
+	}
+	if token == "" || strings.ContainsAny(token, " \t\r\n") {
+		return "", exit.Usagef("standard input holds no token")
+	}
+	return token, nil
+}
+
+// readSecret reads a line that is not shown, if standard input is a terminal, or else all of standard input.
+func (s *system) readSecret(prompt string) (string, error) {
+	if file, ok := s.stdin.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprint(s.screen, prompt)
+		line, err := term.ReadPassword(int(file.Fd()))
+		fmt.Fprintln(s.screen)
+		if err != nil {
+			return "", fmt.Errorf("read from the terminal: %w", err)
+		}
+		return strings.TrimSpace(string(line)), nil
+	}
+	text, err := io.ReadAll(io.LimitReader(bufio.NewReader(s.stdin), maxTokenInput+1))
+	if err == nil && len(text) > maxTokenInput {
+		err = errors.New("it is too long")
+	}
+	if err != nil {
+		return "", exit.Usagef("read standard input: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func newLogout(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "logout",
+		Short: "Forget the token for a gateway; it stays valid",
+		Args:  arguments(0, 0, ""),
+	}
+	clientFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		u, err := client.ParseURL(stringFlag(cmd, gatewayFlagName))
+		if err != nil {
+			return err
+		}
+		path := credentials.Path(sys.getenv)
+		switch token, err := credentials.Load(path, u.String()); {
+		case err != nil:
+			return err
+		case token == "":
+			return exit.Usagef("you are not logged in to %s", u)
+		}
+		if err := credentials.Save(path, u.String(), ""); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(sys.screen, "the token for %s is forgotten; `switchyard tokens revoke` ends it\n", u)
+		return err
+	}
+	return cmd
+}
+
+func newWhoami(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "whoami",
+		Short: "Show who you are to a gateway",
+		Args:  arguments(0, 0, ""),
+	}
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
+		who, err := client.Call(ctx, a, a.Auth.WhoAmI, &v1.WhoAmIRequest{})
+		if err != nil {
+			return err
+		}
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, who)
+		}
+		_, err = fmt.Fprintln(sys.stdout, whoText(sys, who))
+		return err
+	})
+	return cmd
+}
+
+// whoText returns who a caller is, in one line.
+func whoText(sys *system, who *v1.WhoAmIResponse) string {
+	name := who.GetName()
+	if name == "" {
+		name = "a caller without a name"
+	}
+	text := fmt.Sprintf("%s, role %s", name, who.GetRole())
+	if who.GetNode() != "" {
+		text += ", node " + who.GetNode()
+	}
+	if who.GetExpiresAt() != nil {
+		text += ", until " + sys.formatTime(who.GetExpiresAt())
+	}
+	return text
+}

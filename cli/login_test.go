@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/store"
+	"switchyard/cli/exit"
+	"switchyard/gateway/auth"
+	"switchyard/gateway/tokens"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// lockedGateway is the part of a gateway that people log in to.
+func lockedGateway(t *testing.T) (url string, registry *tokens.Registry) {
+	t.Helper()
+	kept, err := store.Open(t.Context(), "mem://")
+	must(t, err)
+	registry = tokens.NewRegistry(kept, time.Now)
+	authenticator := tokens.NewAuthenticator(registry, slog.New(slog.DiscardHandler))
+	mux := http.NewServeMux()
+	mux.Handle(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: registry}, connect.WithInterceptors(auth.Interceptor{})))
+	server := httptest.NewUnstartedServer(auth.Lock{Authenticator: authenticator}.Middleware(mux))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(func() {
+		server.Close()
+		authenticator.Close()
+		must(t, kept.Close())
+	})
+	return server.URL, registry
+}
+
+func TestLoginToCreateAndRevokeTokens(t *testing.T) {
+	url, registry := lockedGateway(t)
+	first, err := registry.CreateFirst(t.Context())
+	must(t, err)
+	env := map[string]string{"HOME": t.TempDir()}
+	on := func(env map[string]string, stdin string, args ...string) result {
+		t.Helper()
+		got := runWith(t, env, stdin, append(args, "--gateway", url)...)
+		if strings.Contains(got.stderr, first) {
+			t.Errorf("%v prints the token: %s", args, got.stderr)
+		}
+		return got
+	}
+	if got := on(env, "", "whoami"); got.code != exit.CodeNotAllowed || !strings.Contains(got.stderr, "switchyard login") {
+		t.Errorf("without a token: %+v", got)
+	}
+	if got := on(env, "sy_wrong_token", "login"); got.code != exit.CodeNotAllowed || !strings.Contains(got.stderr, "not known") {
+		t.Errorf("with a wrong token: %+v", got)
+	}
+	if got := on(env, "\n", "login"); got.code != exit.CodeUsage {
+		t.Errorf("with no token: %+v", got)
+	}
+	if got := on(env, first+"\n", "login"); got.code != exit.CodeDone || !strings.Contains(got.stderr, "as admin, role admin") {
+		t.Fatalf("%+v", got)
+	}
+	if got := on(env, "", "whoami"); got.code != exit.CodeDone || got.stdout != "admin, role admin\n" {
+		t.Errorf("%+v", got)
+	}
+	made := on(env, "", "tokens", "create", "--name", "ann", "--role", "operator", "--expires", "30d")
+	if made.code != exit.CodeDone || !strings.HasPrefix(made.stdout, tokens.Prefix) || strings.Count(made.stdout, "\n") != 1 || !strings.Contains(made.stderr, "of ann, role operator, expires ") {
+		t.Fatalf("%+v", made)
+	}
+	ann := map[string]string{"HOME": t.TempDir(), "SWITCHYARD_TOKEN": strings.TrimSpace(made.stdout)}
+	if got := on(ann, "", "whoami", "-o", "json"); got.code != exit.CodeDone || !strings.Contains(got.stdout, `"name": "ann"`) {
+		t.Errorf("%+v", got)
+	}
+	if got := on(ann, "", "tokens", "list"); got.code != exit.CodeNotAllowed || !strings.Contains(got.stderr, "needs the role admin; ann has the role operator") {
+		t.Errorf("%+v", got)
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	must(t, os.WriteFile(file, []byte(made.stdout), 0o600))
+	if got := on(env, "", "whoami", "--token-file", file); got.stdout == "" || !strings.HasPrefix(got.stdout, "ann, ") {
+		t.Errorf("a file goes before what login has kept: %+v", got)
+	}
+	must(t, os.Chmod(file, 0o644))
+	if got := on(env, "", "whoami", "--token-file", file); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "chmod 600") {
+		t.Errorf("%+v", got)
+	}
+	var list struct {
+		Items []struct{ ID, Name, State, LastUsedAt string }
+	}
+	got := on(env, "", "tokens", "list", "-o", "json")
+	must(t, json.Unmarshal([]byte(got.stdout), &list))
+	if len(list.Items) != 2 || list.Items[1].Name != "ann" || list.Items[1].State != v1.TokenActive {
+		t.Errorf("%+v", list)
+	}
+	if got := on(env, "", "tokens", "revoke", "ann"); got.code != exit.CodeDone || !strings.Contains(got.stderr, "is revoked") {
+		t.Errorf("%+v", got)
+	}
+	if got := on(env, "", "tokens", "revoke", "first"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "last active one of an admin") {
+		t.Errorf("%+v", got)
+	}
+	if got := on(env, "", "logout"); got.code != exit.CodeDone {
+		t.Errorf("%+v", got)
+	}
+	if got := on(env, "", "whoami"); got.code != exit.CodeNotAllowed {
+		t.Errorf("after logout: %+v", got)
+	}
+	if got := on(env, "", "logout"); got.code != exit.CodeUsage {
+		t.Errorf("a second logout: %+v", got)
+	}
+}
+
+func TestTokensCreateChecksItsFlags(t *testing.T) {
+	for says, args := range map[string][]string{
+		"--role is missing":              {"--name", "ann"},
+		"--name is missing":              {"--role", "user"},
+		"it must be a time such as 12h":  {"--name", "ann", "--role", "user", "--expires", "0d"},
+		"30d, or never":                  {"--name", "ann", "--role", "user", "--expires", "tomorrow"},
+		"must be viewer, user, operator": {"--name", "ann", "--role", "root"},
+	} {
+		if got := run(t, append([]string{"tokens", "create"}, args...)...); got.code != exit.CodeUsage || !strings.Contains(got.stderr, says) {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if got := run(t, "whoami", "--gateway", "http://ann:secret@yard:7280"); got.code != exit.CodeUsage || strings.Contains(got.stderr, "secret") {
+		t.Errorf("a password in the URL: %+v", got)
+	}
+}
+
+// TestTokenStaysWithItsGateway has a gateway redirect to another host.
+func TestTokenStaysWithItsGateway(t *testing.T) {
+	leaked := make(chan string, 8)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { leaked <- r.Header.Get("Authorization") }))
+	defer other.Close()
+	gateway := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leaked <- r.Header.Get("Authorization")
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	gateway.Config.Protocols = new(http.Protocols)
+	gateway.Config.Protocols.SetUnencryptedHTTP2(true)
+	gateway.Start()
+	defer gateway.Close()
+	runWith(t, map[string]string{"SWITCHYARD_TOKEN": "sy_a_b"}, "", "whoami", "--gateway", gateway.URL)
+	if got := <-leaked; got != "Bearer sy_a_b" {
+		t.Errorf("the gateway got %q", got)
+	}
+	select {
+	case got := <-leaked:
+		if got != "" {
+			t.Errorf("the other host got %q", got)
+		}
+	default: // the client follows no redirect of a call
+	}
+}
+
+func TestAddressForOthersNeedsAuthentication(t *testing.T) {
+	for address, refused := range map[string]bool{
+		"0.0.0.0:7280": true, "10.0.0.1:7280": true, "yard:7280": true, "[::]:7280": true,
+		"127.0.0.1:7280": false, "localhost:7280": false, "[::1]:7280": false, ":7280": false,
+	} {
+		if isLoopback(address) == refused {
+			t.Errorf("%s counts as loopback: %v", address, !refused)
+		}
+		if !refused {
+			continue
+		}
+		if got := run(t, "gateway", "--address", address); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "--auth tokens") {
+			t.Errorf("%s: %+v", address, got)
+		}
+	}
+}
