@@ -1,0 +1,65 @@
+package secrets
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"switchyard/workflows/secretref"
+)
+
+// Allowlist says which files and variables of a node are secrets that tasks may name. The zero value allows none. Stored
+// secrets are not its concern.
+type Allowlist struct {
+	all      bool
+	patterns []secretref.Reference
+}
+
+// AllowAll allows every file and variable, as where who submits a run owns the machine.
+func AllowAll() Allowlist { return Allowlist{all: true} }
+
+// ParseAllowlist reads patterns such as "file:/run/secrets/*" and "env:DEPLOY_*". A * stands for any text without a slash.
+func ParseAllowlist(texts []string) (Allowlist, error) {
+	var l Allowlist
+	for _, text := range texts {
+		kind, pattern, _ := strings.Cut(text, ":")
+		_, err := path.Match(pattern, "") // a bad pattern is reported whatever it is matched with
+		switch {
+		case kind == secretref.Store:
+			return l, fmt.Errorf("%q: stored secrets need no entry; who submits a run must have the role that they ask for", text)
+		case kind != secretref.File && kind != secretref.Env || pattern == "":
+			return l, fmt.Errorf("%q is neither file:PATTERN nor env:PATTERN, such as file:/run/secrets/* or env:DEPLOY_*", text)
+		case err != nil:
+			return l, fmt.Errorf("%q is no pattern: %w", text, err)
+		case kind == secretref.File && (!strings.HasPrefix(pattern, "/") || path.Clean(pattern) != pattern):
+			return l, fmt.Errorf("%q: the path must be absolute, without . or .. or // in it, such as file:/run/secrets/*", text)
+		case kind == secretref.Env && matches(pattern, searchPath):
+			return l, fmt.Errorf("%q covers PATH, and tasks do not inherit what is a secret; name the variables more closely, such as env:DEPLOY_*", text)
+		}
+		l.patterns = append(l.patterns, secretref.Reference{Kind: kind, Name: pattern})
+	}
+	return l, nil
+}
+
+// Allows reports whether tasks may name a file or a variable.
+func (l Allowlist) Allows(ref secretref.Reference) bool {
+	return l.all || l.matches(ref)
+}
+
+// Hides reports whether a variable of the worker's environment is for tasks that name it, and so no other task inherits it.
+func (l Allowlist) Hides(variable string) bool {
+	return l.matches(secretref.Reference{Kind: secretref.Env, Name: variable})
+}
+
+func (l Allowlist) matches(ref secretref.Reference) bool {
+	return slices.ContainsFunc(l.patterns, func(p secretref.Reference) bool { return p.Kind == ref.Kind && matches(p.Name, ref.Name) })
+}
+
+// searchPath is a variable that no task can do without.
+const searchPath = "PATH"
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package secrets
+
+const nonBlocking = 0

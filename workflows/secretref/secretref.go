@@ -1,0 +1,133 @@
+package secretref
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"switchyard/workflows/nearest"
+)
+
+// Kinds of references: where a value lies.
+const (
+	File  = "file"  // in a file of the node
+	Env   = "env"   // in a variable of the worker's environment
+	Store = "store" // in the store, under a name
+)
+
+// Pattern matches the texts that Parse accepts, as far as a regular expression can tell; JSON schemas have it.
+const Pattern = `^(file:/.+|env:[A-Za-z_][A-Za-z0-9_]*|store:[A-Za-z0-9][A-Za-z0-9._-]{0,62})$`
+
+const (
+	maxPath = 1024
+	maxName = 255
+	// ownVariables begins the worker's own settings, one of which is its token.
+	ownVariables = "SWITCHYARD_"
+)
+
+var (
+	kinds        = []string{File, Env, Store}
+	kindForm     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,15}$`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	storeName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+)
+
+// Reference says where the value of a secret lies.
+type Reference struct {
+	Kind string
+	// Name is the path of a file, or the name of a variable or of a stored secret.
+	Name string
+}
+
+func (r Reference) String() string { return r.Kind + ":" + r.Name }
+
+// Fault says why a text is no reference. Neither field quotes what may be a secret.
+type Fault struct {
+	Reason string // after the name of what holds the text
+	Hint   string // what would be right, or empty
+}
+
+func (f *Fault) Error() string { return f.Reason }
+
+// Parse reads a reference. Its fault quotes nothing of a text that is no reference, since that may be the secret itself.
+func Parse(text string) (Reference, *Fault) {
+	kind, name, found := strings.Cut(text, ":")
+	r := Reference{kind, name}
+	switch {
+	case text == "":
+		return r, fault("is empty; it must say where the value lies", Forms)
+	case !found || !kindForm.MatchString(kind):
+		return r, fault("is no reference: it must say where the value lies, and not be the value", Forms)
+	case kind == File:
+		return r, r.checkFile()
+	case kind == Env:
+		return r, r.checkVariable()
+	case kind == Store:
+		if !storeName.MatchString(name) {
+			return r, fault("names no stored secret: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit", "such as store:deploy-token")
+		}
+		return r, nil
+	}
+	return r, unknownKind(kind, name)
+}
+
+// Forms is the hint where a text has none of the forms.
+const Forms = `write "file:/run/secrets/NAME", "env:NAME" or "store:NAME"`
+
+func fault(reason, hint string) *Fault { return &Fault{reason, hint} }
+
+// unknownKind is the fault of a text that begins with another word. The word is quoted only where it is known or near to
+// one that is: it may be the user name of "user:password".
+func unknownKind(kind, name string) *Fault {
+	near := nearest.Word(kind, kinds)
+	switch strings.ToLower(kind) {
+	case "vault", "secret", "secrets", "ssm", "aws", "gcp", "azure", "k8s", "op", "sops", "keyring", "doppler":
+		near = Store
+		reason := "has references of kind " + kind + ", which there are none of; kinds are file, env and store"
+		if storeName.MatchString(name) {
+			return fault(reason, "did you mean "+Store+":"+name+"? `switchyard secrets set "+name+"` stores its value")
+		}
+		return fault(reason, Forms)
+	case "path", "files":
+		near = File
+	case "environment", "var", "variable":
+		near = Env
+	}
+	if near != "" {
+		return fault("begins with "+kind+":, which is no kind of reference; kinds are file, env and store", "did you mean "+near+":?")
+	}
+	return fault("is no reference: it must begin with file:, env: or store:, and not be the value", Forms)
+}
+
+func (r Reference) checkFile() *Fault {
+	switch clean := path.Clean(r.Name); {
+	case !strings.HasPrefix(r.Name, "/"):
+		return fault("names a file by a relative path; nodes have no common folder to start from", "write an absolute path, such as file:/run/secrets/token")
+	case strings.HasPrefix(r.Name, "//"), clean == "/", strings.HasSuffix(r.Name, "/"):
+		return fault("names no file", "write the path of a file, such as file:/run/secrets/token")
+	case clean != r.Name:
+		return fault("has a path with . or .. or // in it", "did you mean file:"+clean+"?")
+	case len(r.Name) > maxPath || strings.ContainsRune(r.Name, 0) || !utf8.ValidString(r.Name):
+		return fault("has a path that is too long, or that no file can have", "")
+	}
+	return nil
+}
+
+func (r Reference) checkVariable() *Fault {
+	switch {
+	case strings.HasPrefix(r.Name, ownVariables):
+		return fault("names a setting of the worker, which tasks do not get", "store the value: `switchyard secrets set NAME`, and write store:NAME")
+	case len(r.Name) > maxName || !variableName.MatchString(r.Name):
+		return fault("names no environment variable: letters, digits and '_', the first no digit", "such as env:DEPLOY_TOKEN")
+	}
+	return nil
+}
+
+// CheckStoreName returns why a stored secret cannot have a name, or nil if it can.
+func CheckStoreName(name string) error {
+	if _, f := Parse(Store + ":" + name); f != nil {
+		return f
+	}
+	return nil
+}

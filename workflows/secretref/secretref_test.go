@@ -1,0 +1,64 @@
+package secretref
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Reference{
+		"file:/run/secrets/token":   {File, "/run/secrets/token"},
+		"file:/run/secrets/a b:c":   {File, "/run/secrets/a b:c"},
+		"env:DEPLOY_TOKEN":          {Env, "DEPLOY_TOKEN"},
+		"store:deploy-token":        {Store, "deploy-token"},
+		"store:0.deploy_token.prod": {Store, "0.deploy_token.prod"},
+	} {
+		got, fault := Parse(text)
+		if fault != nil || got != want || got.String() != text {
+			t.Errorf("%s: %v, %v", text, got, fault)
+		}
+		if !regexp.MustCompile(Pattern).MatchString(text) {
+			t.Errorf("the pattern refuses %s", text)
+		}
+	}
+}
+
+// TestFaultsSayWhatWouldBeRight holds what is said about texts that are no references, and that a pasted value is not repeated.
+func TestFaultsSayWhatWouldBeRight(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                      "is empty; it must say where the value lies|" + Forms,
+		"vault:db":                              "has references of kind vault, which there are none of; kinds are file, env and store|did you mean store:db? `switchyard secrets set db` stores its value",
+		"vault:kv/db#pw":                        "has references of kind vault, which there are none of; kinds are file, env and store|" + Forms,
+		"flie:/x":                               "begins with flie:, which is no kind of reference; kinds are file, env and store|did you mean file:?",
+		"environment:X":                         "begins with environment:, which is no kind of reference; kinds are file, env and store|did you mean env:?",
+		"file:secrets/x":                        "names a file by a relative path; nodes have no common folder to start from|write an absolute path, such as file:/run/secrets/token",
+		"file:":                                 "names a file by a relative path; nodes have no common folder to start from|write an absolute path, such as file:/run/secrets/token",
+		"file:/":                                "names no file|write the path of a file, such as file:/run/secrets/token",
+		"file:/run/secrets/":                    "names no file|write the path of a file, such as file:/run/secrets/token",
+		"file:/run/secrets/../../root/x":        "has a path with . or .. or // in it|did you mean file:/root/x?",
+		"file:/x\x00y":                          "has a path that is too long, or that no file can have|",
+		"file:/" + strings.Repeat("x", maxPath): "has a path that is too long, or that no file can have|",
+		"env:":                                  "names no environment variable: letters, digits and '_', the first no digit|such as env:DEPLOY_TOKEN",
+		"env:A-B":                               "names no environment variable: letters, digits and '_', the first no digit|such as env:DEPLOY_TOKEN",
+		"env:SWITCHYARD_TOKEN":                  "names a setting of the worker, which tasks do not get|store the value: `switchyard secrets set NAME`, and write store:NAME",
+		"store:":                                "names no stored secret: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit|such as store:deploy-token",
+		"store:../auth/tokens/x":                "names no stored secret: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit|such as store:deploy-token",
+		"hunter2-hunter2":                       "is no reference: it must say where the value lies, and not be the value|" + Forms,
+		"admin:hunter2":                         "is no reference: it must begin with file:, env: or store:, and not be the value|" + Forms,
+		"postgres://me:hunter2@db/main":         "is no reference: it must begin with file:, env: or store:, and not be the value|" + Forms,
+		"-----BEGIN KEY-----\na:b":              "is no reference: it must say where the value lies, and not be the value|" + Forms,
+	} {
+		_, fault := Parse(text)
+		if fault == nil {
+			t.Errorf("%q is accepted", text)
+			continue
+		}
+		if got := fault.Reason + "|" + fault.Hint; got != want {
+			t.Errorf("%q:\n got %s\nwant %s", text, got, want)
+		}
+		if strings.Contains(fault.Reason+fault.Hint, "hunter2") {
+			t.Errorf("%q: the fault repeats the value", text)
+		}
+	}
+}
