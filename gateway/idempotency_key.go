@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store/storekey"
+	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
@@ -45,6 +46,15 @@ func idempotencyKey(ctx context.Context, given string) (string, error) {
 		return "", rpcerror.Invalid("the header %s must have 1 to %d characters, none of them a control character", keyHeader, maxKey)
 	}
 	return sent[0], nil
+}
+
+// ownKey returns the key that an idempotency key of a caller stands for, which no other caller has. Callers whose names
+// nothing proves have their keys in common.
+func ownKey(by, key string) string {
+	if by == "" || strings.HasSuffix(by, auth.Unverified) {
+		return key
+	}
+	return by + "\x00" + key
 }
 
 // fingerprint is a hash of what must be the same in requests of one idempotency key: definition and input. It
@@ -79,10 +89,10 @@ const claimTimeout = 10 * time.Second
 // claim notes that an idempotency key stands for a run of the id; AlreadyExists when it
 // stands for a run of another workflow. While the store is away that is not known, and the run is started: its id
 // keeps the same request from starting two.
-func (g *Gateway) claim(ctx context.Context, key, id string) error {
+func (g *Gateway) claim(ctx context.Context, key, by, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
-	err := g.tryClaim(ctx, key, id)
+	err := g.tryClaim(ctx, key, by, id)
 	if err != nil && rpcerror.CodeOf(err) != connect.CodeAlreadyExists {
 		g.log.Warn("an idempotency key could not be claimed in the store", "run", id, "error", err)
 		return nil
@@ -90,8 +100,8 @@ func (g *Gateway) claim(ctx context.Context, key, id string) error {
 	return err
 }
 
-func (g *Gateway) tryClaim(ctx context.Context, key, id string) error {
-	at, now := storekey.Request(key), g.config.Now()
+func (g *Gateway) tryClaim(ctx context.Context, key, by, id string) error {
+	at, now := storekey.Request(ownKey(by, key)), g.config.Now()
 	note := []byte(id + " " + now.UTC().Format(time.RFC3339Nano))
 	existed, err := g.store.PutIfAbsent(ctx, at, note)
 	if err != nil || !existed {

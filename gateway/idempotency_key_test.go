@@ -78,7 +78,7 @@ func TestIdempotencyKey(t *testing.T) {
 	end(t, second.GetId(), "completed")
 
 	// What a key stood for that never began may be claimed again, but not at once.
-	if err := f.claim(t.Context(), "k3", "gone-12345678"); err != nil {
+	if err := f.claim(t.Context(), "k3", "", "gone-12345678"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = submit(document("keyed-too", "a"), input, "k3")

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/registry"
+	"switchyard/gateway/auth"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
@@ -97,7 +98,22 @@ func (s nodeService) GetNode(ctx context.Context, req *connect.Request[v1.GetNod
 		n, err = s.nodes.Get(ctx, name)
 		return err
 	})
-	return connect.NewResponse(&v1.GetNodeResponse{Node: n}), err
+	return connect.NewResponse(&v1.GetNodeResponse{Node: forCaller(ctx, n)}), err
+}
+
+// forCaller returns a node without the names of what runs there, unless the caller reaches all runs.
+func forCaller(ctx context.Context, n *v1.Node) *v1.Node {
+	if n.GetSnapshot() == nil || auth.From(ctx).SeesAll() {
+		return n
+	}
+	shown := proto.CloneOf(n)
+	for _, attempt := range shown.GetSnapshot().GetRunning() {
+		attempt.RunId, attempt.Task = "", ""
+	}
+	for _, claim := range shown.GetSnapshot().GetClaims().GetActive() {
+		claim.RunId, claim.TaskId = "", ""
+	}
+	return shown
 }
 
 // GetNodeWorkers returns what the worker of a node has claimed since it started.
@@ -111,7 +127,7 @@ func (s nodeService) GetNodeWorkers(ctx context.Context, req *connect.Request[v1
 	if err != nil && rpcerror.CodeOf(err) != connect.CodeNotFound {
 		return nil, err
 	}
-	return connect.NewResponse(workersOf(name, n.GetSnapshot())), nil
+	return connect.NewResponse(workersOf(name, forCaller(ctx, n).GetSnapshot())), nil
 }
 
 // workersOf returns the figures of a node's snapshot. What runs is what was taken up and has not ended, since the list of

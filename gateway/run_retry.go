@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
@@ -36,6 +37,7 @@ func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRun
 
 func (g *Gateway) retryRun(ctx context.Context, id string, from []string) (*v1.RetryRunResponse, error) {
 	var generation int32
+	var owner string
 	err := g.retryWhileChanging(ctx, id, func(desc *runview.Description, v *runview.View) (string, error) {
 		if runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
 			return "", rpcerror.WrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
@@ -44,13 +46,13 @@ func (g *Gateway) retryRun(ctx context.Context, id string, from []string) (*v1.R
 		if err != nil {
 			return "", err
 		}
-		generation = v.Run.GetGeneration() + 1
+		generation, owner = v.Run.GetGeneration()+1, runindex.OwnerOf(desc.GetWorkflowExecutionInfo())
 		return "start run " + id + " again", g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Again: again})
 	})
 	if err != nil {
 		return nil, err
 	}
-	g.index.AddSubmitted(id)
+	g.index.AddSubmitted(id, owner)
 	return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
 }
 

@@ -237,7 +237,7 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key strin
 		if memo[names.RequestMemo], err = fingerprint(in, key); err != nil {
 			return "", false, err
 		}
-		if err := g.claim(ctx, key, names.KeyedRunID(name, key)); err != nil {
+		if err := g.claim(ctx, key, in.GetBy(), names.KeyedRunID(name, ownKey(in.GetBy(), key))); err != nil {
 			return "", false, err
 		}
 		attempts = 1
@@ -245,7 +245,7 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key strin
 	for range attempts {
 		id = names.NewRunID(name)
 		if key != "" {
-			id = names.KeyedRunID(name, key)
+			id = names.KeyedRunID(name, ownKey(in.GetBy(), key))
 		}
 		_, err = g.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 			ID:                       id,
@@ -268,7 +268,7 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key strin
 		return id, true, g.sameRequest(ctx, id, key, memo[names.RequestMemo].(string))
 	}
 	if err == nil {
-		g.index.AddSubmitted(id)
+		g.index.AddSubmitted(id, in.GetBy())
 	}
 	return id, false, err
 }

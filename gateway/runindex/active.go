@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// ActiveSince returns the runs that are open, the n that started last, and those that have closed since a time, the n that
+// ActiveSince returns, of all owners, the runs that are open, the n that started last, and those that have closed since a time, the n that
 // did last: the newest execution of each. It costs two searches.
 func (x *Index) ActiveSince(ctx context.Context, since time.Time, n int) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	var found []*workflowpb.WorkflowExecutionInfo

@@ -21,5 +21,5 @@ func New(c client.Client, reader *runview.Reader, now func() time.Time) *Index {
 	return &Index{client: c, reader: reader, now: now}
 }
 
-// AddSubmitted remembers a run that has just been submitted, which visibility may not know yet.
-func (x *Index) AddSubmitted(id string) { x.recent.add(id) }
+// AddSubmitted remembers a run that its owner has just submitted, which visibility may not know yet.
+func (x *Index) AddSubmitted(id, owner string) { x.recent.add(recentRun{id, owner}) }

@@ -10,41 +10,46 @@ import (
 // moments, so it need not be many.
 const maxRecent = 256
 
-// recentRuns remembers the ids of the runs that this gateway submitted last. It
-// is safe for concurrent use.
+// recentRun is a run that has just been submitted.
+type recentRun struct{ id, owner string }
+
+// recentRuns remembers the runs that this gateway submitted last. It is safe for concurrent use.
 type recentRuns struct {
-	mu  sync.Mutex
-	ids []string // oldest first
+	mu   sync.Mutex
+	runs []recentRun // oldest first
 }
 
 // add makes a run the newest, also one that is remembered already.
-func (r *recentRuns) add(id string) {
+func (r *recentRuns) add(run recentRun) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ids = slices.DeleteFunc(r.ids, func(known string) bool { return known == id })
-	if len(r.ids) == maxRecent {
-		r.ids = slices.Delete(r.ids, 0, 1)
+	r.runs = slices.DeleteFunc(r.runs, func(known recentRun) bool { return known.id == run.id })
+	if len(r.runs) == maxRecent {
+		r.runs = slices.Delete(r.runs, 0, 1)
 	}
-	r.ids = append(r.ids, id)
+	r.runs = append(r.runs, run)
 }
 
-func (r *recentRuns) newest() (string, bool) {
+// newest returns the newest run of an owner that reaches accepts.
+func (r *recentRuns) newest(reaches func(owner string) bool) (id string, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.ids) == 0 {
-		return "", false
+	for _, run := range slices.Backward(r.runs) {
+		if reaches(run.owner) {
+			return run.id, true
+		}
 	}
-	return r.ids[len(r.ids)-1], true
+	return "", false
 }
 
-// findPrefix returns the newest first.
-func (r *recentRuns) findPrefix(prefix string) []string {
+// findPrefix returns the ids with a prefix of the runs of owners that reaches accepts, the newest first.
+func (r *recentRuns) findPrefix(prefix string, reaches func(owner string) bool) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found []string
-	for _, id := range slices.Backward(r.ids) {
-		if strings.HasPrefix(id, prefix) {
-			found = append(found, id)
+	for _, run := range slices.Backward(r.runs) {
+		if strings.HasPrefix(run.id, prefix) && reaches(run.owner) {
+			found = append(found, run.id)
 		}
 	}
 	return found

@@ -24,7 +24,8 @@ const MaxCandidates = 5
 // runIDText is what run ids, and prefixes of them, consist of.
 var runIDText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
-// Resolve returns the id of the run that a text names: the id itself, "last", or a prefix of one id only.
+// Resolve returns the id of the run that a text names: the id itself, "last", or a prefix of one id only. A run that the
+// caller does not reach is not found, and no prefix is ambiguous because of it.
 func (x *Index) Resolve(ctx context.Context, text string) (string, error) {
 	if text == lastRun {
 		return x.lastSubmitted(ctx)
@@ -32,11 +33,12 @@ func (x *Index) Resolve(ctx context.Context, text string) (string, error) {
 	if !runIDText.MatchString(text) {
 		return "", rpcerror.NoRun(text)
 	}
-	_, err := x.reader.Describe(ctx, text)
-	if err == nil {
+	scope := scopeOf(ctx)
+	desc, err := x.reader.Describe(ctx, text)
+	if err == nil && scope.reaches(desc.GetWorkflowExecutionInfo()) {
 		return text, nil
 	}
-	if rpcerror.CodeOf(err) != connect.CodeNotFound {
+	if err != nil && rpcerror.CodeOf(err) != connect.CodeNotFound {
 		return "", fmt.Errorf("look for run %s: %w", text, err)
 	}
 	// One more than is named, so that the error can say that there are others.
@@ -46,7 +48,7 @@ func (x *Index) Resolve(ctx context.Context, text string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look for run %s: %w", text, err)
 	}
-	candidates := x.recent.findPrefix(text)
+	candidates := x.recent.findPrefix(text, scope.caller.Reaches)
 	for _, info := range found {
 		if id := info.GetExecution().GetWorkflowId(); !slices.Contains(candidates, id) {
 			candidates = append(candidates, id)
@@ -75,7 +77,7 @@ func (x *Index) lastSubmitted(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look for the last run: %w", err)
 	}
-	recent, known := x.recent.newest()
+	recent, known := x.recent.newest(scopeOf(ctx).caller.Reaches)
 	if !known {
 		if len(found) == 0 {
 			return "", rpcerror.NotFound("there are no runs yet")

@@ -17,8 +17,16 @@ const MaxPage = 1000
 // span, everything is searched. Temporal lists by the time of closing, so the newest run may be anywhere in its list.
 var ListWindows = []time.Duration{time.Minute, 15 * time.Minute, 4 * time.Hour, 48 * time.Hour, 30 * 24 * time.Hour}
 
-// NewestExecutions returns the n newest executions after a position that match, newest first, one for each run.
+// NewestExecutions returns the n newest executions after a position that match and that the caller reaches, newest first,
+// one for each run.
 func (x *Index) NewestExecutions(ctx context.Context, query string, after *paging.Position, n int, match func(*workflowpb.WorkflowExecutionInfo) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	scope := scopeOf(ctx)
+	query, any := scope.narrow(query)
+	if !any {
+		return nil, nil
+	}
+	wanted := match
+	match = func(info *workflowpb.WorkflowExecutionInfo) bool { return scope.reaches(info) && wanted(info) }
 	from := x.now()
 	if after != nil {
 		from = after.Start

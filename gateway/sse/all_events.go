@@ -13,6 +13,7 @@ import (
 
 	"buf.build/go/protovalidate"
 
+	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runevents"
 	v1 "switchyard/proto/switchyard/v1"
@@ -77,7 +78,7 @@ func (h *Handler) allEvents(ctx context.Context, _ http.ResponseWriter, r *http.
 	if err != nil {
 		return err
 	}
-	f := &allFollower{feed: h.all, replays: h.replays, filter: filter, out: batch{stream: s}}
+	f := &allFollower{caller: auth.From(ctx), feed: h.all, replays: h.replays, filter: filter, out: batch{stream: s}}
 	var from time.Time
 	since := req.GetSince().AsTime()
 	switch {
@@ -102,6 +103,7 @@ func (h *Handler) allEvents(ctx context.Context, _ http.ResponseWriter, r *http.
 
 // allFollower sends the events of all runs to one client.
 type allFollower struct {
+	caller  *auth.Principal
 	feed    *allFeed
 	replays chan struct{}
 	filter  *runevents.Filter
@@ -128,7 +130,7 @@ func (f *allFollower) follow(ctx context.Context, stopping <-chan struct{}, from
 		}
 		for _, e := range entries {
 			f.seen.number++
-			if !f.filter.Wants(e.event) {
+			if !f.caller.Reaches(e.owner) || !f.filter.Wants(e.event) {
 				continue
 			}
 			if err := f.out.add(e.frame); err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -58,12 +59,14 @@ type allFeed struct {
 // allEntry is an event of the feed of all runs, encoded. It is never changed.
 type allEntry struct {
 	event *v1.Event
+	owner string // of its run
 	frame []byte
 }
 
 // followedRun is a run that the feed looks at.
 type followedRun struct {
 	tail      *runTail
+	owner     string
 	execution string // as of the last look
 	history   int64
 	looked    time.Time // everything before it has been read
@@ -141,7 +144,7 @@ func (f *allFeed) round(runs map[string]*followedRun, began time.Time) error {
 		active[id] = true
 		known := runs[id]
 		if known == nil {
-			known = &followedRun{tail: newRunTail(f.events, began), looked: began}
+			known = &followedRun{tail: newRunTail(f.events, began), owner: runindex.OwnerOf(info), looked: began}
 			runs[id] = known
 		}
 		if closed && known.closed && known.execution == info.GetExecution().GetRunId() {
@@ -190,7 +193,7 @@ func (f *allFeed) look(id string, r *followedRun) {
 			read = append(read, e)
 			return nil
 		})
-		f.publish(read)
+		f.publish(r.owner, read)
 	}
 	switch {
 	case err == nil:
@@ -205,8 +208,8 @@ func (f *allFeed) look(id string, r *followedRun) {
 	}
 }
 
-// publish adds events, and drops the oldest ones beyond the bounds.
-func (f *allFeed) publish(read []*v1.Event) {
+// publish adds events of a run, and drops the oldest ones beyond the bounds.
+func (f *allFeed) publish(owner string, read []*v1.Event) {
 	if len(read) == 0 {
 		return
 	}
@@ -219,7 +222,7 @@ func (f *allFeed) publish(read []*v1.Event) {
 			continue
 		}
 		id := allID{f.name, f.first + int64(len(f.entries)), f.complete}
-		entry := &allEntry{event: e, frame: frame(e.GetEvent(), id.text(), data)}
+		entry := &allEntry{event: e, owner: owner, frame: frame(e.GetEvent(), id.text(), data)}
 		f.entries = append(f.entries, entry)
 		f.bytes += len(entry.frame)
 	}

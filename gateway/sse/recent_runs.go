@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"switchyard/gateway/auth"
 	"switchyard/gateway/runevents"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
@@ -46,13 +47,17 @@ type recentRuns struct {
 	events *runevents.Reader
 }
 
-// read calls take with the events, run by run, the oldest run first. A run that cannot be read is reported to skip.
+// read calls take with the events of the runs that the caller reaches, run by run, the oldest run first. A run that cannot be read is reported to skip.
 func (r *recentRuns) read(ctx context.Context, from time.Time, take func(*v1.Event) error, skip func(run string, err error)) error {
 	found, err := r.index.ActiveSince(ctx, from, maxRuns)
 	if err != nil {
 		return err
 	}
+	caller := auth.From(ctx)
 	for k := len(found) - 1; k >= 0; k-- {
+		if !caller.Reaches(runindex.OwnerOf(found[k])) {
+			continue
+		}
 		id := found[k].GetExecution().GetWorkflowId()
 		var broken error // of take
 		look, cancel := context.WithTimeout(ctx, readTimeout)

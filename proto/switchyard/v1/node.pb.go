@@ -390,9 +390,9 @@ func (x *ClaimFigures) GetActive() []*ActiveClaim {
 // ActiveClaim is a claim that a node holds.
 type ActiveClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run of the attempt.
+	// Run of the attempt; empty for a caller who does not reach all runs.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Task, instance, or first instance of the batch.
+	// Task, instance, or first instance of the batch; empty for a caller who does not reach all runs.
 	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// assigned while the attempt waits on the node, else running.
 	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
@@ -1120,9 +1120,9 @@ func (x *GpuSnapshot) GetMemoryUsedMb() float64 {
 // RunningAttempt names an attempt that holds a place on a node.
 type RunningAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Run of the attempt.
+	// Run of the attempt; empty for a caller who does not reach all runs.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Task of the attempt.
+	// Task of the attempt; empty for a caller who does not reach all runs.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Claim of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
