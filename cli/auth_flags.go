@@ -3,8 +3,6 @@ package cli
 import (
 	"fmt"
 	"net"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -44,30 +42,13 @@ func (a *authFlags) into(cfg *stack.Config, getenv func(string) string) error {
 	}
 	cfg.Auth = stack.AuthConfig{Tokens: true, AdminTokenFile: a.adminTokenFile}
 	if a.adminTokenFile == "" {
-		file, err := adminTokenFile(cfg.Store, getenv)
+		file, err := besideStore(cfg.Store, ".admin-token", getenv)
 		if err != nil {
 			return err
 		}
 		cfg.Auth.AdminTokenFile = file
 	}
 	return nil
-}
-
-// adminTokenFile returns where the first token of an admin goes: beside a folder that is the store, or into the data
-// directory. It is "" for a private store, beside which the stack has a place.
-func adminTokenFile(store string, getenv func(string) string) (string, error) {
-	const suffix = ".admin-token"
-	switch {
-	case store == "":
-		return "", nil
-	case !strings.Contains(store, "://"):
-		return filepath.Clean(store) + suffix, nil
-	}
-	folder, err := storeOr("", getenv)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(filepath.Dir(folder), storeFolder(store)+suffix), nil
 }
 
 // isLoopback reports whether only this machine reaches an address, host:port.

@@ -40,6 +40,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	allowedHostFlag(flags, &allowedHosts)
 	var auth authFlags
 	auth.add(flags)
+	secretsKey := secretsKeyFlag(flags)
 	fleet.add(flags)
 	nodes.addSome(flags)
 	level := logFlag(cmd, "info")
@@ -85,6 +86,9 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 			*p.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
 		}
 		if err := auth.into(&cfg, sys.getenv); err != nil {
+			return err
+		}
+		if cfg.SecretsKey, err = secretsKeyOr(*secretsKey, store, sys.getenv); err != nil {
 			return err
 		}
 		sys.origins.Log(log, cmd, sys.getenv, false)

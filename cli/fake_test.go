@@ -49,6 +49,7 @@ type fakeGateway struct {
 
 	schedules fakeSchedules
 	tasks     fakeTasks
+	secrets   fakeSecrets
 }
 
 func fake(t *testing.T) *fakeGateway {
@@ -60,6 +61,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(&f.shelf))
 	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(&f.schedules))
 	mux.Handle(switchyardv1connect.NewTaskServiceHandler(&f.tasks))
+	mux.Handle(switchyardv1connect.NewSecretServiceHandler(&f.secrets))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)

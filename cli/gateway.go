@@ -25,6 +25,7 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	allowedHostFlag(cmd.Flags(), &cfg.AllowedHosts)
 	var auth authFlags
 	auth.add(cmd.Flags())
+	secretsKey := secretsKeyFlag(cmd.Flags())
 	retention := retentionFlag(cmd.Flags())
 	logQuota := logQuotaFlag(cmd.Flags())
 	var fleet fleetFlags
@@ -52,6 +53,9 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 			return err
 		}
 		if err := auth.into(&cfg, sys.getenv); err != nil {
+			return err
+		}
+		if cfg.SecretsKey, err = secretsKeyOr(*secretsKey, cfg.Store, sys.getenv); err != nil {
 			return err
 		}
 		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)

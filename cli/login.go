@@ -1,16 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"switchyard/cli/client"
 	"switchyard/cli/credentials"
@@ -18,9 +13,6 @@ import (
 	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
 )
-
-// maxTokenInput bounds a token that is read from standard input, in bytes.
-const maxTokenInput = 64 << 10
 
 func newLogin(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
@@ -70,35 +62,15 @@ func (s *system) newToken(cmd *cobra.Command) (string, error) {
 	if token := strings.TrimSpace(s.getenv(tokenVariable)); token != "" {
 		return token, nil
 	}
-	token, err := s.readSecret("token: ")
+	text, err := s.readSecret(cmd.Context(), "token: ")
 	if err != nil {
 		return "", err
 	}
+	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsAny(token, " \t\r\n") {
 		return "", exit.Usagef("standard input holds no token")
 	}
 	return token, nil
-}
-
-// readSecret reads a line that is not shown, if standard input is a terminal, or else all of standard input.
-func (s *system) readSecret(prompt string) (string, error) {
-	if file, ok := s.stdin.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprint(s.screen, prompt)
-		line, err := term.ReadPassword(int(file.Fd()))
-		fmt.Fprintln(s.screen)
-		if err != nil {
-			return "", fmt.Errorf("read from the terminal: %w", err)
-		}
-		return strings.TrimSpace(string(line)), nil
-	}
-	text, err := io.ReadAll(io.LimitReader(bufio.NewReader(s.stdin), maxTokenInput+1))
-	if err == nil && len(text) > maxTokenInput {
-		err = errors.New("it is too long")
-	}
-	if err != nil {
-		return "", exit.Usagef("read standard input: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }
 
 func newLogout(sys *system) *cobra.Command {

@@ -40,6 +40,35 @@ func storeOr(named string, getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "share", "switchyard", "store"), nil
 }
 
+// besideStore returns where a gateway keeps a file of a deployment that must not be in the store: beside a folder that is the
+// store, or in the data directory. It is "" for a private store, beside which the stack has a place.
+func besideStore(store, suffix string, getenv func(string) string) (string, error) {
+	switch {
+	case store == "":
+		return "", nil
+	case !strings.Contains(store, "://"):
+		return filepath.Clean(store) + suffix, nil
+	}
+	folder, err := storeOr("", getenv)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(folder), storeFolder(store)+suffix), nil
+}
+
+// secretsKeyFlag adds --secrets-key to a command that serves the API. secretsKeyOr reads it.
+func secretsKeyFlag(f *pflag.FlagSet) *string {
+	return f.String("secrets-key", "", "file with the key that secrets are encrypted with, the same for all gateways of a deployment; made when the first is set (default beside the store)")
+}
+
+// secretsKeyOr returns the file with the key of the secrets: the one that was named, or the one beside a store.
+func secretsKeyOr(named, store string, getenv func(string) string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	return besideStore(store, ".secrets-key", getenv)
+}
+
 // workerStore is the store of a worker: the one that was named, or the gateway
 // at a URL or at host:port.
 func workerStore(named, gateway string) string {

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/metrics"
 	"switchyard/activities/registry"
+	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
@@ -37,6 +38,8 @@ type Config struct {
 	Authenticator auth.Authenticator
 	// Tokens are what callers log in with, if Authenticator asks for them.
 	Tokens *tokens.Registry
+	// Vault has the secrets of tasks. Default: the gateway keeps none.
+	Vault *vault.Vault
 	// Hosts are the names, besides localhost, the machine's own and IP addresses,
 	// under which the gateway answers on a loopback address; a reverse proxy on the
 	// same machine makes them necessary.

@@ -23,6 +23,7 @@ import (
 	"switchyard/gateway/edge"
 	"switchyard/gateway/openapi"
 	"switchyard/gateway/rest"
+	"switchyard/gateway/secrets"
 	"switchyard/gateway/tasklist"
 	"switchyard/gateway/tokens"
 	v1 "switchyard/proto/switchyard/v1"
@@ -55,6 +56,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens}, options...)),
+		serve(switchyardv1connect.NewSecretServiceHandler(secrets.Service{Vault: g.config.Vault}, options...)),
 		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, blobOptions...)),
 	}
 }

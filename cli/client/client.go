@@ -28,6 +28,7 @@ type Client struct {
 	Tasks     switchyardv1connect.TaskServiceClient
 	Schedules switchyardv1connect.ScheduleServiceClient
 	Auth      switchyardv1connect.AuthServiceClient
+	Secrets   switchyardv1connect.SecretServiceClient
 	URL       string
 	http      *http.Transport
 }
@@ -85,6 +86,7 @@ func New(u *url.URL, o Options) *Client {
 		Tasks:     switchyardv1connect.NewTaskServiceClient(client, base, claimed),
 		Schedules: switchyardv1connect.NewScheduleServiceClient(client, base, claimed),
 		Auth:      switchyardv1connect.NewAuthServiceClient(client, base, claimed),
+		Secrets:   switchyardv1connect.NewSecretServiceClient(client, base, claimed),
 		URL:       base,
 		http:      transport,
 	}

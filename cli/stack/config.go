@@ -41,6 +41,8 @@ type Config struct {
 	AllowedHosts []string
 	// Auth is how callers of the gateway log in.
 	Auth AuthConfig
+	// SecretsKey is the file with the key of the secrets, or "" for one in a private folder that ends with the stack.
+	SecretsKey string
 	// Metrics keeps figures for Prometheus, which the gateway serves.
 	Metrics bool
 	// MetricsAddress is where a process without a gateway serves figures, or "" if it keeps none.

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"switchyard/activities/metrics"
+	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
 	"switchyard/dev/embedded"
 	"switchyard/gateway"
@@ -147,6 +148,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		serve := gateway.Config{
 			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger,
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
+			Vault: vault.New(s.store, cmp.Or(cfg.SecretsKey, filepath.Join(private.dir, "secrets-key")), time.Now),
 		}
 		cfg.Auth.AdminTokenFile = cmp.Or(cfg.Auth.AdminTokenFile, filepath.Join(private.dir, "admin-token"))
 		if err := s.startAuth(ctx, cfg, &serve); err != nil {

@@ -44,6 +44,7 @@ import (
 //
 //	auth/tokens/<id>                             a token, with the digest of its secret
 //	auth/uses/<id>                               when a token was used last
+//	secrets/<name in hex>                        a secret, encrypted
 //
 // Run ids hold no slash, task names neither slash nor dot. An instance such as
 // each[3] stands in a key as each.3. Results lie side by
@@ -208,8 +209,14 @@ func Token(id string) string { return TokensPrefix + id }
 // TokenUse is the key of the time when a token was used last, in RFC 3339.
 func TokenUse(id string) string { return "auth/uses/" + id }
 
+// SecretsPrefix begins the keys of all secrets.
+const SecretsPrefix = "secrets/"
+
+// Secret is the key of a v1.SecretRecord. Names of secrets may differ only in case, and end like temporary files.
+func Secret(name string) string { return SecretsPrefix + hex.EncodeToString([]byte(name)) }
+
 // prefixesOfNoRun begin the keys that a folder keeps as files: those of no run, and of no cached result.
-var prefixesOfNoRun = []string{RequestsPrefix, "auth/", "audit/", "secrets/"}
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", "audit/", SecretsPrefix}
 
 // IsOfNoRun reports whether a key is one that belongs to no run.
 func IsOfNoRun(key string) bool {

@@ -1,0 +1,220 @@
+package vault
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// MaxValueBytes is the largest value of a secret.
+const MaxValueBytes = 64 << 10
+
+var nameText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+var (
+	// ErrUnknown is in the chain of the error about a secret that does not exist.
+	ErrUnknown = errors.New("no such secret")
+	// ErrKey is in the chain of the error about a key that is missing, or is not the one of a secret.
+	ErrKey = errors.New("the key of the secrets")
+	// ErrInvalid is in the chain of the error about a name, value or role that no secret can have.
+	ErrInvalid = errors.New("invalid secret")
+)
+
+// Vault has the secrets in a store. It is safe for concurrent use, and so is the store for several vaults with one key.
+type Vault struct {
+	store *store.Store
+	// keyFile has the key, or does not exist yet.
+	keyFile string
+	now     func() time.Time
+
+	changing sync.Mutex // held while a secret is set or deleted
+
+	mu  sync.Mutex
+	key *key // nil if it was not read yet
+}
+
+// New returns the vault in a store. The key file is read when it is needed, and made by the first Set.
+func New(s *store.Store, keyFile string, now func() time.Time) *Vault {
+	return &Vault{store: s, keyFile: keyFile, now: now}
+}
+
+// Set stores a value under a name, for runs whose submitter has at least a role, and returns what is known of it.
+func (v *Vault) Set(ctx context.Context, name string, value []byte, role, by string) (*v1.Secret, error) {
+	switch {
+	case !nameText.MatchString(name):
+		return nil, fmt.Errorf("%w: %.80q is no name of a secret: one begins with a letter or digit and has up to 63 letters, digits, '.', '_' and '-'", ErrInvalid, name)
+	case len(value) == 0 || len(value) > MaxValueBytes:
+		return nil, fmt.Errorf("%w: the value of %s has %d bytes; it must have 1 to %d", ErrInvalid, name, len(value), MaxValueBytes)
+	case !v1.Role_ROLE_ADMIN.Includes(v1.ParseRole(role)) || role == v1.RoleViewer:
+		return nil, fmt.Errorf("%w: %q is no role of who submits runs: user, operator or admin", ErrInvalid, role)
+	}
+	v.changing.Lock()
+	defer v.changing.Unlock()
+	k, err := v.keyFor(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	before, err := v.record(ctx, name)
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		return nil, err
+	}
+	s := &v1.Secret{Name: name, Role: role, Version: before.GetSecret().GetVersion() + 1, SetAt: timestamppb.New(v.now()), SetBy: by, KeyId: k.id}
+	record := &v1.SecretRecord{Secret: s, Sealed: k.seal(value, bound(name, s))}
+	if err := v.store.PutMessage(ctx, storekey.Secret(name), record); err != nil {
+		return nil, fmt.Errorf("set secret %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// bound returns what belongs to the sealed value of the secret under a name.
+func bound(name string, s *v1.Secret) []byte {
+	return []byte(strings.Join([]string{"switchyard secret", name, s.GetRole(), strconv.Itoa(int(s.GetVersion()))}, "\x00"))
+}
+
+// openKey returns the key; the error is fs.ErrNotExist if its file does not exist.
+func (v *Vault) openKey() (*key, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.key != nil {
+		return v.key, nil
+	}
+	k, err := readKey(v.keyFile)
+	if err == nil {
+		v.key = k
+	}
+	return k, err
+}
+
+// keyFor returns the key to encrypt a secret with. It makes one if no other secret has a key, and refuses one that others do
+// not have: one gateway of several would open only some.
+func (v *Vault) keyFor(ctx context.Context, name string) (*key, error) {
+	k, err := v.openKey()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("encrypt secret %s: %w: %w", name, ErrKey, err)
+	}
+	all, err := v.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if s.GetName() == name {
+			continue
+		}
+		if err := v.checkKey(s, k); err != nil {
+			return nil, err
+		}
+	}
+	if k != nil {
+		return k, nil
+	}
+	if _, err := createKey(v.keyFile); err != nil {
+		return nil, fmt.Errorf("encrypt secret %s: %w: %w", name, ErrKey, err)
+	}
+	return v.openKey()
+}
+
+// checkKey returns an error unless a secret is encrypted with a key, which is nil if its file does not exist.
+func (v *Vault) checkKey(s *v1.Secret, k *key) error {
+	const remedy = "start each gateway with --secrets-key FILE and the same file, or delete the secret if that key is lost"
+	switch {
+	case k == nil:
+		return fmt.Errorf("%w: secret %s is encrypted with the key of id %s, and this gateway has no %s; %s", ErrKey, s.GetName(), s.GetKeyId(), v.keyFile, remedy)
+	case s.GetKeyId() != k.id:
+		return fmt.Errorf("%w: secret %s is encrypted with another key (id %s) than that of %s (id %s); %s", ErrKey, s.GetName(), s.GetKeyId(), v.keyFile, k.id, remedy)
+	}
+	return nil
+}
+
+// record returns what is kept of a secret, and of a deleted one with ErrUnknown.
+func (v *Vault) record(ctx context.Context, name string) (*v1.SecretRecord, error) {
+	var record v1.SecretRecord
+	err := v.store.GetMessage(ctx, storekey.Secret(name), &record)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %s", ErrUnknown, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if record.GetDeleted() {
+		return &record, fmt.Errorf("%w: %s", ErrUnknown, name)
+	}
+	return &record, nil
+}
+
+// Get returns what is known of a secret beside its value.
+func (v *Vault) Get(ctx context.Context, name string) (*v1.Secret, error) {
+	record, err := v.record(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return record.GetSecret(), nil
+}
+
+// Open returns the value of a secret, and what else is known of it.
+func (v *Vault) Open(ctx context.Context, name string) (value []byte, s *v1.Secret, err error) {
+	record, err := v.record(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	s = record.GetSecret()
+	k, err := v.openKey()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("decrypt secret %s: %w: %w", name, ErrKey, err)
+	}
+	if err := v.checkKey(s, k); err != nil {
+		return nil, nil, err
+	}
+	if value, err = k.open(record.GetSealed(), bound(name, s)); err != nil {
+		return nil, nil, fmt.Errorf("decrypt secret %s: %w", name, err)
+	}
+	return value, s, nil
+}
+
+// List returns what is known of all secrets, by name.
+func (v *Vault) List(ctx context.Context) ([]*v1.Secret, error) {
+	var all []*v1.Secret
+	for key, err := range v.store.Keys(ctx, storekey.SecretsPrefix) {
+		var record v1.SecretRecord
+		if err == nil {
+			err = v.store.GetMessage(ctx, key, &record)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list secrets: %w", err)
+		}
+		if !record.GetDeleted() {
+			all = append(all, record.GetSecret())
+		}
+	}
+	slices.SortFunc(all, func(a, b *v1.Secret) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return all, nil
+}
+
+// Delete removes the value of a secret, and returns what was known of it.
+func (v *Vault) Delete(ctx context.Context, name string) (*v1.Secret, error) {
+	v.changing.Lock()
+	defer v.changing.Unlock()
+	record, err := v.record(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s := record.GetSecret()
+	deleted := &v1.SecretRecord{Secret: &v1.Secret{Name: name, Version: s.GetVersion()}, Deleted: true}
+	if err := v.store.PutMessage(ctx, storekey.Secret(name), deleted); err != nil {
+		return nil, fmt.Errorf("delete secret %s: %w", name, err)
+	}
+	return s, nil
+}
