@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/stack"
 	"switchyard/workers/node"
@@ -32,7 +33,9 @@ func newWorker(sys *system) *cobra.Command {
 		Long: `Makes this machine a node that runs tasks, until Ctrl-C or SIGTERM. Where Temporal
 is comes from Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or
 its profile file. Output and results go to the gateway, unless --store names the
-gateway's own store.
+gateway's own store. A gateway that asks for tokens takes one of the role node, which is
+bound to the name of the node, in SWITCHYARD_TOKEN or a file (--token-file); a new token
+in that file counts at once.
 
 A worker that is told to stop drains: what waits there moves to other nodes at once,
 what runs may finish until --drain-timeout and moves then. A second signal cuts that
@@ -69,8 +72,15 @@ short, a third one quits at once.`,
 		if cfg.Nodes, err = nodes.configs(1); err != nil {
 			return err
 		}
+		gatewayURL, err := client.ParseURL(gatewayOf(store, *gateway))
+		if err != nil {
+			return err
+		}
+		if cfg.Token, err = sys.nodeToken(cmd, gatewayURL.String()); err != nil {
+			return err
+		}
 		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)
-		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
+		return sys.serveNode(cmd, cfg, nodes.name, func(s *stack.Stack) error {
 			_, err := fmt.Fprintf(sys.stdout, "Node       %s\nStore      %s\n", nodes.name, cfg.Store)
 			if url := s.MetricsURL(); err == nil && url != "" {
 				_, err = fmt.Fprintf(sys.stdout, "Metrics    %s\n", url)

@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/gateway/nodeaccess"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
@@ -29,7 +30,8 @@ const (
 // blobs answers the calls of BlobService from the gateway's store. Callers choose
 // the keys: they read what runs have and the identity of the store, and store what nodes do.
 type blobs struct {
-	store *store.Store
+	store  *store.Store
+	access *nodeaccess.Access
 }
 
 var _ switchyardv1connect.BlobServiceHandler = blobs{}
@@ -37,14 +39,17 @@ var _ switchyardv1connect.BlobServiceHandler = blobs{}
 // PutBlob stores a value of a node.
 func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error) {
 	key, data := req.Msg.GetKey(), req.Msg.GetData()
-	kind, err := storekey.ParseNode(key)
+	of, err := storekey.ParseNode(key)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	if err := b.access.CheckWrite(ctx, of); err != nil {
+		return nil, err
 	}
 	if len(data) > store.MaxValueBytes {
 		return nil, rpcerror.Invalid("the value of %s has %d bytes; at most %d are taken", key, len(data), store.MaxValueBytes)
 	}
-	if err := checkNodeValue(kind, data); err != nil {
+	if err := checkNodeValue(of.Kind, data); err != nil {
 		return nil, rpcerror.Invalid("the value of %s cannot be read again: %w", key, err)
 	}
 	if req.Msg.GetIfAbsent() {
@@ -54,7 +59,7 @@ func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReque
 		}
 		return connect.NewResponse(&v1.PutBlobResponse{Exists: exists}), nil
 	}
-	switch kind {
+	switch of.Kind {
 	case storekey.LogChunkValue:
 		err = b.putChunk(ctx, key, data)
 	case storekey.ResultValue:
@@ -123,6 +128,9 @@ func (b blobs) failed(ctx context.Context, key string, err error) error {
 func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error) {
 	key := req.Msg.GetKey()
 	if key == store.IdentityKey {
+		if _, err := nodeaccess.Node(ctx); err != nil {
+			return nil, err
+		}
 		id, err := b.store.Identity(ctx)
 		if err != nil {
 			return nil, err
@@ -131,6 +139,9 @@ func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReque
 	}
 	if err := storekey.Check(key); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	if err := b.checkRead(ctx, key); err != nil {
+		return nil, err
 	}
 	data, err := b.store.Get(ctx, key)
 	if err != nil {
@@ -143,11 +154,27 @@ func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReque
 	return connect.NewResponse(&v1.GetBlobResponse{Data: data}), nil
 }
 
+// checkRead returns an error unless the caller may read what lies under a key, or under those that start with it. Grants are
+// the gateway's own business.
+func (b blobs) checkRead(ctx context.Context, key string) error {
+	if storekey.IsGrant(key) {
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not served: grants are for gateways and control processes", key))
+	}
+	run, _, err := storekey.SplitRun(key)
+	if err != nil {
+		return connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	return b.access.CheckRead(ctx, run)
+}
+
 // ListBlobs lists keys.
 func (b blobs) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error) {
 	prefix := req.Msg.GetPrefix()
 	if err := storekey.CheckPrefix(prefix); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	if err := b.checkRead(ctx, prefix); err != nil {
+		return nil, err
 	}
 	pages, err := paging.ListOf(req.Msg)
 	if err != nil {
@@ -166,7 +193,7 @@ func (b blobs) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsR
 		if err != nil {
 			return nil, b.failed(ctx, prefix, err)
 		}
-		if key <= after {
+		if key <= after || storekey.IsGrant(key) {
 			continue
 		}
 		if len(page.Keys) == size {

@@ -21,6 +21,7 @@ import (
 	"switchyard/activities/logs"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -438,20 +439,21 @@ func TestBlobsOfStoreThatIsAway(t *testing.T) {
 	}
 	defer s.Close()
 	b := blobs{store: s}
+	ctx := auth.With(t.Context(), &auth.Principal{Role: v1.Role_ROLE_ADMIN, Kind: auth.KindNone})
 	put := connect.NewRequest(&v1.PutBlobRequest{Key: storekey.Checkpoint("ci-0k/c", 0, "build", 1), Data: []byte("x")})
 	if err := os.Rename(dir, dir+"-away"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.PutBlob(t.Context(), put); connect.CodeOf(err) != connect.CodeUnavailable {
+	if _, err := b.PutBlob(ctx, put); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("put: %v", err)
 	}
-	if _, err := b.GetBlob(t.Context(), connect.NewRequest(&v1.GetBlobRequest{Key: put.Msg.GetKey()})); connect.CodeOf(err) != connect.CodeUnavailable {
+	if _, err := b.GetBlob(ctx, connect.NewRequest(&v1.GetBlobRequest{Key: put.Msg.GetKey()})); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("get: %v", err)
 	}
 	if err := os.Rename(dir+"-away", dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.PutBlob(t.Context(), put); err != nil {
+	if _, err := b.PutBlob(ctx, put); err != nil {
 		t.Errorf("put when it is back: %v", err)
 	}
 }

@@ -67,10 +67,16 @@ func startWith(t *testing.T, location string, limits edge.Limits) *fixture {
 // dial makes a client over HTTP/2.
 func (f *fixture) dial(t *testing.T, options ...connect.ClientOption) switchyardv1connect.RunServiceClient {
 	t.Helper()
+	return switchyardv1connect.NewRunServiceClient(f.httpClient(t), f.server.URL(), options...)
+}
+
+// httpClient makes an HTTP/2 client.
+func (f *fixture) httpClient(t *testing.T) *http.Client {
+	t.Helper()
 	transport := &http.Transport{Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	t.Cleanup(transport.CloseIdleConnections)
-	return switchyardv1connect.NewRunServiceClient(&http.Client{Transport: transport}, f.server.URL(), options...)
+	return &http.Client{Transport: transport}
 }
 
 // document is a definition with tasks that do not matter, as YAML.

@@ -18,9 +18,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/activities/grants"
 	"switchyard/activities/metrics"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
+	"switchyard/gateway/nodeaccess"
 	"switchyard/gateway/openapi"
 	"switchyard/gateway/rest"
 	"switchyard/gateway/secrets"
@@ -57,7 +59,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens}, options...)),
 		serve(switchyardv1connect.NewSecretServiceHandler(secrets.Service{Vault: g.config.Vault}, options...)),
-		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store}, blobOptions...)),
+		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store, nodeaccess.New(grants.New(g.store), nodeaccess.Attempts{Client: g.client}, g.reader)}, blobOptions...)),
 	}
 }
 

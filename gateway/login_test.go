@@ -56,6 +56,16 @@ func (f *fixture) token(t *testing.T, name, role string) (secret string, created
 	return secret, created
 }
 
+// nodeToken creates a token of a node.
+func (f *fixture) nodeToken(t *testing.T, node string) string {
+	t.Helper()
+	secret, _, err := f.config.Tokens.Create(t.Context(), &v1.Token{Name: "worker-" + node, Role: v1.RoleNode, Node: node}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
 // bearer adds a token to each call.
 type bearer string
 

@@ -58,6 +58,8 @@ type ControlConfig struct {
 	Weights *placement.Weights
 	// Defaults are what child runs, and runs that Temporal starts, are given that do not say otherwise.
 	Defaults definition.RunDefaults
+	// GrantNodes has the store hold which node was given which task, for gateways that ask nodes for tokens.
+	GrantNodes bool
 
 	// ServerStarted is when this process has started the server that it uses, or zero if another one has. The server was
 	// away before.

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"switchyard/activities/election"
+	"switchyard/activities/grants"
 	"switchyard/activities/library"
 	"switchyard/activities/orchestrator"
 	"switchyard/activities/placement"
@@ -50,7 +51,12 @@ type term struct {
 func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error) {
 	t := &term{}
 	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed, Settled: cfg.Metrics.Settled, Weights: cfg.Weights})
+	var given *grants.Grants
+	if cfg.GrantNodes {
+		given = grants.New(cfg.Store)
+	}
 	t.place = orchestrator.NewPlacement(cfg.Client, queue, orchestrator.PlacementOptions{
+		Grants:        given,
 		SweepInterval: cfg.sweepInterval,
 		Valid:         func() bool { return !t.stopped.Load() && valid() },
 		Logger:        cfg.Logger,

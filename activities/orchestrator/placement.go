@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/grants"
 	"switchyard/activities/heartbeat"
 	"switchyard/activities/placement"
 	v1 "switchyard/proto/switchyard/v1"
@@ -38,6 +39,7 @@ const (
 type Placement struct {
 	client client.Client
 	logger *slog.Logger
+	grants *grants.Grants // nil: nodes need none
 	sweeps time.Duration
 	valid  func() bool
 
@@ -62,7 +64,9 @@ type PlacementOptions struct {
 	// SweepInterval is how often runs that ended without a word are looked for; 0: 15 s.
 	SweepInterval time.Duration
 	// Valid reports whether this is still the placement queue of the fleet; nil: always.
-	Valid  func() bool
+	Valid func() bool
+	// Grants receives what nodes are given, before the nodes can get it; nil: they need no grants.
+	Grants *grants.Grants
 	Logger *slog.Logger
 }
 
@@ -78,6 +82,7 @@ func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *
 		client:   c,
 		valid:    o.Valid,
 		logger:   o.Logger,
+		grants:   o.Grants,
 		sweeps:   cmp.Or(o.SweepInterval, defaultSweepInterval),
 		queue:    queue,
 		waiters:  map[string]*waiter{},
@@ -90,7 +95,12 @@ func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *
 // Place is a local activity: it takes the requests and releases of a run and
 // answers with what the run has been given so far.
 func (p *Placement) Place(ctx context.Context, req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
-	return p.answer(activity.GetInfo(ctx).WorkflowExecution.RunID, req)
+	res, err := p.answer(activity.GetInfo(ctx).WorkflowExecution.RunID, req)
+	if err != nil {
+		return nil, err
+	}
+	// Without its grants the run asks again, and is answered again, since it has not acknowledged this answer.
+	return res, p.grant(ctx, req.GetRunId(), req.GetChain(), res.GetAssigned())
 }
 
 func (p *Placement) answer(execution string, req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
@@ -145,7 +155,11 @@ func (p *Placement) AwaitPlacement(ctx context.Context, req *v1.AwaitPlacementRe
 	beat := time.NewTicker(awaitBeat)
 	defer beat.Stop()
 	for {
-		res, current := p.newsFor(w, req.GetRunId())
+		res, chain, current := p.newsFor(w, req.GetRunId())
+		if err := p.grant(ctx, req.GetRunId(), chain, res.GetAssigned()); err != nil {
+			p.logger.Warn("a run waits for the grants of its nodes", "run", req.GetRunId(), "error", err)
+			return lost, nil
+		}
 		if !current || len(res.GetAssigned()) > 0 || len(res.GetWaiting()) > 0 {
 			return res, nil
 		}
@@ -349,14 +363,17 @@ func (p *Placement) replaceWaiter(run, execution string) *waiter {
 	return w
 }
 
-// newsFor returns what is new for a run, unless another one receives it by now.
-func (p *Placement) newsFor(w *waiter, run string) (res *v1.PlaceResponse, current bool) {
+// newsFor returns what is new for a run, and the newest chain of the run, unless another one receives it by now.
+func (p *Placement) newsFor(w *waiter, run string) (res *v1.PlaceResponse, chain string, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiters[run] != w || !p.valid() {
-		return &v1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}, false
+		return &v1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}, "", false
 	}
-	return p.news(run), true
+	if all := p.chains[run]; len(all) > 0 {
+		chain = all[len(all)-1]
+	}
+	return p.news(run), chain, true
 }
 
 func wake(ch chan struct{}) {

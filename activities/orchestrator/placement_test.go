@@ -24,7 +24,7 @@ func TestNewsGoToTheNewestWaiter(t *testing.T) {
 		return p.replaceWaiter("r", execution)
 	}
 	told := func(w *waiter) bool {
-		_, current := p.newsFor(w, "r")
+		_, _, current := p.newsFor(w, "r")
 		return current
 	}
 	woken := func(w *waiter) bool {
@@ -62,11 +62,11 @@ func TestNewsGoToTheNewestWaiter(t *testing.T) {
 	if !woken(second) {
 		t.Error("the waiter sleeps on")
 	}
-	if res, current := p.newsFor(second, "r"); !current || len(res.GetAssigned()) != 1 || res.GetEpoch() != "e" {
+	if res, _, current := p.newsFor(second, "r"); !current || len(res.GetAssigned()) != 1 || res.GetEpoch() != "e" {
 		t.Errorf("told %v", res)
 	}
 	p.Forget("r")
-	if res, current := p.newsFor(second, "r"); current || !res.GetResync() || len(p.waiters) != 0 {
+	if res, _, current := p.newsFor(second, "r"); current || !res.GetResync() || len(p.waiters) != 0 {
 		t.Errorf("after the end: %v, current: %v", res, current)
 	}
 }

@@ -14,6 +14,6 @@
 // it differs from the empty one in its place while its file system is gone. Probe reports whether
 // an error concerns one value or the store.
 //
-// The package may import proto, activities/filelock and libraries; it knows no
+// The package may import proto, activities/filelock, activities/gatewayclient and libraries; it knows no
 // Temporal and nothing of what its values mean.
 package store

@@ -11,6 +11,8 @@ import (
 	_ "gocloud.dev/blob/gcsblob" // gs://
 	"gocloud.dev/blob/memblob"
 	_ "gocloud.dev/blob/s3blob" // s3://
+
+	"switchyard/activities/gatewayclient"
 )
 
 // Open opens the store that a URL names:
@@ -24,14 +26,25 @@ import (
 //
 // The context is for the opening alone. Nothing is asked of a gateway yet.
 func Open(ctx context.Context, location string) (*Store, error) {
-	b, err := openBackend(ctx, location)
+	return OpenWith(ctx, location, Options{})
+}
+
+// Options are how a store is opened.
+type Options struct {
+	// Gateway is how to reach a gateway, if the store is one.
+	Gateway gatewayclient.Options
+}
+
+// OpenWith is Open with options.
+func OpenWith(ctx context.Context, location string, o Options) (*Store, error) {
+	b, err := openBackend(ctx, location, o)
 	if err != nil {
 		return nil, err
 	}
 	return newStore(b), nil
 }
 
-func openBackend(ctx context.Context, location string) (backend, error) {
+func openBackend(ctx context.Context, location string, o Options) (backend, error) {
 	scheme, rest, isURL := strings.Cut(location, "://")
 	switch {
 	case location == "":
@@ -43,7 +56,7 @@ func openBackend(ctx context.Context, location string) (backend, error) {
 	case scheme == "mem":
 		return nil, fmt.Errorf("open store %q: a store in memory is just mem://", location)
 	case IsGateway(location):
-		return openRemote(location)
+		return openRemote(location, o)
 	}
 	u, err := url.Parse(location)
 	if err != nil {

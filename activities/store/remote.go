@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net"
-	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 
+	"switchyard/activities/gatewayclient"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -20,9 +17,9 @@ import (
 // remote keeps values with a gateway. A call that cannot get through is made
 // again until its context ends, or for patience when that has no deadline.
 type remote struct {
-	calls     switchyardv1connect.BlobServiceClient
-	transport *http.Transport
-	url       string
+	calls switchyardv1connect.BlobServiceClient
+	conn  *gatewayclient.Conn
+	url   string
 }
 
 var _ backend = (*remote)(nil)
@@ -33,8 +30,6 @@ const (
 	patience = 15 * time.Second
 	// The wait between tries: doubling from the first to the longest.
 	firstPause, longestPause = 50 * time.Millisecond, time.Second
-	// dialTimeout bounds one try to connect.
-	dialTimeout = 5 * time.Second
 	// maxMessageBytes leaves room for a key beside the largest value.
 	maxMessageBytes = MaxValueBytes + 64<<10
 	listPage        = 1000
@@ -43,32 +38,18 @@ const (
 // errTooLarge is the error of a value above MaxValueBytes.
 var errTooLarge = fmt.Errorf("gateways and spools take values of at most %d MiB", MaxValueBytes>>20)
 
-func openRemote(location string) (*remote, error) {
-	u, err := url.Parse(location)
-	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("open store %q: the URL of a gateway is such as http://host:7280", location)
+func openRemote(location string, o Options) (*remote, error) {
+	conn, err := gatewayclient.New(location, o.Gateway)
+	if err != nil {
+		return nil, fmt.Errorf("open store %q: %w", location, err)
 	}
-	transport := &http.Transport{
-		Proxy:       http.ProxyFromEnvironment,
-		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		Protocols:   new(http.Protocols),
-		// A gateway that has gone without a word is noticed by pings.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
-	}
-	if u.Scheme == "http" {
-		transport.Protocols.SetUnencryptedHTTP2(true)
-	} else {
-		transport.Protocols.SetHTTP1(true)
-		transport.Protocols.SetHTTP2(true)
-	}
-	base := strings.TrimSuffix(location, "/")
 	return &remote{
-		calls: switchyardv1connect.NewBlobServiceClient(&http.Client{Transport: transport}, base,
+		calls: switchyardv1connect.NewBlobServiceClient(conn.HTTP, conn.URL, conn.LogIn,
 			connect.WithReadMaxBytes(maxMessageBytes),
 			// Packing logs would cost the gateway more than it saves on a network of machines.
 			connect.WithAcceptCompression("gzip", nil, nil)),
-		transport: transport,
-		url:       base,
+		conn: conn,
+		url:  conn.URL,
 	}, nil
 }
 
@@ -155,7 +136,7 @@ func (r *remote) deleteOlder(context.Context, string, time.Time) (int, error) {
 func (r *remote) location() string { return r.url }
 
 func (r *remote) close() error {
-	r.transport.CloseIdleConnections()
+	r.conn.Close()
 	return nil
 }
 
@@ -201,7 +182,7 @@ func (r *remote) failed(err error) error {
 }
 
 // isAway reports whether an error says that a store did not answer, or had no time for an
-// answer, as opposed to one that has refused the call.
+// answer, as opposed to one that has refused the call. A token that is no longer valid may be replaced.
 func isAway(err error) bool {
 	if errors.Is(err, ErrLowSpace) || errors.Is(err, ErrLogQuota) || errors.Is(err, errTooLarge) {
 		return false
@@ -210,7 +191,8 @@ func isAway(err error) bool {
 		return true
 	}
 	switch connect.CodeOf(err) {
-	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeResourceExhausted, connect.CodeAborted:
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeResourceExhausted, connect.CodeAborted,
+		connect.CodeUnauthenticated:
 		return true
 	}
 	return false

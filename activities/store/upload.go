@@ -100,6 +100,7 @@ func (s *spooler) uploadOne(ctx context.Context, v *spooled) error {
 func (s *spooler) refuses(ctx context.Context, v *spooled, err error) bool {
 	switch {
 	case connect.CodeOf(err) == connect.CodeInvalidArgument, connect.CodeOf(err) == connect.CodeAlreadyExists,
+		connect.CodeOf(err) == connect.CodePermissionDenied, // the node was not given the task, and the store has not kept its run
 		errors.Is(err, ErrLowSpace), errors.Is(err, ErrLogQuota), errors.Is(err, errTooLarge):
 		return true
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // there may be room for a small value

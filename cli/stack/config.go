@@ -20,6 +20,8 @@ type Config struct {
 	Temporal *embedded.Options
 	// Store is the URL of the store, or "" for a private folder that ends with the stack.
 	Store string
+	// Token returns the token of the nodes for a gateway that is their store; nil: they have none.
+	Token func() string
 	// SpoolDir is where the nodes keep values while the store is away, or "" for a private folder that ends with the stack.
 	SpoolDir string
 	// Control starts a control process with the given Role, which is workers.RoleAuto if empty.

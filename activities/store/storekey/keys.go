@@ -32,6 +32,10 @@ import (
 //	reused/<digest>                              copy of a result that the run took over from the cache
 //	probe                                        what Probe writes
 //
+// and below runs/<run>/, for all chains of a run:
+//
+//	grants/<node>/<chain>/<task>                 a node was given the task, or instances of it
+//
 // Results that later runs may reuse lie outside of them:
 //
 //	cached/<workflow>/<task>/<digest>            the newest result under a key
@@ -182,6 +186,23 @@ func List(home, digest string) string { return RunPrefix(home) + "lists/" + dige
 // Reused is the key of a v1.ExecuteResponse that a run has taken over from another,
 // named by Digest of its bytes.
 func Reused(home, digest string) string { return RunPrefix(home) + "reused/" + digest }
+
+// grantsFolder stands where the keys of a run have the chain, which is an id of Temporal's.
+const grantsFolder = "grants"
+
+// Grant is the key of the mark that a node was given a task of a chain of a run, or instances of the task.
+func Grant(run, chain, node, task string) string {
+	return GrantsPrefix(run, node) + chain + "/" + segment(task)
+}
+
+// GrantsPrefix is how the keys of all grants of a node in a run start.
+func GrantsPrefix(run, node string) string { return RunPrefix(run) + grantsFolder + "/" + node + "/" }
+
+// IsGrant reports whether a key of a run, or the prefix of one, is among those of grants.
+func IsGrant(key string) bool {
+	_, rest, err := SplitRun(key)
+	return err == nil && (rest == grantsFolder || strings.HasPrefix(rest, grantsFolder+"/"))
+}
 
 // CachedPrefix begins the keys of results that later runs may reuse.
 const CachedPrefix = "cached/"

@@ -29,36 +29,48 @@ var (
 	nodeTask = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\[[0-9]{1,10}\])?$`)
 )
 
+// NodeKey says what a node stores under a key.
+type NodeKey struct {
+	Kind NodeValue
+	// Run and Chain are those of the attempt, and Task is its task without the number of an instance.
+	Run, Chain, Task string
+}
+
 // ParseNode returns what a node stores under a key that comes from elsewhere. It
 // is an error when Check has one, and when nodes have no such key.
-func ParseNode(key string) (NodeValue, error) {
+func ParseNode(key string) (NodeKey, error) {
 	if err := Check(key); err != nil {
-		return 0, err
+		return NodeKey{}, err
 	}
 	run, rest, _ := SplitRun(key)
 	chain, rest, _ := strings.Cut(rest, "/")
 	folder, rest, _ := strings.Cut(rest, "/")
+	found := func(kind NodeValue, name string) (NodeKey, error) {
+		task, _, _, _ := ParseBatchName(name)
+		task, _, _ = ParseInstanceName(task)
+		return NodeKey{kind, run, chain, task}, nil
+	}
 	if home := run + "/" + chain; nodeRun.MatchString(run) && nodeRun.MatchString(chain) {
 		switch folder {
 		case "results":
 			if task, generation, attempt, ok := parseAttempt(rest); ok && key == Result(home, generation, task, attempt) {
-				return ResultValue, nil
+				return found(ResultValue, task)
 			}
 		case "checkpoints":
 			if task, generation, claim, ok := parseAttempt(rest); ok && key == Checkpoint(home, generation, task, claim) {
-				return CheckpointValue, nil
+				return found(CheckpointValue, task)
 			}
 		case "batches":
-			if isBatchOfNode(home, key, rest) {
-				return BatchValue, nil
+			if task, ok := batchOfNode(home, key, rest); ok {
+				return found(BatchValue, task)
 			}
 		case "logs":
 			if of, _, ok := ParseLogChunk(key); ok && of.Home == home && isPrinter(of.Task) {
-				return LogChunkValue, nil
+				return found(LogChunkValue, of.Task)
 			}
 		}
 	}
-	return 0, fmt.Errorf("%q is no key of a node: nodes store results, batches, checkpoints and logs of tasks", key)
+	return NodeKey{}, fmt.Errorf("%q is no key of a node: nodes store results, batches, checkpoints and logs of tasks", key)
 }
 
 // parseAttempt takes <task>.<number>.<number> apart.
@@ -71,20 +83,19 @@ func parseAttempt(text string) (task string, first, second int32, ok bool) {
 	return task, int32(a), int32(b), errA == nil && errB == nil && nodeTask.MatchString(task)
 }
 
-// isBatchOfNode reports whether key is the one of a batch, rest being its part
-// behind batches/.
-func isBatchOfNode(home, key, rest string) bool {
+// batchOfNode returns the task of the batch whose key is key, rest being its part behind batches/.
+func batchOfNode(home, key, rest string) (task string, ok bool) {
 	part, file, _ := strings.Cut(rest, "/")
-	task := unsegment(part)
+	task = unsegment(part)
 	numbers := strings.Split(file, ".")
 	if len(numbers) != 4 || !nodeTask.MatchString(task) {
-		return false
+		return "", false
 	}
 	first, last, isExtent := parseExtent(numbers[1])
 	generation, errG := strconv.ParseUint(numbers[0], 10, 31)
 	attempt, errA := strconv.ParseUint(numbers[2], 10, 31)
 	claim, errC := strconv.ParseUint(numbers[3], 10, 31)
-	return isExtent && errG == nil && errA == nil && errC == nil &&
+	return task, isExtent && errG == nil && errA == nil && errC == nil &&
 		key == Batch(home, int32(generation), BatchName(task, first, last), int32(attempt), int32(claim))
 }
 

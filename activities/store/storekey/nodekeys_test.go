@@ -1,6 +1,7 @@
 package storekey_test
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,21 +14,25 @@ func TestParseNodeKeyTakesWhatNodesStore(t *testing.T) {
 		run, printer := runs.Draw(t, "run")+"/chain-1", printers.Draw(t, "printer")
 		task, _, _, _ := storekey.ParseBatchName(printer) // results are those of tasks and instances
 		n := numbers.Draw(t, "number")
-		for key, want := range map[string]storekey.NodeValue{
-			storekey.Result(run, n, task, n):                                               storekey.ResultValue,
-			storekey.Checkpoint(run, n, task, n):                                           storekey.CheckpointValue,
-			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n):           storekey.BatchValue,
-			storekey.LogChunk(run, 0, printer, n, n, int64(n)):                             storekey.LogChunkValue,
-			storekey.LogChunk(run, 0, storekey.BatchName("a__0x", 0, int(n)), n, n, 1<<40): storekey.LogChunkValue,
+		base, _, _ := storekey.ParseInstanceName(task)
+		of := func(kind storekey.NodeValue, task string) storekey.NodeKey {
+			return storekey.NodeKey{Kind: kind, Run: strings.TrimSuffix(run, "/chain-1"), Chain: "chain-1", Task: task}
+		}
+		for key, want := range map[string]storekey.NodeKey{
+			storekey.Result(run, n, task, n):                                               of(storekey.ResultValue, base),
+			storekey.Checkpoint(run, n, task, n):                                           of(storekey.CheckpointValue, base),
+			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n):           of(storekey.BatchValue, "a__0x"),
+			storekey.LogChunk(run, 0, printer, n, n, int64(n)):                             of(storekey.LogChunkValue, base),
+			storekey.LogChunk(run, 0, storekey.BatchName("a__0x", 0, int(n)), n, n, 1<<40): of(storekey.LogChunkValue, "a__0x"),
 		} {
 			if got, err := storekey.ParseNode(key); got != want || err != nil {
-				t.Errorf("%s: %d, %v, want %d", key, got, err, want)
+				t.Errorf("%s: %v, %v, want %v", key, got, err, want)
 			}
 		}
 		for _, key := range []string{
 			storekey.Status(run, n), storekey.Carry(run, n, "execution", n), storekey.Events(run, n, n), storekey.Purged(run, n, task),
 			storekey.Shared(run, n, "context", int64(n)), storekey.List(run, storekey.Digest(nil)), storekey.Reused(run, storekey.Digest(nil)),
-			storekey.Cached("ci", task, "deps"),
+			storekey.Cached("ci", task, "deps"), storekey.Grant("ci-0k", "chain-1", "n1", task), storekey.Grant("ci-0k", "chain-1", "logs", task),
 		} {
 			if _, err := storekey.ParseNode(key); err == nil {
 				t.Errorf("%s is taken for a node's", key)
@@ -46,7 +51,7 @@ func TestParseNodeKeyRefusesOtherShapes(t *testing.T) {
 		"runs/ci-0k/c/logs/build.x/0.0.1.00000001",
 	) {
 		if got, err := storekey.ParseNode(key); err == nil {
-			t.Errorf("%q is taken for a node's: %d", key, got)
+			t.Errorf("%q is taken for a node's: %v", key, got)
 		}
 	}
 }

@@ -1,0 +1,95 @@
+package grants
+
+import (
+	"fmt"
+	"testing"
+
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+)
+
+func open(t testing.TB, location string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// TestGrantsAreThoseOfOneNodeAndTask reads with another process than the one that grants.
+func TestGrantsAreThoseOfOneNodeAndTask(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	given := Grant{Node: "a", Run: "ci-0k", Chain: "c1", Task: "build"}
+	reader := New(open(t, dir))
+	has := func(one Grant) bool {
+		t.Helper()
+		ok, err := reader.Has(t.Context(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	hasRun := func(node, run string) bool {
+		t.Helper()
+		ok, err := reader.HasRun(t.Context(), node, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	if has(given) || hasRun("a", "ci-0k") {
+		t.Error("a grant that was not put")
+	}
+	if err := New(open(t, dir)).Put(t.Context(), given, given, Grant{Node: "b", Run: "ci-0k", Chain: "c1", Task: "a__0x2f__"}); err != nil {
+		t.Fatal(err)
+	}
+	if !has(given) || !hasRun("a", "ci-0k") || !has(Grant{"b", "ci-0k", "c1", "a__0x2f__"}) {
+		t.Error("the grant is not found")
+	}
+	for _, other := range []Grant{
+		{"b", "ci-0k", "c1", "build"}, {"a", "ci-0k1", "c1", "build"}, {"a", "ci-0k", "c2", "build"}, {"a", "ci-0k", "c1", "build-2"}, {"", "ci-0k", "c1", "build"},
+	} {
+		if has(other) {
+			t.Errorf("%v is granted", other)
+		}
+	}
+	if hasRun("a", "ci-0k1") || hasRun("", "ci-0k") || hasRun("a-1", "ci-0k") {
+		t.Error("another run, or node, is granted")
+	}
+}
+
+// TestGrantsGoWithTheirRun collects a run.
+func TestGrantsGoWithTheirRun(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir())
+	if err := New(s).Put(t.Context(), Grant{"a", "ci-0k", "c1", "build"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteRun(t.Context(), "ci-0k"); err != nil {
+		t.Fatal(err)
+	}
+	for key, err := range s.Keys(t.Context(), storekey.RunPrefix("ci-0k")) {
+		t.Errorf("%s is left, %v", key, err)
+	}
+}
+
+// BenchmarkPut is what a grant adds to a placement: one that is new, and one of a task that has had an instance on the node.
+func BenchmarkPut(b *testing.B) {
+	g := New(open(b, b.TempDir()))
+	for name, task := range map[string]func(int) string{"new": func(i int) string { return fmt.Sprint("t", i) }, "again": func(int) string { return "build" }} {
+		b.Run(name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				if err := g.Put(b.Context(), Grant{"a", "ci-0k", "c1", task(i)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

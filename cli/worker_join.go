@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/activities/store"
+	"switchyard/cli/client"
+	"switchyard/cli/credentials"
+	"switchyard/cli/exit"
+	"switchyard/cli/stack"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// joinTimeout is how long the start of a worker waits for a gateway that does not answer.
+	joinTimeout = 5 * time.Second
+	// joinPause is the wait before a gateway that was away is asked again.
+	joinPause = 5 * time.Second
+)
+
+// nodeToken returns what returns the token of a worker for the gateway at a URL; that in a file may be replaced while the
+// worker runs.
+func (s *system) nodeToken(cmd *cobra.Command, gateway string) (func() string, error) {
+	if path := stringFlag(cmd, tokenFileFlagName); path != "" {
+		source, err := credentials.NewSource(path)
+		if err != nil {
+			return nil, err
+		}
+		return source.Token, nil
+	}
+	token, err := s.token(cmd, gateway)
+	return func() string { return token }, err
+}
+
+// gatewayOf returns the address of the gateway of a worker: its store, if that is one.
+func gatewayOf(location, gateway string) string {
+	if store.IsGateway(location) {
+		return location
+	}
+	return gateway
+}
+
+// checkNode returns an error unless the gateway takes a token as that of a node.
+func checkNode(ctx context.Context, a *client.Client, node string) error {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	who, err := client.Call(ctx, a, a.Auth.WhoAmI, &v1.WhoAmIRequest{})
+	if err != nil {
+		if refused, ok := errors.AsType[*exit.Error](err); ok && refused.Code == exit.CodeNotAllowed && refused.Hint == "" {
+			refused.Hint = joinHint(node)
+		}
+		return err
+	}
+	switch {
+	case who.GetKind() == kindNone:
+		return nil
+	case who.GetRole() != v1.RoleNode:
+		return &exit.Error{Code: exit.CodeNotAllowed, Hint: joinHint(node),
+			Err: fmt.Errorf("the token is that of %s, with the role %s; a worker joins with a token of the role node", who.GetName(), who.GetRole())}
+	case who.GetNode() != node:
+		return &exit.Error{Code: exit.CodeNotAllowed, Hint: joinHint(node),
+			Err: fmt.Errorf("the token is that of node %s, and this worker is node %s", who.GetNode(), node)}
+	}
+	return nil
+}
+
+func joinHint(node string) string {
+	return fmt.Sprintf("an admin makes one with `switchyard tokens create --role node --node %s`; give it to the worker in a file with --token-file, or in SWITCHYARD_TOKEN", node)
+}
+
+// serveNode serves a worker whose gateway has its store, once the gateway takes its token. A gateway that is away is asked
+// later: the worker has started then, and stops if it is refused.
+func (s *system) serveNode(cmd *cobra.Command, cfg stack.Config, node string, announce func(*stack.Stack) error) error {
+	if !store.IsGateway(cfg.Store) {
+		return serveStack(cmd.Context(), s, cfg, announce)
+	}
+	a, err := s.openClientAt(cmd, cfg.Store)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	err = checkNode(cmd.Context(), a, node)
+	if err == nil {
+		return serveStack(cmd.Context(), s, cfg, announce)
+	}
+	if exit.CodeOf(cmd.Context(), err) != exit.CodeSystem {
+		return err
+	}
+	cfg.Logger.Warn("the gateway does not answer; whether it takes the token of this node is found out when it does", "gateway", a.URL, "error", err)
+	ctx, stop := context.WithCancelCause(cmd.Context())
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(joinPause):
+			}
+			switch err := checkNode(ctx, a, node); {
+			case err == nil:
+				return
+			case exit.CodeOf(ctx, err) == exit.CodeNotAllowed:
+				stop(err)
+				return
+			}
+		}
+	}()
+	err = serveStack(ctx, s, cfg, announce)
+	stop(nil)
+	<-asked
+	if refused := context.Cause(ctx); exit.CodeOf(ctx, refused) == exit.CodeNotAllowed {
+		return errors.Join(refused, err)
+	}
+	return err
+}

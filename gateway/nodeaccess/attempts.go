@@ -1,0 +1,105 @@
+package nodeaccess
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/store/storekey"
+	"switchyard/gateway/runview"
+	"switchyard/workflows/names"
+)
+
+// Attempts finds what nodes run now.
+type Attempts struct{ Client client.Client }
+
+// Attempt names what a node may run.
+type Attempt struct {
+	Node, Run string
+	// Task or instance; any of the run if it is empty.
+	Task string
+	// Claim is the number of the dispatch of a task that is no instance; any if it is negative. Instances run in batches, which
+	// have the claim of their first.
+	Claim int32
+}
+
+// Find returns what Temporal knows of a run if a node runs an attempt of one of its tasks now, and nil if it does not.
+func (a Attempts) Find(ctx context.Context, of Attempt) (*runview.Description, error) {
+	desc, err := a.describe(ctx, of.Run)
+	if err != nil || desc == nil || desc.GetWorkflowExecutionInfo().GetType().GetName() != names.RunWorkflow {
+		return nil, err
+	}
+	if of.isAmong(desc.GetPendingActivities()) {
+		return desc, nil
+	}
+	for _, part := range of.parts(desc.GetPendingChildren()) {
+		child, err := a.describe(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		if of.isAmong(child.GetPendingActivities()) {
+			return desc, nil
+		}
+	}
+	return nil, nil
+}
+
+// describe returns nil for a workflow that does not exist, or has closed.
+func (a Attempts) describe(ctx context.Context, id string) (*runview.Description, error) {
+	desc, err := a.Client.DescribeWorkflowExecution(ctx, id, "")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
+		return nil, nil
+	}
+	return desc, nil
+}
+
+// maxParts bounds the child workflows of a run that are looked at.
+const maxParts = 64
+
+// parts returns the child workflows of a run that may carry the attempt: one for an instance, all of its task for a task.
+func (of Attempt) parts(children []*workflowpb.PendingChildExecutionInfo) (ids []string) {
+	task, index, isInstance := storekey.ParseInstanceName(of.Task)
+	from := -1
+	for _, child := range children {
+		part, ok := names.ParseFanOutID(child.GetWorkflowId())
+		switch {
+		case !ok || part.Run != of.Run || of.Task != "" && part.Task != task || len(ids) == maxParts:
+		case !isInstance:
+			ids = append(ids, child.GetWorkflowId())
+		case from < part.From && part.From <= index:
+			ids, from = []string{child.GetWorkflowId()}, part.From
+		}
+	}
+	return ids
+}
+
+// isAmong reports whether one of the activities of a workflow runs the attempt.
+func (of Attempt) isAmong(pending []*workflowpb.PendingActivityInfo) bool {
+	task, _, isInstance := storekey.ParseInstanceName(of.Task)
+	return slices.ContainsFunc(pending, func(p *workflowpb.PendingActivityInfo) bool {
+		// One that is being cancelled runs until its processes are gone.
+		started := p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+		name, claim, ok := names.ParseAttemptID(p.GetActivityId())
+		if !started || !ok || p.GetActivityType().GetName() != names.ExecuteActivity || !isQueueOf(of.Node, p.GetActivityOptions().GetTaskQueue().GetName()) {
+			return false
+		}
+		base, _, _ := storekey.ParseInstanceName(name)
+		return (of.Task == "" || base == task) && (isInstance || of.Claim < 0 || claim == of.Claim)
+	})
+}
+
+// isQueueOf reports whether a task queue is one by which a node gets attempts.
+func isQueueOf(node, queue string) bool {
+	return queue == names.NodeQueue(node, names.CPULane) || queue == names.NodeQueue(node, names.GPULane)
+}
