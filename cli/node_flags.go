@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"switchyard/activities/executor/shell"
+	"switchyard/activities/secrets"
 	"switchyard/cli/config"
 	"switchyard/cli/exit"
 	"switchyard/cli/stack"
@@ -32,6 +33,7 @@ type nodeFlags struct {
 	scratchDir   string
 	localTempDir string
 	passEnv      []string
+	allowSecrets []string
 	maxOutputMB  int64
 	offlineAfter time.Duration
 	drainTimeout time.Duration // its value before the flags are read is the default
@@ -55,6 +57,23 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may continue when the node stops; then it moves to another node")
 	n.gaming.add(f)
 	n.containers.add(f)
+}
+
+// addSecrets adds the flag of a command whose tasks may not ask for every secret of the machine.
+func (n *nodeFlags) addSecrets(f *pflag.FlagSet) {
+	f.StringSliceVar(&n.allowSecrets, "allow-secret", nil, "files and variables of this machine that the secretEnv of tasks may name, such as file:/run/secrets/*,env:DEPLOY_*; no task inherits such a variable; may be repeated")
+}
+
+// secrets returns what tasks may ask for: where they run for the person who starts the process, everything.
+func (n *nodeFlags) secrets() (secrets.Allowlist, error) {
+	if n.command != "" {
+		return secrets.AllowAll(), nil
+	}
+	list, err := secrets.ParseAllowlist(n.allowSecrets)
+	if err != nil {
+		return list, exit.Usagef("--allow-secret %w", err)
+	}
+	return list, nil
 }
 
 // addSome adds the flags of a command that runs several nodes.
@@ -101,6 +120,10 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 		return nil, err
 	}
 	containers.Policy.Command = n.command
+	allowed, err := n.secrets()
+	if err != nil {
+		return nil, err
+	}
 	base := "local"
 	if n.name != "" {
 		base = n.name
@@ -116,7 +139,7 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 		}
 		nodes = append(nodes, stack.NodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
-			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, MaxOutput: n.maxOutputMB << 20,
+			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, Secrets: allowed, MaxOutput: n.maxOutputMB << 20,
 			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers,
 		})
 	}

@@ -43,6 +43,7 @@ short, a third one quits at once.`,
 		Args: arguments(0, 0, ""),
 	}
 	nodes.addOne(cmd.Flags())
+	nodes.addSecrets(cmd.Flags())
 	cmd.Flags().Lookup("name").Usage += " (default the name of the machine)"
 	cmd.Flags().StringVar(&store, "store", "", workerStoreUsage)
 	logQuota := logQuotaFlag(cmd.Flags())

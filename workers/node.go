@@ -58,6 +58,8 @@ type NodeConfig struct {
 	// outlive this worker: from then on something outside of this process is to call
 	// taskrunner.EndOverdue. nil: nothing does.
 	Guard func(dir string)
+	// Secrets has the values of the secrets of tasks; nil: tasks that ask for any fail.
+	Secrets taskrunner.SecretSource
 	// SharedDir is given to tasks as SWITCHYARD_SHARED_DIR; empty: none.
 	SharedDir string
 	// MaxOutput is how much output of an attempt its log keeps, in bytes; 0: 256 MiB.
@@ -170,7 +172,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	n.attempts = &taskrunner.Node{
 		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
 		Executors: map[string]executor.Executor{}, BaseDir: cfg.WorkDir, Workspaces: n.workspaces,
-		Fleet: cfg.Client.Fleet, SharedDir: cfg.SharedDir, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, BeatInterval: beat, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
+		Fleet: cfg.Client.Fleet, Secrets: cfg.Secrets, SharedDir: cfg.SharedDir, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, BeatInterval: beat, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
 	for _, e := range cfg.Executors {
 		n.attempts.Executors[e.Type()] = e

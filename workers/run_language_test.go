@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/activities/secrets"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -27,6 +28,7 @@ tasks:
     type: shell
     spec: { command: x, sandbox: true }
     env: { KIND: "${{ workflow.input.kind }}" }
+    secretEnv: { TOKEN: "env:TOKEN" }
     constraints:
       anyLabels: [none, fast]
       minMemoryMb: 1
@@ -95,6 +97,7 @@ func TestRunWithEveryFieldOfTheLanguage(t *testing.T) {
 	c.start("a", func(cfg *NodeConfig) {
 		cfg.Labels = append(cfg.Labels, "fast")
 		cfg.Capabilities = map[string]string{"disk": "nvme", "sandbox": "true"}
+		cfg.Secrets = &secrets.Resolver{Allow: secrets.AllowAll(), Getenv: func(string) (string, bool) { return "s3cret-value", true }}
 	})
 	c.start("b")
 	in := c.input(fmt.Sprintf(everything, c.label, c.name("a"), c.name("b")))

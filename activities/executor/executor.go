@@ -103,6 +103,8 @@ type Leftover struct {
 	Running bool
 	// StartedAt is when its program has started; zero: it never has.
 	StartedAt time.Time
+	// Env are the variables of its program, as it was started.
+	Env map[string]string
 }
 
 // Available is an Executor that cannot always run something.

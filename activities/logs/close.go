@@ -20,6 +20,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	if w.closed {
 		return w.closeErr
 	}
+	w.release()
 	w.closed = true
 	if w.timer != nil {
 		w.timer.Stop()

@@ -15,6 +15,6 @@
 // them. Times are those of the node, and come from package time, which tests
 // replace with testing/synctest.
 //
-// The package may import proto, activities/store and libraries; it knows no
+// The package may import proto, activities/store, activities/secrets/mask and libraries; it knows no
 // Temporal.
 package logs

@@ -1,6 +1,10 @@
 package logs
 
-import "time"
+import (
+	"time"
+
+	"switchyard/activities/secrets/mask"
+)
 
 // Options are the bounds of a Writer. A zero field means its default.
 type Options struct {
@@ -15,6 +19,9 @@ type Options struct {
 	TailBytes int
 	// MaxBytes is how much output of an attempt the log takes; DefaultMaxBytes.
 	MaxBytes int64
+	// Masks are replaced in what is written to the streams, before log and tail have it; nil: nothing is. What may be the
+	// beginning of a value is held back until more follows, or Begin, Flush or Close.
+	Masks *mask.Set
 	// StoreTimeout is how long the store may take for one chunk before the write
 	// counts as failed; 10 s.
 	StoreTimeout time.Duration
@@ -32,6 +39,7 @@ func (o Options) withDefaults() Options {
 		ChunkBytes:    max(positiveOr(o.ChunkBytes, 1<<20), minChunkBytes),
 		TailBytes:     positiveOr(o.TailBytes, 64<<10),
 		MaxBytes:      positiveOr(o.MaxBytes, DefaultMaxBytes),
+		Masks:         o.Masks,
 		StoreTimeout:  positiveOr(o.StoreTimeout, 10*time.Second),
 	}
 }

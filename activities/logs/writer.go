@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"sync"
 	"time"
+
+	"switchyard/activities/secrets/mask"
 )
 
 // Writer stores what one dispatch of an attempt prints, while it prints it.
@@ -68,6 +70,9 @@ func NewWriter(s Store, a Attempt, o Options) *Writer {
 	w.stored, w.cancel = context.WithCancel(context.Background())
 	w.stdout = stream{w: w, name: Stdout, tail: tail{keep: w.opts.TailBytes}}
 	w.stderr = stream{w: w, name: Stderr, tail: tail{keep: w.opts.TailBytes}}
+	if o.Masks != nil {
+		w.stdout.masked, w.stderr.masked = o.Masks.Stream(), o.Masks.Stream()
+	}
 	return w
 }
 
@@ -83,9 +88,27 @@ func (w *Writer) Stream(name string) io.Writer { return w.stream(name) }
 func (w *Writer) Begin(instance string, attempt, claim int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.release()
 	w.by = printer{task: instance, attempt: attempt, claim: claim}
 	w.stdout.tail.clear()
 	w.stderr.tail.clear()
+}
+
+// Flush says that the program has ended: what was held back because of masks is in the log and in the tails. No goroutine
+// is writing to a stream.
+func (w *Writer) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.release()
+}
+
+// release writes what the streams hold back. The caller holds mu.
+func (w *Writer) release() {
+	for _, s := range []*stream{&w.stdout, &w.stderr} {
+		if s.masked != nil && !w.closed {
+			_ = s.add(s.masked.Flush(nil)) // fails only once closed
+		}
+	}
 }
 
 // Notice adds a line of the system's own to the stream stderr of the log; tails do
@@ -94,7 +117,7 @@ func (w *Writer) Notice(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
-		_ = w.take(Stderr, w.system(), []byte("[switchyard: "+text+"]\n")) // fails only once closed
+		_ = w.take(Stderr, w.system(), []byte("[switchyard: "+w.opts.Masks.Text(text)+"]\n")) // fails only once closed
 	}
 }
 
@@ -124,6 +147,9 @@ type stream struct {
 	tail tail
 	// skip is how much of what comes first the log has already.
 	skip int64
+	// masked replaces secrets, and buffer is what it gives; masked is nil where there are none.
+	masked *mask.Stream
+	buffer []byte
 }
 
 func (s *stream) Write(p []byte) (int, error) {
@@ -132,9 +158,19 @@ func (s *stream) Write(p []byte) (int, error) {
 	if s.w.closed {
 		return 0, fs.ErrClosed
 	}
-	s.tail.add(p)
-	if err := s.w.take(s.name, s.w.by, s.unseen(p)); err != nil {
+	written := p
+	if s.masked != nil {
+		s.buffer = s.masked.Append(s.buffer[:0], p)
+		written = s.buffer
+	}
+	if err := s.add(written); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// add adds to the log and to the tail. The caller holds the writer's mu, which add gives up while it waits.
+func (s *stream) add(p []byte) error {
+	s.tail.add(p)
+	return s.w.take(s.name, s.w.by, s.unseen(p))
 }

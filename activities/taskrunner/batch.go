@@ -84,13 +84,15 @@ func batchKey(req *v1.ExecuteRequest) string {
 // are not in the answer. In the answer's state "completed" says that all had their turn.
 func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor, s *inputs, before map[int32]priorResult) (*v1.ExecuteResponse, error) {
 	b := n.newBatch(a)
-	w := &work{
-		node: n, attempt: a, inputs: s, gpus: n.gpus(a),
-		log: logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(a.req.GetRunId(), a.req.GetChain()), Generation: a.req.GetGeneration(), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, n.logOptions(a.req)),
-	}
+	w := &work{node: n, attempt: a, inputs: s, gpus: n.gpus(a)}
 	defer w.close()
-	s.writeNotices(w.log)
-	w.checkpointer = a.startCheckpointer(ctx, w.log, b)
+	var err error
+	if w.secrets, err = n.awaitSecrets(ctx, a); err != nil {
+		return stopped(ctx, nil), nil
+	}
+	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(a.req.GetRunId(), a.req.GetChain()), Generation: a.req.GetGeneration(), Task: batchName(a.req), Attempt: a.req.GetAttempt(), Claim: a.req.GetClaim()}, w.logOptions())
+	w.writeNotices()
+	w.checkpointer = w.startCheckpointer(ctx, b)
 	end, err := w.runMembers(ctx, exec, b, before)
 	w.checkpointer.stop()
 

@@ -9,6 +9,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
+	"switchyard/activities/secrets/mask"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
@@ -34,6 +35,7 @@ const (
 type checkpointer struct {
 	a     *attempt
 	log   *logs.Writer
+	masks *mask.Set
 	batch *batch // nil: the attempt is none
 	end   context.CancelFunc
 	done  chan struct{}
@@ -49,8 +51,8 @@ type checkpointer struct {
 }
 
 // startCheckpointer starts a checkpointer, whose stop must be called.
-func (a *attempt) startCheckpointer(ctx context.Context, log *logs.Writer, b *batch) *checkpointer {
-	k := &checkpointer{a: a, log: log, batch: b, done: make(chan struct{})}
+func (w *work) startCheckpointer(ctx context.Context, b *batch) *checkpointer {
+	k := &checkpointer{a: w.attempt, log: w.log, masks: w.secrets.masks, batch: b, done: make(chan struct{})}
 	// A cancelled attempt ends with its checkpointer at work.
 	ctx, k.end = context.WithCancel(context.WithoutCancel(ctx))
 	go k.run(ctx)
@@ -178,7 +180,7 @@ func (k *checkpointer) poll(ctx context.Context) (changed bool) {
 	if data == nil {
 		return false
 	}
-	kept, err := k.a.node.saveCheckpoint(ctx, k.a.req, m, data)
+	kept, err := k.a.node.saveCheckpoint(ctx, k.a.req, m, k.masks.Bytes(data))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.member != m {

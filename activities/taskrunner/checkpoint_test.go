@@ -161,7 +161,8 @@ func TestCheckpointBelongsToTheMemberThatRuns(t *testing.T) {
 	ctx, a := b.accept(t.Context(), delivery{heartbeat: time.Hour}, batchOf(0, 1))
 	defer a.end()
 	gathered := b.newBatch(a)
-	k := a.startCheckpointer(ctx, logs.NewWriter(b.Store, logs.Attempt{Run: "r-1", Task: "a[0-1]"}, logs.Options{}), gathered)
+	w := &work{node: b.Node, attempt: a, log: logs.NewWriter(b.Store, logs.Attempt{Run: "r-1", Task: "a[0-1]"}, logs.Options{})}
+	k := w.startCheckpointer(ctx, gathered)
 	k.stop() // the test looks instead
 	members := a.members
 	ws, err := b.Workspaces.Prepare(workspace.Request{Task: "a"})

@@ -8,6 +8,7 @@
 // instances. What runs is a member of the request in each case, and passes through:
 //
 //	inputs                      what all members share: outputs of parents, context, items
+//	Node.awaitSecrets           values of secrets, which all members share, and what is to be masked
 //	work.prepare                spec and env rendered, checkpoint fetched, workspace made
 //	work.do                     the program, from its start to its end
 //	Node.keepResult, batch.add  the result: recorded, cut to what may travel
@@ -28,7 +29,7 @@
 //
 // # Imports
 //
-// It imports proto, workflows/names, workflows/phrase, workflows/condition, the Temporal SDK, the leaves activities/heartbeat and
-// activities/results, and activities/executor, activities/logs, activities/store, activities/registry and
-// activities/metrics.
+// It imports proto, workflows/names, workflows/phrase, workflows/condition, workflows/secretref, the Temporal SDK, the leaves activities/heartbeat and
+// activities/results, and activities/executor, activities/logs, activities/store, activities/registry,
+// activities/secrets and activities/metrics.
 package taskrunner

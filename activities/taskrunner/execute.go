@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -77,6 +78,8 @@ type Node struct {
 	SharedDir string
 	// MaxOutput is how much output of an attempt its log keeps, in bytes; 0: the default of package logs.
 	MaxOutput int64
+	// Secrets has the values of the secrets of tasks; nil: tasks that ask for any fail.
+	Secrets SecretSource
 	// HasGPUs says that the machine has GPUs: tasks that were given none then see none.
 	// It may change while the node runs; nil: there are none.
 	HasGPUs func() bool
@@ -210,6 +213,10 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *i
 	req, m := a.req, &a.members[0]
 	w := &work{node: n, attempt: a, inputs: s, gpus: n.gpus(a), run: exec.Run}
 	defer w.close()
+	var err error
+	if w.secrets, err = n.awaitSecrets(ctx, a); err != nil {
+		return stopped(ctx, nil), nil
+	}
 	res, err := w.prepare(ctx, m)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -217,8 +224,8 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *i
 	case err != nil || res != nil:
 		return res, err
 	}
-	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(req.GetRunId(), req.GetChain()), Generation: req.GetGeneration(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, n.logOptions(req))
-	s.writeNotices(w.log)
+	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(req.GetRunId(), req.GetChain()), Generation: req.GetGeneration(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.logOptions())
+	w.writeNotices()
 	if n.survivor(req.GetType()) != nil {
 		if err := a.writeRecoveryFile(w.id(m), w.spec, w.ws); err != nil {
 			return nil, err
@@ -228,20 +235,28 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *i
 	return w.finish(ctx, m)
 }
 
-// logOptions bounds the log of an attempt by what the node keeps, or by less if the task asks for that.
-func (n *Node) logOptions(req *v1.ExecuteRequest) logs.Options {
-	most := cmp.Or(n.MaxOutput, logs.DefaultMaxBytes)
-	if asked := int64(req.GetResources().GetMaxOutputMb()) << 20; asked > 0 {
+// logOptions bounds the log of an attempt by what the node keeps, or by less if the task asks for that, and has its
+// secrets masked.
+func (w *work) logOptions() logs.Options {
+	most := cmp.Or(w.node.MaxOutput, logs.DefaultMaxBytes)
+	if asked := int64(w.attempt.req.GetResources().GetMaxOutputMb()) << 20; asked > 0 {
 		most = min(most, asked)
 	}
-	return logs.Options{MaxBytes: most}
+	return logs.Options{MaxBytes: most, Masks: w.secrets.masks}
+}
+
+// writeNotices has the log say what is to be known of the attempt before it starts.
+func (w *work) writeNotices() {
+	for _, text := range slices.Concat(w.inputs.notices, w.secrets.notices) {
+		w.log.Notice(text)
+	}
 }
 
 // finish brings the one member of an attempt to its end, be it that it starts now or
 // that it has been running, and returns what is to be said of it.
 func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	n, a := w.node, w.attempt
-	w.checkpointer = a.startCheckpointer(ctx, w.log, nil)
+	w.checkpointer = w.startCheckpointer(ctx, nil)
 	res, err := w.do(ctx, m)
 	w.checkpointer.stop()
 

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor/workspace"
-	"switchyard/activities/logs"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
@@ -25,13 +24,6 @@ type inputs struct {
 	view *condition.View
 	// notices are what the log is to say first, a line each.
 	notices []string
-}
-
-// writeNotices writes the notices into a log.
-func (g *inputs) writeNotices(log *logs.Writer) {
-	for _, text := range g.notices {
-		log.Notice(text)
-	}
 }
 
 // awaitInputs is gather with patience: while the store is away, which fails no task, it

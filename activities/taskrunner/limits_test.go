@@ -34,7 +34,7 @@ func TestLogLimitIsTheNodesUnlessTheTaskWantsLess(t *testing.T) {
 	}{{0, 256 << 20, 0}, {0, 1 << 20, 1}, {0, 256 << 20, 300}, {8 << 20, 8 << 20, 0}, {8 << 20, 8 << 20, 9}, {8 << 20, 7 << 20, 7}} {
 		n := &Node{MaxOutput: test.node}
 		req := &v1.ExecuteRequest{Resources: &v1.Resources{MaxOutputMb: test.task}}
-		if got := n.logOptions(req).MaxBytes; got != test.want {
+		if got := (&work{node: n, attempt: &attempt{req: req}}).logOptions().MaxBytes; got != test.want {
 			t.Errorf("%+v: %d", test, got)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/executor/workspace"
 	"switchyard/activities/logs"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -92,27 +91,27 @@ func collectStreams(r *v1.TaskResult, log *logs.Writer) {
 	r.Stderr, r.StderrTruncated = log.Tail("stderr")
 }
 
-// collectFiles puts what the task wrote for the run into the answer. Only a task
+// collectFiles puts what the task wrote for the run into the answer, without the values of secrets. Only a task
 // that completed adds to the context. Files that cannot be read as what they
 // should be fail a task that had completed.
-func collectFiles(res *v1.ExecuteResponse, ws *workspace.Workspace) {
-	output, err := ws.Output()
+func (w *work) collectFiles(res *v1.ExecuteResponse) {
+	output, err := w.ws.Output(w.secrets.masks.Bytes)
 	if err == nil {
-		res.Result.Output = output
+		res.Result.Output = w.secrets.maskStruct(output)
 	}
 	if res.State != v1.TaskCompleted {
 		return
 	}
 	var update *structpb.Struct
 	if err == nil {
-		update, err = ws.ContextUpdate()
+		update, err = w.ws.ContextUpdate(w.secrets.masks.Bytes)
 	}
 	if err != nil {
 		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonOutput, err.Error()
 		return
 	}
 	if len(update.GetFields()) > 0 {
-		res.Result.ContextUpdate = update
+		res.Result.ContextUpdate = w.secrets.maskStruct(update)
 	}
 }
 

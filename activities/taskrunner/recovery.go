@@ -320,6 +320,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	w.run = func(ctx context.Context, attempt executor.Attempt, _ func()) (executor.Result, error) {
 		return exec.Reattach(ctx, attempt)
 	}
+	w.secrets = recoverSecrets(l.req, found)
 	if err := w.resumeLog(ctx); err != nil {
 		r.remove(exec, found)
 		return stopped(ctx, nil), nil
@@ -346,7 +347,7 @@ func (w *work) resumeLog(ctx context.Context) error {
 	m := &w.attempt.members[0]
 	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
 		var err error
-		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: names.Home(w.attempt.req.GetRunId(), w.attempt.req.GetChain()), Generation: w.attempt.req.GetGeneration(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.node.logOptions(w.attempt.req))
+		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: names.Home(w.attempt.req.GetRunId(), w.attempt.req.GetChain()), Generation: w.attempt.req.GetGeneration(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.logOptions())
 		if err == nil {
 			return nil
 		}
@@ -406,6 +407,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, cleanupTimeout)
 		defer cancel()
+		w.secrets = recoverSecrets(l.req, found)
 		if w.resumeLog(ctx) != nil {
 			r.remove(exec, found)
 			return

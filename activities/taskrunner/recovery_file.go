@@ -286,8 +286,12 @@ func readOrphan(path string) (*orphan, error) {
 	return l, errors.Join(read.Unmarshal(l.state.Request, l.req), read.Unmarshal(l.state.Spec, l.spec))
 }
 
-// checkpoint is the newest one of the attempt, for its heartbeats until it is read again.
+// checkpoint is the newest one of the attempt, for its heartbeats until it is read again. With secrets that is the one
+// that it began with: what is to be masked is not known yet.
 func (l *orphan) checkpoint(ws *workspace.Workspace, m *member) *v1.Checkpoint {
+	if len(l.req.GetSecretEnv()) > 0 {
+		return proto.CloneOf(l.req.GetCheckpoint())
+	}
 	data, _, err := ws.Checkpoint(workspace.CheckpointState{})
 	switch {
 	case err != nil || data == nil:

@@ -86,6 +86,7 @@ func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *he
 	old := fake.NewSurvivor("shell", map[string][]fake.Step{"a": {step}})
 	first.fake, first.Executors = old.Executor, map[string]executor.Executor{"shell": old}
 	first.heartbeat = 15 * time.Second
+	first.Secrets = testSecrets{"env:TOKEN": secretValue}
 	req := request("a")
 	if change != nil {
 		change(req)
@@ -116,7 +117,9 @@ func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *he
 		t.Errorf("%v are left of an attempt that has been answered", files)
 	}
 	second.StateDir, second.heartbeat = dir, first.heartbeat
-	left := executor.Leftover{ID: adoptedID, Identity: executor.Identity{Node: "n"}, Running: script.Block, StartedAt: time.Now().Add(-time.Second)}
+	left := executor.Leftover{
+		ID: adoptedID, Identity: executor.Identity{Node: "n"}, Running: script.Block, StartedAt: time.Now().Add(-time.Second), Env: old.Calls()[0].Attempt.Env,
+	}
 	h := &heir{bench: second, survivor: fake.NewSurvivor("shell", map[string][]fake.Step{"a": {script}}, left)}
 	second.fake, second.Executors = h.survivor.Executor, map[string]executor.Executor{"shell": h.survivor}
 	h.held = &places{make(chan string, 10), make(chan string, 10)}

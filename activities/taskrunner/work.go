@@ -21,6 +21,7 @@ type work struct {
 	attempt      *attempt
 	inputs       *inputs
 	gpus         []int32
+	secrets      secretEnv
 	log          *logs.Writer
 	checkpointer *checkpointer
 	// run is Executor.Run, or that of a row of attempts.
@@ -47,6 +48,9 @@ func (w *work) id(m *member) string {
 func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	req, n := w.attempt.req, w.node
 	w.started = time.Time{}
+	if failed := w.secrets.failure(); failed != nil {
+		return failed, nil
+	}
 	spec, env, err := n.render(ctx, req, w.inputs, m)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -97,7 +101,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		},
 		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.SharedDir, Notify: w.notify,
 		Spec:     w.spec,
-		Env:      w.ws.Env(),
+		Env:      w.secrets.env(w.ws.Env()),
 		BaseDir:  w.node.BaseDir,
 		Stdout:   w.log.Stream("stdout"),
 		Stderr:   w.log.Stream("stderr"),
@@ -120,11 +124,13 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	res, err := interpret(runCtx, result, err)
 	if err != nil {
 		w.checkpointer.final(ctx, false)
-		return nil, fmt.Errorf("run %s: %w", m.name, err)
+		return nil, fmt.Errorf("run %s: %w", m.name, w.secrets.maskError(err))
 	}
+	res.Error = w.secrets.masks.Text(res.GetError())
 	if res.GetState() != v1.AttemptMoved {
+		w.log.Flush()
 		collectStreams(res.GetResult(), w.log)
-		collectFiles(res, w.ws)
+		w.collectFiles(res)
 		explain(res)
 	}
 	res.Checkpoint = w.checkpointer.final(context.WithoutCancel(ctx), res.GetState() != v1.TaskCompleted)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchyard/activities/placement"
+	"switchyard/activities/secrets"
 	"switchyard/dev/embedded"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
@@ -76,6 +77,9 @@ type NodeConfig struct {
 	LocalTempDir string
 	// PassEnv are variables of this process that shell tasks get, too. The nodes of a process share it.
 	PassEnv []string
+	// Secrets are the files and variables of this machine whose values tasks may ask for as secrets. The nodes of a process
+	// share it.
+	Secrets secrets.Allowlist
 	// MaxOutput is how much output of an attempt its log keeps, in bytes.
 	MaxOutput int64
 	// OfflineAfter is how long the node may be silent before it counts as lost, or 0 for 15 s.

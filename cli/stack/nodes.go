@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
@@ -12,6 +13,7 @@ import (
 	"switchyard/activities/executor/container"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/metrics"
+	"switchyard/activities/secrets"
 	"switchyard/activities/store"
 	"switchyard/workers"
 	"switchyard/workers/node"
@@ -28,7 +30,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 		return err
 	}
 	s.addCloser("spool", kept.Close)
-	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, Logger: cfg.Logger})
+	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger})
 	if err != nil {
 		return err
 	}
@@ -62,6 +64,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Guard: func(dir string) { guards.start(dir, n.Name) },
 				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
+				Secrets:     &secrets.Resolver{Allow: n.Secrets, Getenv: os.LookupEnv},
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
 				OfflineAfter: n.OfflineAfter, EndGrace: s.graceEnded.Done(), Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.MetricsURL(),
 			})

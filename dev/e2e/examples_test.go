@@ -30,6 +30,8 @@ func TestExamples(t *testing.T) {
 			var want struct {
 				Exit int            `json:"exit"`
 				Run  map[string]any `json:"run"`
+				// Env is the environment of the command.
+				Env map[string]string `json:"env"`
 				// Image says that it runs containers, of the image that is its input of the name.
 				Image bool `json:"image"`
 			}
@@ -40,7 +42,12 @@ func TestExamples(t *testing.T) {
 			if want.Image {
 				args = append(args, "--input", "image="+enginetest.Image(t))
 			}
-			code, stdout, _ := run(t, args...)
+			var env []string
+			for name, value := range want.Env {
+				env = append(env, name+"="+value)
+			}
+			p := startIn(t, repository, env, args...)
+			code, stdout := p.wait(), p.stdout.String()
 			if code != want.Exit {
 				t.Errorf("exit code %d, want %d", code, want.Exit)
 			}

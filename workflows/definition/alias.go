@@ -70,6 +70,8 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 			return "spec.workingDirectory"
 		case "environment", "envvars", "vars":
 			return "env"
+		case "secrets", "secret", "secretenvironment", "envsecrets", "secretvars", "envfromsecret":
+			return "secretEnv"
 		case "timeoutms", "timeoutseconds", "timeoutsec":
 			return "timeout"
 		case "kind", "executor", "uses":

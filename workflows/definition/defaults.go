@@ -37,6 +37,7 @@ func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *source.Path) (bad 
 	d.noTemplates(defaults.ProtoReflect(), p)
 	d.validate(defaults, p)
 	d.env(defaults.GetEnv(), p.Field("env"))
+	d.secretEnv(defaults.GetSecretEnv(), defaults.GetEnv(), p.Field("secretEnv"))
 	d.duration(defaults.GetTimeout(), p.Field("timeout"))
 	d.duration(defaults.GetDeadline(), p.Field("deadline"))
 	d.heartbeatTimeout(defaults.GetHeartbeatTimeout(), p.Field("heartbeatTimeout"))
@@ -66,7 +67,7 @@ type heir struct {
 
 // take moves what is in one message, at path above, into those fields of the
 // other, at path at, that are not there. Messages are merged field by field, and
-// so is env; any other list or mapping counts as one value. top: these are the
+// so are env and secretEnv; any other list or mapping counts as one value. top: these are the
 // defaults and the task themselves.
 func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bool) {
 	fields := from.Descriptor().Fields() // in order: the type comes first
@@ -84,7 +85,7 @@ func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bo
 		case field.IsMap() && top:
 			own := to.Mutable(target).Map()
 			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-				if entry := p.Key(key.String()); !own.Has(key) && !h.IsSettled(entry) {
+				if entry := p.Key(key.String()); !own.Has(key) && !h.setsVariable(key.String()) && !h.IsSettled(entry) {
 					own.Set(key, value)
 					h.borrow(source.Key(key.String()), entry)
 				}
@@ -97,6 +98,14 @@ func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bo
 			h.borrow(source, p)
 		}
 	}
+}
+
+// setsVariable reports whether the task has a variable of this name, secret or not. Both fields that are inherited entry
+// by entry have variables.
+func (h heir) setsVariable(name string) bool {
+	_, plain := h.task.GetEnv()[name]
+	_, secret := h.task.GetSecretEnv()[name]
+	return plain || secret
 }
 
 // said reports whether the document has a value for p, zero or not.

@@ -101,6 +101,8 @@ var samples = map[string]any{
 	"TaskDefinition.semaphore":        map[string]any{"name": "x", "limit": 2},
 	"TaskDefinition.cache":            map[string]any{"key": "workflow.name"},
 	"TaskDefinition.heartbeatTimeout": "1m",
+	"TaskDefinition.secretEnv":        map[string]any{"A": "env:A"},
+	"TaskDefaults.secretEnv":          map[string]any{"A": "env:A"},
 	"TaskDefinition.dependsOn":        []any{"before"},
 	"Cache.key":                       "workflow.name",
 	"Cache.ttl":                       "1h",

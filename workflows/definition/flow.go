@@ -76,6 +76,7 @@ func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.M
 		d.shellSpec(shell, at.Field("spec"))
 	}
 	d.env(task.GetEnv(), at.Field("env"))
+	d.secretEnv(task.GetSecretEnv(), task.GetEnv(), at.Field("secretEnv"))
 	d.duration(task.GetTimeout(), at.Field("timeout"))
 	d.duration(task.GetDeadline(), at.Field("deadline"))
 	d.heartbeatTimeout(task.GetHeartbeatTimeout(), at.Field("heartbeatTimeout"))

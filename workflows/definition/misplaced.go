@@ -8,6 +8,7 @@ import (
 
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/secretref"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -121,7 +122,10 @@ func (d *decoder) misplaced(p *source.Path) {
 		return
 	}
 	hint := "in env it works: FILE: ${{ parent.discover.output.file }}"
-	if label := p.Local(); label == "input" || strings.HasPrefix(label, "input.") {
+	switch label := p.Local(); {
+	case strings.HasPrefix(label, "secretEnv."):
+		hint = "a reference to a secret is a constant: " + secretref.Forms
+	case label == "input" || strings.HasPrefix(label, "input."):
 		hint = "pass it through env, or read it in the file $SWITCHYARD_INPUT, which has the outputs of parents and the inputs of the run"
 	}
 	at := d.locate(p)

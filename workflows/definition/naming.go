@@ -34,7 +34,8 @@ func (d *decoder) badKey(p *source.Path, field protoreflect.FieldDescriptor) {
 			repaired(notInTask.ReplaceAllString(name, "-"), "-_"))
 	case "switchyard.v1.Definition.inputs":
 		d.Add(at, p, "input name "+source.Quote(name)+" is not allowed: at most 63 letters, digits and '_', the first no digit", repaired(strings.TrimLeft(notInEnv.ReplaceAllString(name, "_"), "0123456789"), "_"))
-	case "switchyard.v1.TaskDefinition.env", "switchyard.v1.TaskDefaults.env":
+	case "switchyard.v1.TaskDefinition.env", "switchyard.v1.TaskDefaults.env",
+		"switchyard.v1.TaskDefinition.secret_env", "switchyard.v1.TaskDefaults.secret_env":
 		fixed := notInEnv.ReplaceAllString(name, "_")
 		if fixed != "" && '0' <= fixed[0] && fixed[0] <= '9' {
 			fixed = "_" + fixed

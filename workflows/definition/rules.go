@@ -152,13 +152,18 @@ var settableVariables = []string{"SWITCHYARD_GATEWAY", "SWITCHYARD_TOKEN"}
 func (d *decoder) env(env map[string]string, p *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		at := p.Key(name)
-		if strings.HasPrefix(name, ownVariables) && !slices.Contains(settableVariables, name) && !d.IsSettled(at) {
-			d.Add(d.locateKey(at), at, "environment variable "+source.Quote(name)+" cannot be set: Switchyard sets all that begin with "+ownVariables,
-				"choose another name; only "+strings.Join(settableVariables, " and ")+" may be set")
-		}
+		d.settable(name, at)
 		if strings.ContainsRune(env[name], 0) {
 			d.nul(d.locate(at), at)
 		}
+	}
+}
+
+// settable refuses the variable at a place if Switchyard sets it.
+func (d *decoder) settable(name string, at *source.Path) {
+	if strings.HasPrefix(name, ownVariables) && !slices.Contains(settableVariables, name) && !d.IsSettled(at) {
+		d.Add(d.locateKey(at), at, "environment variable "+source.Quote(name)+" cannot be set: Switchyard sets all that begin with "+ownVariables,
+			"choose another name; only "+strings.Join(settableVariables, " and ")+" may be set")
 	}
 }
 

@@ -1,6 +1,8 @@
 package definition
 
 import (
+	"switchyard/workflows/secretref"
+
 	_ "embed"
 	"encoding/json"
 	"strings"
@@ -148,6 +150,9 @@ func (b *schemaBuilder) field(field protoreflect.FieldDescriptor) object {
 		schema = object{"type": "object", "additionalProperties": b.value(field.MapValue(), fieldRules{})}
 		if field.MapValue().Kind() == protoreflect.StringKind {
 			schema["additionalProperties"] = object{"type": scalarText}
+		}
+		if field.Name() == secretEnvField {
+			schema["additionalProperties"] = object{"type": "string", "pattern": secretref.Pattern}
 		}
 		if rules.keyPattern != "" {
 			schema["propertyNames"] = object{"pattern": rules.keyPattern}

@@ -45,6 +45,7 @@ var fieldScopes = []fieldScope{
 	{field: "resources", affects: needsNode, reason: withoutNode},
 	{field: "resources.maxProcesses", affects: limitsProcesses, reason: unlimited, hint: "add sandbox: true to spec"},
 	{field: "retry", affects: runsSomething, reason: asksPerson, hint: "deadline bounds how long it waits for an answer"},
+	{field: "secretEnv", affects: needsNode, reason: withoutNode, typeHint: map[string]string{v1.TypeRun: "the tasks of the run that it starts have their own"}},
 	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline bounds the time from when it could start"},
 }
 

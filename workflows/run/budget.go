@@ -86,6 +86,10 @@ func writtenIn(req *v1.ExecuteRequest) int {
 	for name, value := range req.GetEnv() {
 		n += textBytes(name) + textBytes(value)
 	}
+	//workflowcheck:ignore (a sum does not depend on the order)
+	for name, reference := range req.GetSecretEnv() {
+		n += textBytes(name) + textBytes(reference)
+	}
 	n += writtenByAncestors(req)
 	for _, m := range req.GetBatch() {
 		n += memberCharge + valueBytes(m.GetItem()) + checkpointBytes(m.GetCheckpoint())

@@ -62,7 +62,7 @@ func (r *run) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, e
 	first := members[0]
 	task, def := r.status.TaskOf(first), r.core.Definition(first)
 	req := r.attemptRequest(a, members)
-	req.Spec, req.Env, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetInput(), def.GetResources()
+	req.Spec, req.Env, req.SecretEnv, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetSecretEnv(), def.GetInput(), def.GetResources()
 	req.Gpus, req.NumaNode, req.Notices = a.gpus, a.numaNode, r.status.Notices(members)
 	var err error
 	if req.Context, err = r.shared(&r.sharedContext, "context", r.context); err != nil {

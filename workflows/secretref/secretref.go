@@ -40,6 +40,7 @@ type Reference struct {
 	Name string
 }
 
+// String returns the reference as definitions have it.
 func (r Reference) String() string { return r.Kind + ":" + r.Name }
 
 // Fault says why a text is no reference. Neither field quotes what may be a secret.
@@ -48,6 +49,7 @@ type Fault struct {
 	Hint   string // what would be right, or empty
 }
 
+// Error returns the reason.
 func (f *Fault) Error() string { return f.Reason }
 
 // Parse reads a reference. Its fault quotes nothing of a text that is no reference, since that may be the secret itself.

@@ -45,9 +45,22 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 			l.Running = alive(seen.State)
 			l.StartedAt = startedAt(seen.State)
 		}
+		if seen.Config != nil {
+			l.Env = variables(seen.Config.Env)
+		}
 		left = append(left, l)
 	}
 	return left, nil
+}
+
+// variables returns an environment by names.
+func variables(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	return env
 }
 
 // removeVolumes removes those that containers have left. They go with their containers,

@@ -30,13 +30,13 @@ var inheritedVariables = []string{
 // to write.
 var sandboxVariables = []string{"PATH", "LANG", "LANGUAGE", "LC_*", "TZ"}
 
-// only returns the variables of an environment that have one of these names. The worker's own
+// only returns the variables of an environment that have one of these names and are not hidden. The worker's own
 // settings, of which one may be a token, and in a worker that is itself a task the variables of
 // that task, are never among them.
-func only(environ, names []string) []string {
+func only(environ, names []string, isHidden func(name string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
-		return strings.HasPrefix(key, ownPrefix) || !slices.ContainsFunc(names, func(name string) bool { return matches(key, name) })
+		return strings.HasPrefix(key, ownPrefix) || isHidden != nil && isHidden(key) || !slices.ContainsFunc(names, func(name string) bool { return matches(key, name) })
 	})
 }
 

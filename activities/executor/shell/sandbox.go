@@ -5,5 +5,5 @@ const sandboxHome = "/tmp"
 
 // sandboxed is what a program in a sandbox gets of the node's environment.
 func sandboxed(node []string) []string {
-	return append(only(node, sandboxVariables), "HOME="+sandboxHome)
+	return append(only(node, sandboxVariables, nil), "HOME="+sandboxHome)
 }

@@ -45,6 +45,9 @@ type Options struct {
 	// PassEnv are names of variables in Environ that tasks get beside the usual ones, such as PATH
 	// and HOME; one that ends in * stands for all that begin so. Tasks in a sandbox do not get them.
 	PassEnv []string
+	// IsHidden reports whether no task inherits a variable of Environ, whatever PassEnv says, because it is a secret of
+	// those that name it. nil: none is.
+	IsHidden func(name string) bool
 	// SandboxUsers are the ids of users, and of their groups, that sandboxes run as, one for
 	// each that runs; no other account may have them. Zero: 65,536 from 1,900,000,000 on, which no
 	// distribution gives to an account.
@@ -106,7 +109,7 @@ func New(o Options) (*Executor, error) {
 		logger:  o.Logger,
 		forker:  forker.New(),
 		guard:   guard,
-		environ: only(o.Environ, slices.Concat(inheritedVariables, o.PassEnv)),
+		environ: only(o.Environ, slices.Concat(inheritedVariables, o.PassEnv), o.IsHidden),
 		shell:   sh,
 		null:    null,
 		buffers: sync.Pool{New: func() any { return new(pipes.Chunk) }},

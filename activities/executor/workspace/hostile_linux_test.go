@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -39,7 +40,7 @@ func TestOnlyPlainFilesAreRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := w.Output()
+			s, err := w.Output(bytes.Clone)
 			if content, ok := errors.AsType[*ContentError](err); !ok || !strings.Contains(content.Error(), "SWITCHYARD_OUTPUT: is not a regular file") {
 				t.Errorf("%v, error %v, want it refused", s, err)
 			}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,16 +12,32 @@ import (
 )
 
 // read parses a file that a task may have written; see content.
-func read(path, name string, most int64) (*structpb.Struct, error) {
+func read(path, name string, most int64, mask func([]byte) []byte) (*structpb.Struct, error) {
 	text, _, err := content(path, name, most)
 	if err != nil || text == nil {
 		return &structpb.Struct{}, err
 	}
 	s, err := parse(text)
 	if content, ok := errors.AsType[*ContentError](err); ok {
+		content = content.masked(text, mask(text))
 		content.File = name
+		err = content
 	}
 	return s, err
+}
+
+// masked returns the error of a text as it is with secrets replaced: it may quote a part of one, which is not replaced by
+// itself.
+func (e *ContentError) masked(text, masked []byte) *ContentError {
+	if bytes.Equal(text, masked) {
+		return e
+	}
+	if _, err := parse(masked); err != nil {
+		if of, ok := errors.AsType[*ContentError](err); ok {
+			return of
+		}
+	}
+	return &ContentError{Line: e.Line, Reason: "cannot be read; why is not shown, because of the secrets in it"}
 }
 
 // content reads a file that a task may have written, and may have replaced by

@@ -222,14 +222,15 @@ func (w *Workspace) TempDir() string { return w.dir.temp }
 func (w *Workspace) path(name string) string { return filepath.Join(w.dir.path, name) }
 
 // Output reads what the task wrote to SWITCHYARD_OUTPUT; without such a file,
-// or with an empty one, it is empty, but not nil. What cannot be used is a *ContentError.
-func (w *Workspace) Output() (*structpb.Struct, error) {
-	return read(w.path(outputFile), "SWITCHYARD_OUTPUT", MaxOutput)
+// or with an empty one, it is empty, but not nil. What cannot be used is a *ContentError,
+// which quotes the text as mask returns it.
+func (w *Workspace) Output(mask func([]byte) []byte) (*structpb.Struct, error) {
+	return read(w.path(outputFile), "SWITCHYARD_OUTPUT", MaxOutput, mask)
 }
 
 // ContextUpdate reads what the task wrote to SWITCHYARD_CONTEXT_UPDATE, as Output does.
-func (w *Workspace) ContextUpdate() (*structpb.Struct, error) {
-	return read(w.path(contextUpdateFile), "SWITCHYARD_CONTEXT_UPDATE", MaxContextUpdate)
+func (w *Workspace) ContextUpdate(mask func([]byte) []byte) (*structpb.Struct, error) {
+	return read(w.path(contextUpdateFile), "SWITCHYARD_CONTEXT_UPDATE", MaxContextUpdate, mask)
 }
 
 // Close ends the use of the workspace: what the attempt left in it is gone, also

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -188,15 +189,15 @@ func TestInput(t *testing.T) {
 
 func TestReadBack(t *testing.T) {
 	w := prepare(t, t.TempDir(), Request{Task: "t"})
-	for name, read := range map[string]func() (*structpb.Struct, error){"output": w.Output, "context-update": w.ContextUpdate} {
-		s, err := read()
+	for name, read := range map[string]func(func([]byte) []byte) (*structpb.Struct, error){"output": w.Output, "context-update": w.ContextUpdate} {
+		s, err := read(bytes.Clone)
 		if err != nil || s == nil || len(s.GetFields()) != 0 {
 			t.Errorf("%s that is not there: %v, error %v, want it empty", name, s, err)
 		}
 		if err := os.WriteFile(filepath.Join(w.Dir(), name), []byte("a=1\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err = read()
+		s, err = read(bytes.Clone)
 		if err != nil || s.GetFields()["a"].GetStringValue() != "1" {
 			t.Errorf("%s: %v, error %v", name, s, err)
 		}
@@ -207,7 +208,7 @@ func TestLimits(t *testing.T) {
 	w := prepare(t, t.TempDir(), Request{Task: "t"})
 	for name, test := range map[string]struct {
 		most int
-		read func() (*structpb.Struct, error)
+		read func(func([]byte) []byte) (*structpb.Struct, error)
 	}{
 		"output": {MaxOutput, w.Output}, "context-update": {MaxContextUpdate, w.ContextUpdate},
 	} {
@@ -216,7 +217,7 @@ func TestLimits(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(w.Dir(), name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := test.read(); (err == nil) != ok {
+			if _, err := test.read(bytes.Clone); (err == nil) != ok {
 				t.Errorf("%s of %d bytes: error %v", name, len(text), err)
 			}
 		}
@@ -304,7 +305,7 @@ func testReuse(t *testing.T, root *Root, leave func(w *Workspace, outside string
 	if text, err := os.ReadFile(second.Env()["SWITCHYARD_INPUT"]); err != nil || strings.TrimSpace(string(text)) != `{"n":2}` {
 		t.Errorf("the next input is %q, error %v", text, err)
 	}
-	if output, err := second.Output(); err != nil || len(output.GetFields()) != 0 {
+	if output, err := second.Output(bytes.Clone); err != nil || len(output.GetFields()) != 0 {
 		t.Errorf("the next output is %v, error %v", output, err)
 	}
 	if err := errors.Join(second.Close(), root.Close()); err != nil {
@@ -485,6 +486,26 @@ func BenchmarkPrepareClose(b *testing.B) {
 		}
 		if err := w.Close(); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// What cannot be read is quoted as it is with secrets replaced, and no piece of one shows, because of where a quotation ends.
+func TestErrorsQuoteMaskedText(t *testing.T) {
+	const secret = "s3cret-value-that-is-longer-than-what-an-error-quotes-of-a-line-of-text"
+	mask := func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(secret), []byte("***")) }
+	for text, want := range map[string]string{
+		"a=1\nx " + secret + "\n":     `SWITCHYARD_OUTPUT, line 2: "x ***" is not key=value`,
+		"a=1\nx y\n":                  `SWITCHYARD_OUTPUT, line 2: "x y" is not key=value`,
+		"a=1\n#" + secret + "\nx y\n": `SWITCHYARD_OUTPUT, line 3: "x y" is not key=value`,
+		"{" + secret + "}":            `SWITCHYARD_OUTPUT, line 1: invalid character '*' looking for beginning of object key string`,
+	} {
+		w := prepare(t, t.TempDir(), Request{Task: "t"})
+		if err := os.WriteFile(filepath.Join(w.Dir(), "output"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Output(mask); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 }

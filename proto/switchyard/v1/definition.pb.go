@@ -347,7 +347,7 @@ func (x *InputDefinition) GetEnum() []*structpb.Value {
 }
 
 // TaskDefaults are what each task of a workflow has that does not say otherwise. A
-// task's own value wins; `env`, `constraints`, `resources` and `retry` are merged field by field.
+// task's own value wins; `env`, `secret_env`, `constraints`, `resources` and `retry` are merged field by field.
 type TaskDefaults struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Kind of task.
@@ -368,8 +368,10 @@ type TaskDefaults struct {
 	Priority int32 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
 	// How long the node of an attempt may be silent.
 	HeartbeatTimeout string `protobuf:"bytes,9,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Environment variables with the places of their values, which are secret.
+	SecretEnv     map[string]string `protobuf:"bytes,10,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskDefaults) Reset() {
@@ -463,6 +465,13 @@ func (x *TaskDefaults) GetHeartbeatTimeout() string {
 		return x.HeartbeatTimeout
 	}
 	return ""
+}
+
+func (x *TaskDefaults) GetSecretEnv() map[string]string {
+	if x != nil {
+		return x.SecretEnv
+	}
+	return nil
 }
 
 // RunConcurrency bounds the open runs of a workflow.
@@ -587,8 +596,12 @@ type TaskDefinition struct {
 	// as "2m"; from 5s to 1h. Empty: 15s. A container outlives its worker that long: a worker that is started again by
 	// then continues with it.
 	HeartbeatTimeout string `protobuf:"bytes,24,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Environment variables whose values are secret, with the places that the node reads them from when an attempt starts:
+	// "file:/run/secrets/token", "env:DEPLOY_TOKEN" (both of the node) or "store:deploy-token". The values are in no
+	// definition and no history, and `***` stands for them in what the task prints and leaves.
+	SecretEnv     map[string]string `protobuf:"bytes,26,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskDefinition) Reset() {
@@ -794,6 +807,13 @@ func (x *TaskDefinition) GetHeartbeatTimeout() string {
 		return x.HeartbeatTimeout
 	}
 	return ""
+}
+
+func (x *TaskDefinition) GetSecretEnv() map[string]string {
+	if x != nil {
+		return x.SecretEnv
+	}
+	return nil
 }
 
 // Semaphore is a lock that a number of attempts hold at once, over all runs.
@@ -1278,7 +1298,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x120\n" +
 	"\adefault\x18\x03 \x01(\v2\x16.google.protobuf.ValueR\adefault\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12*\n" +
-	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\xba\x04\n" +
+	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\xe9\x05\n" +
 	"\fTaskDefaults\x12b\n" +
 	"\x04type\x18\x01 \x01(\tBN\xbaHKrIR\x00R\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12\\\n" +
 	"\x03env\x18\x02 \x03(\v2$.switchyard.v1.TaskDefaults.EnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\x03env\x12<\n" +
@@ -1289,15 +1309,20 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\bdeadline\x18\a \x01(\tR\bdeadline\x12%\n" +
 	"\bpriority\x18\b \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
 	"(\x00R\bpriority\x12+\n" +
-	"\x11heartbeat_timeout\x18\t \x01(\tR\x10heartbeatTimeout\x1a6\n" +
+	"\x11heartbeat_timeout\x18\t \x01(\tR\x10heartbeatTimeout\x12o\n" +
+	"\n" +
+	"secret_env\x18\n" +
+	" \x03(\v2*.switchyard.v1.TaskDefaults.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
+	"\x0eSecretEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
-	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xf9\n" +
-	"\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xaa\f\n" +
 	"\x0eTaskDefinition\x12`\n" +
 	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
 	"\x04spec\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x04spec\x12^\n" +
@@ -1329,8 +1354,13 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x05mutex\x18\x15 \x01(\tB?\xbaH<\xd8\x01\x01r725^([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?|.*[$][{][{].*)$R\x05mutex\x126\n" +
 	"\tsemaphore\x18\x16 \x01(\v2\x18.switchyard.v1.SemaphoreR\tsemaphore\x12*\n" +
 	"\x05cache\x18\x17 \x01(\v2\x14.switchyard.v1.CacheR\x05cache\x12+\n" +
-	"\x11heartbeat_timeout\x18\x18 \x01(\tR\x10heartbeatTimeout\x1a6\n" +
+	"\x11heartbeat_timeout\x18\x18 \x01(\tR\x10heartbeatTimeout\x12q\n" +
+	"\n" +
+	"secret_env\x18\x1a \x03(\v2,.switchyard.v1.TaskDefinition.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
+	"\x0eSecretEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x7f\n" +
 	"\tSemaphore\x12P\n" +
@@ -1399,7 +1429,7 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Definition)(nil),         // 0: switchyard.v1.Definition
 	(*ScheduleDefinition)(nil), // 1: switchyard.v1.ScheduleDefinition
@@ -1415,45 +1445,49 @@ var file_switchyard_v1_definition_proto_goTypes = []any{
 	nil,                        // 11: switchyard.v1.Definition.TasksEntry
 	nil,                        // 12: switchyard.v1.Definition.InputsEntry
 	nil,                        // 13: switchyard.v1.TaskDefaults.EnvEntry
-	nil,                        // 14: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                        // 15: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil),    // 16: google.protobuf.Struct
-	(*structpb.Value)(nil),     // 17: google.protobuf.Value
+	nil,                        // 14: switchyard.v1.TaskDefaults.SecretEnvEntry
+	nil,                        // 15: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                        // 16: switchyard.v1.TaskDefinition.SecretEnvEntry
+	nil,                        // 17: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil),    // 18: google.protobuf.Struct
+	(*structpb.Value)(nil),     // 19: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	16, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	18, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
 	11, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
 	12, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
 	3,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
 	4,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
 	1,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
-	16, // 6: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
-	17, // 7: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
-	17, // 8: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	18, // 6: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
+	19, // 7: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	19, // 8: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
 	13, // 9: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
 	8,  // 10: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
 	9,  // 11: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
 	10, // 12: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
-	16, // 13: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	14, // 14: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	8,  // 15: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	9,  // 16: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	10, // 17: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	16, // 18: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	17, // 19: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
-	17, // 20: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	16, // 21: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
-	17, // 22: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
-	6,  // 23: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
-	7,  // 24: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	15, // 25: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	5,  // 26: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	2,  // 27: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	14, // 13: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
+	18, // 14: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	15, // 15: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	8,  // 16: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	9,  // 17: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	10, // 18: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	18, // 19: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	19, // 20: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	19, // 21: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	18, // 22: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	19, // 23: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	6,  // 24: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
+	7,  // 25: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
+	16, // 26: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
+	17, // 27: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	5,  // 28: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	2,  // 29: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -1470,7 +1504,7 @@ func file_switchyard_v1_definition_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

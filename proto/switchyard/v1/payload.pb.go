@@ -6211,7 +6211,9 @@ type ExecuteRequest struct {
 	// for the chain that the reset has begun.
 	Execution string `protobuf:"bytes,36,opt,name=execution,proto3" json:"execution,omitempty"`
 	// How the ancestors of the task ended, when that is small.
-	Ends          *AncestorEnds `protobuf:"bytes,37,opt,name=ends,proto3" json:"ends,omitempty"`
+	Ends *AncestorEnds `protobuf:"bytes,37,opt,name=ends,proto3" json:"ends,omitempty"`
+	// Variables with secret values, as TaskDefinition.secret_env: the places of the values, never the values.
+	SecretEnv     map[string]string `protobuf:"bytes,38,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6501,6 +6503,13 @@ func (x *ExecuteRequest) GetExecution() string {
 func (x *ExecuteRequest) GetEnds() *AncestorEnds {
 	if x != nil {
 		return x.Ends
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetSecretEnv() map[string]string {
+	if x != nil {
+		return x.SecretEnv
 	}
 	return nil
 }
@@ -8497,7 +8506,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x11heartbeat_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x127\n" +
 	"\tclosed_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12;\n" +
 	"\vlease_until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"leaseUntil\"\xbc\v\n" +
+	"leaseUntil\"\xc7\f\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -8540,14 +8549,19 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05chain\x18\" \x01(\tR\x05chain\x12\x12\n" +
 	"\x04left\x18# \x03(\tR\x04left\x12\x1c\n" +
 	"\texecution\x18$ \x01(\tR\texecution\x12/\n" +
-	"\x04ends\x18% \x01(\v2\x1b.switchyard.v1.AncestorEndsR\x04ends\x1a6\n" +
+	"\x04ends\x18% \x01(\v2\x1b.switchyard.v1.AncestorEndsR\x04ends\x12K\n" +
+	"\n" +
+	"secret_env\x18& \x03(\v2,.switchyard.v1.ExecuteRequest.SecretEnvEntryR\tsecretEnv\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01B\f\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\x1a<\n" +
+	"\x0eSecretEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_numa_nodeB\b\n" +
 	"\x06_index\"\x83\x02\n" +
@@ -8712,7 +8726,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 111)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 112)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Again)(nil),                 // 1: switchyard.v1.Again
@@ -8819,32 +8833,33 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	nil,                           // 102: switchyard.v1.EvaluateRequest.ParentsEntry
 	nil,                           // 103: switchyard.v1.ExecuteRequest.EnvEntry
 	nil,                           // 104: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 105: switchyard.v1.Ancestors.ViewsEntry
-	nil,                           // 106: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 107: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 108: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 109: switchyard.v1.OwnerBeat.BenchedEntry
-	nil,                           // 110: switchyard.v1.OwnerBeat.SuspicionsEntry
-	(*Definition)(nil),            // 111: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 112: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 113: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 114: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 115: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 116: google.protobuf.Timestamp
-	(*Run)(nil),                   // 117: switchyard.v1.Run
-	(*Instance)(nil),              // 118: switchyard.v1.Instance
-	(*Event)(nil),                 // 119: switchyard.v1.Event
-	(*Task)(nil),                  // 120: switchyard.v1.Task
-	(*TaskResult)(nil),            // 121: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 122: switchyard.v1.Constraints
-	(*Resources)(nil),             // 123: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 124: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 125: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 126: switchyard.v1.NodeVerdict
+	nil,                           // 105: switchyard.v1.ExecuteRequest.SecretEnvEntry
+	nil,                           // 106: switchyard.v1.Ancestors.ViewsEntry
+	nil,                           // 107: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 108: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 109: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 110: switchyard.v1.OwnerBeat.BenchedEntry
+	nil,                           // 111: switchyard.v1.OwnerBeat.SuspicionsEntry
+	(*Definition)(nil),            // 112: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 113: google.protobuf.Struct
+	(*durationpb.Duration)(nil),   // 114: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 115: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 116: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 117: google.protobuf.Timestamp
+	(*Run)(nil),                   // 118: switchyard.v1.Run
+	(*Instance)(nil),              // 119: switchyard.v1.Instance
+	(*Event)(nil),                 // 120: switchyard.v1.Event
+	(*Task)(nil),                  // 121: switchyard.v1.Task
+	(*TaskResult)(nil),            // 122: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 123: switchyard.v1.Constraints
+	(*Resources)(nil),             // 124: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 125: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 126: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 127: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	111, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	112, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	112, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	113, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
 	93,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	13,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	14,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
@@ -8856,28 +8871,28 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
 	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
 	77,  // 12: switchyard.v1.Part.ends:type_name -> switchyard.v1.AncestorEnds
-	113, // 13: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	114, // 14: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	114, // 13: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	115, // 14: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
 	95,  // 15: switchyard.v1.Items.states:type_name -> switchyard.v1.Items.StatesEntry
-	115, // 16: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	116, // 16: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
 	96,  // 17: switchyard.v1.ItemList.states:type_name -> switchyard.v1.ItemList.StatesEntry
-	112, // 18: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	113, // 18: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
 	97,  // 19: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
 	9,   // 20: switchyard.v1.PartReport.context_updates:type_name -> switchyard.v1.ContextUpdate
 	3,   // 21: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	112, // 22: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
+	113, // 22: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
 	11,  // 23: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
-	113, // 24: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	113, // 25: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	113, // 26: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
-	116, // 27: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	114, // 24: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	114, // 25: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	114, // 26: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	117, // 27: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
 	98,  // 28: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	112, // 29: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	117, // 30: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	116, // 31: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	113, // 29: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	118, // 30: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	117, // 31: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
 	99,  // 32: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
 	74,  // 33: switchyard.v1.RunCarry.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
-	118, // 34: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	119, // 34: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
 	100, // 35: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
 	101, // 36: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
 	5,   // 37: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
@@ -8891,135 +8906,136 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	28,  // 45: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
 	22,  // 46: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
 	24,  // 47: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	119, // 48: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	119, // 49: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	119, // 50: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	120, // 51: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	120, // 52: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	116, // 53: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
+	120, // 48: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	120, // 49: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	120, // 50: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	121, // 51: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	121, // 52: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	117, // 53: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
 	5,   // 54: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	116, // 55: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	117, // 55: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
 	8,   // 56: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	120, // 57: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	121, // 57: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
 	81,  // 58: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
 	36,  // 59: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
 	8,   // 60: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
 	3,   // 61: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	116, // 62: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	117, // 62: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
 	69,  // 63: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	113, // 64: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	114, // 64: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
 	69,  // 65: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
 	42,  // 66: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
 	102, // 67: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
 	59,  // 68: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
 	56,  // 69: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	112, // 70: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	112, // 71: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	113, // 72: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	115, // 73: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	113, // 70: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	113, // 71: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	114, // 72: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	116, // 73: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
 	44,  // 74: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
 	45,  // 75: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
 	0,   // 76: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	112, // 77: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	113, // 77: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
 	13,  // 78: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
 	47,  // 79: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
 	0,   // 80: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
 	49,  // 81: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	116, // 82: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	117, // 82: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
 	50,  // 83: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
 	52,  // 84: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
 	55,  // 85: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
 	83,  // 86: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	121, // 87: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	121, // 88: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	122, // 87: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	122, // 88: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
 	58,  // 89: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
 	5,   // 90: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	112, // 91: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	112, // 92: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	113, // 91: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	113, // 92: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
 	61,  // 93: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
 	5,   // 94: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
 	62,  // 95: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	112, // 96: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	116, // 97: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	113, // 96: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	117, // 97: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
 	83,  // 98: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
 	62,  // 99: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
 	65,  // 100: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
 	66,  // 101: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	112, // 102: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	113, // 102: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
 	68,  // 103: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
 	69,  // 104: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	122, // 105: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	123, // 106: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	116, // 107: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	113, // 108: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	124, // 109: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	123, // 105: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	124, // 106: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	117, // 107: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	114, // 108: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	125, // 109: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
 	71,  // 110: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
 	72,  // 111: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
 	75,  // 112: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	113, // 113: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	116, // 114: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	116, // 115: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	112, // 116: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	114, // 113: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	117, // 114: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	117, // 115: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	113, // 116: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
 	103, // 117: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	112, // 118: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	113, // 118: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
 	82,  // 119: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	123, // 120: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	113, // 121: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	115, // 122: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	124, // 120: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	114, // 121: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	116, // 122: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
 	7,   // 123: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
 	104, // 124: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
 	7,   // 125: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
 	81,  // 126: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
 	80,  // 127: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
 	77,  // 128: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
-	82,  // 129: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	105, // 130: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	77,  // 131: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
-	78,  // 132: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
-	79,  // 133: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
-	5,   // 134: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
-	115, // 135: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	81,  // 136: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	112, // 137: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	58,  // 138: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	121, // 139: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	116, // 140: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	116, // 141: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	116, // 142: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	81,  // 143: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	84,  // 144: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	121, // 145: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	81,  // 146: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	116, // 147: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	81,  // 148: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	84,  // 149: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	116, // 150: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	117, // 151: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	106, // 152: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	107, // 153: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 154: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	108, // 155: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	125, // 156: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	116, // 157: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	109, // 158: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	110, // 159: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	68,  // 160: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	68,  // 161: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	126, // 162: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	92,  // 163: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	12,  // 164: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	57,  // 165: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	35,  // 166: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	57,  // 167: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 168: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 169: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 170: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	116, // 171: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	172, // [172:172] is the sub-list for method output_type
-	172, // [172:172] is the sub-list for method input_type
-	172, // [172:172] is the sub-list for extension type_name
-	172, // [172:172] is the sub-list for extension extendee
-	0,   // [0:172] is the sub-list for field type_name
+	105, // 129: switchyard.v1.ExecuteRequest.secret_env:type_name -> switchyard.v1.ExecuteRequest.SecretEnvEntry
+	82,  // 130: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	106, // 131: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	77,  // 132: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
+	78,  // 133: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
+	79,  // 134: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
+	5,   // 135: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
+	116, // 136: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	81,  // 137: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	113, // 138: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	58,  // 139: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	122, // 140: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	117, // 141: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	117, // 142: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	117, // 143: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	81,  // 144: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	84,  // 145: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	122, // 146: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	81,  // 147: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	117, // 148: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	81,  // 149: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	84,  // 150: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	117, // 151: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	118, // 152: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	107, // 153: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	108, // 154: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	8,   // 155: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	109, // 156: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	126, // 157: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	117, // 158: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	110, // 159: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	111, // 160: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	68,  // 161: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	68,  // 162: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	127, // 163: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	92,  // 164: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	12,  // 165: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	57,  // 166: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	35,  // 167: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	57,  // 168: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 169: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	57,  // 170: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	5,   // 171: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	117, // 172: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	173, // [173:173] is the sub-list for method output_type
+	173, // [173:173] is the sub-list for method input_type
+	173, // [173:173] is the sub-list for extension type_name
+	173, // [173:173] is the sub-list for extension extendee
+	0,   // [0:173] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -9039,7 +9055,7 @@ func file_switchyard_v1_payload_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   111,
+			NumMessages:   112,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -74,7 +74,10 @@ type SubmitTaskRequest struct {
 	// The same key and the same task give the run that the first request has started, as for SubmitRun.
 	IdempotencyKey string `protobuf:"bytes,22,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Name that links runs that are submitted together, as for SubmitRun. Empty: none.
-	Batch         string `protobuf:"bytes,23,opt,name=batch,proto3" json:"batch,omitempty"`
+	Batch string `protobuf:"bytes,23,opt,name=batch,proto3" json:"batch,omitempty"`
+	// Environment variables whose values are secret, with the places that the node reads them from, such as
+	// "store:deploy-token".
+	SecretEnv     map[string]string `protobuf:"bytes,24,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,6 +271,13 @@ func (x *SubmitTaskRequest) GetBatch() string {
 		return x.Batch
 	}
 	return ""
+}
+
+func (x *SubmitTaskRequest) GetSecretEnv() map[string]string {
+	if x != nil {
+		return x.SecretEnv
+	}
+	return nil
 }
 
 // SubmitTaskResponse says that a task has been accepted.
@@ -960,7 +970,7 @@ var File_switchyard_v1_task_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\n" +
-	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\"\xb1\b\n" +
+	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\"\xbf\t\n" +
 	"\x11SubmitTaskRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12+\n" +
@@ -985,8 +995,13 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\x05cache\x18\x14 \x01(\v2\x14.switchyard.v1.CacheR\x05cache\x123\n" +
 	"\aoptions\x18\x15 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x121\n" +
 	"\x0fidempotency_key\x18\x16 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12>\n" +
-	"\x05batch\x18\x17 \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\x1a6\n" +
+	"\x05batch\x18\x17 \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\x12N\n" +
+	"\n" +
+	"secret_env\x18\x18 \x03(\v2/.switchyard.v1.SubmitTaskRequest.SecretEnvEntryR\tsecretEnv\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
+	"\x0eSecretEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\x01\n" +
 	"\x12SubmitTaskResponse\x12\x0e\n" +
@@ -1066,7 +1081,7 @@ func file_switchyard_v1_task_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_task_service_proto_rawDescData
 }
 
-var file_switchyard_v1_task_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_switchyard_v1_task_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_switchyard_v1_task_service_proto_goTypes = []any{
 	(*SubmitTaskRequest)(nil),     // 0: switchyard.v1.SubmitTaskRequest
 	(*SubmitTaskResponse)(nil),    // 1: switchyard.v1.SubmitTaskResponse
@@ -1078,50 +1093,52 @@ var file_switchyard_v1_task_service_proto_goTypes = []any{
 	(*ListTasksResponse)(nil),     // 7: switchyard.v1.ListTasksResponse
 	(*ListedTask)(nil),            // 8: switchyard.v1.ListedTask
 	nil,                           // 9: switchyard.v1.SubmitTaskRequest.EnvEntry
-	(*structpb.Struct)(nil),       // 10: google.protobuf.Struct
-	(*Constraints)(nil),           // 11: switchyard.v1.Constraints
-	(*Resources)(nil),             // 12: switchyard.v1.Resources
-	(*RetryPolicy)(nil),           // 13: switchyard.v1.RetryPolicy
-	(*structpb.Value)(nil),        // 14: google.protobuf.Value
-	(*Semaphore)(nil),             // 15: switchyard.v1.Semaphore
-	(*Cache)(nil),                 // 16: switchyard.v1.Cache
-	(*RunOptions)(nil),            // 17: switchyard.v1.RunOptions
-	(*Problem)(nil),               // 18: switchyard.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	nil,                           // 10: switchyard.v1.SubmitTaskRequest.SecretEnvEntry
+	(*structpb.Struct)(nil),       // 11: google.protobuf.Struct
+	(*Constraints)(nil),           // 12: switchyard.v1.Constraints
+	(*Resources)(nil),             // 13: switchyard.v1.Resources
+	(*RetryPolicy)(nil),           // 14: switchyard.v1.RetryPolicy
+	(*structpb.Value)(nil),        // 15: google.protobuf.Value
+	(*Semaphore)(nil),             // 16: switchyard.v1.Semaphore
+	(*Cache)(nil),                 // 17: switchyard.v1.Cache
+	(*RunOptions)(nil),            // 18: switchyard.v1.RunOptions
+	(*Problem)(nil),               // 19: switchyard.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
 }
 var file_switchyard_v1_task_service_proto_depIdxs = []int32{
-	10, // 0: switchyard.v1.SubmitTaskRequest.spec:type_name -> google.protobuf.Struct
+	11, // 0: switchyard.v1.SubmitTaskRequest.spec:type_name -> google.protobuf.Struct
 	9,  // 1: switchyard.v1.SubmitTaskRequest.env:type_name -> switchyard.v1.SubmitTaskRequest.EnvEntry
-	11, // 2: switchyard.v1.SubmitTaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	12, // 3: switchyard.v1.SubmitTaskRequest.resources:type_name -> switchyard.v1.Resources
-	13, // 4: switchyard.v1.SubmitTaskRequest.retry:type_name -> switchyard.v1.RetryPolicy
-	10, // 5: switchyard.v1.SubmitTaskRequest.input:type_name -> google.protobuf.Struct
-	14, // 6: switchyard.v1.SubmitTaskRequest.parallel:type_name -> google.protobuf.Value
-	14, // 7: switchyard.v1.SubmitTaskRequest.foreach:type_name -> google.protobuf.Value
-	10, // 8: switchyard.v1.SubmitTaskRequest.matrix:type_name -> google.protobuf.Struct
-	15, // 9: switchyard.v1.SubmitTaskRequest.semaphore:type_name -> switchyard.v1.Semaphore
-	16, // 10: switchyard.v1.SubmitTaskRequest.cache:type_name -> switchyard.v1.Cache
-	17, // 11: switchyard.v1.SubmitTaskRequest.options:type_name -> switchyard.v1.RunOptions
-	18, // 12: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
-	0,  // 13: switchyard.v1.SubmitTasksRequest.tasks:type_name -> switchyard.v1.SubmitTaskRequest
-	4,  // 14: switchyard.v1.SubmitTasksResponse.items:type_name -> switchyard.v1.SubmittedTask
-	18, // 15: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
-	5,  // 16: switchyard.v1.SubmittedTask.error:type_name -> switchyard.v1.SubmissionError
-	18, // 17: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
-	8,  // 18: switchyard.v1.ListTasksResponse.items:type_name -> switchyard.v1.ListedTask
-	19, // 19: switchyard.v1.ListedTask.started_at:type_name -> google.protobuf.Timestamp
-	19, // 20: switchyard.v1.ListedTask.completed_at:type_name -> google.protobuf.Timestamp
-	0,  // 21: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
-	2,  // 22: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
-	6,  // 23: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
-	1,  // 24: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
-	3,  // 25: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
-	7,  // 26: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
-	24, // [24:27] is the sub-list for method output_type
-	21, // [21:24] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	12, // 2: switchyard.v1.SubmitTaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	13, // 3: switchyard.v1.SubmitTaskRequest.resources:type_name -> switchyard.v1.Resources
+	14, // 4: switchyard.v1.SubmitTaskRequest.retry:type_name -> switchyard.v1.RetryPolicy
+	11, // 5: switchyard.v1.SubmitTaskRequest.input:type_name -> google.protobuf.Struct
+	15, // 6: switchyard.v1.SubmitTaskRequest.parallel:type_name -> google.protobuf.Value
+	15, // 7: switchyard.v1.SubmitTaskRequest.foreach:type_name -> google.protobuf.Value
+	11, // 8: switchyard.v1.SubmitTaskRequest.matrix:type_name -> google.protobuf.Struct
+	16, // 9: switchyard.v1.SubmitTaskRequest.semaphore:type_name -> switchyard.v1.Semaphore
+	17, // 10: switchyard.v1.SubmitTaskRequest.cache:type_name -> switchyard.v1.Cache
+	18, // 11: switchyard.v1.SubmitTaskRequest.options:type_name -> switchyard.v1.RunOptions
+	10, // 12: switchyard.v1.SubmitTaskRequest.secret_env:type_name -> switchyard.v1.SubmitTaskRequest.SecretEnvEntry
+	19, // 13: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
+	0,  // 14: switchyard.v1.SubmitTasksRequest.tasks:type_name -> switchyard.v1.SubmitTaskRequest
+	4,  // 15: switchyard.v1.SubmitTasksResponse.items:type_name -> switchyard.v1.SubmittedTask
+	19, // 16: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
+	5,  // 17: switchyard.v1.SubmittedTask.error:type_name -> switchyard.v1.SubmissionError
+	19, // 18: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
+	8,  // 19: switchyard.v1.ListTasksResponse.items:type_name -> switchyard.v1.ListedTask
+	20, // 20: switchyard.v1.ListedTask.started_at:type_name -> google.protobuf.Timestamp
+	20, // 21: switchyard.v1.ListedTask.completed_at:type_name -> google.protobuf.Timestamp
+	0,  // 22: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
+	2,  // 23: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
+	6,  // 24: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
+	1,  // 25: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
+	3,  // 26: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
+	7,  // 27: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
+	25, // [25:28] is the sub-list for method output_type
+	22, // [22:25] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_task_service_proto_init() }
@@ -1140,7 +1157,7 @@ func file_switchyard_v1_task_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_task_service_proto_rawDesc), len(file_switchyard_v1_task_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

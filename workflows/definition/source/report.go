@@ -77,6 +77,14 @@ func (r *Report) Add(at Position, p *Path, message, hint string) *v1.Problem {
 	return problem
 }
 
+// AddHidden is Add where the line of the document may hold a secret: it is shown up to the place only.
+func (r *Report) AddHidden(at Position, p *Path, message, hint string) {
+	problem := r.Add(at, p, message, hint)
+	if r.Lines != nil && at.Line > 0 {
+		problem.Snippet = r.Lines.hidden(at)
+	}
+}
+
 // Warn reports what is allowed and will hardly do what its author means.
 func (r *Report) Warn(at Position, p *Path, message, hint string) {
 	if len(r.Warned) < maxKept {

@@ -102,8 +102,18 @@ const (
 // snippet returns the line of a place and a mark under the place. Characters
 // that a terminal would act upon are replaced, each by one, so that the mark
 // stays under its place and a document cannot write to the terminal.
-func (t *Lines) snippet(at Position) string {
+func (t *Lines) snippet(at Position) string { return excerpt(t.runes(at.Line), at) }
+
+// hidden is snippet with `***` in place of the line from the place on.
+func (t *Lines) hidden(at Position) string {
 	line := t.runes(at.Line)
+	if end := at.Column - 1; end < len(line) {
+		line = append(line[:end:end], []rune("***")...)
+	}
+	return excerpt(line, at)
+}
+
+func excerpt(line []rune, at Position) string {
 	if len(line) == 0 {
 		return ""
 	}

@@ -1,0 +1,117 @@
+package mask
+
+import "slices"
+
+// node is a state of the automaton of Aho and Corasick: the longest beginning of a pattern that the text ends with.
+type node struct {
+	// child is the first of the nodes that are one byte longer, and sibling the next one beside this; 0: there is none.
+	child, sibling int32
+	// fail is the node of the longest shorter beginning that the text ends with, too.
+	fail int32
+	// depth is how many bytes lead here.
+	depth int32
+	// match is the length of the longest pattern that the text ends with; 0: none.
+	match int32
+	// char is the last byte.
+	char byte
+}
+
+// automaton finds patterns of at least two bytes. It does not change once it is made.
+type automaton struct {
+	nodes []node // the first one is the root
+	root  [256]int32
+	// pairs has a bit for each two bytes that a pattern begins with: other text is skipped.
+	pairs [1 << 16 / 64]uint64
+}
+
+func newAutomaton(patterns []string) *automaton {
+	a := &automaton{nodes: make([]node, 1)}
+	for _, p := range patterns {
+		a.add(p)
+	}
+	a.link()
+	return a
+}
+
+func (a *automaton) add(pattern string) {
+	at := int32(0)
+	for i := range len(pattern) {
+		next := a.down(at, pattern[i])
+		if next == 0 {
+			next = int32(len(a.nodes))
+			a.nodes = append(a.nodes, node{sibling: a.nodes[at].child, depth: a.nodes[at].depth + 1, char: pattern[i]})
+			a.nodes[at].child = next
+			if at == 0 {
+				a.root[pattern[i]] = next
+			}
+		}
+		at = next
+	}
+	a.nodes[at].match = int32(len(pattern))
+	pair := uint16(pattern[0])<<8 | uint16(pattern[1])
+	a.pairs[pair/64] |= 1 << (pair % 64)
+}
+
+// down returns the node that is one byte longer; 0: there is none.
+func (a *automaton) down(at int32, c byte) int32 {
+	if at == 0 {
+		return a.root[c]
+	}
+	next := a.nodes[at].child
+	for next != 0 && a.nodes[next].char != c {
+		next = a.nodes[next].sibling
+	}
+	return next
+}
+
+// step returns the state after another byte.
+func (a *automaton) step(at int32, c byte) int32 {
+	for {
+		if next := a.down(at, c); next != 0 || at == 0 {
+			return next
+		}
+		at = a.nodes[at].fail
+	}
+}
+
+// link sets fail and match of all nodes, the shallow ones first.
+func (a *automaton) link() {
+	order := make([]int32, 1, len(a.nodes))
+	for i := 0; i < len(order); i++ {
+		at := order[i]
+		for next := a.nodes[at].child; next != 0; next = a.nodes[next].sibling {
+			order = append(order, next)
+			n := &a.nodes[next]
+			if at != 0 {
+				n.fail = a.step(a.nodes[at].fail, n.char)
+			}
+			n.match = max(n.match, a.nodes[n.fail].match)
+		}
+	}
+}
+
+// begins reports whether a pattern begins with two bytes.
+func (a *automaton) begins(c, d byte) bool {
+	pair := uint16(c)<<8 | uint16(d)
+	return a.pairs[pair/64]>>(pair%64)&1 != 0
+}
+
+// skip returns how much at the start of p no pattern begins in. The last byte counts if one may begin with it.
+func (a *automaton) skip(p []byte) int {
+	last := len(p) - 1
+	for i := range last {
+		if a.begins(p[i], p[i+1]) {
+			return i
+		}
+	}
+	if a.root[p[last]] != 0 {
+		return last
+	}
+	return len(p)
+}
+
+// distinct returns texts without those that occur twice, in a fixed order.
+func distinct(texts []string) []string {
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}

@@ -1,0 +1,102 @@
+package mask
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// MinLength is the length, in bytes, from which on a value is replaced wherever it stands. A shorter one would be found
+// in texts that have nothing to do with it, and is replaced where it is a whole line or a whole value.
+const MinLength = 4
+
+// wrapWidths are the lengths of the lines into which the commands base64 and openssl break what they print.
+var wrapWidths = []int{76, 64}
+
+// patternsOf returns the texts in which a value may appear, without those that are too short.
+func patternsOf(value string) []string {
+	found := map[string]bool{}
+	add := func(text string) {
+		if len(text) >= MinLength {
+			found[text] = true
+		}
+	}
+	texts := func(text string) {
+		add(text)
+		add(url.QueryEscape(text))
+		add(url.PathEscape(text))
+		for _, escapeHTML := range []bool{true, false} {
+			quoted := jsonText(text, escapeHTML)
+			add(quoted)
+			add(asciiJSON(quoted))
+		}
+	}
+	texts(value)
+	for line := range strings.SplitSeq(value, "\n") {
+		texts(strings.TrimSpace(line))
+	}
+	if len(value) >= MinLength {
+		base64Texts(value, add)
+	}
+	all := make([]string, 0, len(found))
+	for text := range found {
+		all = append(all, text)
+	}
+	return all
+}
+
+// jsonText returns a text as JSON has it between quotes.
+func jsonText(text string, escapeHTML bool) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(escapeHTML)
+	if e.Encode(text) != nil {
+		return ""
+	}
+	quoted := strings.TrimSuffix(b.String(), "\n")
+	return quoted[1 : len(quoted)-1]
+}
+
+// asciiJSON returns what is between the quotes of a text in JSON, with escapes for all that is not ASCII.
+func asciiJSON(quoted string) string {
+	var b strings.Builder
+	for _, r := range quoted {
+		switch {
+		case r < utf8.RuneSelf:
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.String()
+}
+
+// base64Texts adds what base64 makes of a value by itself, and the part that is the same wherever the value stands in a
+// longer text: of the characters at its ends, some bits belong to what is beside it.
+func base64Texts(value string, add func(string)) {
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		for _, alone := range []string{value, value + "\n"} { // as echo prints it
+			whole := encoding.EncodeToString([]byte(alone))
+			add(whole)
+			add(strings.TrimRight(whole, "="))
+			for _, width := range wrapWidths {
+				for rest := whole; len(whole) > width && rest != ""; rest = rest[min(width, len(rest)):] {
+					add(rest[:min(width, len(rest))])
+				}
+			}
+		}
+		for before := range 3 {
+			bits := 8 * before
+			encoded := encoding.EncodeToString([]byte(strings.Repeat("\x00", before) + value))
+			add(encoded[(bits+5)/6 : (bits+8*len(value))/6])
+		}
+	}
+}
