@@ -40,6 +40,8 @@ type Config struct {
 	Tokens *tokens.Registry
 	// Vault has the secrets of tasks. Default: the gateway keeps none.
 	Vault *vault.Vault
+	// ApproveUserRuns has runs that users submit wait for the approval of an operator.
+	ApproveUserRuns bool
 	// Hosts are the names, besides localhost, the machine's own and IP addresses,
 	// under which the gateway answers on a loopback address; a reverse proxy on the
 	// same machine makes them necessary.

@@ -8,6 +8,7 @@ import (
 
 	"switchyard/activities/library"
 	"switchyard/activities/schedules"
+	"switchyard/activities/signing"
 	"switchyard/activities/store"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/runevents"
@@ -32,6 +33,7 @@ type Gateway struct {
 	index   *runindex.Index
 	events  *runevents.Reader
 	updates keyedLimiter
+	signer  *signing.Signer
 	bounds  *edge.Bounds
 	sse     *sse.Handler
 
@@ -61,9 +63,11 @@ func New(config Config) (*Gateway, error) {
 		pollers:  runview.NewPollers(read, config.PollInterval, config.Logger),
 		index:    index,
 		events:   runevents.New(read, index, config.Store, config.Logger),
+		signer:   signing.New(config.Store, config.Now),
 		bounds:   edge.NewBounds(config.Limits, maxBlobMessageBytes),
 		stopping: make(chan struct{}),
 	}
+	g.library.Locked = config.Authenticator != nil
 	g.sse = sse.New(sse.Config{
 		Index: index, Reader: read, Pollers: g.pollers, Events: g.events, Logs: g.sendLogs, Bounds: g.bounds, Log: g.log,
 		Stopping: g.stopping, KeepAlive: config.StreamKeepAlive, WriteTimeout: config.StreamWriteTimeout,

@@ -61,18 +61,6 @@ func (g *Gateway) KillTask(ctx context.Context, req *connect.Request[v1.KillTask
 	return answered(&v1.KillTaskResponse{Id: id}, err)
 }
 
-// ApproveTask approves a task that waits for it.
-func (g *Gateway) ApproveTask(ctx context.Context, req *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
-	id, err := g.control(ctx, req.Msg.GetId(), names.ApproveUpdate, command(ctx, req.Msg))
-	return answered(&v1.ApproveTaskResponse{Id: id}, err)
-}
-
-// RejectTask rejects a task that waits for approval.
-func (g *Gateway) RejectTask(ctx context.Context, req *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error) {
-	id, err := g.control(ctx, req.Msg.GetId(), names.RejectUpdate, command(ctx, req.Msg))
-	return answered(&v1.RejectTaskResponse{Id: id}, err)
-}
-
 // command is what a request says about a task, as the run takes it.
 func command(ctx context.Context, req interface {
 	GetTask() string

@@ -105,10 +105,9 @@ func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRun
 	if err := checkInput(input); err != nil {
 		return nil, err
 	}
-	in := &v1.RunInput{
-		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(),
-		By: actor(ctx), Batch: first.GetBatch(),
-	}
+	in := g.submittedBy(ctx, &v1.RunInput{
+		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(), Batch: first.GetBatch(),
+	})
 	fresh, _, err := g.start(ctx, in, v1.TriggerRerun, "")
 	if err != nil {
 		return nil, fmt.Errorf("start run %s anew: %w", id, err)

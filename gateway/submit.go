@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
@@ -106,10 +107,19 @@ func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Ru
 	if err := checkOptions(req.GetOptions()); err != nil {
 		return nil, nil, err
 	}
-	return &v1.RunInput{
-		Definition: def, Input: input, References: references, Options: g.config.Defaults.FillOptions(req.GetOptions()),
-		By: actor(ctx), Batch: req.GetBatch(),
-	}, slices.Concat(checked.Warnings, unusedSchedule(req, checked)), nil
+	return g.submittedBy(ctx, &v1.RunInput{
+		Definition: def, Input: input, References: references, Options: g.config.Defaults.FillOptions(req.GetOptions()), Batch: req.GetBatch(),
+	}), slices.Concat(checked.Warnings, unusedSchedule(req, checked)), nil
+}
+
+// submittedBy adds to the input of a run who submits it, and what follows from that.
+func (g *Gateway) submittedBy(ctx context.Context, in *v1.RunInput) *v1.RunInput {
+	p := auth.From(ctx)
+	in.By = p.Name
+	if p.IsVerified() {
+		in.ByRole, in.SignedDecisions, in.NeedsApproval = p.Role.Word(), true, g.config.ApproveUserRuns && !p.SeesAll()
+	}
+	return in
 }
 
 // unusedSchedule warns of a schedule in a definition that is not stored.

@@ -16,6 +16,7 @@ import (
 	"switchyard/activities/library"
 	"switchyard/activities/orchestrator"
 	"switchyard/activities/placement"
+	"switchyard/activities/signing"
 	"switchyard/activities/taskrunner"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/explain"
@@ -63,7 +64,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
 	t.stuck = &stuckRuns{client: cfg.Client, log: cfg.Logger}
-	control := &orchestrator.Control{Client: cfg.Client, Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger}
+	control := &orchestrator.Control{Client: cfg.Client, Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger, Signer: signing.New(cfg.Store, time.Now)}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
 		// An AwaitPlacement of each waiting run occupies one, and an AwaitRuns of each run that awaits others.
@@ -93,6 +94,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.SaveAncestorsActivity:  control.SaveAncestors,
 		names.LoadProgressActivity:   control.LoadProgress,
 		names.ProbeStoreActivity:     control.ProbeStore,
+		names.VerifyDecisionActivity: control.VerifyDecision,
 		names.AwaitAnswerActivity:    lost.AwaitAnswer,
 		names.CollectActivity:        control.Collect,
 		names.SaveCachedActivity:     control.SaveCached,

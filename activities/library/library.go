@@ -50,6 +50,8 @@ const (
 
 // Library is the stored definitions of a namespace of Temporal. It is safe for concurrent use.
 type Library struct {
+	// Locked is set where people log in: only operators store definitions then, and what starts by the clock has their role.
+	Locked    bool
 	client    client.Client
 	namespace string
 	schedules *schedules.Schedules
@@ -133,7 +135,7 @@ func staysPaused(old *schedulepb.Schedule, def *v1.Definition) bool {
 
 // scheduleOf returns the schedule that keeps a definition.
 func (l *Library) scheduleOf(def *v1.Definition, options *v1.RunOptions) (*schedulepb.Schedule, error) {
-	action, err := actionOf(def, options)
+	action, err := l.actionOf(def, options)
 	if err != nil {
 		return nil, err
 	}
@@ -149,12 +151,15 @@ func (l *Library) scheduleOf(def *v1.Definition, options *v1.RunOptions) (*sched
 }
 
 // actionOf is what the schedule of a definition starts.
-func actionOf(def *v1.Definition, options *v1.RunOptions) (*workflowpb.NewWorkflowExecutionInfo, error) {
+func (l *Library) actionOf(def *v1.Definition, options *v1.RunOptions) (*workflowpb.NewWorkflowExecutionInfo, error) {
 	references, err := definition.References(def)
 	if err != nil {
 		return nil, err
 	}
 	in := &v1.RunInput{Definition: def, Input: def.GetSchedule().GetInput(), References: references, Options: options, By: v1.TriggerSchedule}
+	if l.Locked {
+		in.ByRole, in.SignedDecisions = v1.RoleOperator, true
+	}
 	if err := definition.Pack(in); err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 	c.Defaults.FillDefinition(def)
 	in := &v1.RunInput{
 		Definition: def, Options: c.Defaults.FillOptions(req.GetOptions()), ParentRun: req.GetRunId(), ParentTask: req.GetTask(), Depth: req.GetDepth(),
-		ParentFirst: req.GetParentFirst(), By: req.GetBy(), Batch: req.GetBatch(),
+		ParentFirst: req.GetParentFirst(), By: req.GetBy(), Batch: req.GetBatch(), ByRole: req.GetByRole(), SignedDecisions: req.GetSignedDecisions(),
 	}
 	if in.Input, err = definition.Input(def, spec.GetInput()); err != nil {
 		return nil, refused(fmt.Errorf("input of workflow %s: %w", def.GetName(), err))

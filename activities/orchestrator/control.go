@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/metrics"
 	"switchyard/activities/results"
+	"switchyard/activities/signing"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
@@ -35,6 +36,8 @@ type Control struct {
 	Store     *store.Store
 	Evaluator *condition.Evaluator
 	Placement *Placement
+	// Signer verifies decisions.
+	Signer *signing.Signer
 	// Metrics counts the runs and tasks that have ended; nil: they are not counted.
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger

@@ -27,7 +27,7 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 	}
 	run := status.GetRun()
 	carry := &v1.RunCarry{
-		CreatedAt: run.GetCreatedAt(), SubmittedBy: run.GetSubmittedBy(), Context: run.GetContext(), Revision: status.GetRevision(),
+		CreatedAt: run.GetCreatedAt(), SubmittedBy: run.GetSubmittedBy(), Approval: run.GetApproval(), Context: run.GetContext(), Revision: status.GetRevision(),
 		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == v1.RunCancelled, Tasks: make(map[string]*v1.TaskCarry, len(run.GetTasks())),
 	}
 	for name, task := range run.GetTasks() {

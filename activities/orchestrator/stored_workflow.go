@@ -41,7 +41,7 @@ func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInpu
 		return nil, final(badInputError, fmt.Errorf("workflow %s: %w", name, err))
 	}
 	c.Defaults.FillDefinition(def)
-	whole := &v1.RunInput{Definition: def, Options: c.Defaults.FillOptions(in.GetOptions()), By: in.GetBy(), Batch: in.GetBatch()}
+	whole := &v1.RunInput{Definition: def, Options: c.Defaults.FillOptions(in.GetOptions()), By: in.GetBy(), Batch: in.GetBatch(), ByRole: in.GetByRole(), SignedDecisions: in.GetSignedDecisions()}
 	if whole.Input, err = definition.Input(def, in.GetInput()); err != nil {
 		return nil, final(badInputError, fmt.Errorf("input of workflow %s: %w", name, err))
 	}

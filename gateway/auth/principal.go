@@ -54,9 +54,10 @@ func (p *Principal) IsVerified() bool { return p.Kind == KindToken || p.Kind == 
 // SeesAll reports whether the principal reaches what others own.
 func (p *Principal) SeesAll() bool { return p.Role.Includes(v1.Role_ROLE_OPERATOR) }
 
-// Owns reports whether what was submitted by owner belongs to the principal.
+// Owns reports whether what was submitted by owner belongs to the principal. Runs of a schedule belong to no one, whatever
+// a principal is called.
 func (p *Principal) Owns(owner string) bool {
-	return p.Role.Includes(v1.Role_ROLE_VIEWER) && p.Name != "" && !strings.HasSuffix(owner, Unverified) && owner == p.Name
+	return p.Role.Includes(v1.Role_ROLE_VIEWER) && p.Name != "" && !strings.HasSuffix(owner, Unverified) && owner != v1.TriggerSchedule && owner == p.Name
 }
 
 // Reaches reports whether the principal may see what was submitted by owner.

@@ -50,6 +50,7 @@ const (
 	SaveAncestorsActivity  = "SaveAncestors"
 	LoadProgressActivity   = "LoadProgress"
 	ProbeStoreActivity     = "ProbeStore"
+	VerifyDecisionActivity = "VerifyDecision"
 	AwaitAnswerActivity    = "AwaitAnswer"
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
@@ -96,6 +97,8 @@ const (
 	KillTaskUpdate   = "kill_task"
 	ApproveUpdate    = "approve"
 	RejectUpdate     = "reject"
+	ApproveRunUpdate = "approve_run"
+	RejectRunUpdate  = "reject_run"
 
 	// GrantedSignal is how a Lock answers a run, and PartSignal how a FanOut child reports to it.
 	GrantedSignal = "granted"

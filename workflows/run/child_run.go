@@ -44,7 +44,7 @@ func (r *run) prepareChild(u *unit, rendered *structpb.Struct) {
 	c := &child{unit: u, childWorkflow: &childWorkflow{request: &v1.ChildRequest{Run: &v1.ChildRunRequest{
 		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Claim: u.claim, Spec: spec,
 		Options: r.in.GetOptions(), Depth: r.in.GetDepth() + 1, ParentFirst: workflow.GetInfo(r.root).FirstRunID,
-		By: r.status.Run.SubmittedBy, Batch: r.in.GetBatch(),
+		By: r.status.Run.SubmittedBy, Batch: r.in.GetBatch(), ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(),
 	}}}}
 	c.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
 		now := workflow.Now(r.ctx)

@@ -100,7 +100,7 @@ func (r *run) stop(tasks []int) {
 			}
 			continue
 		}
-		if r.approvals[i] {
+		if r.approvals[i] != nil {
 			r.endElsewhere(i, status.NothingRan, dag.Ended{State: v1.TaskCancelled, ExitCode: -1})
 			continue
 		}

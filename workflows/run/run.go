@@ -61,7 +61,7 @@ type run struct {
 	detaching   detaching
 	abandoned   []*v1.AwaitAnswerRequest // attempts of the generation before that may still run
 	steerings   int                      // nodes that have been asked to suspend something, or to continue with it
-	approvals   map[int]bool             // tasks that wait for a person
+	approvals   map[int]*approval        // tasks that wait for people
 	childRuns   map[int]*child           // of tasks of type run
 	children    children
 	partitioned []*partitionedFanOut // fan-outs that children of the run run
@@ -142,7 +142,7 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 		units:      map[int]*unit{},
 		locks:      locks{wanted: map[string]*unit{}, held: map[string]*unit{}},
 		attempts:   map[int]*attempt{},
-		approvals:  map[int]bool{},
+		approvals:  map[int]*approval{},
 		childRuns:  map[int]*child{},
 		children:   newChildren(),
 		deadlines:  map[int]*deadline{},

@@ -22,7 +22,7 @@ func (r *run) turnLock() string {
 	return names.RunLock(r.in.GetDefinition().GetName())
 }
 
-// start begins the run when its turn has come: until then nothing of it starts. It
+// start begins the run when it is approved, if it needs that, and its turn has come: until then nothing of it starts. It
 // returns what is to be done first, which is the end when something ends it before.
 func (r *run) start() dag.Decisions {
 	lock := r.turnLock()
@@ -30,12 +30,15 @@ func (r *run) start() dag.Decisions {
 		r.locks.runSlot = lock != "" // the executions before have had it
 		return r.startAgain()
 	}
-	if lock == "" {
-		return r.core.Start()
+	early, over := r.awaitApproval()
+	switch {
+	case over:
+		return r.core.Apply(early...)
+	case lock == "":
+		return r.core.Start(early...)
 	}
 	c := r.in.GetDefinition().GetConcurrency()
 	r.askLock(lock, &v1.AcquireRequest{Claim: turnClaim, Limit: c.GetMaxRuns(), Strategy: c.GetStrategy()})
-	var early []dag.Event
 	for !r.locks.runSlot {
 		r.askLocks()
 		// The only error is a cancelled context, and ctx is never cancelled.

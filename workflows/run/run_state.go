@@ -76,20 +76,23 @@ func (r *run) nextInput() (*v1.RunInput, error) {
 		return &v1.RunInput{Stored: key, Generation: r.in.GetGeneration(), Chain: r.chain}, nil
 	}
 	next := &v1.RunInput{
-		Definition:  r.received.GetDefinition(),
-		Input:       r.received.GetInput(),
-		References:  r.received.GetReferences(),
-		Packed:      r.received.GetPacked(),
-		Options:     r.in.GetOptions(),
-		Generation:  r.in.GetGeneration(),
-		Part:        r.in.GetPart(),
-		ParentRun:   r.in.GetParentRun(),
-		ParentTask:  r.in.GetParentTask(),
-		ParentFirst: r.in.GetParentFirst(),
-		Depth:       r.in.GetDepth(),
-		By:          r.in.GetBy(),
-		Batch:       r.in.GetBatch(),
-		Chain:       r.chain,
+		Definition:      r.received.GetDefinition(),
+		Input:           r.received.GetInput(),
+		References:      r.received.GetReferences(),
+		Packed:          r.received.GetPacked(),
+		Options:         r.in.GetOptions(),
+		Generation:      r.in.GetGeneration(),
+		Part:            r.in.GetPart(),
+		ParentRun:       r.in.GetParentRun(),
+		ParentTask:      r.in.GetParentTask(),
+		ParentFirst:     r.in.GetParentFirst(),
+		Depth:           r.in.GetDepth(),
+		By:              r.in.GetBy(),
+		ByRole:          r.in.GetByRole(),
+		NeedsApproval:   r.in.GetNeedsApproval(),
+		SignedDecisions: r.in.GetSignedDecisions(),
+		Batch:           r.in.GetBatch(),
+		Chain:           r.chain,
 	}
 	if proto.Size(next) <= maxStateBytes/2 {
 		return next, nil
@@ -154,6 +157,7 @@ func (r *run) runState() *v1.RunCarry {
 	}
 	r.detachedAttempts(c)
 	c.Abandoned = r.abandoned
+	r.carryApprovals(c)
 	//workflowcheck:ignore (into a map again)
 	for i, child := range r.childRuns {
 		c.Tasks[r.core.Name(i)].ChildFirst = child.first
@@ -200,6 +204,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		return err
 	}
 	r.status = status.New(r.self, r.in, r.graph, carry.GetCreatedAt().AsTime())
+	r.status.Run.Approval = carry.GetApproval()
 	r.status.Run.SubmittedBy, r.cancelledBy = carry.GetSubmittedBy(), carry.GetCancelledBy()
 	r.status.Revision = max(r.status.Revision, carry.GetRevision())
 	r.status.Log.ContinueFrom(carry.GetEventParts(), carry.GetNextEvent())
@@ -217,7 +222,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 		}
 		r.status.Touch(i) // who watched the execution before sees all of it again
 		if r.core.Task(i).State == v1.TaskAssigned && r.core.Definition(i).GetType() == v1.TypeApproval {
-			r.approvals[i] = true
+			r.restoreApproval(i, tasks[r.core.Name(i)])
 			r.track(&unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: r.lockOf(i)})
 		}
 	}

@@ -5,6 +5,8 @@ import v1 "switchyard/proto/switchyard/v1"
 // openState is the state of the run while it is open.
 func (r *run) openState() string {
 	switch {
+	case r.awaitsApproval():
+		return v1.RunPendingApproval
 	case r.admission.Paused():
 		return v1.RunPaused
 	case len(r.approvals) > 0 && r.underWay() == len(r.approvals):

@@ -89,7 +89,7 @@ func (r *run) mayPauseTask(i int) error {
 // mayResumeTask says why task i cannot continue, or nil.
 func (r *run) mayResumeTask(i int) error {
 	if att := r.attempts[i]; r.status.Suspended(i) == "" && (att == nil || !att.unsure) {
-		if r.approvals[i] {
+		if r.approvals[i] != nil {
 			return fmt.Errorf("task %s waits for approval: it is approved or rejected, not resumed", r.core.Name(i))
 		}
 		return fmt.Errorf("task %s is %s; it is not paused by a person", r.core.Name(i), r.status.ShownState(i))
@@ -106,7 +106,7 @@ func (r *run) maySteer(i int) error {
 		return fmt.Errorf("task %s is %s; it has ended", name, rec.State)
 	case rec.PendingEnd:
 		return fmt.Errorf("task %s is being %s", name, endingWord(rec.Failure))
-	case r.approvals[i]:
+	case r.approvals[i] != nil:
 		return fmt.Errorf("task %s waits for approval: nothing of it runs", name)
 	case r.childRuns[i] != nil:
 		return fmt.Errorf("task %s is a run of its own: pause or resume run %s", name, r.childRuns[i].id)

@@ -23,8 +23,10 @@ func (r *run) handleCommands() error {
 		r.newTaskHandler(names.ReleaseUpdate, "let a held task start", r.mayUnhold, r.unhold),
 		r.newTaskHandler(names.CancelTaskUpdate, "cancel a task", r.mayCancelTask, r.cancelTask),
 		r.newTaskHandler(names.KillTaskUpdate, "kill a task", r.mayKill, r.kill),
-		r.newTaskHandler(names.ApproveUpdate, "approve a task", r.mayJudge, r.approve),
-		r.newTaskHandler(names.RejectUpdate, "reject a task", r.mayJudge, r.reject),
+		r.newDecisionHandler(names.ApproveUpdate, "approve a task", v1.ApprovalApproved, r.mayApprove, r.approve),
+		r.newDecisionHandler(names.RejectUpdate, "reject a task", v1.ApprovalRejected, r.mayReject, r.reject),
+		r.newRunDecisionHandler(names.ApproveRunUpdate, "approve the run, so that it starts", v1.ApprovalApproved),
+		r.newRunDecisionHandler(names.RejectRunUpdate, "reject the run", v1.ApprovalRejected),
 		r.newSteeringHandler(names.PauseTaskUpdate, "suspend a task that runs", actionPause, r.mayPauseTask, r.taskPaused),
 		r.newSteeringHandler(names.ResumeTaskUpdate, "resume a suspended task", actionResume, r.mayResumeTask, r.taskResumed),
 	} {

@@ -19,7 +19,7 @@ func (s *Status) runHeader(since int64) *v1.Run {
 	h := &v1.Run{
 		Id: s.Run.Id, Name: s.Run.Name, State: s.Run.State, Reason: s.Run.Reason, Error: s.Run.Error,
 		CreatedAt: s.Run.CreatedAt, CompletedAt: s.Run.CompletedAt, Generation: s.Run.Generation,
-		Tasks: map[string]*v1.Task{}, Problem: s.Run.Problem, SubmittedBy: s.Run.SubmittedBy, Batch: s.Run.Batch,
+		Tasks: map[string]*v1.Task{}, Problem: s.Run.Problem, SubmittedBy: s.Run.SubmittedBy, Batch: s.Run.Batch, Approval: s.Run.Approval,
 	}
 	if s.Run.State == v1.RunPaused {
 		h.Error = s.PausedBy

@@ -18,6 +18,7 @@ func (s *Status) RunState(core *dag.State) *v1.RunCarry {
 		Tasks:     map[string]*v1.TaskCarry{},
 
 		SubmittedBy: s.Run.SubmittedBy,
+		Approval:    s.Run.Approval,
 		PausedBy:    s.PausedBy,
 	}
 	for i := range s.entries {

@@ -27,8 +27,8 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at", "notice", "name"); len(missing) > 0 {
 		t.Errorf("the task has no %v", missing)
 	}
-	// What the run adds for fan-outs, attempts and child runs, and for a task that has ended.
-	if missing := prototest.Missing(again, "items", "expanded_at", "parts", "parts_before", "put_back", "partial", "pace", "handed_over", "child_first", "doom"); len(missing) > 0 {
+	// What the run adds for fan-outs, attempts, approvals and child runs, and for a task that has ended.
+	if missing := prototest.Missing(again, "items", "expanded_at", "parts", "parts_before", "put_back", "partial", "pace", "handed_over", "child_first", "doom", "approvals", "approval_until"); len(missing) > 0 {
 		t.Errorf("its state has no %v", missing)
 	}
 	kept := proto.CloneOf(again.GetTask())

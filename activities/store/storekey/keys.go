@@ -48,6 +48,7 @@ import (
 //
 //	auth/tokens/<id>                             a token, with the digest of its secret
 //	auth/uses/<id>                               when a token was used last
+//	auth/signing-key                             key of the signatures of decisions
 //	secrets/<name in hex>                        a secret, encrypted
 //
 // Run ids hold no slash, task names neither slash nor dot. An instance such as
@@ -226,6 +227,9 @@ const TokensPrefix = "auth/tokens/"
 
 // Token is the key of a v1.TokenRecord.
 func Token(id string) string { return TokensPrefix + id }
+
+// SigningKey is the key of the key of package signing.
+const SigningKey = "auth/signing-key"
 
 // TokenUse is the key of the time when a token was used last, in RFC 3339.
 func TokenUse(id string) string { return "auth/uses/" + id }

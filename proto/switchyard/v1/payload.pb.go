@@ -70,9 +70,15 @@ type RunInput struct {
 	// Name that links runs that were submitted together; runs that tasks of this one start have it, too. Empty: none.
 	Batch string `protobuf:"bytes,19,opt,name=batch,proto3" json:"batch,omitempty"`
 	// Execution in Temporal that carried the generation before, if it was closed from outside; empty: it ended by itself.
-	Terminated    string `protobuf:"bytes,20,opt,name=terminated,proto3" json:"terminated,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Terminated string `protobuf:"bytes,20,opt,name=terminated,proto3" json:"terminated,omitempty"`
+	// Role of who submitted the run, such as "user"; runs that its tasks start have it, too. Empty: authentication was off.
+	ByRole string `protobuf:"bytes,21,opt,name=by_role,json=byRole,proto3" json:"by_role,omitempty"`
+	// Nothing of the run starts before an operator has approved it.
+	NeedsApproval bool `protobuf:"varint,22,opt,name=needs_approval,json=needsApproval,proto3" json:"needs_approval,omitempty"`
+	// Approvals and rejections count only with the signature of a gateway; runs that its tasks start have this, too.
+	SignedDecisions bool `protobuf:"varint,23,opt,name=signed_decisions,json=signedDecisions,proto3" json:"signed_decisions,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *RunInput) Reset() {
@@ -245,6 +251,237 @@ func (x *RunInput) GetTerminated() string {
 	return ""
 }
 
+func (x *RunInput) GetByRole() string {
+	if x != nil {
+		return x.ByRole
+	}
+	return ""
+}
+
+func (x *RunInput) GetNeedsApproval() bool {
+	if x != nil {
+		return x.NeedsApproval
+	}
+	return false
+}
+
+func (x *RunInput) GetSignedDecisions() bool {
+	if x != nil {
+		return x.SignedDecisions
+	}
+	return false
+}
+
+// Decision is an approval or a rejection, as a gateway has signed it.
+type Decision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Workflow that it is for: a run, or a part of one.
+	Workflow string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// First execution of that workflow in its present generation.
+	Execution string `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`
+	// Task or instance; empty: the run itself.
+	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	// approved or rejected.
+	Verdict string `protobuf:"bytes,4,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	// Who has decided, and in what role.
+	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	// Role of who has decided.
+	Role string `protobuf:"bytes,6,opt,name=role,proto3" json:"role,omitempty"`
+	// Why, for people.
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// When.
+	At *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=at,proto3" json:"at,omitempty"`
+	// Signature of the gateway over all fields above.
+	Signature     []byte `protobuf:"bytes,9,opt,name=signature,proto3" json:"signature,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Decision) Reset() {
+	*x = Decision{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Decision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Decision) ProtoMessage() {}
+
+func (x *Decision) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Decision.ProtoReflect.Descriptor instead.
+func (*Decision) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Decision) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *Decision) GetExecution() string {
+	if x != nil {
+		return x.Execution
+	}
+	return ""
+}
+
+func (x *Decision) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *Decision) GetVerdict() string {
+	if x != nil {
+		return x.Verdict
+	}
+	return ""
+}
+
+func (x *Decision) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Decision) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Decision) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Decision) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Decision) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+// VerifyRequest asks whether a gateway has signed a decision.
+type VerifyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision.
+	Decision      *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyRequest) Reset() {
+	*x = VerifyRequest{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyRequest) ProtoMessage() {}
+
+func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
+func (*VerifyRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *VerifyRequest) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// VerifyResponse says whether a decision counts.
+type VerifyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why it does not; empty: it does.
+	Refused       string `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyResponse) Reset() {
+	*x = VerifyResponse{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyResponse) ProtoMessage() {}
+
+func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyResponse.ProtoReflect.Descriptor instead.
+func (*VerifyResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *VerifyResponse) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 // Again says what a new generation of a run does again.
 type Again struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -260,7 +497,7 @@ type Again struct {
 
 func (x *Again) Reset() {
 	*x = Again{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -272,7 +509,7 @@ func (x *Again) String() string {
 func (*Again) ProtoMessage() {}
 
 func (x *Again) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[1]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -285,7 +522,7 @@ func (x *Again) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Again.ProtoReflect.Descriptor instead.
 func (*Again) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Again) GetFailed() bool {
@@ -356,7 +593,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -368,7 +605,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[2]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -381,7 +618,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Part) GetRunId() string {
@@ -530,7 +767,7 @@ type Pace struct {
 
 func (x *Pace) Reset() {
 	*x = Pace{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -542,7 +779,7 @@ func (x *Pace) String() string {
 func (*Pace) ProtoMessage() {}
 
 func (x *Pace) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[3]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -555,7 +792,7 @@ func (x *Pace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pace.ProtoReflect.Descriptor instead.
 func (*Pace) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Pace) GetInstance() *durationpb.Duration {
@@ -593,7 +830,7 @@ type PartOrder struct {
 
 func (x *PartOrder) Reset() {
 	*x = PartOrder{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +842,7 @@ func (x *PartOrder) String() string {
 func (*PartOrder) ProtoMessage() {}
 
 func (x *PartOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[4]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +855,7 @@ func (x *PartOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartOrder.ProtoReflect.Descriptor instead.
 func (*PartOrder) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PartOrder) GetCancel() bool {
@@ -678,7 +915,7 @@ type Items struct {
 
 func (x *Items) Reset() {
 	*x = Items{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +927,7 @@ func (x *Items) String() string {
 func (*Items) ProtoMessage() {}
 
 func (x *Items) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[5]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +940,7 @@ func (x *Items) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Items.ProtoReflect.Descriptor instead.
 func (*Items) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Items) GetList() *structpb.ListValue {
@@ -742,7 +979,7 @@ type ItemList struct {
 
 func (x *ItemList) Reset() {
 	*x = ItemList{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +991,7 @@ func (x *ItemList) String() string {
 func (*ItemList) ProtoMessage() {}
 
 func (x *ItemList) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[6]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +1004,7 @@ func (x *ItemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemList.ProtoReflect.Descriptor instead.
 func (*ItemList) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ItemList) GetItems() []*structpb.Value {
@@ -804,7 +1041,7 @@ type Shared struct {
 
 func (x *Shared) Reset() {
 	*x = Shared{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +1053,7 @@ func (x *Shared) String() string {
 func (*Shared) ProtoMessage() {}
 
 func (x *Shared) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[7]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +1066,7 @@ func (x *Shared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shared.ProtoReflect.Descriptor instead.
 func (*Shared) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Shared) GetValue() *structpb.Struct {
@@ -887,7 +1124,7 @@ type PartReport struct {
 
 func (x *PartReport) Reset() {
 	*x = PartReport{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1136,7 @@ func (x *PartReport) String() string {
 func (*PartReport) ProtoMessage() {}
 
 func (x *PartReport) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[8]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1149,7 @@ func (x *PartReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartReport.ProtoReflect.Descriptor instead.
 func (*PartReport) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PartReport) GetTask() string {
@@ -1040,7 +1277,7 @@ type ContextUpdate struct {
 
 func (x *ContextUpdate) Reset() {
 	*x = ContextUpdate{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1289,7 @@ func (x *ContextUpdate) String() string {
 func (*ContextUpdate) ProtoMessage() {}
 
 func (x *ContextUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[9]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1302,7 @@ func (x *ContextUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextUpdate.ProtoReflect.Descriptor instead.
 func (*ContextUpdate) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ContextUpdate) GetNumber() int64 {
@@ -1093,7 +1330,7 @@ type ContextAnswer struct {
 
 func (x *ContextAnswer) Reset() {
 	*x = ContextAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1342,7 @@ func (x *ContextAnswer) String() string {
 func (*ContextAnswer) ProtoMessage() {}
 
 func (x *ContextAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[10]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1355,7 @@ func (x *ContextAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextAnswer.ProtoReflect.Descriptor instead.
 func (*ContextAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ContextAnswer) GetVerdicts() []*ContextVerdict {
@@ -1141,7 +1378,7 @@ type ContextVerdict struct {
 
 func (x *ContextVerdict) Reset() {
 	*x = ContextVerdict{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1390,7 @@ func (x *ContextVerdict) String() string {
 func (*ContextVerdict) ProtoMessage() {}
 
 func (x *ContextVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[11]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1403,7 @@ func (x *ContextVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextVerdict.ProtoReflect.Descriptor instead.
 func (*ContextVerdict) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ContextVerdict) GetNumber() int64 {
@@ -1200,7 +1437,7 @@ type ConditionReferences struct {
 
 func (x *ConditionReferences) Reset() {
 	*x = ConditionReferences{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1449,7 @@ func (x *ConditionReferences) String() string {
 func (*ConditionReferences) ProtoMessage() {}
 
 func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[12]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1462,7 @@ func (x *ConditionReferences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionReferences.ProtoReflect.Descriptor instead.
 func (*ConditionReferences) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ConditionReferences) GetTasks() []string {
@@ -1271,7 +1508,7 @@ type RunOptions struct {
 
 func (x *RunOptions) Reset() {
 	*x = RunOptions{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +1520,7 @@ func (x *RunOptions) String() string {
 func (*RunOptions) ProtoMessage() {}
 
 func (x *RunOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[13]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +1533,7 @@ func (x *RunOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
 func (*RunOptions) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunOptions) GetPlacementTimeout() *durationpb.Duration {
@@ -1363,14 +1600,16 @@ type RunCarry struct {
 	// Who holds tasks of `held` back, and why, by task. A task is missing if that is unknown.
 	HeldBy map[string]string `protobuf:"bytes,19,rep,name=held_by,json=heldBy,proto3" json:"held_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Attempts that the generation before had under way when it was closed from outside, and that may still run.
-	Abandoned     []*AwaitAnswerRequest `protobuf:"bytes,20,rep,name=abandoned,proto3" json:"abandoned,omitempty"`
+	Abandoned []*AwaitAnswerRequest `protobuf:"bytes,20,rep,name=abandoned,proto3" json:"abandoned,omitempty"`
+	// Whether the run may start, as Run.approval; absent: it needs no approval.
+	Approval      *RunApproval `protobuf:"bytes,21,opt,name=approval,proto3" json:"approval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunCarry) Reset() {
 	*x = RunCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1382,7 +1621,7 @@ func (x *RunCarry) String() string {
 func (*RunCarry) ProtoMessage() {}
 
 func (x *RunCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[14]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1395,7 +1634,7 @@ func (x *RunCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCarry.ProtoReflect.Descriptor instead.
 func (*RunCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RunCarry) GetCreatedAt() *timestamppb.Timestamp {
@@ -1538,6 +1777,13 @@ func (x *RunCarry) GetAbandoned() []*AwaitAnswerRequest {
 	return nil
 }
 
+func (x *RunCarry) GetApproval() *RunApproval {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
 // ReopenRequest asks for the state from which an ended run continues.
 type ReopenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1557,7 +1803,7 @@ type ReopenRequest struct {
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +1815,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[15]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +1828,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReopenRequest) GetRunId() string {
@@ -1628,14 +1874,16 @@ type TaskCommand struct {
 	// Why, for people.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who; empty: not known.
-	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// Of `approve` and `reject`: the decision with its signature; absent: no gateway has sent it.
+	Decision      *Decision `protobuf:"bytes,4,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskCommand) Reset() {
 	*x = TaskCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1895,7 @@ func (x *TaskCommand) String() string {
 func (*TaskCommand) ProtoMessage() {}
 
 func (x *TaskCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[16]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1908,7 @@ func (x *TaskCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCommand.ProtoReflect.Descriptor instead.
 func (*TaskCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TaskCommand) GetTask() string {
@@ -1684,20 +1932,30 @@ func (x *TaskCommand) GetBy() string {
 	return ""
 }
 
-// RunCommand is the argument of the updates `pause` and `resume` of a run, and of its signal `cancel`.
+func (x *TaskCommand) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// RunCommand is the argument of the updates `pause`, `resume`, `approve_run` and `reject_run` of a run, and of its signal
+// `cancel`.
 type RunCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why, for people.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who; empty: not known.
-	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Of `approve_run` and `reject_run`: the decision with its signature; absent: no gateway has sent it.
+	Decision      *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunCommand) Reset() {
 	*x = RunCommand{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1709,7 +1967,7 @@ func (x *RunCommand) String() string {
 func (*RunCommand) ProtoMessage() {}
 
 func (x *RunCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[17]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1722,7 +1980,7 @@ func (x *RunCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunCommand.ProtoReflect.Descriptor instead.
 func (*RunCommand) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RunCommand) GetReason() string {
@@ -1737,6 +1995,13 @@ func (x *RunCommand) GetBy() string {
 		return x.By
 	}
 	return ""
+}
+
+func (x *RunCommand) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
 }
 
 // InstancesRequest is the argument of the query `instances` of a run or of a FanOut child.
@@ -1754,7 +2019,7 @@ type InstancesRequest struct {
 
 func (x *InstancesRequest) Reset() {
 	*x = InstancesRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +2031,7 @@ func (x *InstancesRequest) String() string {
 func (*InstancesRequest) ProtoMessage() {}
 
 func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[18]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +2044,7 @@ func (x *InstancesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesRequest.ProtoReflect.Descriptor instead.
 func (*InstancesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *InstancesRequest) GetTask() string {
@@ -1826,7 +2091,7 @@ type InstancesResponse struct {
 
 func (x *InstancesResponse) Reset() {
 	*x = InstancesResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +2103,7 @@ func (x *InstancesResponse) String() string {
 func (*InstancesResponse) ProtoMessage() {}
 
 func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[19]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +2116,7 @@ func (x *InstancesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InstancesResponse.ProtoReflect.Descriptor instead.
 func (*InstancesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *InstancesResponse) GetInstances() []*Instance {
@@ -1918,7 +2183,7 @@ type LockRequest struct {
 
 func (x *LockRequest) Reset() {
 	*x = LockRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2195,7 @@ func (x *LockRequest) String() string {
 func (*LockRequest) ProtoMessage() {}
 
 func (x *LockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[20]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2208,7 @@ func (x *LockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequest.ProtoReflect.Descriptor instead.
 func (*LockRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LockRequest) GetLock() string {
@@ -1978,7 +2243,7 @@ type LockRequests struct {
 
 func (x *LockRequests) Reset() {
 	*x = LockRequests{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2255,7 @@ func (x *LockRequests) String() string {
 func (*LockRequests) ProtoMessage() {}
 
 func (x *LockRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[21]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2268,7 @@ func (x *LockRequests) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockRequests.ProtoReflect.Descriptor instead.
 func (*LockRequests) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LockRequests) GetRequests() []*LockRequest {
@@ -2039,7 +2304,7 @@ type AcquireRequest struct {
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2316,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[22]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2329,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AcquireRequest) GetHolder() string {
@@ -2136,7 +2401,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2413,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[23]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2426,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReleaseRequest) GetHolder() string {
@@ -2199,7 +2464,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2476,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[24]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2489,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Granted) GetLock() string {
@@ -2273,7 +2538,7 @@ type HoldersRequest struct {
 
 func (x *HoldersRequest) Reset() {
 	*x = HoldersRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2550,7 @@ func (x *HoldersRequest) String() string {
 func (*HoldersRequest) ProtoMessage() {}
 
 func (x *HoldersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[25]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2563,7 @@ func (x *HoldersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersRequest.ProtoReflect.Descriptor instead.
 func (*HoldersRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{25}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HoldersRequest) GetHeld() []*AcquireRequest {
@@ -2321,7 +2586,7 @@ type HoldersResponse struct {
 
 func (x *HoldersResponse) Reset() {
 	*x = HoldersResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2333,7 +2598,7 @@ func (x *HoldersResponse) String() string {
 func (*HoldersResponse) ProtoMessage() {}
 
 func (x *HoldersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[26]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2346,7 +2611,7 @@ func (x *HoldersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldersResponse.ProtoReflect.Descriptor instead.
 func (*HoldersResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{26}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *HoldersResponse) GetGone() []*AcquireRequest {
@@ -2380,7 +2645,7 @@ type LockInput struct {
 
 func (x *LockInput) Reset() {
 	*x = LockInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2657,7 @@ func (x *LockInput) String() string {
 func (*LockInput) ProtoMessage() {}
 
 func (x *LockInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[27]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2670,7 @@ func (x *LockInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockInput.ProtoReflect.Descriptor instead.
 func (*LockInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{27}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LockInput) GetName() string {
@@ -2449,7 +2714,7 @@ type LockAnswer struct {
 
 func (x *LockAnswer) Reset() {
 	*x = LockAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2726,7 @@ func (x *LockAnswer) String() string {
 func (*LockAnswer) ProtoMessage() {}
 
 func (x *LockAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[28]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2739,7 @@ func (x *LockAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockAnswer.ProtoReflect.Descriptor instead.
 func (*LockAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{28}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LockAnswer) GetTo() *AcquireRequest {
@@ -2505,7 +2770,7 @@ type RetryTaskRequest struct {
 
 func (x *RetryTaskRequest) Reset() {
 	*x = RetryTaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2782,7 @@ func (x *RetryTaskRequest) String() string {
 func (*RetryTaskRequest) ProtoMessage() {}
 
 func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[29]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2795,7 @@ func (x *RetryTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryTaskRequest.ProtoReflect.Descriptor instead.
 func (*RetryTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{29}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RetryTaskRequest) GetTask() string {
@@ -2566,7 +2831,7 @@ type SaveEventsRequest struct {
 
 func (x *SaveEventsRequest) Reset() {
 	*x = SaveEventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2843,7 @@ func (x *SaveEventsRequest) String() string {
 func (*SaveEventsRequest) ProtoMessage() {}
 
 func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[30]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2856,7 @@ func (x *SaveEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveEventsRequest.ProtoReflect.Descriptor instead.
 func (*SaveEventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{30}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SaveEventsRequest) GetRunId() string {
@@ -2640,7 +2905,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +2917,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[31]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +2930,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{31}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EventsRequest) GetOffset() int32 {
@@ -2690,7 +2955,7 @@ type EventsResponse struct {
 
 func (x *EventsResponse) Reset() {
 	*x = EventsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2967,7 @@ func (x *EventsResponse) String() string {
 func (*EventsResponse) ProtoMessage() {}
 
 func (x *EventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[32]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2980,7 @@ func (x *EventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
 func (*EventsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{32}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EventsResponse) GetEvents() []*Event {
@@ -2750,7 +3015,7 @@ type EventPart struct {
 
 func (x *EventPart) Reset() {
 	*x = EventPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +3027,7 @@ func (x *EventPart) String() string {
 func (*EventPart) ProtoMessage() {}
 
 func (x *EventPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[33]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +3040,7 @@ func (x *EventPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventPart.ProtoReflect.Descriptor instead.
 func (*EventPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{33}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EventPart) GetEvents() []*Event {
@@ -2796,7 +3061,7 @@ type LoadCarryRequest struct {
 
 func (x *LoadCarryRequest) Reset() {
 	*x = LoadCarryRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2808,7 +3073,7 @@ func (x *LoadCarryRequest) String() string {
 func (*LoadCarryRequest) ProtoMessage() {}
 
 func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[34]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2821,7 +3086,7 @@ func (x *LoadCarryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadCarryRequest.ProtoReflect.Descriptor instead.
 func (*LoadCarryRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{34}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LoadCarryRequest) GetKey() string {
@@ -2883,14 +3148,18 @@ type TaskCarry struct {
 	// Name of its lock, if that was made from an expression.
 	Lock string `protobuf:"bytes,25,opt,name=lock,proto3" json:"lock,omitempty"`
 	// How often its attempts have lost their lease on a live node since one of them ended otherwise.
-	LostLeases    int32 `protobuf:"varint,26,opt,name=lost_leases,json=lostLeases,proto3" json:"lost_leases,omitempty"`
+	LostLeases int32 `protobuf:"varint,26,opt,name=lost_leases,json=lostLeases,proto3" json:"lost_leases,omitempty"`
+	// Who has approved it so far; empty: no one, or it does not wait for people.
+	Approvals []*ApprovalRecord `protobuf:"bytes,27,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	// When it no longer waits for people; absent: it has no limit, or does not wait for them.
+	ApprovalUntil *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=approval_until,json=approvalUntil,proto3" json:"approval_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskCarry) Reset() {
 	*x = TaskCarry{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +3171,7 @@ func (x *TaskCarry) String() string {
 func (*TaskCarry) ProtoMessage() {}
 
 func (x *TaskCarry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[35]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +3184,7 @@ func (x *TaskCarry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCarry.ProtoReflect.Descriptor instead.
 func (*TaskCarry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{35}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TaskCarry) GetTask() *Task {
@@ -3093,6 +3362,84 @@ func (x *TaskCarry) GetLostLeases() int32 {
 	return 0
 }
 
+func (x *TaskCarry) GetApprovals() []*ApprovalRecord {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
+}
+
+func (x *TaskCarry) GetApprovalUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ApprovalUntil
+	}
+	return nil
+}
+
+// ApprovalRecord says who has approved a task.
+type ApprovalRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who; empty: not known.
+	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	// Why, for people.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// When.
+	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalRecord) Reset() {
+	*x = ApprovalRecord{}
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalRecord) ProtoMessage() {}
+
+func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
+func (*ApprovalRecord) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ApprovalRecord) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ApprovalRecord) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ApprovalRecord) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
 // HandedOver is an attempt that runs on a node while its run goes from one execution to the next.
 type HandedOver struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3120,7 +3467,7 @@ type HandedOver struct {
 
 func (x *HandedOver) Reset() {
 	*x = HandedOver{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3479,7 @@ func (x *HandedOver) String() string {
 func (*HandedOver) ProtoMessage() {}
 
 func (x *HandedOver) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[36]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3145,7 +3492,7 @@ func (x *HandedOver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandedOver.ProtoReflect.Descriptor instead.
 func (*HandedOver) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{36}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *HandedOver) GetLead() string {
@@ -3230,7 +3577,7 @@ type SteerRequest struct {
 
 func (x *SteerRequest) Reset() {
 	*x = SteerRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3589,7 @@ func (x *SteerRequest) String() string {
 func (*SteerRequest) ProtoMessage() {}
 
 func (x *SteerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[37]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3602,7 @@ func (x *SteerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerRequest.ProtoReflect.Descriptor instead.
 func (*SteerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{37}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SteerRequest) GetRunId() string {
@@ -3304,7 +3651,7 @@ type SteerResponse struct {
 
 func (x *SteerResponse) Reset() {
 	*x = SteerResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3316,7 +3663,7 @@ func (x *SteerResponse) String() string {
 func (*SteerResponse) ProtoMessage() {}
 
 func (x *SteerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[38]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3329,7 +3676,7 @@ func (x *SteerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerResponse.ProtoReflect.Descriptor instead.
 func (*SteerResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{38}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SteerResponse) GetRefused() string {
@@ -3356,7 +3703,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3368,7 +3715,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[39]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3381,7 +3728,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{39}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DetachRequest) GetRunId() string {
@@ -3423,7 +3770,7 @@ type DetachResponse struct {
 
 func (x *DetachResponse) Reset() {
 	*x = DetachResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3435,7 +3782,7 @@ func (x *DetachResponse) String() string {
 func (*DetachResponse) ProtoMessage() {}
 
 func (x *DetachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[40]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3448,7 +3795,7 @@ func (x *DetachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
 func (*DetachResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{40}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DetachResponse) GetOthers() []*ClaimRef {
@@ -3475,7 +3822,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3834,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[41]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3847,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{41}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *EvaluateRequest) GetConditions() []*Condition {
@@ -3563,7 +3910,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3575,7 +3922,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[42]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3588,7 +3935,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{42}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Condition) GetTask() string {
@@ -3672,7 +4019,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3684,7 +4031,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[43]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3697,7 +4044,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{43}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PrepareRequest) GetChildren() []*ChildRequest {
@@ -3722,7 +4069,7 @@ type ChildRequest struct {
 
 func (x *ChildRequest) Reset() {
 	*x = ChildRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3734,7 +4081,7 @@ func (x *ChildRequest) String() string {
 func (*ChildRequest) ProtoMessage() {}
 
 func (x *ChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[44]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3747,7 +4094,7 @@ func (x *ChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRequest.ProtoReflect.Descriptor instead.
 func (*ChildRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{44}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ChildRequest) GetRun() *ChildRunRequest {
@@ -3795,14 +4142,18 @@ type ChildRunRequest struct {
 	// Who submitted the run, and so its child; empty: not known.
 	By string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
 	// Batch of the run, which its child has too; empty: none.
-	Batch         string `protobuf:"bytes,11,opt,name=batch,proto3" json:"batch,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Batch string `protobuf:"bytes,11,opt,name=batch,proto3" json:"batch,omitempty"`
+	// As in RunInput of the run, and of its child.
+	ByRole string `protobuf:"bytes,12,opt,name=by_role,json=byRole,proto3" json:"by_role,omitempty"`
+	// As in RunInput of the run, and of its child.
+	SignedDecisions bool `protobuf:"varint,13,opt,name=signed_decisions,json=signedDecisions,proto3" json:"signed_decisions,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ChildRunRequest) Reset() {
 	*x = ChildRunRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3814,7 +4165,7 @@ func (x *ChildRunRequest) String() string {
 func (*ChildRunRequest) ProtoMessage() {}
 
 func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[45]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3827,7 +4178,7 @@ func (x *ChildRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{45}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ChildRunRequest) GetRunId() string {
@@ -3907,6 +4258,20 @@ func (x *ChildRunRequest) GetBatch() string {
 	return ""
 }
 
+func (x *ChildRunRequest) GetByRole() string {
+	if x != nil {
+		return x.ByRole
+	}
+	return ""
+}
+
+func (x *ChildRunRequest) GetSignedDecisions() bool {
+	if x != nil {
+		return x.SignedDecisions
+	}
+	return false
+}
+
 // PrepareResponse has an answer for each child of the request, in the same order.
 type PrepareResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3918,7 +4283,7 @@ type PrepareResponse struct {
 
 func (x *PrepareResponse) Reset() {
 	*x = PrepareResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3930,7 +4295,7 @@ func (x *PrepareResponse) String() string {
 func (*PrepareResponse) ProtoMessage() {}
 
 func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[46]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3943,7 +4308,7 @@ func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareResponse.ProtoReflect.Descriptor instead.
 func (*PrepareResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{46}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PrepareResponse) GetChildren() []*PreparedChild {
@@ -3970,7 +4335,7 @@ type PreparedChild struct {
 
 func (x *PreparedChild) Reset() {
 	*x = PreparedChild{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3982,7 +4347,7 @@ func (x *PreparedChild) String() string {
 func (*PreparedChild) ProtoMessage() {}
 
 func (x *PreparedChild) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[47]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3995,7 +4360,7 @@ func (x *PreparedChild) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreparedChild.ProtoReflect.Descriptor instead.
 func (*PreparedChild) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{47}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PreparedChild) GetId() string {
@@ -4037,7 +4402,7 @@ type AwaitRunsRequest struct {
 
 func (x *AwaitRunsRequest) Reset() {
 	*x = AwaitRunsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4049,7 +4414,7 @@ func (x *AwaitRunsRequest) String() string {
 func (*AwaitRunsRequest) ProtoMessage() {}
 
 func (x *AwaitRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[48]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4062,7 +4427,7 @@ func (x *AwaitRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitRunsRequest.ProtoReflect.Descriptor instead.
 func (*AwaitRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{48}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AwaitRunsRequest) GetRuns() []*AwaitedRun {
@@ -4089,7 +4454,7 @@ type AwaitedRun struct {
 
 func (x *AwaitedRun) Reset() {
 	*x = AwaitedRun{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4101,7 +4466,7 @@ func (x *AwaitedRun) String() string {
 func (*AwaitedRun) ProtoMessage() {}
 
 func (x *AwaitedRun) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[49]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4114,7 +4479,7 @@ func (x *AwaitedRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitedRun.ProtoReflect.Descriptor instead.
 func (*AwaitedRun) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{49}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AwaitedRun) GetWorkflowId() string {
@@ -4161,7 +4526,7 @@ type AwaitingChild struct {
 
 func (x *AwaitingChild) Reset() {
 	*x = AwaitingChild{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4173,7 +4538,7 @@ func (x *AwaitingChild) String() string {
 func (*AwaitingChild) ProtoMessage() {}
 
 func (x *AwaitingChild) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[50]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4551,7 @@ func (x *AwaitingChild) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitingChild.ProtoReflect.Descriptor instead.
 func (*AwaitingChild) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{50}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AwaitingChild) GetWorkflowId() string {
@@ -4221,7 +4586,7 @@ type AwaitRunsResponse struct {
 
 func (x *AwaitRunsResponse) Reset() {
 	*x = AwaitRunsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4233,7 +4598,7 @@ func (x *AwaitRunsResponse) String() string {
 func (*AwaitRunsResponse) ProtoMessage() {}
 
 func (x *AwaitRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[51]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4246,7 +4611,7 @@ func (x *AwaitRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitRunsResponse.ProtoReflect.Descriptor instead.
 func (*AwaitRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{51}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AwaitRunsResponse) GetEnds() []*RunEnd {
@@ -4277,7 +4642,7 @@ type RunEnd struct {
 
 func (x *RunEnd) Reset() {
 	*x = RunEnd{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4289,7 +4654,7 @@ func (x *RunEnd) String() string {
 func (*RunEnd) ProtoMessage() {}
 
 func (x *RunEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[52]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4302,7 +4667,7 @@ func (x *RunEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnd.ProtoReflect.Descriptor instead.
 func (*RunEnd) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{52}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RunEnd) GetStatus() string {
@@ -4358,7 +4723,7 @@ type ChildRunEndsRequest struct {
 
 func (x *ChildRunEndsRequest) Reset() {
 	*x = ChildRunEndsRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4370,7 +4735,7 @@ func (x *ChildRunEndsRequest) String() string {
 func (*ChildRunEndsRequest) ProtoMessage() {}
 
 func (x *ChildRunEndsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[53]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4383,7 +4748,7 @@ func (x *ChildRunEndsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndsRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{53}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ChildRunEndsRequest) GetChildren() []*ChildRunEndRequest {
@@ -4404,7 +4769,7 @@ type ChildRunEndsResponse struct {
 
 func (x *ChildRunEndsResponse) Reset() {
 	*x = ChildRunEndsResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4781,7 @@ func (x *ChildRunEndsResponse) String() string {
 func (*ChildRunEndsResponse) ProtoMessage() {}
 
 func (x *ChildRunEndsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[54]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4794,7 @@ func (x *ChildRunEndsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndsResponse.ProtoReflect.Descriptor instead.
 func (*ChildRunEndsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{54}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ChildRunEndsResponse) GetAnswers() []*ExecuteResponse {
@@ -4466,7 +4831,7 @@ type ChildRunEndRequest struct {
 
 func (x *ChildRunEndRequest) Reset() {
 	*x = ChildRunEndRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4478,7 +4843,7 @@ func (x *ChildRunEndRequest) String() string {
 func (*ChildRunEndRequest) ProtoMessage() {}
 
 func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[55]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4491,7 +4856,7 @@ func (x *ChildRunEndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildRunEndRequest.ProtoReflect.Descriptor instead.
 func (*ChildRunEndRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{55}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ChildRunEndRequest) GetChild() string {
@@ -4577,7 +4942,7 @@ type AttemptView struct {
 
 func (x *AttemptView) Reset() {
 	*x = AttemptView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4589,7 +4954,7 @@ func (x *AttemptView) String() string {
 func (*AttemptView) ProtoMessage() {}
 
 func (x *AttemptView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[56]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4602,7 +4967,7 @@ func (x *AttemptView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptView.ProtoReflect.Descriptor instead.
 func (*AttemptView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{56}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AttemptView) GetNumber() int32 {
@@ -4657,7 +5022,7 @@ type ParentView struct {
 
 func (x *ParentView) Reset() {
 	*x = ParentView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4669,7 +5034,7 @@ func (x *ParentView) String() string {
 func (*ParentView) ProtoMessage() {}
 
 func (x *ParentView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[57]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4682,7 +5047,7 @@ func (x *ParentView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentView.ProtoReflect.Descriptor instead.
 func (*ParentView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{57}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ParentView) GetState() string {
@@ -4732,7 +5097,7 @@ type FanOutView struct {
 
 func (x *FanOutView) Reset() {
 	*x = FanOutView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4744,7 +5109,7 @@ func (x *FanOutView) String() string {
 func (*FanOutView) ProtoMessage() {}
 
 func (x *FanOutView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[58]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4757,7 +5122,7 @@ func (x *FanOutView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutView.ProtoReflect.Descriptor instead.
 func (*FanOutView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{58}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *FanOutView) GetCount() int32 {
@@ -4812,7 +5177,7 @@ type WorkflowView struct {
 
 func (x *WorkflowView) Reset() {
 	*x = WorkflowView{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4824,7 +5189,7 @@ func (x *WorkflowView) String() string {
 func (*WorkflowView) ProtoMessage() {}
 
 func (x *WorkflowView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[59]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4837,7 +5202,7 @@ func (x *WorkflowView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkflowView.ProtoReflect.Descriptor instead.
 func (*WorkflowView) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{59}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *WorkflowView) GetName() string {
@@ -4882,7 +5247,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +5259,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[60]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +5272,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{60}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *EvaluateResponse) GetAnswers() []*ConditionAnswer {
@@ -4953,7 +5318,7 @@ type ConditionAnswer struct {
 
 func (x *ConditionAnswer) Reset() {
 	*x = ConditionAnswer{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4965,7 +5330,7 @@ func (x *ConditionAnswer) String() string {
 func (*ConditionAnswer) ProtoMessage() {}
 
 func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[61]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4978,7 +5343,7 @@ func (x *ConditionAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConditionAnswer.ProtoReflect.Descriptor instead.
 func (*ConditionAnswer) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{61}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ConditionAnswer) GetTask() string {
@@ -5066,7 +5431,7 @@ type CachedResult struct {
 
 func (x *CachedResult) Reset() {
 	*x = CachedResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5078,7 +5443,7 @@ func (x *CachedResult) String() string {
 func (*CachedResult) ProtoMessage() {}
 
 func (x *CachedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[62]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5091,7 +5456,7 @@ func (x *CachedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CachedResult.ProtoReflect.Descriptor instead.
 func (*CachedResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{62}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CachedResult) GetRunId() string {
@@ -5132,7 +5497,7 @@ type SaveCachedRequest struct {
 
 func (x *SaveCachedRequest) Reset() {
 	*x = SaveCachedRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5144,7 +5509,7 @@ func (x *SaveCachedRequest) String() string {
 func (*SaveCachedRequest) ProtoMessage() {}
 
 func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[63]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5157,7 +5522,7 @@ func (x *SaveCachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCachedRequest.ProtoReflect.Descriptor instead.
 func (*SaveCachedRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{63}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *SaveCachedRequest) GetWorkflow() string {
@@ -5213,7 +5578,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5225,7 +5590,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[64]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5238,7 +5603,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{64}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CollectRequest) GetRunId() string {
@@ -5312,7 +5677,7 @@ type CollectItem struct {
 
 func (x *CollectItem) Reset() {
 	*x = CollectItem{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5324,7 +5689,7 @@ func (x *CollectItem) String() string {
 func (*CollectItem) ProtoMessage() {}
 
 func (x *CollectItem) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[65]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5337,7 +5702,7 @@ func (x *CollectItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectItem.ProtoReflect.Descriptor instead.
 func (*CollectItem) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{65}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CollectItem) GetState() string {
@@ -5376,7 +5741,7 @@ type CollectPart struct {
 
 func (x *CollectPart) Reset() {
 	*x = CollectPart{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5388,7 +5753,7 @@ func (x *CollectPart) String() string {
 func (*CollectPart) ProtoMessage() {}
 
 func (x *CollectPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[66]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5401,7 +5766,7 @@ func (x *CollectPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectPart.ProtoReflect.Descriptor instead.
 func (*CollectPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{66}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CollectPart) GetKey() string {
@@ -5447,7 +5812,7 @@ type PlaceRequest struct {
 
 func (x *PlaceRequest) Reset() {
 	*x = PlaceRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5459,7 +5824,7 @@ func (x *PlaceRequest) String() string {
 func (*PlaceRequest) ProtoMessage() {}
 
 func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[67]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5472,7 +5837,7 @@ func (x *PlaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceRequest.ProtoReflect.Descriptor instead.
 func (*PlaceRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{67}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PlaceRequest) GetRunId() string {
@@ -5549,7 +5914,7 @@ type TaskRequest struct {
 
 func (x *TaskRequest) Reset() {
 	*x = TaskRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5561,7 +5926,7 @@ func (x *TaskRequest) String() string {
 func (*TaskRequest) ProtoMessage() {}
 
 func (x *TaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[68]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5574,7 +5939,7 @@ func (x *TaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRequest.ProtoReflect.Descriptor instead.
 func (*TaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{68}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *TaskRequest) GetTask() string {
@@ -5671,7 +6036,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5683,7 +6048,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[69]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5696,7 +6061,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{69}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -5739,7 +6104,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5751,7 +6116,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[70]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5764,7 +6129,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{70}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -5829,7 +6194,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5841,7 +6206,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[71]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5854,7 +6219,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{71}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Assignment) GetTask() string {
@@ -5937,7 +6302,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5949,7 +6314,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[72]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5962,7 +6327,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{72}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Waiting) GetTask() string {
@@ -6006,7 +6371,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6018,7 +6383,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[73]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6031,7 +6396,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{73}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -6068,7 +6433,7 @@ type AwaitAnswerRequest struct {
 
 func (x *AwaitAnswerRequest) Reset() {
 	*x = AwaitAnswerRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6080,7 +6445,7 @@ func (x *AwaitAnswerRequest) String() string {
 func (*AwaitAnswerRequest) ProtoMessage() {}
 
 func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[74]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6093,7 +6458,7 @@ func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitAnswerRequest.ProtoReflect.Descriptor instead.
 func (*AwaitAnswerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{74}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *AwaitAnswerRequest) GetAttempt() *ExecuteRequest {
@@ -6220,7 +6585,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6232,7 +6597,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[75]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6245,7 +6610,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{75}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ExecuteRequest) GetRunId() string {
@@ -6529,7 +6894,7 @@ type Ancestors struct {
 
 func (x *Ancestors) Reset() {
 	*x = Ancestors{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6541,7 +6906,7 @@ func (x *Ancestors) String() string {
 func (*Ancestors) ProtoMessage() {}
 
 func (x *Ancestors) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[76]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6554,7 +6919,7 @@ func (x *Ancestors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ancestors.ProtoReflect.Descriptor instead.
 func (*Ancestors) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{76}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Ancestors) GetParents() []*ParentOutput {
@@ -6591,7 +6956,7 @@ type AncestorEnds struct {
 
 func (x *AncestorEnds) Reset() {
 	*x = AncestorEnds{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6603,7 +6968,7 @@ func (x *AncestorEnds) String() string {
 func (*AncestorEnds) ProtoMessage() {}
 
 func (x *AncestorEnds) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[77]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6616,7 +6981,7 @@ func (x *AncestorEnds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AncestorEnds.ProtoReflect.Descriptor instead.
 func (*AncestorEnds) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{77}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *AncestorEnds) GetCompleted() []string {
@@ -6656,7 +7021,7 @@ type AncestorEnd struct {
 
 func (x *AncestorEnd) Reset() {
 	*x = AncestorEnd{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6668,7 +7033,7 @@ func (x *AncestorEnd) String() string {
 func (*AncestorEnd) ProtoMessage() {}
 
 func (x *AncestorEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[78]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6681,7 +7046,7 @@ func (x *AncestorEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AncestorEnd.ProtoReflect.Descriptor instead.
 func (*AncestorEnd) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{78}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *AncestorEnd) GetTask() string {
@@ -6748,7 +7113,7 @@ type FanOutCounts struct {
 
 func (x *FanOutCounts) Reset() {
 	*x = FanOutCounts{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6760,7 +7125,7 @@ func (x *FanOutCounts) String() string {
 func (*FanOutCounts) ProtoMessage() {}
 
 func (x *FanOutCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[79]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6773,7 +7138,7 @@ func (x *FanOutCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutCounts.ProtoReflect.Descriptor instead.
 func (*FanOutCounts) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{79}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *FanOutCounts) GetCount() int32 {
@@ -6820,7 +7185,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6832,7 +7197,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[80]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6845,7 +7210,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{80}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -6910,7 +7275,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6922,7 +7287,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[81]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6935,7 +7300,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{81}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -6969,7 +7334,7 @@ type ParentOutput struct {
 
 func (x *ParentOutput) Reset() {
 	*x = ParentOutput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6981,7 +7346,7 @@ func (x *ParentOutput) String() string {
 func (*ParentOutput) ProtoMessage() {}
 
 func (x *ParentOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[82]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6994,7 +7359,7 @@ func (x *ParentOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParentOutput.ProtoReflect.Descriptor instead.
 func (*ParentOutput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{82}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ParentOutput) GetTask() string {
@@ -7060,7 +7425,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7072,7 +7437,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[83]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7085,7 +7450,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{83}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -7192,7 +7557,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7204,7 +7569,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[84]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7217,7 +7582,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{84}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -7310,7 +7675,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7322,7 +7687,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[85]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7335,7 +7700,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{85}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -7414,7 +7779,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7426,7 +7791,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[86]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7439,7 +7804,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{86}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *StatusRequest) GetSince() int64 {
@@ -7488,7 +7853,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7500,7 +7865,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[87]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7513,7 +7878,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{87}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *StatusResponse) GetRun() *Run {
@@ -7608,7 +7973,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7620,7 +7985,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[88]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7633,7 +7998,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{88}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *NodeInput) GetName() string {
@@ -7666,7 +8031,7 @@ type OwnerInput struct {
 
 func (x *OwnerInput) Reset() {
 	*x = OwnerInput{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7678,7 +8043,7 @@ func (x *OwnerInput) String() string {
 func (*OwnerInput) ProtoMessage() {}
 
 func (x *OwnerInput) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[89]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7691,7 +8056,7 @@ func (x *OwnerInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerInput.ProtoReflect.Descriptor instead.
 func (*OwnerInput) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{89}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{93}
 }
 
 // OwnerBeat is what the heartbeat of the activity `Own` carries.
@@ -7720,7 +8085,7 @@ type OwnerBeat struct {
 
 func (x *OwnerBeat) Reset() {
 	*x = OwnerBeat{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7732,7 +8097,7 @@ func (x *OwnerBeat) String() string {
 func (*OwnerBeat) ProtoMessage() {}
 
 func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[90]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7745,7 +8110,7 @@ func (x *OwnerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerBeat.ProtoReflect.Descriptor instead.
 func (*OwnerBeat) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{90}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *OwnerBeat) GetIdentity() string {
@@ -7819,7 +8184,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7831,7 +8196,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[91]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7844,7 +8209,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{91}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -7887,7 +8252,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7899,7 +8264,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_payload_proto_msgTypes[92]
+	mi := &file_switchyard_v1_payload_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7912,7 +8277,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{92}
+	return file_switchyard_v1_payload_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -7954,7 +8319,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xb0\x06\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\x9b\a\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -7986,10 +8351,27 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05batch\x18\x13 \x01(\tR\x05batch\x12\x1e\n" +
 	"\n" +
 	"terminated\x18\x14 \x01(\tR\n" +
-	"terminated\x1aa\n" +
+	"terminated\x12\x17\n" +
+	"\aby_role\x18\x15 \x01(\tR\x06byRole\x12%\n" +
+	"\x0eneeds_approval\x18\x16 \x01(\bR\rneedsApproval\x12)\n" +
+	"\x10signed_decisions\x18\x17 \x01(\bR\x0fsignedDecisions\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
-	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"M\n" +
+	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"\xf8\x01\n" +
+	"\bDecision\x12\x1a\n" +
+	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x1c\n" +
+	"\texecution\x18\x02 \x01(\tR\texecution\x12\x12\n" +
+	"\x04task\x18\x03 \x01(\tR\x04task\x12\x18\n" +
+	"\averdict\x18\x04 \x01(\tR\averdict\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\x12\x12\n" +
+	"\x04role\x18\x06 \x01(\tR\x04role\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12*\n" +
+	"\x02at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1c\n" +
+	"\tsignature\x18\t \x01(\fR\tsignature\"D\n" +
+	"\rVerifyRequest\x123\n" +
+	"\bdecision\x18\x01 \x01(\v2\x17.switchyard.v1.DecisionR\bdecision\"*\n" +
+	"\x0eVerifyResponse\x12\x18\n" +
+	"\arefused\x18\x01 \x01(\tR\arefused\"M\n" +
 	"\x05Again\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
 	"\x04from\x18\x02 \x03(\tR\x04from\x12\x18\n" +
@@ -8091,7 +8473,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
 	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
-	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xa4\a\n" +
+	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\"\xdc\a\n" +
 	"\bRunCarry\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x128\n" +
@@ -8118,7 +8500,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fcancelled_by\x18\x11 \x01(\tR\vcancelledBy\x12\x1b\n" +
 	"\tpaused_by\x18\x12 \x01(\tR\bpausedBy\x12<\n" +
 	"\aheld_by\x18\x13 \x03(\v2#.switchyard.v1.RunCarry.HeldByEntryR\x06heldBy\x12?\n" +
-	"\tabandoned\x18\x14 \x03(\v2!.switchyard.v1.AwaitAnswerRequestR\tabandoned\x1aR\n" +
+	"\tabandoned\x18\x14 \x03(\v2!.switchyard.v1.AwaitAnswerRequestR\tabandoned\x126\n" +
+	"\bapproval\x18\x15 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x1aR\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
@@ -8135,15 +8518,17 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\texecution\x18\x04 \x01(\tR\texecution\x12\x1e\n" +
 	"\n" +
 	"terminated\x18\x05 \x01(\tR\n" +
-	"terminated\"I\n" +
+	"terminated\"~\n" +
 	"\vTaskCommand\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\"4\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x123\n" +
+	"\bdecision\x18\x04 \x01(\v2\x17.switchyard.v1.DecisionR\bdecision\"i\n" +
 	"\n" +
 	"RunCommand\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"P\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x123\n" +
+	"\bdecision\x18\x03 \x01(\v2\x17.switchyard.v1.DecisionR\bdecision\"P\n" +
 	"\x10InstancesRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x14\n" +
@@ -8220,7 +8605,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xa9\a\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xa9\b\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -8254,7 +8639,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04left\x18\x17 \x03(\tR\x04left\x12\x12\n" +
 	"\x04lock\x18\x19 \x01(\tR\x04lock\x12\x1f\n" +
 	"\vlost_leases\x18\x1a \x01(\x05R\n" +
-	"lostLeases\"\x9d\x02\n" +
+	"lostLeases\x12;\n" +
+	"\tapprovals\x18\x1b \x03(\v2\x1d.switchyard.v1.ApprovalRecordR\tapprovals\x12A\n" +
+	"\x0eapproval_until\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\rapprovalUntil\"d\n" +
+	"\x0eApprovalRecord\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x9d\x02\n" +
 	"\n" +
 	"HandedOver\x12\x12\n" +
 	"\x04lead\x18\x01 \x01(\tR\x04lead\x12\x14\n" +
@@ -8315,7 +8706,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fChildRequest\x120\n" +
 	"\x03run\x18\x01 \x01(\v2\x1e.switchyard.v1.ChildRunRequestR\x03run\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12-\n" +
-	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\xc9\x02\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.switchyard.v1.RunInputR\x05input\"\x8d\x03\n" +
 	"\x0fChildRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -8330,7 +8721,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05chain\x18\t \x01(\tR\x05chain\x12\x0e\n" +
 	"\x02by\x18\n" +
 	" \x01(\tR\x02by\x12\x14\n" +
-	"\x05batch\x18\v \x01(\tR\x05batch\"K\n" +
+	"\x05batch\x18\v \x01(\tR\x05batch\x12\x17\n" +
+	"\aby_role\x18\f \x01(\tR\x06byRole\x12)\n" +
+	"\x10signed_decisions\x18\r \x01(\bR\x0fsignedDecisions\"K\n" +
 	"\x0fPrepareResponse\x128\n" +
 	"\bchildren\x18\x01 \x03(\v2\x1c.switchyard.v1.PreparedChildR\bchildren\"\x80\x01\n" +
 	"\rPreparedChild\x12\x0e\n" +
@@ -8726,316 +9119,329 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 112)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 116)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
-	(*Again)(nil),                 // 1: switchyard.v1.Again
-	(*Part)(nil),                  // 2: switchyard.v1.Part
-	(*Pace)(nil),                  // 3: switchyard.v1.Pace
-	(*PartOrder)(nil),             // 4: switchyard.v1.PartOrder
-	(*Items)(nil),                 // 5: switchyard.v1.Items
-	(*ItemList)(nil),              // 6: switchyard.v1.ItemList
-	(*Shared)(nil),                // 7: switchyard.v1.Shared
-	(*PartReport)(nil),            // 8: switchyard.v1.PartReport
-	(*ContextUpdate)(nil),         // 9: switchyard.v1.ContextUpdate
-	(*ContextAnswer)(nil),         // 10: switchyard.v1.ContextAnswer
-	(*ContextVerdict)(nil),        // 11: switchyard.v1.ContextVerdict
-	(*ConditionReferences)(nil),   // 12: switchyard.v1.ConditionReferences
-	(*RunOptions)(nil),            // 13: switchyard.v1.RunOptions
-	(*RunCarry)(nil),              // 14: switchyard.v1.RunCarry
-	(*ReopenRequest)(nil),         // 15: switchyard.v1.ReopenRequest
-	(*TaskCommand)(nil),           // 16: switchyard.v1.TaskCommand
-	(*RunCommand)(nil),            // 17: switchyard.v1.RunCommand
-	(*InstancesRequest)(nil),      // 18: switchyard.v1.InstancesRequest
-	(*InstancesResponse)(nil),     // 19: switchyard.v1.InstancesResponse
-	(*LockRequest)(nil),           // 20: switchyard.v1.LockRequest
-	(*LockRequests)(nil),          // 21: switchyard.v1.LockRequests
-	(*AcquireRequest)(nil),        // 22: switchyard.v1.AcquireRequest
-	(*ReleaseRequest)(nil),        // 23: switchyard.v1.ReleaseRequest
-	(*Granted)(nil),               // 24: switchyard.v1.Granted
-	(*HoldersRequest)(nil),        // 25: switchyard.v1.HoldersRequest
-	(*HoldersResponse)(nil),       // 26: switchyard.v1.HoldersResponse
-	(*LockInput)(nil),             // 27: switchyard.v1.LockInput
-	(*LockAnswer)(nil),            // 28: switchyard.v1.LockAnswer
-	(*RetryTaskRequest)(nil),      // 29: switchyard.v1.RetryTaskRequest
-	(*SaveEventsRequest)(nil),     // 30: switchyard.v1.SaveEventsRequest
-	(*EventsRequest)(nil),         // 31: switchyard.v1.EventsRequest
-	(*EventsResponse)(nil),        // 32: switchyard.v1.EventsResponse
-	(*EventPart)(nil),             // 33: switchyard.v1.EventPart
-	(*LoadCarryRequest)(nil),      // 34: switchyard.v1.LoadCarryRequest
-	(*TaskCarry)(nil),             // 35: switchyard.v1.TaskCarry
-	(*HandedOver)(nil),            // 36: switchyard.v1.HandedOver
-	(*SteerRequest)(nil),          // 37: switchyard.v1.SteerRequest
-	(*SteerResponse)(nil),         // 38: switchyard.v1.SteerResponse
-	(*DetachRequest)(nil),         // 39: switchyard.v1.DetachRequest
-	(*DetachResponse)(nil),        // 40: switchyard.v1.DetachResponse
-	(*EvaluateRequest)(nil),       // 41: switchyard.v1.EvaluateRequest
-	(*Condition)(nil),             // 42: switchyard.v1.Condition
-	(*PrepareRequest)(nil),        // 43: switchyard.v1.PrepareRequest
-	(*ChildRequest)(nil),          // 44: switchyard.v1.ChildRequest
-	(*ChildRunRequest)(nil),       // 45: switchyard.v1.ChildRunRequest
-	(*PrepareResponse)(nil),       // 46: switchyard.v1.PrepareResponse
-	(*PreparedChild)(nil),         // 47: switchyard.v1.PreparedChild
-	(*AwaitRunsRequest)(nil),      // 48: switchyard.v1.AwaitRunsRequest
-	(*AwaitedRun)(nil),            // 49: switchyard.v1.AwaitedRun
-	(*AwaitingChild)(nil),         // 50: switchyard.v1.AwaitingChild
-	(*AwaitRunsResponse)(nil),     // 51: switchyard.v1.AwaitRunsResponse
-	(*RunEnd)(nil),                // 52: switchyard.v1.RunEnd
-	(*ChildRunEndsRequest)(nil),   // 53: switchyard.v1.ChildRunEndsRequest
-	(*ChildRunEndsResponse)(nil),  // 54: switchyard.v1.ChildRunEndsResponse
-	(*ChildRunEndRequest)(nil),    // 55: switchyard.v1.ChildRunEndRequest
-	(*AttemptView)(nil),           // 56: switchyard.v1.AttemptView
-	(*ParentView)(nil),            // 57: switchyard.v1.ParentView
-	(*FanOutView)(nil),            // 58: switchyard.v1.FanOutView
-	(*WorkflowView)(nil),          // 59: switchyard.v1.WorkflowView
-	(*EvaluateResponse)(nil),      // 60: switchyard.v1.EvaluateResponse
-	(*ConditionAnswer)(nil),       // 61: switchyard.v1.ConditionAnswer
-	(*CachedResult)(nil),          // 62: switchyard.v1.CachedResult
-	(*SaveCachedRequest)(nil),     // 63: switchyard.v1.SaveCachedRequest
-	(*CollectRequest)(nil),        // 64: switchyard.v1.CollectRequest
-	(*CollectItem)(nil),           // 65: switchyard.v1.CollectItem
-	(*CollectPart)(nil),           // 66: switchyard.v1.CollectPart
-	(*PlaceRequest)(nil),          // 67: switchyard.v1.PlaceRequest
-	(*TaskRequest)(nil),           // 68: switchyard.v1.TaskRequest
-	(*ClaimRef)(nil),              // 69: switchyard.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 70: switchyard.v1.PlaceResponse
-	(*Assignment)(nil),            // 71: switchyard.v1.Assignment
-	(*Waiting)(nil),               // 72: switchyard.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 73: switchyard.v1.AwaitPlacementRequest
-	(*AwaitAnswerRequest)(nil),    // 74: switchyard.v1.AwaitAnswerRequest
-	(*ExecuteRequest)(nil),        // 75: switchyard.v1.ExecuteRequest
-	(*Ancestors)(nil),             // 76: switchyard.v1.Ancestors
-	(*AncestorEnds)(nil),          // 77: switchyard.v1.AncestorEnds
-	(*AncestorEnd)(nil),           // 78: switchyard.v1.AncestorEnd
-	(*FanOutCounts)(nil),          // 79: switchyard.v1.FanOutCounts
-	(*Member)(nil),                // 80: switchyard.v1.Member
-	(*Checkpoint)(nil),            // 81: switchyard.v1.Checkpoint
-	(*ParentOutput)(nil),          // 82: switchyard.v1.ParentOutput
-	(*ExecuteResponse)(nil),       // 83: switchyard.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 84: switchyard.v1.MemberResult
-	(*ExecuteProgress)(nil),       // 85: switchyard.v1.ExecuteProgress
-	(*StatusRequest)(nil),         // 86: switchyard.v1.StatusRequest
-	(*StatusResponse)(nil),        // 87: switchyard.v1.StatusResponse
-	(*NodeInput)(nil),             // 88: switchyard.v1.NodeInput
-	(*OwnerInput)(nil),            // 89: switchyard.v1.OwnerInput
-	(*OwnerBeat)(nil),             // 90: switchyard.v1.OwnerBeat
-	(*ExplainRequest)(nil),        // 91: switchyard.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 92: switchyard.v1.ExplainResponse
-	nil,                           // 93: switchyard.v1.RunInput.ReferencesEntry
-	nil,                           // 94: switchyard.v1.Part.ViewsEntry
-	nil,                           // 95: switchyard.v1.Items.StatesEntry
-	nil,                           // 96: switchyard.v1.ItemList.StatesEntry
-	nil,                           // 97: switchyard.v1.PartReport.CountsEntry
-	nil,                           // 98: switchyard.v1.RunCarry.TasksEntry
-	nil,                           // 99: switchyard.v1.RunCarry.HeldByEntry
-	nil,                           // 100: switchyard.v1.InstancesResponse.RecordsEntry
-	nil,                           // 101: switchyard.v1.InstancesResponse.ClaimsEntry
-	nil,                           // 102: switchyard.v1.EvaluateRequest.ParentsEntry
-	nil,                           // 103: switchyard.v1.ExecuteRequest.EnvEntry
-	nil,                           // 104: switchyard.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 105: switchyard.v1.ExecuteRequest.SecretEnvEntry
-	nil,                           // 106: switchyard.v1.Ancestors.ViewsEntry
-	nil,                           // 107: switchyard.v1.StatusResponse.RecordsEntry
-	nil,                           // 108: switchyard.v1.StatusResponse.ClaimsEntry
-	nil,                           // 109: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 110: switchyard.v1.OwnerBeat.BenchedEntry
-	nil,                           // 111: switchyard.v1.OwnerBeat.SuspicionsEntry
-	(*Definition)(nil),            // 112: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 113: google.protobuf.Struct
-	(*durationpb.Duration)(nil),   // 114: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 115: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 116: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 117: google.protobuf.Timestamp
-	(*Run)(nil),                   // 118: switchyard.v1.Run
-	(*Instance)(nil),              // 119: switchyard.v1.Instance
-	(*Event)(nil),                 // 120: switchyard.v1.Event
-	(*Task)(nil),                  // 121: switchyard.v1.Task
-	(*TaskResult)(nil),            // 122: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 123: switchyard.v1.Constraints
-	(*Resources)(nil),             // 124: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 125: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 126: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 127: switchyard.v1.NodeVerdict
+	(*Decision)(nil),              // 1: switchyard.v1.Decision
+	(*VerifyRequest)(nil),         // 2: switchyard.v1.VerifyRequest
+	(*VerifyResponse)(nil),        // 3: switchyard.v1.VerifyResponse
+	(*Again)(nil),                 // 4: switchyard.v1.Again
+	(*Part)(nil),                  // 5: switchyard.v1.Part
+	(*Pace)(nil),                  // 6: switchyard.v1.Pace
+	(*PartOrder)(nil),             // 7: switchyard.v1.PartOrder
+	(*Items)(nil),                 // 8: switchyard.v1.Items
+	(*ItemList)(nil),              // 9: switchyard.v1.ItemList
+	(*Shared)(nil),                // 10: switchyard.v1.Shared
+	(*PartReport)(nil),            // 11: switchyard.v1.PartReport
+	(*ContextUpdate)(nil),         // 12: switchyard.v1.ContextUpdate
+	(*ContextAnswer)(nil),         // 13: switchyard.v1.ContextAnswer
+	(*ContextVerdict)(nil),        // 14: switchyard.v1.ContextVerdict
+	(*ConditionReferences)(nil),   // 15: switchyard.v1.ConditionReferences
+	(*RunOptions)(nil),            // 16: switchyard.v1.RunOptions
+	(*RunCarry)(nil),              // 17: switchyard.v1.RunCarry
+	(*ReopenRequest)(nil),         // 18: switchyard.v1.ReopenRequest
+	(*TaskCommand)(nil),           // 19: switchyard.v1.TaskCommand
+	(*RunCommand)(nil),            // 20: switchyard.v1.RunCommand
+	(*InstancesRequest)(nil),      // 21: switchyard.v1.InstancesRequest
+	(*InstancesResponse)(nil),     // 22: switchyard.v1.InstancesResponse
+	(*LockRequest)(nil),           // 23: switchyard.v1.LockRequest
+	(*LockRequests)(nil),          // 24: switchyard.v1.LockRequests
+	(*AcquireRequest)(nil),        // 25: switchyard.v1.AcquireRequest
+	(*ReleaseRequest)(nil),        // 26: switchyard.v1.ReleaseRequest
+	(*Granted)(nil),               // 27: switchyard.v1.Granted
+	(*HoldersRequest)(nil),        // 28: switchyard.v1.HoldersRequest
+	(*HoldersResponse)(nil),       // 29: switchyard.v1.HoldersResponse
+	(*LockInput)(nil),             // 30: switchyard.v1.LockInput
+	(*LockAnswer)(nil),            // 31: switchyard.v1.LockAnswer
+	(*RetryTaskRequest)(nil),      // 32: switchyard.v1.RetryTaskRequest
+	(*SaveEventsRequest)(nil),     // 33: switchyard.v1.SaveEventsRequest
+	(*EventsRequest)(nil),         // 34: switchyard.v1.EventsRequest
+	(*EventsResponse)(nil),        // 35: switchyard.v1.EventsResponse
+	(*EventPart)(nil),             // 36: switchyard.v1.EventPart
+	(*LoadCarryRequest)(nil),      // 37: switchyard.v1.LoadCarryRequest
+	(*TaskCarry)(nil),             // 38: switchyard.v1.TaskCarry
+	(*ApprovalRecord)(nil),        // 39: switchyard.v1.ApprovalRecord
+	(*HandedOver)(nil),            // 40: switchyard.v1.HandedOver
+	(*SteerRequest)(nil),          // 41: switchyard.v1.SteerRequest
+	(*SteerResponse)(nil),         // 42: switchyard.v1.SteerResponse
+	(*DetachRequest)(nil),         // 43: switchyard.v1.DetachRequest
+	(*DetachResponse)(nil),        // 44: switchyard.v1.DetachResponse
+	(*EvaluateRequest)(nil),       // 45: switchyard.v1.EvaluateRequest
+	(*Condition)(nil),             // 46: switchyard.v1.Condition
+	(*PrepareRequest)(nil),        // 47: switchyard.v1.PrepareRequest
+	(*ChildRequest)(nil),          // 48: switchyard.v1.ChildRequest
+	(*ChildRunRequest)(nil),       // 49: switchyard.v1.ChildRunRequest
+	(*PrepareResponse)(nil),       // 50: switchyard.v1.PrepareResponse
+	(*PreparedChild)(nil),         // 51: switchyard.v1.PreparedChild
+	(*AwaitRunsRequest)(nil),      // 52: switchyard.v1.AwaitRunsRequest
+	(*AwaitedRun)(nil),            // 53: switchyard.v1.AwaitedRun
+	(*AwaitingChild)(nil),         // 54: switchyard.v1.AwaitingChild
+	(*AwaitRunsResponse)(nil),     // 55: switchyard.v1.AwaitRunsResponse
+	(*RunEnd)(nil),                // 56: switchyard.v1.RunEnd
+	(*ChildRunEndsRequest)(nil),   // 57: switchyard.v1.ChildRunEndsRequest
+	(*ChildRunEndsResponse)(nil),  // 58: switchyard.v1.ChildRunEndsResponse
+	(*ChildRunEndRequest)(nil),    // 59: switchyard.v1.ChildRunEndRequest
+	(*AttemptView)(nil),           // 60: switchyard.v1.AttemptView
+	(*ParentView)(nil),            // 61: switchyard.v1.ParentView
+	(*FanOutView)(nil),            // 62: switchyard.v1.FanOutView
+	(*WorkflowView)(nil),          // 63: switchyard.v1.WorkflowView
+	(*EvaluateResponse)(nil),      // 64: switchyard.v1.EvaluateResponse
+	(*ConditionAnswer)(nil),       // 65: switchyard.v1.ConditionAnswer
+	(*CachedResult)(nil),          // 66: switchyard.v1.CachedResult
+	(*SaveCachedRequest)(nil),     // 67: switchyard.v1.SaveCachedRequest
+	(*CollectRequest)(nil),        // 68: switchyard.v1.CollectRequest
+	(*CollectItem)(nil),           // 69: switchyard.v1.CollectItem
+	(*CollectPart)(nil),           // 70: switchyard.v1.CollectPart
+	(*PlaceRequest)(nil),          // 71: switchyard.v1.PlaceRequest
+	(*TaskRequest)(nil),           // 72: switchyard.v1.TaskRequest
+	(*ClaimRef)(nil),              // 73: switchyard.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 74: switchyard.v1.PlaceResponse
+	(*Assignment)(nil),            // 75: switchyard.v1.Assignment
+	(*Waiting)(nil),               // 76: switchyard.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 77: switchyard.v1.AwaitPlacementRequest
+	(*AwaitAnswerRequest)(nil),    // 78: switchyard.v1.AwaitAnswerRequest
+	(*ExecuteRequest)(nil),        // 79: switchyard.v1.ExecuteRequest
+	(*Ancestors)(nil),             // 80: switchyard.v1.Ancestors
+	(*AncestorEnds)(nil),          // 81: switchyard.v1.AncestorEnds
+	(*AncestorEnd)(nil),           // 82: switchyard.v1.AncestorEnd
+	(*FanOutCounts)(nil),          // 83: switchyard.v1.FanOutCounts
+	(*Member)(nil),                // 84: switchyard.v1.Member
+	(*Checkpoint)(nil),            // 85: switchyard.v1.Checkpoint
+	(*ParentOutput)(nil),          // 86: switchyard.v1.ParentOutput
+	(*ExecuteResponse)(nil),       // 87: switchyard.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 88: switchyard.v1.MemberResult
+	(*ExecuteProgress)(nil),       // 89: switchyard.v1.ExecuteProgress
+	(*StatusRequest)(nil),         // 90: switchyard.v1.StatusRequest
+	(*StatusResponse)(nil),        // 91: switchyard.v1.StatusResponse
+	(*NodeInput)(nil),             // 92: switchyard.v1.NodeInput
+	(*OwnerInput)(nil),            // 93: switchyard.v1.OwnerInput
+	(*OwnerBeat)(nil),             // 94: switchyard.v1.OwnerBeat
+	(*ExplainRequest)(nil),        // 95: switchyard.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 96: switchyard.v1.ExplainResponse
+	nil,                           // 97: switchyard.v1.RunInput.ReferencesEntry
+	nil,                           // 98: switchyard.v1.Part.ViewsEntry
+	nil,                           // 99: switchyard.v1.Items.StatesEntry
+	nil,                           // 100: switchyard.v1.ItemList.StatesEntry
+	nil,                           // 101: switchyard.v1.PartReport.CountsEntry
+	nil,                           // 102: switchyard.v1.RunCarry.TasksEntry
+	nil,                           // 103: switchyard.v1.RunCarry.HeldByEntry
+	nil,                           // 104: switchyard.v1.InstancesResponse.RecordsEntry
+	nil,                           // 105: switchyard.v1.InstancesResponse.ClaimsEntry
+	nil,                           // 106: switchyard.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 107: switchyard.v1.ExecuteRequest.EnvEntry
+	nil,                           // 108: switchyard.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 109: switchyard.v1.ExecuteRequest.SecretEnvEntry
+	nil,                           // 110: switchyard.v1.Ancestors.ViewsEntry
+	nil,                           // 111: switchyard.v1.StatusResponse.RecordsEntry
+	nil,                           // 112: switchyard.v1.StatusResponse.ClaimsEntry
+	nil,                           // 113: switchyard.v1.StatusResponse.ItemsEntry
+	nil,                           // 114: switchyard.v1.OwnerBeat.BenchedEntry
+	nil,                           // 115: switchyard.v1.OwnerBeat.SuspicionsEntry
+	(*Definition)(nil),            // 116: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 117: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 118: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 119: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 120: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 121: google.protobuf.Value
+	(*Run)(nil),                   // 122: switchyard.v1.Run
+	(*RunApproval)(nil),           // 123: switchyard.v1.RunApproval
+	(*Instance)(nil),              // 124: switchyard.v1.Instance
+	(*Event)(nil),                 // 125: switchyard.v1.Event
+	(*Task)(nil),                  // 126: switchyard.v1.Task
+	(*TaskResult)(nil),            // 127: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 128: switchyard.v1.Constraints
+	(*Resources)(nil),             // 129: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 130: switchyard.v1.ContainerNeeds
+	(*NodeRecord)(nil),            // 131: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 132: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	112, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	113, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
-	93,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
-	13,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
-	14,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
-	1,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
-	2,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
-	5,   // 7: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
-	82,  // 8: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
-	94,  // 9: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
-	7,   // 10: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
-	3,   // 11: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
-	77,  // 12: switchyard.v1.Part.ends:type_name -> switchyard.v1.AncestorEnds
-	114, // 13: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	115, // 14: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
-	95,  // 15: switchyard.v1.Items.states:type_name -> switchyard.v1.Items.StatesEntry
-	116, // 16: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
-	96,  // 17: switchyard.v1.ItemList.states:type_name -> switchyard.v1.ItemList.StatesEntry
-	113, // 18: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
-	97,  // 19: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
-	9,   // 20: switchyard.v1.PartReport.context_updates:type_name -> switchyard.v1.ContextUpdate
-	3,   // 21: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	113, // 22: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
-	11,  // 23: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
-	114, // 24: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	114, // 25: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	114, // 26: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
-	117, // 27: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
-	98,  // 28: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	113, // 29: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	118, // 30: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	117, // 31: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
-	99,  // 32: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
-	74,  // 33: switchyard.v1.RunCarry.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
-	119, // 34: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
-	100, // 35: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
-	101, // 36: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
-	5,   // 37: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
-	22,  // 38: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
-	23,  // 39: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
-	20,  // 40: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
-	22,  // 41: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
-	22,  // 42: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
-	22,  // 43: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
-	22,  // 44: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
-	28,  // 45: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
-	22,  // 46: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
-	24,  // 47: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	120, // 48: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	120, // 49: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	120, // 50: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	121, // 51: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	121, // 52: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	117, // 53: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
-	5,   // 54: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	117, // 55: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
-	8,   // 56: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	121, // 57: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
-	81,  // 58: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
-	36,  // 59: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
-	8,   // 60: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
-	3,   // 61: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
-	117, // 62: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
-	69,  // 63: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	114, // 64: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	69,  // 65: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
-	42,  // 66: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
-	102, // 67: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
-	59,  // 68: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
-	56,  // 69: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	113, // 70: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	113, // 71: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	114, // 72: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	116, // 73: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
-	44,  // 74: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
-	45,  // 75: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
-	0,   // 76: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	113, // 77: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
-	13,  // 78: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
-	47,  // 79: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
-	0,   // 80: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
-	49,  // 81: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	117, // 82: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
-	50,  // 83: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
-	52,  // 84: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
-	55,  // 85: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
-	83,  // 86: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	122, // 87: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	122, // 88: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
-	58,  // 89: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
-	5,   // 90: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	113, // 91: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	113, // 92: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	61,  // 93: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
-	5,   // 94: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
-	62,  // 95: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	113, // 96: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	117, // 97: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	83,  // 98: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
-	62,  // 99: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
-	65,  // 100: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
-	66,  // 101: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	113, // 102: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	68,  // 103: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
-	69,  // 104: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	123, // 105: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	124, // 106: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	117, // 107: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	114, // 108: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	125, // 109: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
-	71,  // 110: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
-	72,  // 111: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
-	75,  // 112: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	114, // 113: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	117, // 114: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	117, // 115: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	113, // 116: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	103, // 117: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	113, // 118: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	82,  // 119: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	124, // 120: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	114, // 121: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	116, // 122: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	7,   // 123: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
-	104, // 124: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
-	7,   // 125: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
-	81,  // 126: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
-	80,  // 127: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
-	77,  // 128: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
-	105, // 129: switchyard.v1.ExecuteRequest.secret_env:type_name -> switchyard.v1.ExecuteRequest.SecretEnvEntry
-	82,  // 130: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
-	106, // 131: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
-	77,  // 132: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
-	78,  // 133: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
-	79,  // 134: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
-	5,   // 135: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
-	116, // 136: switchyard.v1.Member.item:type_name -> google.protobuf.Value
-	81,  // 137: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	113, // 138: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
-	58,  // 139: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	122, // 140: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	117, // 141: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	117, // 142: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	117, // 143: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	81,  // 144: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
-	84,  // 145: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	122, // 146: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	81,  // 147: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	117, // 148: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	81,  // 149: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	84,  // 150: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	117, // 151: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	118, // 152: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	107, // 153: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	108, // 154: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	8,   // 155: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	109, // 156: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	126, // 157: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	117, // 158: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	110, // 159: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	111, // 160: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	68,  // 161: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	68,  // 162: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	127, // 163: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	92,  // 164: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	12,  // 165: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	57,  // 166: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	35,  // 167: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	57,  // 168: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 169: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	57,  // 170: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	5,   // 171: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	117, // 172: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	173, // [173:173] is the sub-list for method output_type
-	173, // [173:173] is the sub-list for method input_type
-	173, // [173:173] is the sub-list for extension type_name
-	173, // [173:173] is the sub-list for extension extendee
-	0,   // [0:173] is the sub-list for field type_name
+	116, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	117, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	97,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
+	16,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
+	17,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
+	4,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
+	5,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
+	118, // 7: switchyard.v1.Decision.at:type_name -> google.protobuf.Timestamp
+	1,   // 8: switchyard.v1.VerifyRequest.decision:type_name -> switchyard.v1.Decision
+	8,   // 9: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
+	86,  // 10: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
+	98,  // 11: switchyard.v1.Part.views:type_name -> switchyard.v1.Part.ViewsEntry
+	10,  // 12: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
+	6,   // 13: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
+	81,  // 14: switchyard.v1.Part.ends:type_name -> switchyard.v1.AncestorEnds
+	119, // 15: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	120, // 16: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	99,  // 17: switchyard.v1.Items.states:type_name -> switchyard.v1.Items.StatesEntry
+	121, // 18: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	100, // 19: switchyard.v1.ItemList.states:type_name -> switchyard.v1.ItemList.StatesEntry
+	117, // 20: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	101, // 21: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
+	12,  // 22: switchyard.v1.PartReport.context_updates:type_name -> switchyard.v1.ContextUpdate
+	6,   // 23: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
+	117, // 24: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
+	14,  // 25: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
+	119, // 26: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	119, // 27: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	119, // 28: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	118, // 29: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	102, // 30: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
+	117, // 31: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	122, // 32: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	118, // 33: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	103, // 34: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
+	78,  // 35: switchyard.v1.RunCarry.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
+	123, // 36: switchyard.v1.RunCarry.approval:type_name -> switchyard.v1.RunApproval
+	1,   // 37: switchyard.v1.TaskCommand.decision:type_name -> switchyard.v1.Decision
+	1,   // 38: switchyard.v1.RunCommand.decision:type_name -> switchyard.v1.Decision
+	124, // 39: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	104, // 40: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
+	105, // 41: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
+	8,   // 42: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
+	25,  // 43: switchyard.v1.LockRequest.acquire:type_name -> switchyard.v1.AcquireRequest
+	26,  // 44: switchyard.v1.LockRequest.free:type_name -> switchyard.v1.ReleaseRequest
+	23,  // 45: switchyard.v1.LockRequests.requests:type_name -> switchyard.v1.LockRequest
+	25,  // 46: switchyard.v1.HoldersRequest.held:type_name -> switchyard.v1.AcquireRequest
+	25,  // 47: switchyard.v1.HoldersResponse.gone:type_name -> switchyard.v1.AcquireRequest
+	25,  // 48: switchyard.v1.LockInput.held:type_name -> switchyard.v1.AcquireRequest
+	25,  // 49: switchyard.v1.LockInput.waiting:type_name -> switchyard.v1.AcquireRequest
+	31,  // 50: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
+	25,  // 51: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
+	27,  // 52: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
+	125, // 53: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	125, // 54: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	125, // 55: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	126, // 56: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	126, // 57: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	118, // 58: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
+	8,   // 59: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
+	118, // 60: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	11,  // 61: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
+	126, // 62: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	85,  // 63: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
+	40,  // 64: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
+	11,  // 65: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
+	6,   // 66: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
+	39,  // 67: switchyard.v1.TaskCarry.approvals:type_name -> switchyard.v1.ApprovalRecord
+	118, // 68: switchyard.v1.TaskCarry.approval_until:type_name -> google.protobuf.Timestamp
+	118, // 69: switchyard.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
+	118, // 70: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	73,  // 71: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
+	119, // 72: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	73,  // 73: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
+	46,  // 74: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
+	106, // 75: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
+	63,  // 76: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
+	60,  // 77: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
+	117, // 78: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	117, // 79: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	119, // 80: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	121, // 81: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	48,  // 82: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
+	49,  // 83: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
+	0,   // 84: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
+	117, // 85: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	16,  // 86: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
+	51,  // 87: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
+	0,   // 88: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
+	53,  // 89: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
+	118, // 90: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	54,  // 91: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
+	56,  // 92: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
+	59,  // 93: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
+	87,  // 94: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
+	127, // 95: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	127, // 96: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	62,  // 97: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
+	8,   // 98: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
+	117, // 99: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	117, // 100: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	65,  // 101: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
+	8,   // 102: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
+	66,  // 103: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
+	117, // 104: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	118, // 105: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	87,  // 106: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
+	66,  // 107: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
+	69,  // 108: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
+	70,  // 109: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
+	117, // 110: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	72,  // 111: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
+	73,  // 112: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
+	128, // 113: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	129, // 114: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	118, // 115: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	119, // 116: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	130, // 117: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	75,  // 118: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
+	76,  // 119: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
+	79,  // 120: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
+	119, // 121: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	118, // 122: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	118, // 123: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	117, // 124: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	107, // 125: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
+	117, // 126: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	86,  // 127: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
+	129, // 128: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	119, // 129: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	121, // 130: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	10,  // 131: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
+	108, // 132: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
+	10,  // 133: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
+	85,  // 134: switchyard.v1.ExecuteRequest.checkpoint:type_name -> switchyard.v1.Checkpoint
+	84,  // 135: switchyard.v1.ExecuteRequest.batch:type_name -> switchyard.v1.Member
+	81,  // 136: switchyard.v1.ExecuteRequest.ends:type_name -> switchyard.v1.AncestorEnds
+	109, // 137: switchyard.v1.ExecuteRequest.secret_env:type_name -> switchyard.v1.ExecuteRequest.SecretEnvEntry
+	86,  // 138: switchyard.v1.Ancestors.parents:type_name -> switchyard.v1.ParentOutput
+	110, // 139: switchyard.v1.Ancestors.views:type_name -> switchyard.v1.Ancestors.ViewsEntry
+	81,  // 140: switchyard.v1.Ancestors.ends:type_name -> switchyard.v1.AncestorEnds
+	82,  // 141: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
+	83,  // 142: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
+	8,   // 143: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
+	121, // 144: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	85,  // 145: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
+	117, // 146: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	62,  // 147: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
+	127, // 148: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	118, // 149: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	118, // 150: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	118, // 151: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	85,  // 152: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
+	88,  // 153: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
+	127, // 154: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	85,  // 155: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	118, // 156: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	85,  // 157: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	88,  // 158: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	118, // 159: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	122, // 160: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	111, // 161: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	112, // 162: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	11,  // 163: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	113, // 164: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	131, // 165: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	118, // 166: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	114, // 167: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	115, // 168: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	72,  // 169: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	72,  // 170: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	132, // 171: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	96,  // 172: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	15,  // 173: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	61,  // 174: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	38,  // 175: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	61,  // 176: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	61,  // 177: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	61,  // 178: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	8,   // 179: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	118, // 180: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	181, // [181:181] is the sub-list for method output_type
+	181, // [181:181] is the sub-list for method input_type
+	181, // [181:181] is the sub-list for extension type_name
+	181, // [181:181] is the sub-list for extension extendee
+	0,   // [0:181] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -9046,16 +9452,16 @@ func file_switchyard_v1_payload_proto_init() {
 	file_switchyard_v1_definition_proto_init()
 	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_run_proto_init()
-	file_switchyard_v1_payload_proto_msgTypes[36].OneofWrappers = []any{}
-	file_switchyard_v1_payload_proto_msgTypes[71].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[40].OneofWrappers = []any{}
 	file_switchyard_v1_payload_proto_msgTypes[75].OneofWrappers = []any{}
+	file_switchyard_v1_payload_proto_msgTypes[79].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   112,
+			NumMessages:   116,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -64,8 +64,10 @@ type Run struct {
 	TaskCounts map[string]int32 `protobuf:"bytes,17,rep,name=task_counts,json=taskCounts,proto3" json:"task_counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Number of instances by state, of all tasks that have fanned out; empty in lists of runs.
 	InstanceCounts map[string]int32 `protobuf:"bytes,18,rep,name=instance_counts,json=instanceCounts,proto3" json:"instance_counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whether the run may start; absent: it needs no approval.
+	Approval      *RunApproval `protobuf:"bytes,19,opt,name=approval,proto3" json:"approval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Run) Reset() {
@@ -224,6 +226,86 @@ func (x *Run) GetInstanceCounts() map[string]int32 {
 	return nil
 }
 
+func (x *Run) GetApproval() *RunApproval {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
+// RunApproval says whether a run may start that needs the approval of an operator.
+type RunApproval struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// pending, approved or rejected.
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Who has decided; empty: nothing is decided.
+	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// When; absent: nothing is decided.
+	At *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunApproval) Reset() {
+	*x = RunApproval{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunApproval) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunApproval) ProtoMessage() {}
+
+func (x *RunApproval) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunApproval.ProtoReflect.Descriptor instead.
+func (*RunApproval) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RunApproval) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *RunApproval) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RunApproval) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *RunApproval) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Task is one task of a run and what is known of it.
 type Task struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -285,7 +367,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[1]
+	mi := &file_switchyard_v1_run_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -297,7 +379,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[1]
+	mi := &file_switchyard_v1_run_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -310,7 +392,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Task) GetState() string {
@@ -541,7 +623,7 @@ type Instance struct {
 
 func (x *Instance) Reset() {
 	*x = Instance{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +635,7 @@ func (x *Instance) String() string {
 func (*Instance) ProtoMessage() {}
 
 func (x *Instance) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +648,7 @@ func (x *Instance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Instance.ProtoReflect.Descriptor instead.
 func (*Instance) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Instance) GetIndex() int32 {
@@ -758,7 +840,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -770,7 +852,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -783,7 +865,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Attempt) GetAttempt() int32 {
@@ -927,7 +1009,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1021,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1034,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Event) GetAt() *timestamppb.Timestamp {
@@ -1044,7 +1126,7 @@ type NodeVerdict struct {
 
 func (x *NodeVerdict) Reset() {
 	*x = NodeVerdict{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[5]
+	mi := &file_switchyard_v1_run_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1138,7 @@ func (x *NodeVerdict) String() string {
 func (*NodeVerdict) ProtoMessage() {}
 
 func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[5]
+	mi := &file_switchyard_v1_run_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1151,7 @@ func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
 func (*NodeVerdict) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NodeVerdict) GetName() string {
@@ -1120,7 +1202,7 @@ type ScorePart struct {
 
 func (x *ScorePart) Reset() {
 	*x = ScorePart{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1214,7 @@ func (x *ScorePart) String() string {
 func (*ScorePart) ProtoMessage() {}
 
 func (x *ScorePart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1227,7 @@ func (x *ScorePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScorePart.ProtoReflect.Descriptor instead.
 func (*ScorePart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ScorePart) GetName() string {
@@ -1189,7 +1271,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1283,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1296,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeadLetter) GetRun() string {
@@ -1313,7 +1395,7 @@ type TaskResult struct {
 
 func (x *TaskResult) Reset() {
 	*x = TaskResult{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1407,7 @@ func (x *TaskResult) String() string {
 func (*TaskResult) ProtoMessage() {}
 
 func (x *TaskResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +1420,7 @@ func (x *TaskResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskResult.ProtoReflect.Descriptor instead.
 func (*TaskResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskResult) GetExitCode() int32 {
@@ -1450,7 +1532,7 @@ type LogEntry struct {
 
 func (x *LogEntry) Reset() {
 	*x = LogEntry{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[9]
+	mi := &file_switchyard_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1544,7 @@ func (x *LogEntry) String() string {
 func (*LogEntry) ProtoMessage() {}
 
 func (x *LogEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[9]
+	mi := &file_switchyard_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1557,7 @@ func (x *LogEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogEntry.ProtoReflect.Descriptor instead.
 func (*LogEntry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LogEntry) GetTask() string {
@@ -1538,7 +1620,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9d\b\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd5\b\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -1562,7 +1644,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x06parent\x18\x10 \x01(\tR\x06parent\x12C\n" +
 	"\vtask_counts\x18\x11 \x03(\v2\".switchyard.v1.Run.TaskCountsEntryR\n" +
 	"taskCounts\x12O\n" +
-	"\x0finstance_counts\x18\x12 \x03(\v2&.switchyard.v1.Run.InstanceCountsEntryR\x0einstanceCounts\x1aM\n" +
+	"\x0finstance_counts\x18\x12 \x03(\v2&.switchyard.v1.Run.InstanceCountsEntryR\x0einstanceCounts\x126\n" +
+	"\bapproval\x18\x13 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x1aM\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
@@ -1572,7 +1655,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1aA\n" +
 	"\x13InstanceCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xdc\t\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\x9b\x01\n" +
+	"\vRunApproval\x128\n" +
+	"\x05state\x18\x01 \x01(\tB\"\xbaH\x1fr\x1dR\apendingR\bapprovedR\brejectedR\x05state\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xdc\t\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
@@ -1738,70 +1826,73 @@ func file_switchyard_v1_run_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_proto_rawDescData
 }
 
-var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_switchyard_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: switchyard.v1.Run
-	(*Task)(nil),                  // 1: switchyard.v1.Task
-	(*Instance)(nil),              // 2: switchyard.v1.Instance
-	(*Attempt)(nil),               // 3: switchyard.v1.Attempt
-	(*Event)(nil),                 // 4: switchyard.v1.Event
-	(*NodeVerdict)(nil),           // 5: switchyard.v1.NodeVerdict
-	(*ScorePart)(nil),             // 6: switchyard.v1.ScorePart
-	(*DeadLetter)(nil),            // 7: switchyard.v1.DeadLetter
-	(*TaskResult)(nil),            // 8: switchyard.v1.TaskResult
-	(*LogEntry)(nil),              // 9: switchyard.v1.LogEntry
-	nil,                           // 10: switchyard.v1.Run.TasksEntry
-	nil,                           // 11: switchyard.v1.Run.TaskCountsEntry
-	nil,                           // 12: switchyard.v1.Run.InstanceCountsEntry
-	nil,                           // 13: switchyard.v1.Task.CountsEntry
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 15: google.protobuf.Struct
+	(*RunApproval)(nil),           // 1: switchyard.v1.RunApproval
+	(*Task)(nil),                  // 2: switchyard.v1.Task
+	(*Instance)(nil),              // 3: switchyard.v1.Instance
+	(*Attempt)(nil),               // 4: switchyard.v1.Attempt
+	(*Event)(nil),                 // 5: switchyard.v1.Event
+	(*NodeVerdict)(nil),           // 6: switchyard.v1.NodeVerdict
+	(*ScorePart)(nil),             // 7: switchyard.v1.ScorePart
+	(*DeadLetter)(nil),            // 8: switchyard.v1.DeadLetter
+	(*TaskResult)(nil),            // 9: switchyard.v1.TaskResult
+	(*LogEntry)(nil),              // 10: switchyard.v1.LogEntry
+	nil,                           // 11: switchyard.v1.Run.TasksEntry
+	nil,                           // 12: switchyard.v1.Run.TaskCountsEntry
+	nil,                           // 13: switchyard.v1.Run.InstanceCountsEntry
+	nil,                           // 14: switchyard.v1.Task.CountsEntry
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 16: google.protobuf.Struct
 }
 var file_switchyard_v1_run_proto_depIdxs = []int32{
-	14, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	14, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
-	10, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
-	15, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
-	15, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
-	11, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
-	12, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
-	8,  // 7: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
-	14, // 8: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
-	14, // 9: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	14, // 10: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	14, // 11: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
-	3,  // 12: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
-	13, // 13: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
-	2,  // 14: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
-	14, // 15: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	14, // 16: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
-	14, // 17: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	8,  // 18: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
-	14, // 19: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
-	14, // 20: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
-	14, // 21: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
-	14, // 22: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
-	3,  // 23: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
-	14, // 24: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
-	14, // 25: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
-	14, // 26: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	14, // 27: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
-	14, // 28: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	14, // 29: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
-	14, // 30: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	15, // 31: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
-	6,  // 32: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
-	3,  // 33: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	14, // 34: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	15, // 35: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	15, // 36: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
-	14, // 37: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	1,  // 38: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	15, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	15, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
+	11, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
+	16, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
+	16, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
+	12, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
+	13, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
+	1,  // 7: switchyard.v1.Run.approval:type_name -> switchyard.v1.RunApproval
+	15, // 8: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
+	9,  // 9: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
+	15, // 10: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
+	15, // 11: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	15, // 12: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	15, // 13: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
+	4,  // 14: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
+	14, // 15: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
+	3,  // 16: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
+	15, // 17: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	15, // 18: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
+	15, // 19: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	9,  // 20: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
+	15, // 21: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
+	15, // 22: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
+	15, // 23: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
+	15, // 24: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
+	4,  // 25: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
+	15, // 26: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
+	15, // 27: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
+	15, // 28: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	15, // 29: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	15, // 30: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	15, // 31: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	15, // 32: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	16, // 33: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
+	7,  // 34: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
+	4,  // 35: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
+	15, // 36: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	16, // 37: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	16, // 38: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
+	15, // 39: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	2,  // 40: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }
@@ -1809,16 +1900,16 @@ func file_switchyard_v1_run_proto_init() {
 	if File_switchyard_v1_run_proto != nil {
 		return
 	}
-	file_switchyard_v1_run_proto_msgTypes[1].OneofWrappers = []any{}
 	file_switchyard_v1_run_proto_msgTypes[2].OneofWrappers = []any{}
 	file_switchyard_v1_run_proto_msgTypes[3].OneofWrappers = []any{}
+	file_switchyard_v1_run_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_proto_rawDesc), len(file_switchyard_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

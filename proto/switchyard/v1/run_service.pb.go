@@ -346,6 +346,208 @@ func (x *PauseRunResponse) GetId() string {
 	return ""
 }
 
+// ApproveRunRequest approves a run.
+type ApproveRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run to approve.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApproveRunRequest) Reset() {
+	*x = ApproveRunRequest{}
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApproveRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApproveRunRequest) ProtoMessage() {}
+
+func (x *ApproveRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApproveRunRequest.ProtoReflect.Descriptor instead.
+func (*ApproveRunRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ApproveRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ApproveRunRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ApproveRunResponse says that a run may start.
+type ApproveRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApproveRunResponse) Reset() {
+	*x = ApproveRunResponse{}
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApproveRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApproveRunResponse) ProtoMessage() {}
+
+func (x *ApproveRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApproveRunResponse.ProtoReflect.Descriptor instead.
+func (*ApproveRunResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ApproveRunResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// RejectRunRequest rejects a run.
+type RejectRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run to reject.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RejectRunRequest) Reset() {
+	*x = RejectRunRequest{}
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RejectRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RejectRunRequest) ProtoMessage() {}
+
+func (x *RejectRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RejectRunRequest.ProtoReflect.Descriptor instead.
+func (*RejectRunRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RejectRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RejectRunRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// RejectRunResponse says that a run ends as rejected.
+type RejectRunResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RejectRunResponse) Reset() {
+	*x = RejectRunResponse{}
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RejectRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RejectRunResponse) ProtoMessage() {}
+
+func (x *RejectRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RejectRunResponse.ProtoReflect.Descriptor instead.
+func (*RejectRunResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RejectRunResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 // ResumeRunRequest resumes a run.
 type ResumeRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -357,7 +559,7 @@ type ResumeRunRequest struct {
 
 func (x *ResumeRunRequest) Reset() {
 	*x = ResumeRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +571,7 @@ func (x *ResumeRunRequest) String() string {
 func (*ResumeRunRequest) ProtoMessage() {}
 
 func (x *ResumeRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +584,7 @@ func (x *ResumeRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRunRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ResumeRunRequest) GetId() string {
@@ -403,7 +605,7 @@ type ResumeRunResponse struct {
 
 func (x *ResumeRunResponse) Reset() {
 	*x = ResumeRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -415,7 +617,7 @@ func (x *ResumeRunResponse) String() string {
 func (*ResumeRunResponse) ProtoMessage() {}
 
 func (x *ResumeRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -428,7 +630,7 @@ func (x *ResumeRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRunResponse.ProtoReflect.Descriptor instead.
 func (*ResumeRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ResumeRunResponse) GetId() string {
@@ -457,7 +659,7 @@ type GetRunRequest struct {
 
 func (x *GetRunRequest) Reset() {
 	*x = GetRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +671,7 @@ func (x *GetRunRequest) String() string {
 func (*GetRunRequest) ProtoMessage() {}
 
 func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +684,7 @@ func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
 func (*GetRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetRunRequest) GetId() string {
@@ -533,7 +735,7 @@ type GetRunResponse struct {
 
 func (x *GetRunResponse) Reset() {
 	*x = GetRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -545,7 +747,7 @@ func (x *GetRunResponse) String() string {
 func (*GetRunResponse) ProtoMessage() {}
 
 func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -558,7 +760,7 @@ func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
 func (*GetRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetRunResponse) GetRun() *Run {
@@ -586,7 +788,7 @@ type GetRunDefinitionRequest struct {
 
 func (x *GetRunDefinitionRequest) Reset() {
 	*x = GetRunDefinitionRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +800,7 @@ func (x *GetRunDefinitionRequest) String() string {
 func (*GetRunDefinitionRequest) ProtoMessage() {}
 
 func (x *GetRunDefinitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +813,7 @@ func (x *GetRunDefinitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunDefinitionRequest.ProtoReflect.Descriptor instead.
 func (*GetRunDefinitionRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetRunDefinitionRequest) GetId() string {
@@ -634,7 +836,7 @@ type GetRunDefinitionResponse struct {
 
 func (x *GetRunDefinitionResponse) Reset() {
 	*x = GetRunDefinitionResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +848,7 @@ func (x *GetRunDefinitionResponse) String() string {
 func (*GetRunDefinitionResponse) ProtoMessage() {}
 
 func (x *GetRunDefinitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +861,7 @@ func (x *GetRunDefinitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunDefinitionResponse.ProtoReflect.Descriptor instead.
 func (*GetRunDefinitionResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetRunDefinitionResponse) GetId() string {
@@ -712,7 +914,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -724,7 +926,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -737,7 +939,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListRunsRequest) GetState() string {
@@ -844,7 +1046,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[13]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +1058,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[13]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +1071,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListRunsResponse) GetItems() []*Run {
@@ -897,7 +1099,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[14]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1111,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[14]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1124,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchRunRequest) GetId() string {
@@ -945,7 +1147,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[15]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1159,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[15]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1172,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -1003,7 +1205,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[16]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1015,7 +1217,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[16]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1028,7 +1230,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CancelRunRequest) GetId() string {
@@ -1067,7 +1269,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[17]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1281,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[17]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1294,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CancelRunResponse) GetId() string {
@@ -1139,6 +1341,16 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\"\n" +
 	"\x10PauseRunResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"N\n" +
+	"\x11ApproveRunRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06reason\"$\n" +
+	"\x12ApproveRunResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"M\n" +
+	"\x10RejectRunRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06reason\"#\n" +
+	"\x11RejectRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"+\n" +
 	"\x10ResumeRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"#\n" +
@@ -1195,7 +1407,7 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts2\xef\x1d\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts2\xe5\x1f\n" +
 	"\n" +
 	"RunService\x12k\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\"\x1b\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/runs\x12l\n" +
@@ -1231,7 +1443,10 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\bKillTask\x12\x1e.switchyard.v1.KillTaskRequest\x1a\x1f.switchyard.v1.KillTaskResponse\"2\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/runs/{id}/tasks/{task}/kill\x12\x8b\x01\n" +
 	"\vApproveTask\x12!.switchyard.v1.ApproveTaskRequest\x1a\".switchyard.v1.ApproveTaskResponse\"5\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/runs/{id}/tasks/{task}/approve\x12\x87\x01\n" +
 	"\n" +
-	"RejectTask\x12 .switchyard.v1.RejectTaskRequest\x1a!.switchyard.v1.RejectTaskResponse\"4\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/runs/{id}/tasks/{task}/reject\x12\x93\x01\n" +
+	"RejectTask\x12 .switchyard.v1.RejectTaskRequest\x1a!.switchyard.v1.RejectTaskResponse\"4\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/runs/{id}/tasks/{task}/reject\x12{\n" +
+	"\n" +
+	"ApproveRun\x12 .switchyard.v1.ApproveRunRequest\x1a!.switchyard.v1.ApproveRunResponse\"(\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/v1/runs/{id}/approve\x12w\n" +
+	"\tRejectRun\x12\x1f.switchyard.v1.RejectRunRequest\x1a .switchyard.v1.RejectRunResponse\"'\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/runs/{id}/reject\x12\x93\x01\n" +
 	"\rListInstances\x12#.switchyard.v1.ListInstancesRequest\x1a$.switchyard.v1.ListInstancesResponse\"7\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02&\x12$/v1/runs/{id}/tasks/{task}/instances\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
@@ -1246,7 +1461,7 @@ func file_switchyard_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_service_proto_rawDescData
 }
 
-var file_switchyard_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_switchyard_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_switchyard_v1_run_service_proto_goTypes = []any{
 	(*RetryRunRequest)(nil),          // 0: switchyard.v1.RetryRunRequest
 	(*RetryRunResponse)(nil),         // 1: switchyard.v1.RetryRunResponse
@@ -1254,130 +1469,138 @@ var file_switchyard_v1_run_service_proto_goTypes = []any{
 	(*RerunRunResponse)(nil),         // 3: switchyard.v1.RerunRunResponse
 	(*PauseRunRequest)(nil),          // 4: switchyard.v1.PauseRunRequest
 	(*PauseRunResponse)(nil),         // 5: switchyard.v1.PauseRunResponse
-	(*ResumeRunRequest)(nil),         // 6: switchyard.v1.ResumeRunRequest
-	(*ResumeRunResponse)(nil),        // 7: switchyard.v1.ResumeRunResponse
-	(*GetRunRequest)(nil),            // 8: switchyard.v1.GetRunRequest
-	(*GetRunResponse)(nil),           // 9: switchyard.v1.GetRunResponse
-	(*GetRunDefinitionRequest)(nil),  // 10: switchyard.v1.GetRunDefinitionRequest
-	(*GetRunDefinitionResponse)(nil), // 11: switchyard.v1.GetRunDefinitionResponse
-	(*ListRunsRequest)(nil),          // 12: switchyard.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),         // 13: switchyard.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),          // 14: switchyard.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),         // 15: switchyard.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),         // 16: switchyard.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),        // 17: switchyard.v1.CancelRunResponse
-	(*structpb.Struct)(nil),          // 18: google.protobuf.Struct
-	(*Run)(nil),                      // 19: switchyard.v1.Run
-	(*Definition)(nil),               // 20: switchyard.v1.Definition
-	(*timestamppb.Timestamp)(nil),    // 21: google.protobuf.Timestamp
-	(*SubmitRunRequest)(nil),         // 22: switchyard.v1.SubmitRunRequest
-	(*ListRunTasksRequest)(nil),      // 23: switchyard.v1.ListRunTasksRequest
-	(*GetRunTaskRequest)(nil),        // 24: switchyard.v1.GetRunTaskRequest
-	(*ListRunLogsRequest)(nil),       // 25: switchyard.v1.ListRunLogsRequest
-	(*StreamRunLogsRequest)(nil),     // 26: switchyard.v1.StreamRunLogsRequest
-	(*ListRunEventsRequest)(nil),     // 27: switchyard.v1.ListRunEventsRequest
-	(*ExplainTaskRequest)(nil),       // 28: switchyard.v1.ExplainTaskRequest
-	(*ListDeadLettersRequest)(nil),   // 29: switchyard.v1.ListDeadLettersRequest
-	(*RetryDeadLetterRequest)(nil),   // 30: switchyard.v1.RetryDeadLetterRequest
-	(*PurgeDeadLetterRequest)(nil),   // 31: switchyard.v1.PurgeDeadLetterRequest
-	(*PlanRunRequest)(nil),           // 32: switchyard.v1.PlanRunRequest
-	(*HoldTaskRequest)(nil),          // 33: switchyard.v1.HoldTaskRequest
-	(*ReleaseTaskRequest)(nil),       // 34: switchyard.v1.ReleaseTaskRequest
-	(*CancelTaskRequest)(nil),        // 35: switchyard.v1.CancelTaskRequest
-	(*PauseTaskRequest)(nil),         // 36: switchyard.v1.PauseTaskRequest
-	(*ResumeTaskRequest)(nil),        // 37: switchyard.v1.ResumeTaskRequest
-	(*KillTaskRequest)(nil),          // 38: switchyard.v1.KillTaskRequest
-	(*ApproveTaskRequest)(nil),       // 39: switchyard.v1.ApproveTaskRequest
-	(*RejectTaskRequest)(nil),        // 40: switchyard.v1.RejectTaskRequest
-	(*ListInstancesRequest)(nil),     // 41: switchyard.v1.ListInstancesRequest
-	(*SubmitRunResponse)(nil),        // 42: switchyard.v1.SubmitRunResponse
-	(*ListRunTasksResponse)(nil),     // 43: switchyard.v1.ListRunTasksResponse
-	(*GetRunTaskResponse)(nil),       // 44: switchyard.v1.GetRunTaskResponse
-	(*ListRunLogsResponse)(nil),      // 45: switchyard.v1.ListRunLogsResponse
-	(*StreamRunLogsResponse)(nil),    // 46: switchyard.v1.StreamRunLogsResponse
-	(*ListRunEventsResponse)(nil),    // 47: switchyard.v1.ListRunEventsResponse
-	(*ExplainTaskResponse)(nil),      // 48: switchyard.v1.ExplainTaskResponse
-	(*ListDeadLettersResponse)(nil),  // 49: switchyard.v1.ListDeadLettersResponse
-	(*RetryDeadLetterResponse)(nil),  // 50: switchyard.v1.RetryDeadLetterResponse
-	(*PurgeDeadLetterResponse)(nil),  // 51: switchyard.v1.PurgeDeadLetterResponse
-	(*PlanRunResponse)(nil),          // 52: switchyard.v1.PlanRunResponse
-	(*HoldTaskResponse)(nil),         // 53: switchyard.v1.HoldTaskResponse
-	(*ReleaseTaskResponse)(nil),      // 54: switchyard.v1.ReleaseTaskResponse
-	(*CancelTaskResponse)(nil),       // 55: switchyard.v1.CancelTaskResponse
-	(*PauseTaskResponse)(nil),        // 56: switchyard.v1.PauseTaskResponse
-	(*ResumeTaskResponse)(nil),       // 57: switchyard.v1.ResumeTaskResponse
-	(*KillTaskResponse)(nil),         // 58: switchyard.v1.KillTaskResponse
-	(*ApproveTaskResponse)(nil),      // 59: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskResponse)(nil),       // 60: switchyard.v1.RejectTaskResponse
-	(*ListInstancesResponse)(nil),    // 61: switchyard.v1.ListInstancesResponse
+	(*ApproveRunRequest)(nil),        // 6: switchyard.v1.ApproveRunRequest
+	(*ApproveRunResponse)(nil),       // 7: switchyard.v1.ApproveRunResponse
+	(*RejectRunRequest)(nil),         // 8: switchyard.v1.RejectRunRequest
+	(*RejectRunResponse)(nil),        // 9: switchyard.v1.RejectRunResponse
+	(*ResumeRunRequest)(nil),         // 10: switchyard.v1.ResumeRunRequest
+	(*ResumeRunResponse)(nil),        // 11: switchyard.v1.ResumeRunResponse
+	(*GetRunRequest)(nil),            // 12: switchyard.v1.GetRunRequest
+	(*GetRunResponse)(nil),           // 13: switchyard.v1.GetRunResponse
+	(*GetRunDefinitionRequest)(nil),  // 14: switchyard.v1.GetRunDefinitionRequest
+	(*GetRunDefinitionResponse)(nil), // 15: switchyard.v1.GetRunDefinitionResponse
+	(*ListRunsRequest)(nil),          // 16: switchyard.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),         // 17: switchyard.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),          // 18: switchyard.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),         // 19: switchyard.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),         // 20: switchyard.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),        // 21: switchyard.v1.CancelRunResponse
+	(*structpb.Struct)(nil),          // 22: google.protobuf.Struct
+	(*Run)(nil),                      // 23: switchyard.v1.Run
+	(*Definition)(nil),               // 24: switchyard.v1.Definition
+	(*timestamppb.Timestamp)(nil),    // 25: google.protobuf.Timestamp
+	(*SubmitRunRequest)(nil),         // 26: switchyard.v1.SubmitRunRequest
+	(*ListRunTasksRequest)(nil),      // 27: switchyard.v1.ListRunTasksRequest
+	(*GetRunTaskRequest)(nil),        // 28: switchyard.v1.GetRunTaskRequest
+	(*ListRunLogsRequest)(nil),       // 29: switchyard.v1.ListRunLogsRequest
+	(*StreamRunLogsRequest)(nil),     // 30: switchyard.v1.StreamRunLogsRequest
+	(*ListRunEventsRequest)(nil),     // 31: switchyard.v1.ListRunEventsRequest
+	(*ExplainTaskRequest)(nil),       // 32: switchyard.v1.ExplainTaskRequest
+	(*ListDeadLettersRequest)(nil),   // 33: switchyard.v1.ListDeadLettersRequest
+	(*RetryDeadLetterRequest)(nil),   // 34: switchyard.v1.RetryDeadLetterRequest
+	(*PurgeDeadLetterRequest)(nil),   // 35: switchyard.v1.PurgeDeadLetterRequest
+	(*PlanRunRequest)(nil),           // 36: switchyard.v1.PlanRunRequest
+	(*HoldTaskRequest)(nil),          // 37: switchyard.v1.HoldTaskRequest
+	(*ReleaseTaskRequest)(nil),       // 38: switchyard.v1.ReleaseTaskRequest
+	(*CancelTaskRequest)(nil),        // 39: switchyard.v1.CancelTaskRequest
+	(*PauseTaskRequest)(nil),         // 40: switchyard.v1.PauseTaskRequest
+	(*ResumeTaskRequest)(nil),        // 41: switchyard.v1.ResumeTaskRequest
+	(*KillTaskRequest)(nil),          // 42: switchyard.v1.KillTaskRequest
+	(*ApproveTaskRequest)(nil),       // 43: switchyard.v1.ApproveTaskRequest
+	(*RejectTaskRequest)(nil),        // 44: switchyard.v1.RejectTaskRequest
+	(*ListInstancesRequest)(nil),     // 45: switchyard.v1.ListInstancesRequest
+	(*SubmitRunResponse)(nil),        // 46: switchyard.v1.SubmitRunResponse
+	(*ListRunTasksResponse)(nil),     // 47: switchyard.v1.ListRunTasksResponse
+	(*GetRunTaskResponse)(nil),       // 48: switchyard.v1.GetRunTaskResponse
+	(*ListRunLogsResponse)(nil),      // 49: switchyard.v1.ListRunLogsResponse
+	(*StreamRunLogsResponse)(nil),    // 50: switchyard.v1.StreamRunLogsResponse
+	(*ListRunEventsResponse)(nil),    // 51: switchyard.v1.ListRunEventsResponse
+	(*ExplainTaskResponse)(nil),      // 52: switchyard.v1.ExplainTaskResponse
+	(*ListDeadLettersResponse)(nil),  // 53: switchyard.v1.ListDeadLettersResponse
+	(*RetryDeadLetterResponse)(nil),  // 54: switchyard.v1.RetryDeadLetterResponse
+	(*PurgeDeadLetterResponse)(nil),  // 55: switchyard.v1.PurgeDeadLetterResponse
+	(*PlanRunResponse)(nil),          // 56: switchyard.v1.PlanRunResponse
+	(*HoldTaskResponse)(nil),         // 57: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskResponse)(nil),      // 58: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskResponse)(nil),       // 59: switchyard.v1.CancelTaskResponse
+	(*PauseTaskResponse)(nil),        // 60: switchyard.v1.PauseTaskResponse
+	(*ResumeTaskResponse)(nil),       // 61: switchyard.v1.ResumeTaskResponse
+	(*KillTaskResponse)(nil),         // 62: switchyard.v1.KillTaskResponse
+	(*ApproveTaskResponse)(nil),      // 63: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskResponse)(nil),       // 64: switchyard.v1.RejectTaskResponse
+	(*ListInstancesResponse)(nil),    // 65: switchyard.v1.ListInstancesResponse
 }
 var file_switchyard_v1_run_service_proto_depIdxs = []int32{
-	18, // 0: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
-	19, // 1: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	20, // 2: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
-	21, // 3: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
-	19, // 4: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	19, // 5: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	22, // 6: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	8,  // 7: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	10, // 8: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
-	12, // 9: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	14, // 10: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	16, // 11: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	23, // 12: switchyard.v1.RunService.ListRunTasks:input_type -> switchyard.v1.ListRunTasksRequest
-	24, // 13: switchyard.v1.RunService.GetRunTask:input_type -> switchyard.v1.GetRunTaskRequest
-	25, // 14: switchyard.v1.RunService.ListRunLogs:input_type -> switchyard.v1.ListRunLogsRequest
-	26, // 15: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	27, // 16: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	28, // 17: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	29, // 18: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	30, // 19: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	31, // 20: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	32, // 21: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	22, // 0: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
+	23, // 1: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	24, // 2: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
+	25, // 3: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
+	23, // 4: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	23, // 5: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	26, // 6: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	12, // 7: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	14, // 8: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
+	16, // 9: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	18, // 10: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	20, // 11: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	27, // 12: switchyard.v1.RunService.ListRunTasks:input_type -> switchyard.v1.ListRunTasksRequest
+	28, // 13: switchyard.v1.RunService.GetRunTask:input_type -> switchyard.v1.GetRunTaskRequest
+	29, // 14: switchyard.v1.RunService.ListRunLogs:input_type -> switchyard.v1.ListRunLogsRequest
+	30, // 15: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	31, // 16: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	32, // 17: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	33, // 18: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	34, // 19: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	35, // 20: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	36, // 21: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
 	0,  // 22: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
 	2,  // 23: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
 	4,  // 24: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	6,  // 25: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	33, // 26: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	34, // 27: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	35, // 28: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	36, // 29: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	37, // 30: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	38, // 31: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	39, // 32: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	40, // 33: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	41, // 34: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	42, // 35: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	9,  // 36: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	11, // 37: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	13, // 38: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	15, // 39: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	17, // 40: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	43, // 41: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
-	44, // 42: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
-	45, // 43: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
-	46, // 44: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	47, // 45: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	48, // 46: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	49, // 47: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	50, // 48: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	51, // 49: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	52, // 50: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	1,  // 51: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	3,  // 52: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	5,  // 53: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	7,  // 54: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	53, // 55: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	54, // 56: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	55, // 57: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	56, // 58: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	57, // 59: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	58, // 60: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	59, // 61: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	60, // 62: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	61, // 63: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	35, // [35:64] is the sub-list for method output_type
-	6,  // [6:35] is the sub-list for method input_type
+	10, // 25: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	37, // 26: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	38, // 27: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	39, // 28: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	40, // 29: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	41, // 30: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	42, // 31: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	43, // 32: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	44, // 33: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	6,  // 34: switchyard.v1.RunService.ApproveRun:input_type -> switchyard.v1.ApproveRunRequest
+	8,  // 35: switchyard.v1.RunService.RejectRun:input_type -> switchyard.v1.RejectRunRequest
+	45, // 36: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	46, // 37: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	13, // 38: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	15, // 39: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	17, // 40: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	19, // 41: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	21, // 42: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	47, // 43: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
+	48, // 44: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
+	49, // 45: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
+	50, // 46: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	51, // 47: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	52, // 48: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	53, // 49: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	54, // 50: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	55, // 51: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	56, // 52: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	1,  // 53: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	3,  // 54: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	5,  // 55: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	11, // 56: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	57, // 57: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	58, // 58: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	59, // 59: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	60, // 60: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	61, // 61: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	62, // 62: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	63, // 63: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	64, // 64: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	7,  // 65: switchyard.v1.RunService.ApproveRun:output_type -> switchyard.v1.ApproveRunResponse
+	9,  // 66: switchyard.v1.RunService.RejectRun:output_type -> switchyard.v1.RejectRunResponse
+	65, // 67: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	37, // [37:68] is the sub-list for method output_type
+	6,  // [6:37] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name
 	6,  // [6:6] is the sub-list for extension extendee
 	0,  // [0:6] is the sub-list for field type_name
@@ -1402,7 +1625,7 @@ func file_switchyard_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_service_proto_rawDesc), len(file_switchyard_v1_run_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

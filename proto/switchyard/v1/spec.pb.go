@@ -819,12 +819,21 @@ func (x *RunSpec) GetInput() *structpb.Struct {
 	return nil
 }
 
-// ApprovalSpec is the `spec` of a task of type "approval": it completes when a person approves it, and is rejected
-// when one rejects it. The task's `deadline` bounds the wait.
+// ApprovalSpec is the `spec` of a task of type "approval": it completes when people approve it, and is rejected when one
+// rejects it. `timeout` says what happens if they do not; the task's `deadline` fails it.
 type ApprovalSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What is asked, for people.
-	Message       string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// Roles of which whoever decides has one at least: "user", "operator" or "admin". Empty: any that reaches the run. Where
+	// authentication is off, roles are not looked at.
+	Roles []string `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
+	// People who have to approve, each of another name; 0 is 1. One rejection is enough to reject.
+	Approvals int32 `protobuf:"varint,3,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	// Longest time that it waits, such as "2h". Empty or "0": no limit.
+	Timeout string `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// What becomes of it then: "reject" (the default) or "approve".
+	OnTimeout     string `protobuf:"bytes,5,opt,name=on_timeout,json=onTimeout,proto3" json:"on_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -862,6 +871,34 @@ func (*ApprovalSpec) Descriptor() ([]byte, []int) {
 func (x *ApprovalSpec) GetMessage() string {
 	if x != nil {
 		return x.Message
+	}
+	return ""
+}
+
+func (x *ApprovalSpec) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *ApprovalSpec) GetApprovals() int32 {
+	if x != nil {
+		return x.Approvals
+	}
+	return 0
+}
+
+func (x *ApprovalSpec) GetTimeout() string {
+	if x != nil {
+		return x.Timeout
+	}
+	return ""
+}
+
+func (x *ApprovalSpec) GetOnTimeout() string {
+	if x != nil {
+		return x.OnTimeout
 	}
 	return ""
 }
@@ -944,9 +981,15 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x17.google.protobuf.StructR\n" +
 	"definition\x12-\n" +
-	"\x05input\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x05input\"2\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x05input\"\xe9\x01\n" +
 	"\fApprovalSpec\x12\"\n" +
-	"\amessage\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\amessageB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\amessage\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\amessage\x129\n" +
+	"\x05roles\x18\x02 \x03(\tB#\xbaH \x92\x01\x1d\x10\x03\"\x19r\x17R\x04userR\boperatorR\x05adminR\x05roles\x12'\n" +
+	"\tapprovals\x18\x03 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
+	"(\x00R\tapprovals\x12\x18\n" +
+	"\atimeout\x18\x04 \x01(\tR\atimeout\x127\n" +
+	"\n" +
+	"on_timeout\x18\x05 \x01(\tB\x18\xbaH\x15r\x13R\x00R\x06rejectR\aapproveR\tonTimeoutB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_spec_proto_rawDescOnce sync.Once

@@ -38,6 +38,19 @@ const (
 	RunRejected        = "rejected"
 )
 
+// States of the approval of a run: RunApproval.state, and verdicts: Decision.verdict.
+const (
+	ApprovalPending  = "pending"
+	ApprovalApproved = "approved"
+	ApprovalRejected = "rejected"
+)
+
+// What becomes of a task of type approval that has waited too long: ApprovalSpec.on_timeout.
+const (
+	OnTimeoutReject  = "reject"
+	OnTimeoutApprove = "approve"
+)
+
 // Ends of the workflow of a child run: RunEnd.status. Empty: the run could not be carried out.
 const (
 	RunEndCompleted  = "completed"
@@ -89,6 +102,7 @@ const (
 	EventReleased     = "released"
 	EventApproved     = "approved"
 	EventRejected     = "rejected"
+	EventRefused      = "refused" // a decision that no gateway has signed
 	EventKilled       = "killed"
 	EventExpanded     = "expanded" // into instances
 	EventSilent       = "silent"   // its node has sent no heartbeat in time; the run awaits its answer
@@ -227,7 +241,7 @@ func NodeStates() []string { return []string{NodeActive, NodeStale, NodeDraining
 func EventWords() []string {
 	return []string{
 		EventSubmitted, EventQueued, EventAssigned, EventStarted, EventPaused, EventCompleted, EventFailed, EventRetried, EventReassigned,
-		EventCancelled, EventDeadLettered, EventSkipped, EventResumed, EventHeld, EventReleased, EventApproved, EventRejected, EventKilled,
+		EventCancelled, EventDeadLettered, EventSkipped, EventResumed, EventHeld, EventReleased, EventApproved, EventRejected, EventRefused, EventKilled,
 		EventExpanded, EventSilent,
 	}
 }

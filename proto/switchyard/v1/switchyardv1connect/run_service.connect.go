@@ -95,6 +95,10 @@ const (
 	RunServiceApproveTaskProcedure = "/switchyard.v1.RunService/ApproveTask"
 	// RunServiceRejectTaskProcedure is the fully-qualified name of the RunService's RejectTask RPC.
 	RunServiceRejectTaskProcedure = "/switchyard.v1.RunService/RejectTask"
+	// RunServiceApproveRunProcedure is the fully-qualified name of the RunService's ApproveRun RPC.
+	RunServiceApproveRunProcedure = "/switchyard.v1.RunService/ApproveRun"
+	// RunServiceRejectRunProcedure is the fully-qualified name of the RunService's RejectRun RPC.
+	RunServiceRejectRunProcedure = "/switchyard.v1.RunService/RejectRun"
 	// RunServiceListInstancesProcedure is the fully-qualified name of the RunService's ListInstances
 	// RPC.
 	RunServiceListInstancesProcedure = "/switchyard.v1.RunService/ListInstances"
@@ -167,6 +171,11 @@ type RunServiceClient interface {
 	ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error)
 	// Rejects a task of type approval that waits for approval.
 	RejectTask(context.Context, *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error)
+	// Approves a run that waits for it, so that it starts. Who submitted it may not; a run that does not wait, or that was
+	// decided before, is Aborted.
+	ApproveRun(context.Context, *connect.Request[v1.ApproveRunRequest]) (*connect.Response[v1.ApproveRunResponse], error)
+	// Rejects a run that waits for approval, which ends it as rejected.
+	RejectRun(context.Context, *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error)
 	// Lists the instances of a fanned-out task by index.
 	ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error)
 }
@@ -358,6 +367,18 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(runServiceMethods.ByName("RejectTask")),
 			connect.WithClientOptions(opts...),
 		),
+		approveRun: connect.NewClient[v1.ApproveRunRequest, v1.ApproveRunResponse](
+			httpClient,
+			baseURL+RunServiceApproveRunProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ApproveRun")),
+			connect.WithClientOptions(opts...),
+		),
+		rejectRun: connect.NewClient[v1.RejectRunRequest, v1.RejectRunResponse](
+			httpClient,
+			baseURL+RunServiceRejectRunProcedure,
+			connect.WithSchema(runServiceMethods.ByName("RejectRun")),
+			connect.WithClientOptions(opts...),
+		),
 		listInstances: connect.NewClient[v1.ListInstancesRequest, v1.ListInstancesResponse](
 			httpClient,
 			baseURL+RunServiceListInstancesProcedure,
@@ -398,6 +419,8 @@ type runServiceClient struct {
 	killTask         *connect.Client[v1.KillTaskRequest, v1.KillTaskResponse]
 	approveTask      *connect.Client[v1.ApproveTaskRequest, v1.ApproveTaskResponse]
 	rejectTask       *connect.Client[v1.RejectTaskRequest, v1.RejectTaskResponse]
+	approveRun       *connect.Client[v1.ApproveRunRequest, v1.ApproveRunResponse]
+	rejectRun        *connect.Client[v1.RejectRunRequest, v1.RejectRunResponse]
 	listInstances    *connect.Client[v1.ListInstancesRequest, v1.ListInstancesResponse]
 }
 
@@ -541,6 +564,16 @@ func (c *runServiceClient) RejectTask(ctx context.Context, req *connect.Request[
 	return c.rejectTask.CallUnary(ctx, req)
 }
 
+// ApproveRun calls switchyard.v1.RunService.ApproveRun.
+func (c *runServiceClient) ApproveRun(ctx context.Context, req *connect.Request[v1.ApproveRunRequest]) (*connect.Response[v1.ApproveRunResponse], error) {
+	return c.approveRun.CallUnary(ctx, req)
+}
+
+// RejectRun calls switchyard.v1.RunService.RejectRun.
+func (c *runServiceClient) RejectRun(ctx context.Context, req *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error) {
+	return c.rejectRun.CallUnary(ctx, req)
+}
+
 // ListInstances calls switchyard.v1.RunService.ListInstances.
 func (c *runServiceClient) ListInstances(ctx context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
 	return c.listInstances.CallUnary(ctx, req)
@@ -613,6 +646,11 @@ type RunServiceHandler interface {
 	ApproveTask(context.Context, *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error)
 	// Rejects a task of type approval that waits for approval.
 	RejectTask(context.Context, *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error)
+	// Approves a run that waits for it, so that it starts. Who submitted it may not; a run that does not wait, or that was
+	// decided before, is Aborted.
+	ApproveRun(context.Context, *connect.Request[v1.ApproveRunRequest]) (*connect.Response[v1.ApproveRunResponse], error)
+	// Rejects a run that waits for approval, which ends it as rejected.
+	RejectRun(context.Context, *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error)
 	// Lists the instances of a fanned-out task by index.
 	ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error)
 }
@@ -800,6 +838,18 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(runServiceMethods.ByName("RejectTask")),
 		connect.WithHandlerOptions(opts...),
 	)
+	runServiceApproveRunHandler := connect.NewUnaryHandler(
+		RunServiceApproveRunProcedure,
+		svc.ApproveRun,
+		connect.WithSchema(runServiceMethods.ByName("ApproveRun")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceRejectRunHandler := connect.NewUnaryHandler(
+		RunServiceRejectRunProcedure,
+		svc.RejectRun,
+		connect.WithSchema(runServiceMethods.ByName("RejectRun")),
+		connect.WithHandlerOptions(opts...),
+	)
 	runServiceListInstancesHandler := connect.NewUnaryHandler(
 		RunServiceListInstancesProcedure,
 		svc.ListInstances,
@@ -865,6 +915,10 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServiceApproveTaskHandler.ServeHTTP(w, r)
 		case RunServiceRejectTaskProcedure:
 			runServiceRejectTaskHandler.ServeHTTP(w, r)
+		case RunServiceApproveRunProcedure:
+			runServiceApproveRunHandler.ServeHTTP(w, r)
+		case RunServiceRejectRunProcedure:
+			runServiceRejectRunHandler.ServeHTTP(w, r)
 		case RunServiceListInstancesProcedure:
 			runServiceListInstancesHandler.ServeHTTP(w, r)
 		default:
@@ -986,6 +1040,14 @@ func (UnimplementedRunServiceHandler) ApproveTask(context.Context, *connect.Requ
 
 func (UnimplementedRunServiceHandler) RejectTask(context.Context, *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.RejectTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ApproveRun(context.Context, *connect.Request[v1.ApproveRunRequest]) (*connect.Response[v1.ApproveRunResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ApproveRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) RejectRun(context.Context, *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.RejectRun is not implemented"))
 }
 
 func (UnimplementedRunServiceHandler) ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {

@@ -1,0 +1,32 @@
+package definition
+
+import (
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition/source"
+)
+
+// Approval returns the spec of a checked task of type approval, but for its message, which may have expressions.
+func Approval(task *v1.TaskDefinition) *v1.ApprovalSpec {
+	fields := task.GetSpec().GetFields()
+	spec := &v1.ApprovalSpec{
+		Approvals: int32(fields["approvals"].GetNumberValue()), Timeout: fields["timeout"].GetStringValue(), OnTimeout: fields["onTimeout"].GetStringValue(),
+	}
+	for _, role := range fields["roles"].GetListValue().GetValues() {
+		spec.Roles = append(spec.Roles, role.GetStringValue())
+	}
+	return spec
+}
+
+// ApprovalTimeout is how long a task of type approval waits for people; 0: no limit.
+func ApprovalTimeout(spec *v1.ApprovalSpec) time.Duration { return duration(spec.GetTimeout()) }
+
+// approvalSpec applies the rules for the spec of an approval that the model does not say.
+func (d *decoder) approvalSpec(spec *v1.ApprovalSpec, p *source.Path) {
+	d.duration(spec.GetTimeout(), p.Field("timeout"))
+	on := p.Field("onTimeout")
+	if spec.GetOnTimeout() != "" && spec.GetTimeout() == "" && !d.IsSettled(on) && !d.IsSettled(p.Field("timeout")) {
+		d.Add(d.locateKey(on), on, "spec.onTimeout has no effect without timeout", "timeout: 24h waits for a day")
+	}
+}

@@ -1,0 +1,98 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+	"switchyard/workflows/phrase"
+)
+
+// signed returns an error unless a decision counts: where people log in, one that a gateway has signed for this task of
+// this execution. What does not count is an event of the run. The task of a decision about the run itself is "".
+func (r *run) signed(ctx workflow.Context, d *v1.Decision, task, verdict, claimed string) error {
+	// What the run was started with says whether people log in.
+	if err := workflow.Await(ctx, func() bool { return r.core != nil || r.refusal != nil }); err != nil {
+		return err
+	}
+	if r.refusal != nil || !r.in.GetSignedDecisions() {
+		return nil // a refusal is the answer of the command itself
+	}
+	why := r.misdirected(d, task, verdict)
+	if why == "" {
+		var res v1.VerifyResponse
+		verifying := workflow.WithLocalActivityOptions(ctx, options.Must("verify who has decided", 0))
+		if err := workflow.ExecuteLocalActivity(verifying, names.VerifyDecisionActivity, &v1.VerifyRequest{Decision: d}).Get(ctx, &res); err != nil {
+			return refuse(names.TaskStateError, errors.New("the signature of the decision cannot be verified now; try again: "+causeOf(err)))
+		}
+		why = res.GetRefused()
+	}
+	if why == "" {
+		return nil
+	}
+	return r.perform(ctx, func() error {
+		r.logRefused(task, verdict, claimed, why)
+		return refuse(names.TaskStateError, fmt.Errorf("the decision does not count: %s", why))
+	})
+}
+
+// misdirected returns why a decision is none about a task of this execution, or "" if it is one.
+func (r *run) misdirected(d *v1.Decision, task, verdict string) string {
+	switch {
+	case d == nil:
+		return "it was not sent through a gateway; use `switchyard runs approve` or `reject`"
+	case d.GetWorkflow() != r.self || d.GetTask() != task:
+		return "it was signed for another task or run"
+	case d.GetExecution() != workflow.GetInfo(r.root).FirstRunID:
+		return "it was signed for another generation of the run"
+	case d.GetVerdict() != verdict:
+		return "it was signed as " + d.GetVerdict()
+	}
+	return ""
+}
+
+// logRefused logs a decision that does not count.
+func (r *run) logRefused(task, verdict, claimed, why string) {
+	i := eventlog.WholeRun
+	if index, ok := r.core.Index(task); ok && task != "" {
+		i = index
+	}
+	r.log.Add(workflow.Now(r.ctx), v1.EventRefused, i, "", 0, 0, phrase.Because(phrase.By(verdict, claimed), why), eventlog.CommandFacts(claimed, why)...)
+}
+
+// newDecisionHandler returns a handler of decisions about a task.
+func (r *run) newDecisionHandler(name, description, verdict string, may func(int, *v1.TaskCommand) error, do func(int, *v1.TaskCommand)) updateHandler {
+	target := func(c *v1.TaskCommand) (int, error) {
+		return r.target(c.GetTask(), func(i int) error { return may(i, c) })
+	}
+	validate := func(c *v1.TaskCommand) error {
+		_, err := target(decided(c))
+		return err
+	}
+	return newUpdateHandler(r, name, description, validate, func(ctx workflow.Context, c *v1.TaskCommand) error {
+		if err := r.signed(ctx, c.GetDecision(), c.GetTask(), verdict, c.GetBy()); err != nil {
+			return err
+		}
+		return r.perform(ctx, func() error {
+			c := decided(c)
+			i, err := target(c)
+			if err == nil {
+				do(i, c)
+			}
+			return err
+		})
+	})
+}
+
+// decided returns a command with what its decision says.
+func decided(c *v1.TaskCommand) *v1.TaskCommand {
+	if d := c.GetDecision(); d != nil {
+		return &v1.TaskCommand{Task: c.GetTask(), By: d.GetBy(), Reason: d.GetReason(), Decision: d}
+	}
+	return c
+}
