@@ -12,16 +12,32 @@ import (
 
 func newRunsApprove(sys *system) *cobra.Command {
 	return runAction{
-		use: "approve RUN TASK", short: "Approve a task that waits for approval", least: 2, most: 2, reason: true,
+		use: "approve RUN [TASK]", short: "Approve a run, or a task of one, that waits for approval", least: 1, most: 2, reason: true,
+		long: `Approves a task of type approval that waits for people; without TASK, the run itself, which
+waits for an operator where the gateway says --approve-runs-of user.`,
 		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
+			if task == "" {
+				return idOf(ctx, a, a.Runs.ApproveRun, &v1.ApproveRunRequest{Id: run, Reason: reason})
+			}
 			return idOf(ctx, a, a.Runs.ApproveTask, &v1.ApproveTaskRequest{Id: run, Task: task, Reason: reason})
 		},
-		done:   func(run, task string) string { return fmt.Sprintf("task %s of run %s is approved", task, run) },
+		done:   func(run, task string) string { return ofRun(run, task) + " is approved" },
 		remedy: waitingForApproval,
 	}.command(sys)
 }
 
+// ofRun names a task of a run, or the run if task is "".
+func ofRun(run, task string) string {
+	if task == "" {
+		return "run " + run
+	}
+	return fmt.Sprintf("task %s of run %s", task, run)
+}
+
 // waitingForApproval says how to find what can be approved or rejected.
-func waitingForApproval(run, _ string) string {
+func waitingForApproval(run, task string) string {
+	if task == "" {
+		return fmt.Sprintf("name the TASK to decide about one of type approval; `switchyard runs get %s` shows those that wait for it as paused", run)
+	}
 	return fmt.Sprintf("only a task of type approval that waits for it can be approved or rejected; `switchyard runs get %s` shows those that do as paused", run)
 }

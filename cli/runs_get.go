@@ -82,6 +82,9 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.S
 	if run.GetSubmittedBy() != "" {
 		lines = append(lines, "  by      "+tui.OneLine(run.GetSubmittedBy()))
 	}
+	if text := approvalText(run.GetApproval()); text != "" {
+		lines = append(lines, "  start   "+tui.OneLine(text))
+	}
 	if run.GetBatch() != "" {
 		lines = append(lines, "  batch   "+tui.OneLine(run.GetBatch()))
 	}
@@ -121,4 +124,17 @@ func valueLines(label string, object *structpb.Struct) []string {
 		lines = append(lines, fmt.Sprintf("%sand %d more; -o json has all", label, more))
 	}
 	return lines
+}
+
+// approvalText returns whether a run may start that needs an approval, or "" if it needs none.
+func approvalText(a *v1.RunApproval) string {
+	switch {
+	case a == nil:
+		return ""
+	case a.GetState() == v1.ApprovalPending:
+		return "waits for the approval of an operator: `switchyard runs approve|reject RUN`"
+	case a.GetReason() != "":
+		return a.GetState() + " by " + a.GetBy() + ": " + a.GetReason()
+	}
+	return a.GetState() + " by " + a.GetBy()
 }

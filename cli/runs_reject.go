@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -12,11 +11,16 @@ import (
 
 func newRunsReject(sys *system) *cobra.Command {
 	return runAction{
-		use: "reject RUN TASK", short: "Reject a task that waits for approval, which fails it", least: 2, most: 2, reason: true,
+		use: "reject RUN [TASK]", short: "Reject a run, or a task of one, that waits for approval, which ends it", least: 1, most: 2, reason: true,
+		long: `Rejects a task of type approval that waits for people, which fails it; without TASK, the run
+itself, which then ends as rejected.`,
 		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
+			if task == "" {
+				return idOf(ctx, a, a.Runs.RejectRun, &v1.RejectRunRequest{Id: run, Reason: reason})
+			}
 			return idOf(ctx, a, a.Runs.RejectTask, &v1.RejectTaskRequest{Id: run, Task: task, Reason: reason})
 		},
-		done:   func(run, task string) string { return fmt.Sprintf("task %s of run %s is rejected", task, run) },
+		done:   func(run, task string) string { return ofRun(run, task) + " is rejected" },
 		remedy: waitingForApproval,
 	}.command(sys)
 }

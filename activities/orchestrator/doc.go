@@ -16,6 +16,6 @@
 //	             └──(a Place without its number)──> the claims are released, and the run asks for all of them again
 //
 // It imports proto, workflows/names, workflows/condition, workflows/definition, workflows/limits, the Temporal SDK, the leaves
-// activities/heartbeat and activities/results, and activities/placement, activities/grants, activities/store,
+// activities/heartbeat and activities/results, and activities/placement, activities/grants, activities/signing, activities/store,
 // activities/library and activities/metrics.
 package orchestrator

@@ -20,6 +20,8 @@ type AuthConfig struct {
 	Tokens bool
 	// AdminTokenFile is where the first token of an admin goes.
 	AdminTokenFile string
+	// ApproveUserRuns has runs that users submit wait for the approval of an operator.
+	ApproveUserRuns bool
 }
 
 // AdminTokenFile returns where this stack has put the first token of an admin, or "" if it has made none.
@@ -38,7 +40,7 @@ func (s *Stack) startAuth(ctx context.Context, cfg Config, into *gateway.Config)
 	}
 	authenticator := tokens.NewAuthenticator(registry, cfg.Logger)
 	s.addCloser("authentication", func() error { authenticator.Close(); return nil })
-	into.Tokens, into.Authenticator = registry, authenticator
+	into.Tokens, into.Authenticator, into.ApproveUserRuns = registry, authenticator, cfg.Auth.ApproveUserRuns
 	return nil
 }
 
