@@ -77,7 +77,8 @@ short, a third one quits at once.`,
 		if err != nil {
 			return err
 		}
-		if cfg.Token, err = sys.nodeToken(cmd, gatewayURL.String()); err != nil {
+		cfg.NodeGateway = gatewayURL.String()
+		if cfg.Token, err = sys.nodeToken(cmd, cfg.NodeGateway); err != nil {
 			return err
 		}
 		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)

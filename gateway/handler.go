@@ -58,8 +58,15 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens}, options...)),
-		serve(switchyardv1connect.NewSecretServiceHandler(secrets.Service{Vault: g.config.Vault}, options...)),
+		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),
 		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store, nodeaccess.New(grants.New(g.store), nodeaccess.Attempts{Client: g.client}, g.reader)}, blobOptions...)),
+	}
+}
+
+// secrets returns what answers the calls of SecretService.
+func (g *Gateway) secrets() secrets.Releaser {
+	return secrets.Releaser{
+		Service: secrets.Service{Vault: g.config.Vault}, Attempts: nodeaccess.Attempts{Client: g.client}, Reader: g.reader, Locked: g.config.Authenticator != nil,
 	}
 }
 

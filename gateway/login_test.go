@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
 	"switchyard/gateway/tokens"
 	v1 "switchyard/proto/switchyard/v1"
@@ -25,7 +26,9 @@ func startLocked(t *testing.T, dir string) *fixture {
 	}
 	registry := tokens.NewRegistry(kept, time.Now)
 	authenticator := tokens.NewAuthenticator(registry, slog.New(slog.DiscardHandler))
-	g, err := New(Config{Client: temporalClient, Store: kept, Tokens: registry, Authenticator: authenticator})
+	g, err := New(Config{
+		Client: temporalClient, Store: kept, Tokens: registry, Authenticator: authenticator, Vault: vault.New(kept, dir+".secrets-key", time.Now),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 // Signals that tell scriptedRun what to do.
 const (
 	setSignal     = "set"     // *v1.StatusResponse: tasks, records, claims, context, error and state to show
-	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute
+	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute, on executeQueue or the queue that is its outcome
 	eventsSignal  = "events"  // *v1.EventsResponse: events to tell, and parts that are stored before them
 	endSignal     = "end"     // string: completed, failed, cancelled, bare, large, continued
 	panicSignal   = "panic"   // string: the workflow task fails with it, again and again
@@ -85,7 +85,7 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 		var ref v1.ClaimRef
 		ch.Receive(ctx, &ref)
 		workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-			TaskQueue:           executeQueue,
+			TaskQueue:           cmp.Or(ref.GetOutcome(), executeQueue),
 			ActivityID:          names.AttemptID(ref.GetTask(), ref.GetClaim()),
 			StartToCloseTimeout: time.Minute,
 			HeartbeatTimeout:    time.Minute,

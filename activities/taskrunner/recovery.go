@@ -320,10 +320,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	w.run = func(ctx context.Context, attempt executor.Attempt, _ func()) (executor.Result, error) {
 		return exec.Reattach(ctx, attempt)
 	}
-	if w.secrets, ok = recoverSecrets(l.req, found); !ok {
-		r.remove(exec, found)
-		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again, and cannot tell which secrets the task has", n.Name)), nil
-	}
+	w.secrets = recoverSecrets(l.req, found)
 	if err := w.resumeLog(ctx); err != nil {
 		r.remove(exec, found)
 		return stopped(ctx, nil), nil
@@ -410,7 +407,8 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, cleanupTimeout)
 		defer cancel()
-		if w.secrets, ok = recoverSecrets(l.req, found); !ok || w.resumeLog(ctx) != nil {
+		w.secrets = recoverSecrets(l.req, found)
+		if w.resumeLog(ctx) != nil {
 			r.remove(exec, found)
 			return
 		}

@@ -21,7 +21,9 @@ type Config struct {
 	Temporal *embedded.Options
 	// Store is the URL of the store, or "" for a private folder that ends with the stack.
 	Store string
-	// Token returns the token of the nodes for a gateway that is their store; nil: they have none.
+	// NodeGateway is the URL of the gateway that releases secrets to the nodes of a process without a control process.
+	NodeGateway string
+	// Token returns the token of the nodes for their gateway; nil: they have none.
 	Token func() string
 	// SpoolDir is where the nodes keep values while the store is away, or "" for a private folder that ends with the stack.
 	SpoolDir string

@@ -30,6 +30,10 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 		return err
 	}
 	s.addCloser("spool", kept.Close)
+	stored, err := s.openSecrets(cfg)
+	if err != nil {
+		return err
+	}
 	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger})
 	if err != nil {
 		return err
@@ -64,7 +68,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Guard: func(dir string) { guards.start(dir, n.Name) },
 				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
-				Secrets:     &secrets.Resolver{Allow: n.Secrets, Getenv: os.LookupEnv},
+				Secrets:     &secrets.Resolver{Allow: n.Secrets, Store: stored, Getenv: os.LookupEnv},
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
 				OfflineAfter: n.OfflineAfter, EndGrace: s.graceEnded.Done(), Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.MetricsURL(),
 			})

@@ -34,6 +34,7 @@ type Stack struct {
 	store    *store.Store
 	gateway  *gateway.Server // nil without one
 	metrics  *metrics.Server // nil without one of its own
+	vault    *vault.Vault
 	// adminTokenFile is "" if this stack has made no token.
 	adminTokenFile string
 	failed         chan error // has room for one error of a node that cannot continue
@@ -141,6 +142,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			control.ExpectNodes(n.Name)
 		}
 	}
+	s.vault = vault.New(s.store, cmp.Or(cfg.SecretsKey, filepath.Join(private.dir, "secrets-key")), time.Now)
 	if err = s.startNodes(ctx, cfg, figures, private.dir, tempDir); err != nil {
 		return nil, err
 	}
@@ -148,7 +150,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		serve := gateway.Config{
 			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger,
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
-			Vault: vault.New(s.store, cmp.Or(cfg.SecretsKey, filepath.Join(private.dir, "secrets-key")), time.Now),
+			Vault: s.vault,
 		}
 		cfg.Auth.AdminTokenFile = cmp.Or(cfg.Auth.AdminTokenFile, filepath.Join(private.dir, "admin-token"))
 		if err := s.startAuth(ctx, cfg, &serve); err != nil {

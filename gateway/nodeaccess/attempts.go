@@ -23,8 +23,8 @@ type Attempt struct {
 	Node, Run string
 	// Task or instance; any of the run if it is empty.
 	Task string
-	// Claim is the number of the dispatch of a task that is no instance; any if it is negative. Instances run in batches, which
-	// have the claim of their first.
+	// Claim is the number of the dispatch, of a batch that of its first instance; any dispatch of the task, whatever the
+	// instance, if it is negative.
 	Claim int32
 }
 
@@ -86,7 +86,7 @@ func (of Attempt) parts(children []*workflowpb.PendingChildExecutionInfo) (ids [
 
 // isAmong reports whether one of the activities of a workflow runs the attempt.
 func (of Attempt) isAmong(pending []*workflowpb.PendingActivityInfo) bool {
-	task, _, isInstance := storekey.ParseInstanceName(of.Task)
+	task, _, _ := storekey.ParseInstanceName(of.Task)
 	return slices.ContainsFunc(pending, func(p *workflowpb.PendingActivityInfo) bool {
 		// One that is being cancelled runs until its processes are gone.
 		started := p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
@@ -94,8 +94,11 @@ func (of Attempt) isAmong(pending []*workflowpb.PendingActivityInfo) bool {
 		if !started || !ok || p.GetActivityType().GetName() != names.ExecuteActivity || !isQueueOf(of.Node, p.GetActivityOptions().GetTaskQueue().GetName()) {
 			return false
 		}
+		if of.Claim >= 0 {
+			return name == of.Task && claim == of.Claim
+		}
 		base, _, _ := storekey.ParseInstanceName(name)
-		return (of.Task == "" || base == task) && (isInstance || of.Claim < 0 || claim == of.Claim)
+		return of.Task == "" || base == task
 	})
 }
 

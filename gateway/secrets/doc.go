@@ -1,6 +1,8 @@
 // Package secrets answers the calls of SecretService: people set, list and delete secrets, and nodes are given the values
 // that their attempts need.
 //
-// Of this module it may import proto, activities/secrets/vault, gateway/auth, gateway/paging, gateway/rpcerror,
-// and workflows/nearest.
+//	ReleaseSecret ──> does the attempt run on that node? ──> does its task name the secret? ──> may its submitter use it? ──> vault
+//
+// Of this module it may import proto, activities/secrets/vault, activities/store/storekey, gateway/auth, gateway/nodeaccess,
+// gateway/paging, gateway/rpcerror, gateway/runview, workflows/nearest and workflows/secretref.
 package secrets

@@ -13,20 +13,17 @@ import (
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/nearest"
 )
 
 // defaultPage is how many secrets a page holds that names no size.
 const defaultPage = 1000
 
-// Service answers the calls of SecretService. It is safe for concurrent use.
+// Service answers the calls of people. It is safe for concurrent use.
 type Service struct {
 	// Vault has the secrets; nil: this gateway keeps none.
 	Vault *vault.Vault
 }
-
-var _ switchyardv1connect.SecretServiceHandler = Service{}
 
 // SetSecret stores a secret.
 func (s Service) SetSecret(ctx context.Context, req *connect.Request[v1.SetSecretRequest]) (*connect.Response[v1.SetSecretResponse], error) {

@@ -491,6 +491,161 @@ func (x *DeleteSecretResponse) GetSecret() *Secret {
 	return nil
 }
 
+// ReleaseSecretRequest asks for the value of a secret for an attempt.
+type ReleaseSecretRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the attempt.
+	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Chain of the run, as in ExecuteRequest.
+	Chain string `protobuf:"bytes,2,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Task, or instance such as "each[3]"; of a batch, the first one.
+	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	// Number of the attempt, from 0.
+	Attempt int32 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Number of the dispatch.
+	Claim int32 `protobuf:"varint,5,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Node that runs it.
+	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
+	// Name of the secret.
+	Secret        string `protobuf:"bytes,7,opt,name=secret,proto3" json:"secret,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseSecretRequest) Reset() {
+	*x = ReleaseSecretRequest{}
+	mi := &file_switchyard_v1_secret_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseSecretRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseSecretRequest) ProtoMessage() {}
+
+func (x *ReleaseSecretRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_secret_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseSecretRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseSecretRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_secret_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ReleaseSecretRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ReleaseSecretRequest) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
+}
+
+func (x *ReleaseSecretRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ReleaseSecretRequest) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *ReleaseSecretRequest) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *ReleaseSecretRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ReleaseSecretRequest) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+// ReleaseSecretResponse has the value of a secret.
+type ReleaseSecretResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The value.
+	Value []byte `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// Number of the value.
+	Version       int32 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseSecretResponse) Reset() {
+	*x = ReleaseSecretResponse{}
+	mi := &file_switchyard_v1_secret_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseSecretResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseSecretResponse) ProtoMessage() {}
+
+func (x *ReleaseSecretResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_secret_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseSecretResponse.ProtoReflect.Descriptor instead.
+func (*ReleaseSecretResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_secret_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ReleaseSecretResponse) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *ReleaseSecretResponse) GetVersion() int32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 var File_switchyard_v1_secret_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_secret_service_proto_rawDesc = "" +
@@ -524,11 +679,24 @@ const file_switchyard_v1_secret_service_proto_rawDesc = "" +
 	"\x13DeleteSecretRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"E\n" +
 	"\x14DeleteSecretResponse\x12-\n" +
-	"\x06secret\x18\x01 \x01(\v2\x15.switchyard.v1.SecretR\x06secret2\x8c\x03\n" +
+	"\x06secret\x18\x01 \x01(\v2\x15.switchyard.v1.SecretR\x06secret\"\xdb\x01\n" +
+	"\x14ReleaseSecretRequest\x12\x19\n" +
+	"\x03run\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x03run\x12\x1d\n" +
+	"\x05chain\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05chain\x12\x1b\n" +
+	"\x04task\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\x05R\aattempt\x12\x14\n" +
+	"\x05claim\x18\x05 \x01(\x05R\x05claim\x12\x1b\n" +
+	"\x04node\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04node\x12\x1f\n" +
+	"\x06secret\x18\a \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06secret\"G\n" +
+	"\x15ReleaseSecretResponse\x12\x14\n" +
+	"\x05value\x18\x01 \x01(\fR\x05value\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x05R\aversion2\xf4\x03\n" +
 	"\rSecretService\x12\x87\x01\n" +
 	"\tSetSecret\x12\x1f.switchyard.v1.SetSecretRequest\x1a .switchyard.v1.SetSecretResponse\"7\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02):\x01*Z\x17:\x01*\x1a\x12/v1/secrets/{name}\"\v/v1/secrets\x12t\n" +
 	"\vListSecrets\x12!.switchyard.v1.ListSecretsRequest\x1a\".switchyard.v1.ListSecretsResponse\"\x1e\x82\x85\x19\x04\b\x01\x10\x03\x82\xd3\xe4\x93\x02\r\x12\v/v1/secrets\x90\x02\x01\x12{\n" +
-	"\fDeleteSecret\x12\".switchyard.v1.DeleteSecretRequest\x1a#.switchyard.v1.DeleteSecretResponse\"\"\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x14*\x12/v1/secrets/{name}B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\fDeleteSecret\x12\".switchyard.v1.DeleteSecretRequest\x1a#.switchyard.v1.DeleteSecretResponse\"\"\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x14*\x12/v1/secrets/{name}\x12f\n" +
+	"\rReleaseSecret\x12#.switchyard.v1.ReleaseSecretRequest\x1a$.switchyard.v1.ReleaseSecretResponse\"\n" +
+	"\x82\x85\x19\x06\b\x02\x10\x04\x18\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_secret_service_proto_rawDescOnce sync.Once
@@ -542,7 +710,7 @@ func file_switchyard_v1_secret_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_secret_service_proto_rawDescData
 }
 
-var file_switchyard_v1_secret_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_switchyard_v1_secret_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_switchyard_v1_secret_service_proto_goTypes = []any{
 	(*Secret)(nil),                // 0: switchyard.v1.Secret
 	(*SecretRecord)(nil),          // 1: switchyard.v1.SecretRecord
@@ -552,25 +720,29 @@ var file_switchyard_v1_secret_service_proto_goTypes = []any{
 	(*ListSecretsResponse)(nil),   // 5: switchyard.v1.ListSecretsResponse
 	(*DeleteSecretRequest)(nil),   // 6: switchyard.v1.DeleteSecretRequest
 	(*DeleteSecretResponse)(nil),  // 7: switchyard.v1.DeleteSecretResponse
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*ReleaseSecretRequest)(nil),  // 8: switchyard.v1.ReleaseSecretRequest
+	(*ReleaseSecretResponse)(nil), // 9: switchyard.v1.ReleaseSecretResponse
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_switchyard_v1_secret_service_proto_depIdxs = []int32{
-	8, // 0: switchyard.v1.Secret.set_at:type_name -> google.protobuf.Timestamp
-	0, // 1: switchyard.v1.SecretRecord.secret:type_name -> switchyard.v1.Secret
-	0, // 2: switchyard.v1.SetSecretResponse.secret:type_name -> switchyard.v1.Secret
-	0, // 3: switchyard.v1.ListSecretsResponse.items:type_name -> switchyard.v1.Secret
-	0, // 4: switchyard.v1.DeleteSecretResponse.secret:type_name -> switchyard.v1.Secret
-	2, // 5: switchyard.v1.SecretService.SetSecret:input_type -> switchyard.v1.SetSecretRequest
-	4, // 6: switchyard.v1.SecretService.ListSecrets:input_type -> switchyard.v1.ListSecretsRequest
-	6, // 7: switchyard.v1.SecretService.DeleteSecret:input_type -> switchyard.v1.DeleteSecretRequest
-	3, // 8: switchyard.v1.SecretService.SetSecret:output_type -> switchyard.v1.SetSecretResponse
-	5, // 9: switchyard.v1.SecretService.ListSecrets:output_type -> switchyard.v1.ListSecretsResponse
-	7, // 10: switchyard.v1.SecretService.DeleteSecret:output_type -> switchyard.v1.DeleteSecretResponse
-	8, // [8:11] is the sub-list for method output_type
-	5, // [5:8] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	10, // 0: switchyard.v1.Secret.set_at:type_name -> google.protobuf.Timestamp
+	0,  // 1: switchyard.v1.SecretRecord.secret:type_name -> switchyard.v1.Secret
+	0,  // 2: switchyard.v1.SetSecretResponse.secret:type_name -> switchyard.v1.Secret
+	0,  // 3: switchyard.v1.ListSecretsResponse.items:type_name -> switchyard.v1.Secret
+	0,  // 4: switchyard.v1.DeleteSecretResponse.secret:type_name -> switchyard.v1.Secret
+	2,  // 5: switchyard.v1.SecretService.SetSecret:input_type -> switchyard.v1.SetSecretRequest
+	4,  // 6: switchyard.v1.SecretService.ListSecrets:input_type -> switchyard.v1.ListSecretsRequest
+	6,  // 7: switchyard.v1.SecretService.DeleteSecret:input_type -> switchyard.v1.DeleteSecretRequest
+	8,  // 8: switchyard.v1.SecretService.ReleaseSecret:input_type -> switchyard.v1.ReleaseSecretRequest
+	3,  // 9: switchyard.v1.SecretService.SetSecret:output_type -> switchyard.v1.SetSecretResponse
+	5,  // 10: switchyard.v1.SecretService.ListSecrets:output_type -> switchyard.v1.ListSecretsResponse
+	7,  // 11: switchyard.v1.SecretService.DeleteSecret:output_type -> switchyard.v1.DeleteSecretResponse
+	9,  // 12: switchyard.v1.SecretService.ReleaseSecret:output_type -> switchyard.v1.ReleaseSecretResponse
+	9,  // [9:13] is the sub-list for method output_type
+	5,  // [5:9] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_secret_service_proto_init() }
@@ -585,7 +757,7 @@ func file_switchyard_v1_secret_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_secret_service_proto_rawDesc), len(file_switchyard_v1_secret_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

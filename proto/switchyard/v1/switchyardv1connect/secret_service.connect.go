@@ -41,6 +41,9 @@ const (
 	// SecretServiceDeleteSecretProcedure is the fully-qualified name of the SecretService's
 	// DeleteSecret RPC.
 	SecretServiceDeleteSecretProcedure = "/switchyard.v1.SecretService/DeleteSecret"
+	// SecretServiceReleaseSecretProcedure is the fully-qualified name of the SecretService's
+	// ReleaseSecret RPC.
+	SecretServiceReleaseSecretProcedure = "/switchyard.v1.SecretService/ReleaseSecret"
 )
 
 // SecretServiceClient is a client for the switchyard.v1.SecretService service.
@@ -51,6 +54,10 @@ type SecretServiceClient interface {
 	ListSecrets(context.Context, *connect.Request[v1.ListSecretsRequest]) (*connect.Response[v1.ListSecretsResponse], error)
 	// Deletes a secret. What runs with it keeps it; attempts that start later fail.
 	DeleteSecret(context.Context, *connect.Request[v1.DeleteSecretRequest]) (*connect.Response[v1.DeleteSecretResponse], error)
+	// Releases the value of a secret to the node that runs an attempt of a task that names it, while it runs there.
+	// PermissionDenied if the task does not name it, the submitter of the run may not use it, or the token is of another
+	// node; Aborted if the attempt does not run there now.
+	ReleaseSecret(context.Context, *connect.Request[v1.ReleaseSecretRequest]) (*connect.Response[v1.ReleaseSecretResponse], error)
 }
 
 // NewSecretServiceClient constructs a client for the switchyard.v1.SecretService service. By
@@ -83,14 +90,21 @@ func NewSecretServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(secretServiceMethods.ByName("DeleteSecret")),
 			connect.WithClientOptions(opts...),
 		),
+		releaseSecret: connect.NewClient[v1.ReleaseSecretRequest, v1.ReleaseSecretResponse](
+			httpClient,
+			baseURL+SecretServiceReleaseSecretProcedure,
+			connect.WithSchema(secretServiceMethods.ByName("ReleaseSecret")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // secretServiceClient implements SecretServiceClient.
 type secretServiceClient struct {
-	setSecret    *connect.Client[v1.SetSecretRequest, v1.SetSecretResponse]
-	listSecrets  *connect.Client[v1.ListSecretsRequest, v1.ListSecretsResponse]
-	deleteSecret *connect.Client[v1.DeleteSecretRequest, v1.DeleteSecretResponse]
+	setSecret     *connect.Client[v1.SetSecretRequest, v1.SetSecretResponse]
+	listSecrets   *connect.Client[v1.ListSecretsRequest, v1.ListSecretsResponse]
+	deleteSecret  *connect.Client[v1.DeleteSecretRequest, v1.DeleteSecretResponse]
+	releaseSecret *connect.Client[v1.ReleaseSecretRequest, v1.ReleaseSecretResponse]
 }
 
 // SetSecret calls switchyard.v1.SecretService.SetSecret.
@@ -108,6 +122,11 @@ func (c *secretServiceClient) DeleteSecret(ctx context.Context, req *connect.Req
 	return c.deleteSecret.CallUnary(ctx, req)
 }
 
+// ReleaseSecret calls switchyard.v1.SecretService.ReleaseSecret.
+func (c *secretServiceClient) ReleaseSecret(ctx context.Context, req *connect.Request[v1.ReleaseSecretRequest]) (*connect.Response[v1.ReleaseSecretResponse], error) {
+	return c.releaseSecret.CallUnary(ctx, req)
+}
+
 // SecretServiceHandler is an implementation of the switchyard.v1.SecretService service.
 type SecretServiceHandler interface {
 	// Stores a secret under a name, in the place of an older one.
@@ -116,6 +135,10 @@ type SecretServiceHandler interface {
 	ListSecrets(context.Context, *connect.Request[v1.ListSecretsRequest]) (*connect.Response[v1.ListSecretsResponse], error)
 	// Deletes a secret. What runs with it keeps it; attempts that start later fail.
 	DeleteSecret(context.Context, *connect.Request[v1.DeleteSecretRequest]) (*connect.Response[v1.DeleteSecretResponse], error)
+	// Releases the value of a secret to the node that runs an attempt of a task that names it, while it runs there.
+	// PermissionDenied if the task does not name it, the submitter of the run may not use it, or the token is of another
+	// node; Aborted if the attempt does not run there now.
+	ReleaseSecret(context.Context, *connect.Request[v1.ReleaseSecretRequest]) (*connect.Response[v1.ReleaseSecretResponse], error)
 }
 
 // NewSecretServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -144,6 +167,12 @@ func NewSecretServiceHandler(svc SecretServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(secretServiceMethods.ByName("DeleteSecret")),
 		connect.WithHandlerOptions(opts...),
 	)
+	secretServiceReleaseSecretHandler := connect.NewUnaryHandler(
+		SecretServiceReleaseSecretProcedure,
+		svc.ReleaseSecret,
+		connect.WithSchema(secretServiceMethods.ByName("ReleaseSecret")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/switchyard.v1.SecretService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case SecretServiceSetSecretProcedure:
@@ -152,6 +181,8 @@ func NewSecretServiceHandler(svc SecretServiceHandler, opts ...connect.HandlerOp
 			secretServiceListSecretsHandler.ServeHTTP(w, r)
 		case SecretServiceDeleteSecretProcedure:
 			secretServiceDeleteSecretHandler.ServeHTTP(w, r)
+		case SecretServiceReleaseSecretProcedure:
+			secretServiceReleaseSecretHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -171,4 +202,8 @@ func (UnimplementedSecretServiceHandler) ListSecrets(context.Context, *connect.R
 
 func (UnimplementedSecretServiceHandler) DeleteSecret(context.Context, *connect.Request[v1.DeleteSecretRequest]) (*connect.Response[v1.DeleteSecretResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.SecretService.DeleteSecret is not implemented"))
+}
+
+func (UnimplementedSecretServiceHandler) ReleaseSecret(context.Context, *connect.Request[v1.ReleaseSecretRequest]) (*connect.Response[v1.ReleaseSecretResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.SecretService.ReleaseSecret is not implemented"))
 }

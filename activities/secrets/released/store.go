@@ -1,0 +1,59 @@
+package released
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/gatewayclient"
+	"switchyard/activities/secrets"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// callTimeout bounds one call of a gateway.
+const callTimeout = 15 * time.Second
+
+// Store releases secrets. It is safe for concurrent use if its function is.
+type Store struct {
+	// Release releases a secret. The codes of its errors are those of Connect.
+	Release func(ctx context.Context, req *v1.ReleaseSecretRequest) (*v1.ReleaseSecretResponse, error)
+}
+
+var _ secrets.Store = Store{}
+
+// From returns the secrets that the gateway at a connection releases.
+func From(conn *gatewayclient.Conn) Store {
+	calls := switchyardv1connect.NewSecretServiceClient(conn.HTTP, conn.URL, conn.LogIn)
+	return Store{func(ctx context.Context, req *v1.ReleaseSecretRequest) (*v1.ReleaseSecretResponse, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		res, err := calls.ReleaseSecret(ctx, connect.NewRequest(req))
+		if err != nil {
+			return nil, err
+		}
+		return res.Msg, nil
+	}}
+}
+
+// Value returns the value of a secret.
+func (s Store) Value(ctx context.Context, req secrets.ReleaseRequest) (string, error) {
+	res, err := s.Release(ctx, &v1.ReleaseSecretRequest{
+		Run: req.Run, Chain: req.Chain, Task: req.Task, Attempt: req.Attempt, Claim: req.Claim, Node: req.Node, Secret: req.Name,
+	})
+	if err == nil {
+		return string(res.GetValue()), nil
+	}
+	said := err
+	if coded, ok := errors.AsType[*connect.Error](err); ok {
+		said = errors.New(coded.Message())
+	}
+	switch connect.CodeOf(err) {
+	case connect.CodeNotFound, connect.CodePermissionDenied, connect.CodeInvalidArgument, connect.CodeFailedPrecondition, connect.CodeUnimplemented:
+		return "", said
+	}
+	return "", fmt.Errorf("%w: %w", secrets.ErrUnavailable, said)
+}

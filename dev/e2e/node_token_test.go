@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// lockedStack is a stack that asks for tokens.
+type lockedStack struct {
+	*devStack
+	dir string
+	// admin is the file with the first token.
+	admin string
+}
+
+func startLocked(t *testing.T, args ...string) *lockedStack {
+	t.Helper()
+	dir := t.TempDir()
+	db := filepath.Join(dir, "db")
+	return &lockedStack{startDev(t, append([]string{"--auth", "tokens", "--db", db}, args...)...), dir, db + ".store.admin-token"}
+}
+
+// do runs a command as an admin.
+func (s *lockedStack) do(t *testing.T, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	return do(t, s.gateway, want, append(args, "--token-file", s.admin)...)
+}
+
+// token makes a token and puts it into a file. It returns the id of the token.
+func (s *lockedStack) token(t *testing.T, file string, args ...string) (id string) {
+	t.Helper()
+	stdout, _ := s.do(t, 0, append([]string{"tokens", "create", "-o", "json"}, args...)...)
+	var made struct {
+		Secret string
+		Token  struct{ Id string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &made); err != nil || made.Secret == "" || made.Token.Id == "" {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	fresh := file + ".new"
+	if err := os.WriteFile(fresh, []byte(made.Secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(fresh, file); err != nil {
+		t.Fatal(err)
+	}
+	return made.Token.Id
+}
+
+// submit starts a run as an admin.
+func (s *lockedStack) submit(t *testing.T, definition string) string {
+	t.Helper()
+	code, stdout, stderr := run(t, "submit", definition, "--gateway", s.gateway, "--token-file", s.admin)
+	if code != 0 {
+		t.Fatalf("submit exits with %d: %s", code, stderr)
+	}
+	return strings.TrimSpace(stdout)
+}
+
+// logOf returns what a task of a run has printed.
+func (s *lockedStack) logOf(t *testing.T, id, task string) string {
+	t.Helper()
+	stdout, _ := s.do(t, 0, "runs", "logs", id, task)
+	return stdout
+}
+
+// TestWorkerJoinsWithItsToken has a worker refused, join, lose its token and its process, and lose nothing that its
+// attempts have left.
+func TestWorkerJoinsWithItsToken(t *testing.T) {
+	t.Parallel()
+	s := startLocked(t, "--nodes", "0")
+	file := func(name string) string { return filepath.Join(s.dir, name) }
+	s.token(t, file("operator"), "--name", "ann", "--role", "operator")
+	s.token(t, file("other"), "--name", "other", "--role", "node", "--node", "other")
+	id := s.token(t, file("box"), "--name", "box", "--role", "node", "--node", "box")
+	env := []string{"TEMPORAL_ADDRESS=" + s.temporal, "SWITCHYARD_GATEWAY=" + s.gateway}
+	spool := file("spool")
+	worker := func(args ...string) *program {
+		return startIn(t, repository, env, append([]string{"worker", "--name", "box", "--spool-dir", spool}, args...)...)
+	}
+	for what, says := range map[string]string{"": "asks for a token", "operator": "role operator", "other": "node other"} {
+		args := []string(nil)
+		if what != "" {
+			args = []string{"--token-file", file(what)}
+		}
+		p := worker(args...)
+		if code := p.wait(); code != 4 || !strings.Contains(p.stderr.String(), says) || !strings.Contains(p.stderr.String(), "tokens create --role node --node box") {
+			t.Errorf("with the token %q it exits with %d: %s", what, code, tail(p.stderr.String()))
+		}
+	}
+
+	p := worker("--token-file", file("box"))
+	p.expect(&p.stdout, "Store")
+	submitted := s.submit(t, write(t, fmt.Sprintf(`
+name: tokens
+tasks:
+  make:
+    type: shell
+    spec:
+      command: |
+        for i in $(seq 500); do echo "line $i of the log"; done
+        awk 'BEGIN { printf "{\"text\": \""; for (i = 0; i < 300000; i++) printf "x"; printf "\"}" }' > "$SWITCHYARD_OUTPUT"
+  each:
+    type: shell
+    parallel: 6
+    batch: 3
+    spec: { command: 'echo "instance $SWITCHYARD_INDEX"' }
+  use:
+    type: shell
+    dependsOn: [make, each]
+    condition: size(parent.make.output.text) == 300000
+    spec: { command: 'grep -c xxxxx "$SWITCHYARD_INPUT"' }
+  hold:
+    type: shell
+    dependsOn: [use]
+    spec:
+      command: |
+        echo before; touch %[1]s/held
+        awk 'BEGIN { for (i = 0; i < 20000; i++) printf "c" }' > "$SWITCHYARD_CHECKPOINT"
+        while ! test -e %[1]s/revoked; do sleep 0.05; done
+        echo meanwhile; touch %[1]s/meanwhile
+        while ! test -e %[1]s/gate; do sleep 0.05; done
+        echo after
+`, s.dir)))
+	there := func(name string) func() bool {
+		return func() bool { _, err := os.Stat(file(name)); return err == nil }
+	}
+	eventually(t, "the last task runs", there("held"))
+	eventually(t, "what it has printed is stored", func() bool { return strings.Contains(s.logOf(t, submitted, "hold"), "before\n") })
+
+	// What is printed while the token is revoked waits in the spool for the next one.
+	s.do(t, 0, "tokens", "revoke", id)
+	eventually(t, "the token counts no longer", func() bool {
+		code, _, _ := run(t, "whoami", "--gateway", s.gateway, "--token-file", file("box"))
+		return code == 4
+	})
+	if err := os.WriteFile(file("revoked"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.expect(&p.stderr, "the store is away")
+	eventually(t, "the task continues without a token", there("meanwhile"))
+	eventually(t, "what it prints is in the spool", func() bool {
+		files, _ := filepath.Glob(filepath.Join(spool, "[0-9a-f]*"))
+		return len(files) > 0
+	})
+	s.token(t, file("box"), "--name", "box", "--role", "node", "--node", "box")
+	eventually(t, "it is delivered with a new token", func() bool { return strings.Contains(s.logOf(t, submitted, "hold"), "meanwhile\n") })
+
+	// The attempt outlives its worker, and the next worker of the node delivers what it leaves.
+	p.signal(syscall.SIGKILL)
+	p.wait()
+	p = worker("--token-file", file("box"))
+	p.expect(&p.stdout, "Store")
+	if err := os.WriteFile(file("gate"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, 0, "runs", "watch", submitted)
+	if log := s.logOf(t, submitted, "hold"); !strings.Contains(log, "after\n") {
+		t.Errorf("the log is %q", log)
+	}
+	if log := s.logOf(t, submitted, "each"); strings.Count(log, "instance ") != 6 {
+		t.Errorf("the log of the instances is %q", log)
+	}
+	if n := strings.Count(s.logOf(t, submitted, "make"), "of the log"); n != 500 {
+		t.Errorf("the log has %d lines, want 500", n)
+	}
+	for _, text := range []string{p.stderr.String(), s.stderr.String()} {
+		if strings.Contains(text, "permission_denied") || strings.Contains(text, "is dropped") {
+			t.Errorf("a value was refused:\n%s", tail(text))
+		}
+	}
+}

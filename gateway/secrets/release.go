@@ -1,0 +1,110 @@
+package secrets
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/store/storekey"
+	"switchyard/gateway/nodeaccess"
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/secretref"
+)
+
+// Releaser answers the calls of SecretService. It is safe for concurrent use.
+type Releaser struct {
+	Service
+	// Attempts finds what nodes run, and Reader what runs were started with.
+	Attempts nodeaccess.Attempts
+	Reader   *runview.Reader
+	// Locked says that callers log in: a run without a role is then one of a schedule, which operators store.
+	Locked bool
+}
+
+var _ switchyardv1connect.SecretServiceHandler = Releaser{}
+
+// ReleaseSecret releases a secret to the node whose token the caller has.
+func (r Releaser) ReleaseSecret(ctx context.Context, req *connect.Request[v1.ReleaseSecretRequest]) (*connect.Response[v1.ReleaseSecretResponse], error) {
+	switch node, err := nodeaccess.Node(ctx); {
+	case err != nil:
+		return nil, err
+	case node != "" && node != req.Msg.GetNode():
+		return nil, denied("the token is that of node %s, and the attempt is of node %s", node, req.Msg.GetNode())
+	}
+	res, err := r.Release(ctx, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}
+
+// Release returns the value of a secret for an attempt of a node, if the attempt runs there now, its task names the secret
+// and the submitter of its run may use it.
+func (r Releaser) Release(ctx context.Context, req *v1.ReleaseSecretRequest) (*v1.ReleaseSecretResponse, error) {
+	if err := r.checkOn(); err != nil {
+		return nil, err
+	}
+	desc, err := r.Attempts.Find(ctx, nodeaccess.Attempt{Node: req.GetNode(), Run: req.GetRun(), Task: req.GetTask(), Claim: req.GetClaim()})
+	if err != nil {
+		return nil, fmt.Errorf("find out whether %s of run %s runs on node %s: %w", req.GetTask(), req.GetRun(), req.GetNode(), err)
+	}
+	if desc == nil {
+		return nil, rpcerror.WrongState("dispatch %d of %s of run %s does not run on node %s now; a secret is released while its attempt runs", req.GetClaim(), req.GetTask(), req.GetRun(), req.GetNode())
+	}
+	in, err := r.Reader.DefinedInput(ctx, desc.GetWorkflowExecutionInfo())
+	if err != nil {
+		return nil, err
+	}
+	if in.GetChain() != req.GetChain() {
+		return nil, rpcerror.WrongState("run %s was reset since dispatch %d of %s began; a secret is released to attempts of its present chain", req.GetRun(), req.GetClaim(), req.GetTask())
+	}
+	task, _, _ := storekey.ParseInstanceName(req.GetTask())
+	if !refersTo(in.GetDefinition().GetTasks()[task], req.GetSecret()) {
+		return nil, denied("task %s of run %s does not name store:%s in its secretEnv", task, req.GetRun(), req.GetSecret())
+	}
+	known, err := r.Vault.Get(ctx, req.GetSecret())
+	if err != nil {
+		return nil, r.coded(ctx, req.GetSecret(), err)
+	}
+	if err := r.mayUse(in.GetByRole(), known); err != nil {
+		return nil, err
+	}
+	value, opened, err := r.Vault.Open(ctx, req.GetSecret())
+	if err != nil {
+		return nil, r.coded(ctx, req.GetSecret(), err)
+	}
+	// It may have been set again in between, for another role.
+	if err := r.mayUse(in.GetByRole(), opened); err != nil {
+		return nil, err
+	}
+	return &v1.ReleaseSecretResponse{Value: value, Version: opened.GetVersion()}, nil
+}
+
+// mayUse returns an error unless runs that are submitted in a role may use a secret.
+func (r Releaser) mayUse(role string, s *v1.Secret) error {
+	if role == "" && r.Locked {
+		role = v1.RoleOperator
+	}
+	if role == "" || v1.ParseRole(role).Includes(v1.ParseRole(s.GetRole())) {
+		return nil
+	}
+	return denied("secret %s is for runs of the role %s and above, and the run was submitted in the role %s; an operator opens it with `switchyard secrets set %s --role %s`, or submits the run", s.GetName(), s.GetRole(), role, s.GetName(), role)
+}
+
+// refersTo reports whether a task names a stored secret.
+func refersTo(task *v1.TaskDefinition, secret string) bool {
+	for _, text := range task.GetSecretEnv() {
+		if ref, fault := secretref.Parse(text); fault == nil && ref == (secretref.Reference{Kind: secretref.Store, Name: secret}) {
+			return true
+		}
+	}
+	return false
+}
+
+func denied(format string, args ...any) error {
+	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf(format, args...))
+}
