@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/placement"
 	"switchyard/cli/stack"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/secretref"
 )
 
 func TestFleetFlags(t *testing.T) {
@@ -94,6 +95,51 @@ func TestFoldersOfNode(t *testing.T) {
 	} {
 		if _, err := configs(test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v; it should say %q", test.args, err, test.want)
+		}
+	}
+}
+
+// A worker lets tasks ask for the secrets that it names; in run and dev, they may ask for all.
+func TestAllowSecret(t *testing.T) {
+	t.Parallel()
+	configs := func(command string, args ...string) ([]stack.NodeConfig, error) {
+		n := nodeFlags{count: 1, command: command}
+		f := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+		n.addOne(f)
+		n.addSecrets(f)
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		return n.configs(1)
+	}
+	token := secretref.Reference{Kind: secretref.Env, Name: "DEPLOY_TOKEN"}
+	for _, test := range []struct {
+		command         string
+		args            []string
+		allowed, hidden bool
+	}{
+		{"", nil, false, false},
+		{"", []string{"--allow-secret", "file:/run/secrets/*,env:DEPLOY_*"}, true, true},
+		{"", []string{"--allow-secret", "env:OTHER", "--allow-secret", "env:DEPLOY_TOKEN"}, true, true},
+		{"", []string{"--allow-secret", "env:OTHER"}, false, false},
+		{"run", nil, true, false},
+		{"dev", nil, true, false},
+	} {
+		nodes, err := configs(test.command, test.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list := nodes[0].Secrets; list.Allows(token) != test.allowed || list.Hides(token.Name) != test.hidden {
+			t.Errorf("%s %v: allowed %t, hidden %t", test.command, test.args, list.Allows(token), list.Hides(token.Name))
+		}
+	}
+	for arg, want := range map[string]string{
+		"DEPLOY_TOKEN": `--allow-secret "DEPLOY_TOKEN" is neither file:PATTERN nor env:PATTERN`,
+		"env:*":        "covers PATH",
+		"store:x":      "stored secrets need no entry",
+	} {
+		if _, err := configs("", "--allow-secret", arg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; it should say %q", arg, err, want)
 		}
 	}
 }

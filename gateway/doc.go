@@ -27,5 +27,5 @@
 //
 // It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/nearest, workflows/phrase,
 // workflows/visibility, activities/store, activities/logs, activities/library, activities/schedules, activities/registry,
-// activities/grants, activities/metrics, activities/secrets/vault, and of Temporal the client side of the SDK and its API.
+// activities/grants, activities/metrics, activities/signing, activities/secrets/vault, and of Temporal the client side of the SDK and its API.
 package gateway

@@ -91,8 +91,8 @@ func TestRunOfAnotherIsNotThere(t *testing.T) {
 		for i := range service.Methods().Len() {
 			call := service.Methods().Get(i)
 			field := namesRun(call)
-			if field == nil {
-				continue
+			if field == nil || !v1.Role_ROLE_USER.Includes(v1.RulesOf(call).GetRole()) {
+				continue // its role alone keeps users away
 			}
 			tried++
 			message := func(run string) string {

@@ -74,7 +74,7 @@ func TestSubmitTask(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	got := f.rest(t, "POST", "/v1/tasks", `{
-		"name": "hello", "type": "shell", "spec": {"command": "echo hello"}, "env": {"WHO": "me"},
+		"name": "hello", "type": "shell", "spec": {"command": "echo hello"}, "env": {"WHO": "me"}, "secretEnv": {"TOKEN": "store:deploy"},
 		"constraints": {"nodeLabels": ["linux"]}, "resources": {"cores": 2}, "retry": {"maxRetries": 1}, "timeout": "30s",
 		"priority": 7, "input": {"n": 3}, "batch": "one-by-one", "idempotencyKey": "hello-1"
 	}`, "Content-Type", jsonHeader)
@@ -88,7 +88,7 @@ func TestSubmitTask(t *testing.T) {
 	if in.GetBatch() != "one-by-one" || in.GetDefinition().GetName() != "hello" || len(in.GetDefinition().GetTasks()) != 1 {
 		t.Errorf("the run was started with %v", in)
 	}
-	if task.GetSpec().GetFields()["command"].GetStringValue() != "echo hello" || task.GetEnv()["WHO"] != "me" || task.GetPriority() != 7 || task.GetTimeout() != "30s" ||
+	if task.GetSpec().GetFields()["command"].GetStringValue() != "echo hello" || task.GetEnv()["WHO"] != "me" || task.GetSecretEnv()["TOKEN"] != "store:deploy" || task.GetPriority() != 7 || task.GetTimeout() != "30s" ||
 		task.GetConstraints().GetNodeLabels()[0] != "linux" || task.GetResources().GetCores() != 2 || task.GetRetry().GetMaxRetries() != 1 ||
 		task.GetInput().GetFields()["n"].GetNumberValue() != 3 || task.GetBatch() != nil {
 		t.Errorf("the task is %v", task)
@@ -136,6 +136,7 @@ func TestBadTask(t *testing.T) {
 		"no type":                   {`{"spec":{"command":"true"}}`, "type", "missing"},
 		"priority":                  {`{"type":"shell","spec":{"command":"true"},"priority":11}`, "priority", "11"},
 		"retries":                   {`{"type":"shell","spec":{"command":"true"},"retry":{"maxRetries":-1}}`, "retry.maxRetries", "-1"},
+		"pasted secret":             {`{"type":"shell","spec":{"command":"true"},"secretEnv":{"T":"hunter2-hunter2"}}`, "secretEnv.T", "is no reference"},
 		"variable":                  {`{"type":"shell","spec":{"command":"true"},"env":{"A-B":"x"}}`, "env.A-B", "A-B"},
 		"pinned node":               {`{"type":"shell","spec":{"command":"true"},"constraints":{"targetNode":"A!"}}`, "constraints.targetNode", "A!"},
 		"name":                      {`{"name":"a b","type":"shell","spec":{"command":"true"}}`, "name", "task name"},

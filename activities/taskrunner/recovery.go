@@ -320,7 +320,10 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	w.run = func(ctx context.Context, attempt executor.Attempt, _ func()) (executor.Result, error) {
 		return exec.Reattach(ctx, attempt)
 	}
-	w.secrets = recoverSecrets(l.req, found)
+	if w.secrets, ok = recoverSecrets(l.req, found); !ok {
+		r.remove(exec, found)
+		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again, and cannot tell which secrets the task has", n.Name)), nil
+	}
 	if err := w.resumeLog(ctx); err != nil {
 		r.remove(exec, found)
 		return stopped(ctx, nil), nil
@@ -407,8 +410,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, cleanupTimeout)
 		defer cancel()
-		w.secrets = recoverSecrets(l.req, found)
-		if w.resumeLog(ctx) != nil {
+		if w.secrets, ok = recoverSecrets(l.req, found); !ok || w.resumeLog(ctx) != nil {
 			r.remove(exec, found)
 			return
 		}

@@ -69,15 +69,17 @@ func newSecretEnv(values map[string]string) secretEnv {
 }
 
 // recoverSecrets returns the secret variables of an attempt that an earlier worker has left, as its program has them:
-// where the values come from may have changed since.
-func recoverSecrets(req *v1.ExecuteRequest, found executor.Leftover) secretEnv {
-	values := map[string]string{}
+// where the values come from may have changed since. Not ok: they are not known, and nothing it prints may be kept.
+func recoverSecrets(req *v1.ExecuteRequest, found executor.Leftover) (s secretEnv, ok bool) {
+	values := make(map[string]string, len(req.GetSecretEnv()))
 	for name := range req.GetSecretEnv() {
-		if value, ok := found.Env[name]; ok {
-			values[name] = value
+		value, ok := found.Env[name]
+		if !ok {
+			return secretEnv{}, false
 		}
+		values[name] = value
 	}
-	return newSecretEnv(values)
+	return newSecretEnv(values), true
 }
 
 func (n *Node) awaitSecret(ctx context.Context, text string, who secrets.Requester) (string, error) {

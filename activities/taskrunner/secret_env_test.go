@@ -259,6 +259,21 @@ func TestReattachedAttemptHasItsMasks(t *testing.T) {
 	}
 }
 
+// What an attempt prints whose secrets are not known any more is not kept.
+func TestReattachedAttemptWithUnknownSecretsIsMoved(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Stdout: "one\nand " + secretValue + "\n"}, func(req *v1.ExecuteRequest) {
+		req.SecretEnv = map[string]string{"TOKEN": "env:TOKEN"}
+	})
+	h.survivor.Forget()
+	h.recovers()
+	eventually(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+	want(t, h.server.answered("token"), "moved", "incarnation")
+	if removed := h.survivor.Removed(); len(removed) != 1 {
+		t.Errorf("%v were removed", removed)
+	}
+}
+
 // Numbers that are no secret stay numbers, and what has no secret is not copied.
 func TestMaskedStructKeepsWhatIsNoSecret(t *testing.T) {
 	of, err := structpb.NewStruct(map[string]any{"n": 1.5, "t": true, "x": nil, "l": []any{"a", 2.0}})

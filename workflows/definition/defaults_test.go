@@ -187,3 +187,29 @@ tasks:
 		t.Error(diff)
 	}
 }
+
+// References to secrets are inherited entry by entry, and a task's own variable, plain or secret, counts before the
+// default one of either kind.
+func TestSecretsAreInheritedBesideVariables(t *testing.T) {
+	def := parse(t, "a.yaml", `
+name: a
+defaults:
+  type: shell
+  env: { PLAIN: p, BOTH: p }
+  secretEnv: { SECRET: "env:S", OTHER: "file:/run/o" }
+tasks:
+  none: { spec: { command: x } }
+  own: { spec: { command: x }, env: { SECRET: mine }, secret_env: { BOTH: "store:b", OTHER: "env:O" } }
+  ask: { type: approval }
+`)
+	for name, want := range map[string]*v1.TaskDefinition{
+		"none": {Env: map[string]string{"PLAIN": "p", "BOTH": "p"}, SecretEnv: map[string]string{"SECRET": "env:S", "OTHER": "file:/run/o"}},
+		"own":  {Env: map[string]string{"PLAIN": "p", "SECRET": "mine"}, SecretEnv: map[string]string{"BOTH": "store:b", "OTHER": "env:O"}},
+		"ask":  {},
+	} {
+		got := def.GetTasks()[name]
+		if diff := cmp.Diff(want, &v1.TaskDefinition{Env: got.GetEnv(), SecretEnv: got.GetSecretEnv()}, protocmp.Transform()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

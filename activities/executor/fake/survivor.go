@@ -43,6 +43,15 @@ func (s *Survivor) Away(err error) {
 	s.err = err
 }
 
+// Forget takes the variables of the programs that are left away.
+func (s *Survivor) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.left {
+		s.left[i].Env = nil
+	}
+}
+
 // Reattach does the next step of the attempt's task.
 func (s *Survivor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	if !s.Lose(a.ID) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -412,5 +413,51 @@ func TestUsersAreNotSharedByWorkers(t *testing.T) {
 	_ = left.Wait()
 	if err := b.close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// An attempt in a sandbox finds the variables of no other process, be it another attempt in a sandbox or without one.
+func TestSandboxSeesNoVariablesOfOthers(t *testing.T) {
+	s := newSandbox(t)
+	root := filepath.Dir(s.workspace)
+	var others sync.WaitGroup
+	defer others.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for name, inSandbox := range map[string]bool{"boxed": true, "plain": false} {
+		a, _ := s.attempt(t, "exec sleep 1000")
+		a.ID += name
+		a.Spec.Fields["sandbox"] = structpb.NewBoolValue(inSandbox)
+		a.WorkspaceDir = workspaceIn(t, root, name)
+		a.TempDir = filepath.Join(a.WorkspaceDir, "tmp")
+		a.Env = map[string]string{"TOKEN": "hunter2-of-another"}
+		spawned := make(chan struct{})
+		others.Go(func() {
+			if _, err := s.Run(ctx, a, func() { close(spawned) }); err != nil {
+				t.Error(err)
+			}
+		})
+		<-spawned
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range files {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), "hunter2-of-another") {
+			found++
+		}
+	}
+	if found < 2 {
+		t.Fatalf("%d processes have the variable: the test is void", found)
+	}
+	a, out := s.attempt(t, `cat /proc/[0-9]*/environ | tr '\0' '\n' | grep -c . ; cat /proc/[0-9]*/environ /proc/[0-9]*/task/*/environ | grep -q hunter2-of && echo found || echo none`)
+	a.Env["OWN"] = "x"
+	if _, err := s.Run(t.Context(), a, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Fields(out.String()); len(lines) != 2 || lines[0] == "0" || lines[1] != "none" {
+		t.Errorf("it found %q", out.String())
 	}
 }

@@ -39,10 +39,11 @@ func TestEnvironmentIsOfTheNodeWhatItPassesOnAndTheTasks(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{
 		Environ: []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=/home/me", "LC_TIME=C", "GOPATH=/go", "NODE=n", "GROUP_A=a", "GROUP_B=b", "BOTH=node", "PWD=/elsewhere",
+			"PATH=" + os.Getenv("PATH"), "HOME=/home/me", "LC_TIME=C", "GOPATH=/go", "NODE=n", "GROUP_A=a", "GROUP_B=b", "BOTH=node", "PWD=/elsewhere", "GROUP_TOKEN=hidden", "GOFLAGS=hidden",
 			"SWITCHYARD_TOKEN=secret", "SWITCHYARD_ITEM=outer", "TEMPORAL_API_KEY=secret", "AWS_SECRET_ACCESS_KEY=secret", "SSH_AUTH_SOCK=/run/agent", "NODES=not NODE",
 		},
-		PassEnv: []string{"NODE", "GROUP_*", "BOTH", "SWITCHYARD_*"},
+		PassEnv:  []string{"NODE", "GROUP_*", "BOTH", "SWITCHYARD_*"},
+		IsHidden: func(name string) bool { return name == "GROUP_TOKEN" || name == "GOFLAGS" },
 	})
 	dir := t.TempDir()
 	a := executor.Attempt{ID: "run/task/c7", BaseDir: dir, Env: map[string]string{

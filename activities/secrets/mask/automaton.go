@@ -98,13 +98,13 @@ func (a *automaton) begins(c, d byte) bool {
 
 // skip returns how much at the start of p no pattern begins in. The last byte counts if one may begin with it.
 func (a *automaton) skip(p []byte) int {
-	last := len(p) - 1
-	for i := range last {
-		if a.begins(p[i], p[i+1]) {
+	pair := uint16(p[0])
+	for i, c := range p[1:] {
+		if pair = pair<<8 | uint16(c); a.pairs[pair/64]>>(pair%64)&1 != 0 {
 			return i
 		}
 	}
-	if a.root[p[last]] != 0 {
+	if last := len(p) - 1; a.root[p[last]] != 0 {
 		return last
 	}
 	return len(p)

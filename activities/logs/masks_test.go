@@ -1,0 +1,103 @@
+package logs
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/activities/secrets/mask"
+)
+
+const secret = "hunter2-correct-horse"
+
+// A log and its tails have no secret, wherever the output is split, and of each instance all that it has printed.
+func TestSecretsAreMasked(t *testing.T) {
+	onEach(t, func(t *testing.T, s Store) {
+		for _, piece := range []int{1, 3, 1000} {
+			a := attempt
+			a.Claim = int32(piece)
+			w := NewWriter(s, a, Options{Masks: mask.New([]string{secret})})
+			print := func(stream, text string) {
+				for part := range slices.Chunk([]byte(text), piece) {
+					if n, err := w.Stream(stream).Write(part); n != len(part) || err != nil {
+						t.Fatal(n, err)
+					}
+				}
+			}
+			w.Begin("build[0]", 0, 1)
+			print(Stdout, "a "+secret+" b hunter2-")
+			print(Stderr, secret+secret)
+			w.Begin("build[1]", 0, 1)
+			print(Stdout, "correct-horse and "+secret)
+			w.Notice("given " + secret)
+			w.Flush()
+			if text, _ := w.Tail(Stdout); text != "correct-horse and ***" {
+				t.Errorf("the tail is %q", text)
+			}
+			print(Stdout, " hunter2")
+			if err := w.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			of := map[string]string{}
+			for next, ended := int64(0), false; !ended; {
+				entries, after, end, err := Read(t.Context(), s, a, next)
+				if err != nil || after == next {
+					t.Fatalf("the log ends at %d, %v", next, err)
+				}
+				for _, e := range entries {
+					of[e.GetTask()+" "+e.GetStream()] += string(e.GetData())
+				}
+				next, ended = after, end
+			}
+			for who, want := range map[string]string{
+				"build[0] stdout": "a *** b hunter2-", "build[0] stderr": "******",
+				"build[1] stdout": "correct-horse and *** hunter2", "build[1] stderr": "[switchyard: given ***]\n",
+			} {
+				if of[who] != want {
+					t.Errorf("in pieces of %d, %s has %q, want %q", piece, who, of[who], want)
+				}
+			}
+		}
+	})
+}
+
+// A prompt without a newline is stored like any output.
+func TestMasksHoldBackNoPrompt(t *testing.T) {
+	s := open(t, "mem://")
+	w := NewWriter(s, attempt, Options{Masks: mask.New([]string{secret}), FlushInterval: time.Millisecond})
+	defer w.Close(context.WithoutCancel(t.Context()))
+	if _, err := io.WriteString(w.Stream(Stdout), "Continue? "); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if string(readAll(t, s, attempt).stdout) == "Continue? " {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it is not stored")
+		}
+	}
+}
+
+// BenchmarkMasked prints an ordinary log with and without secrets to mask.
+func BenchmarkMasked(b *testing.B) {
+	text := []byte(strings.Repeat("2026-07-31T12:00:00.123456Z INFO  step 17 of the build has passed in 12 ms (cached: true)\n", 360))
+	for name, values := range map[string][]string{"no secret": nil, "one secret": {secret}, "five secrets": {secret, "ghp_16C7e42F292c6912E7", "AKIAIOSFODNN7EXAMPLE", "p@ssw0rd-of-db", "xoxb-2314-token"}} {
+		b.Run(name, func(b *testing.B) {
+			w := NewWriter(open(b, b.TempDir()), attempt, Options{MaxBytes: 1 << 50, Masks: mask.New(values)})
+			b.SetBytes(int64(len(text)))
+			for range b.N {
+				if _, err := w.Stream(Stdout).Write(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.StopTimer()
+			if err := w.Close(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
