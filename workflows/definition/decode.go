@@ -13,6 +13,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/secretref"
 )
 
 // decoder fills messages from a tree and remembers where everything was.
@@ -294,6 +295,11 @@ func (d *decoder) field(n *source.Node, m protoreflect.Message, field protorefle
 }
 
 func (d *decoder) mapField(n *source.Node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *source.Path) {
+	if n.Kind != source.Mapping && field.Name() == secretEnvField {
+		d.AddHidden(n.At, p, p.Local()+" must be a mapping of variables to references", secretref.Forms)
+		d.Settle(p)
+		return
+	}
 	if n.Kind != source.Mapping {
 		hint := ""
 		if n.Kind == source.Sequence {
@@ -347,6 +353,11 @@ func (d *decoder) listField(n *source.Node, m protoreflect.Message, field protor
 // filled when it is a message. Not ok: the value was reported.
 func (d *decoder) value(n *source.Node, empty protoreflect.Value, field protoreflect.FieldDescriptor, p *source.Path) (protoreflect.Value, bool) {
 	wrong := func(want, hint string) (protoreflect.Value, bool) {
+		if field.Parent().Name() == secretEnvEntry {
+			d.AddHidden(n.At, p, p.Local()+" must be a reference to a secret", secretref.Forms)
+			d.Settle(p)
+			return empty, false
+		}
 		d.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be "+want, hint)
 		return empty, false
 	}

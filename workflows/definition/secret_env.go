@@ -14,6 +14,9 @@ import (
 // secretEnvField has variables whose values are references to secrets, in tasks and in defaults.
 const secretEnvField = protoreflect.Name("secret_env")
 
+// secretEnvEntry is the message of its entries.
+const secretEnvEntry = protoreflect.Name("SecretEnvEntry")
+
 // secretEnv checks the secret variables of a task, or of the defaults, which have the variables env besides. What is no
 // reference may be the secret itself: neither the words nor the line of such a problem show it.
 func (d *decoder) secretEnv(secrets, env map[string]string, p *source.Path) {

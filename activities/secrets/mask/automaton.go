@@ -22,7 +22,13 @@ type automaton struct {
 	root  [256]int32
 	// pairs has a bit for each two bytes that a pattern begins with: other text is skipped.
 	pairs [1 << 16 / 64]uint64
+	// window is the length of the shortest pattern, or maxWindow, and shifts has, by the last two bytes of a window,
+	// how far the next one may be in which a pattern begins: the search of Wu and Manber.
+	window int
+	shifts [1 << 16]uint8
 }
+
+const maxWindow = 64
 
 func newAutomaton(patterns []string) *automaton {
 	a := &automaton{nodes: make([]node, 1)}
@@ -30,7 +36,25 @@ func newAutomaton(patterns []string) *automaton {
 		a.add(p)
 	}
 	a.link()
+	a.measure(patterns)
 	return a
+}
+
+// measure sets window and shifts.
+func (a *automaton) measure(patterns []string) {
+	a.window = maxWindow
+	for _, p := range patterns {
+		a.window = min(a.window, len(p))
+	}
+	for i := range a.shifts {
+		a.shifts[i] = uint8(a.window - 1)
+	}
+	for _, p := range patterns {
+		for i := range a.window - 1 {
+			pair := uint16(p[i])<<8 | uint16(p[i+1])
+			a.shifts[pair] = min(a.shifts[pair], uint8(a.window-2-i))
+		}
+	}
 }
 
 func (a *automaton) add(pattern string) {
@@ -98,10 +122,21 @@ func (a *automaton) begins(c, d byte) bool {
 
 // skip returns how much at the start of p no pattern begins in. The last byte counts if one may begin with it.
 func (a *automaton) skip(p []byte) int {
-	pair := uint16(p[0])
-	for i, c := range p[1:] {
-		if pair = pair<<8 | uint16(c); a.pairs[pair/64]>>(pair%64)&1 != 0 {
-			return i
+	at := 0
+	for end := a.window - 1; at+end < len(p); {
+		shift := int(a.shifts[uint16(p[at+end-1])<<8|uint16(p[at+end])])
+		if shift == 0 {
+			if a.begins(p[at], p[at+1]) {
+				return at
+			}
+			shift = 1
+		}
+		at += shift
+	}
+	// What is left is shorter than a pattern, the rest of which may follow.
+	for ; at < len(p)-1; at++ {
+		if a.begins(p[at], p[at+1]) {
+			return at
 		}
 	}
 	if last := len(p) - 1; a.root[p[last]] != 0 {
