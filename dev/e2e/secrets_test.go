@@ -118,17 +118,19 @@ func (l *leaks) searchHistories(address string, ids ...string) {
 }
 
 const (
-	envSecret  = "hunter2-correct-horse-battery"
-	fileSecret = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n-----END KEY-----"
+	envSecret    = "hunter2-correct-horse-battery"
+	storedSecret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+	fileSecret   = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n-----END KEY-----"
 )
 
 // telling gives away its secrets in every way that a task has, ends its first attempt with an error when a file says so,
 // and the second one well.
 const telling = `echo "marker-log $TOKEN"; echo "$KEY" >&2
+test "$STORED" = "ghp_16C7e42F292c6912E7710c838347""Ae178B4a" && echo "$STORED" >&2 || exit 7
 echo "$TOKEN" | base64; printf '%s' "x$TOKEN" | base64
 printf 'half %.8s' "$TOKEN"; sleep 0.05; printf '%s\n' "${TOKEN#????????}"
 if test "$SWITCHYARD_ATTEMPT" = 1; then cat "$SWITCHYARD_CHECKPOINT"; fi
-printf '{"token": "%s", "of": "marker-output"}' "$TOKEN" >"$SWITCHYARD_OUTPUT"
+printf '{"token": "%s", "stored": "x%sy", "of": "marker-output"}' "$TOKEN" "$STORED" >"$SWITCHYARD_OUTPUT"
 echo "told=marker-context $TOKEN" >"$SWITCHYARD_CONTEXT_UPDATE"
 echo "marker-checkpoint $TOKEN" >"$SWITCHYARD_CHECKPOINT"
 if test "$SWITCHYARD_ATTEMPT" = 0; then
@@ -159,7 +161,14 @@ func TestSecretsStayWithTheTask(t *testing.T) {
 		"worker", "--name", "box", "--spool-dir", spool, "--scratch-dir", scratch, "--log-level", "debug", "--metrics-address", "none",
 		"--allow-secret", "env:DEPLOY_TOKEN,file:"+keys+"/*", "--pass-env", "DEPLOY_*")
 	w.expect(&w.stdout, "Store")
-	found := newLeaks(t, envSecret, fileSecret)
+	found := newLeaks(t, envSecret, fileSecret, storedSecret)
+	if err := os.WriteFile(filepath.Join(keys, "stored"), []byte(storedSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, "secrets", "set", "deploy", "--from-file", filepath.Join(keys, "stored"), "--gateway", s.gateway)
+	if found.search("what secrets set prints", stdout+stderr); code != 0 {
+		t.Fatalf("secrets set exits with %d: %s", code, stderr)
+	}
 
 	id := s.submit(t, write(t, fmt.Sprintf(`
 name: secrets
@@ -169,7 +178,7 @@ defaults:
   secretEnv: { TOKEN: "env:DEPLOY_TOKEN" }
 tasks:
   tell:
-    secretEnv: { KEY: "file:%[1]s/key" }
+    secretEnv: { KEY: "file:%[1]s/key", STORED: "store:deploy" }
     env: { GO: %[2]s }
     retry: { maxRetries: 1, backoffMs: 1 }
     spec: { command: &tell %[3]q }
@@ -183,6 +192,7 @@ tasks:
     batch: 3
     spec: { command: 'echo "$SWITCHYARD_INDEX $TOKEN"; echo "token=$TOKEN" >"$SWITCHYARD_OUTPUT"' }
   refused: { secretEnv: { X: "env:OTHER" }, continueOnError: true, spec: { command: 'true' } }
+  unknown: { secretEnv: { X: "store:unknown" }, continueOnError: true, spec: { command: 'true' } }
   missing: { secretEnv: { X: "file:%[1]s/none" }, continueOnError: true, spec: { command: 'true' } }
 `, keys, dir, telling)))
 	eventually(t, "the task has told its secrets", func() bool {
@@ -195,7 +205,7 @@ tasks:
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := run(t, "runs", "watch", id, "--gateway", s.gateway)
+	code, stdout, stderr = run(t, "runs", "watch", id, "--gateway", s.gateway)
 	if code != 0 {
 		t.Errorf("watch exits with %d: %s", code, stderr)
 	}
@@ -203,7 +213,7 @@ tasks:
 	d := s.get(t, id)
 	// Some characters of the second line of base64 stand for the x, too.
 	if got := d.Tasks["tell"].Result; !strings.HasPrefix(got.Stdout, "marker-log ***\n***\n") ||
-		!strings.HasSuffix(got.Stdout, "\nhalf ***\nmarker-checkpoint ***\n") || got.Output["token"] != "***" {
+		!strings.HasSuffix(got.Stdout, "\nhalf ***\nmarker-checkpoint ***\n") || got.Output["token"] != "***" || got.Output["stored"] != "x***y" {
 		t.Errorf("the task printed %q, its output is %v", got.Stdout, got.Output)
 	}
 	if d.Context["told"] != "marker-context ***" {
@@ -216,6 +226,9 @@ tasks:
 		if got := d.Tasks[task]; got.Reason != "bad_spec" || got.Error != want || got.Attempt != 0 {
 			t.Errorf("%s: %+v, want %s", task, got, want)
 		}
+	}
+	if got := d.Tasks["unknown"]; got.Reason != "bad_spec" || !strings.HasPrefix(got.Error, "secretEnv.X: secret store:unknown: ") {
+		t.Errorf("unknown: %+v", got)
 	}
 	for _, args := range [][]string{
 		{"runs", "get", id, "-o", "json"}, {"runs", "get", id, "tell"}, {"runs", "events", id, "-o", "json"}, {"runs", "logs", id},
