@@ -10,6 +10,7 @@ import (
 	"switchyard/activities/schedules"
 	"switchyard/activities/signing"
 	"switchyard/activities/store"
+	"switchyard/gateway/audit"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/runevents"
 	"switchyard/gateway/runindex"
@@ -21,21 +22,22 @@ import (
 // Gateway answers the calls of RunService, and keeps what those of the other services need. Its methods may be called from
 // several goroutines at once.
 type Gateway struct {
-	config  Config
-	client  client.Client
-	store   *store.Store
-	nodes   Nodes
-	library *library.Library
-	times   *schedules.Schedules
-	log     *slog.Logger
-	reader  *runview.Reader
-	pollers *runview.Pollers
-	index   *runindex.Index
-	events  *runevents.Reader
-	updates keyedLimiter
-	signer  *signing.Signer
-	bounds  *edge.Bounds
-	sse     *sse.Handler
+	config   Config
+	client   client.Client
+	store    *store.Store
+	nodes    Nodes
+	library  *library.Library
+	times    *schedules.Schedules
+	log      *slog.Logger
+	reader   *runview.Reader
+	pollers  *runview.Pollers
+	index    *runindex.Index
+	events   *runevents.Reader
+	updates  keyedLimiter
+	signer   *signing.Signer
+	recorder *audit.Recorder
+	bounds   *edge.Bounds
+	sse      *sse.Handler
 
 	stop     sync.Once
 	stopping chan struct{}
@@ -63,6 +65,7 @@ func New(config Config) (*Gateway, error) {
 		pollers:  runview.NewPollers(read, config.PollInterval, config.Logger),
 		index:    index,
 		events:   runevents.New(read, index, config.Store, config.Logger),
+		recorder: audit.NewRecorder(config.Store, config.Now, config.Logger),
 		signer:   signing.New(config.Store, config.Now),
 		bounds:   edge.NewBounds(config.Limits, maxBlobMessageBytes),
 		stopping: make(chan struct{}),
@@ -81,4 +84,5 @@ func (g *Gateway) Close() {
 	g.stop.Do(func() { close(g.stopping) })
 	g.sse.Close()
 	g.pollers.Close()
+	g.recorder.Close()
 }

@@ -20,6 +20,7 @@ import (
 
 	"switchyard/activities/grants"
 	"switchyard/activities/metrics"
+	"switchyard/gateway/audit"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
 	"switchyard/gateway/nodeaccess"
@@ -45,7 +46,7 @@ type service struct {
 // services returns the handlers of all services.
 func (g *Gateway) services() []service {
 	options := append(edge.StrictJSONs(),
-		connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds), auth.Interceptor{}, edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
+		connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds), audit.Interceptor{Recorder: g.recorder}, auth.Interceptor{}, edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithRecover(g.recovered),
 	)
@@ -59,6 +60,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens}, options...)),
 		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),
+		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.store, Now: g.config.Now}, options...)),
 		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store, nodeaccess.New(grants.New(g.store), nodeaccess.Attempts{Client: g.client}, g.reader)}, blobOptions...)),
 	}
 }
@@ -134,7 +136,7 @@ func (g *Gateway) Handler() http.Handler {
 	if err != nil {
 		panic(err) // the annotations in proto contradict one another, which every test of the gateway shows
 	}
-	lock := auth.Lock{Authenticator: g.config.Authenticator, ActorHeader: names.ActorHeader}
+	lock := auth.Lock{Authenticator: g.config.Authenticator, ActorHeader: names.ActorHeader, OnRefused: g.recorder.NoteRequest}
 	bounded := g.bounds.Protect(lock.Middleware(g.sse.Wrap(firstOf(rpc, rpc, door))))
 	return edge.GuardHosts(g.config.Hosts, firstOf(probes, probes, firstOf(others, lock.Middleware(others), bounded)))
 }

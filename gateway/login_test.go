@@ -18,7 +18,7 @@ import (
 )
 
 // startLocked starts a gateway with the store of a folder that asks for tokens. Several gateways may have one store.
-func startLocked(t *testing.T, dir string) *fixture {
+func startLocked(t *testing.T, dir string, changes ...func(*Config)) *fixture {
 	t.Helper()
 	kept, err := store.Open(t.Context(), dir)
 	if err != nil {
@@ -26,9 +26,11 @@ func startLocked(t *testing.T, dir string) *fixture {
 	}
 	registry := tokens.NewRegistry(kept, time.Now)
 	authenticator := tokens.NewAuthenticator(registry, slog.New(slog.DiscardHandler))
-	g, err := New(Config{
-		Client: temporalClient, Store: kept, Tokens: registry, Authenticator: authenticator, Vault: vault.New(kept, dir+".secrets-key", time.Now),
-	})
+	config := Config{Client: temporalClient, Store: kept, Tokens: registry, Authenticator: authenticator, Vault: vault.New(kept, dir+".secrets-key", time.Now)}
+	for _, change := range changes {
+		change(&config)
+	}
+	g, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

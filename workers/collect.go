@@ -121,6 +121,9 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 	if _, err := c.store.DeleteRequests(ctx, c.now().Add(-c.retention)); err != nil {
 		return 0, err
 	}
+	if _, err := c.store.DeleteAudit(ctx, c.now().Add(-c.retention)); err != nil {
+		return 0, err
+	}
 	runs, err := c.next(ctx)
 	if err != nil {
 		return 0, err

@@ -159,6 +159,15 @@ func (s *Store) DeleteRequests(ctx context.Context, before time.Time) (removed i
 	return removed, nil
 }
 
+// DeleteAudit removes the entries of the audit that were stored before a time, and says how many values they were. It costs
+// a look at each. A gateway does not delete.
+func (s *Store) DeleteAudit(ctx context.Context, before time.Time) (removed int, err error) {
+	if removed, err = s.backend.deleteOlder(ctx, storekey.AuditPrefix, before); err != nil {
+		return removed, fmt.Errorf("delete old entries of the audit: %w", err)
+	}
+	return removed, nil
+}
+
 // Location is what Open opens this store by, from another process too unless it
 // is mem://.
 func (s *Store) Location() string { return s.backend.location() }

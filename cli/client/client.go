@@ -29,6 +29,7 @@ type Client struct {
 	Schedules switchyardv1connect.ScheduleServiceClient
 	Auth      switchyardv1connect.AuthServiceClient
 	Secrets   switchyardv1connect.SecretServiceClient
+	Audit     switchyardv1connect.AuditServiceClient
 	URL       string
 	http      *http.Transport
 }
@@ -87,6 +88,7 @@ func New(u *url.URL, o Options) *Client {
 		Schedules: switchyardv1connect.NewScheduleServiceClient(client, base, claimed),
 		Auth:      switchyardv1connect.NewAuthServiceClient(client, base, claimed),
 		Secrets:   switchyardv1connect.NewSecretServiceClient(client, base, claimed),
+		Audit:     switchyardv1connect.NewAuditServiceClient(client, base, claimed),
 		URL:       base,
 		http:      transport,
 	}

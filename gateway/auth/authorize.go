@@ -9,7 +9,6 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"switchyard/gateway/edge"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -48,7 +47,7 @@ func orNoName(text string) string {
 func Require(least v1.Role, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := authorize(r.Context(), least, r.URL.Path); err != nil {
-			edge.WriteError(w, r, err)
+			Refuse(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)

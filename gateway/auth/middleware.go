@@ -54,19 +54,34 @@ func (l Lock) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, bearer, err := l.principal(r)
 		if err != nil {
-			if l.OnRefused != nil {
-				l.OnRefused(r, err)
-			}
+			l.refused(r, err)
 			if connect.CodeOf(err) == connect.CodeUnauthenticated {
 				w.Header().Set("WWW-Authenticate", challenge)
 			}
 			edge.WriteError(w, r, err)
 			return
 		}
-		ctx, release := l.whileValid(With(r.Context(), p), bearer)
+		ctx, release := l.whileValid(context.WithValue(With(r.Context(), p), hookKey{}, l.refused), bearer)
 		defer release()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// hookKey is the key in a context of what is called for refusals.
+type hookKey struct{}
+
+func (l Lock) refused(r *http.Request, err error) {
+	if l.OnRefused != nil {
+		l.OnRefused(r, err)
+	}
+}
+
+// Refuse answers a request that its caller may not make. It is for doors that are no calls of a service.
+func Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if refused, ok := r.Context().Value(hookKey{}).(func(*http.Request, error)); ok {
+		refused(r, err)
+	}
+	edge.WriteError(w, r, err)
 }
 
 // whileValid returns a context that ends once the token of a request is no longer valid, with the error of the

@@ -210,7 +210,7 @@ func acceptsStream(r *http.Request) bool {
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, found route, path pathValues) {
 	began := time.Now()
 	if err := auth.Authorize(r.Context(), found.call); err != nil {
-		rpcerror.WriteJSON(w, 0, err)
+		auth.Refuse(w, r, err)
 		return
 	}
 	leave, err := h.Bounds.EnterStream(r.RemoteAddr)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The keys of a run, all of them below runs/<run>/<chain>/. The chain is that of the
@@ -48,6 +49,7 @@ import (
 //
 //	auth/tokens/<id>                             a token, with the digest of its secret
 //	auth/uses/<id>                               when a token was used last
+//	audit/<day>/<time>-<gateway>-<number>        a v1.AuditPart
 //	auth/signing-key                             key of the signatures of decisions
 //	secrets/<name in hex>                        a secret, encrypted
 //
@@ -241,7 +243,19 @@ const SecretsPrefix = "secrets/"
 func Secret(name string) string { return SecretsPrefix + hex.EncodeToString([]byte(name)) }
 
 // prefixesOfNoRun begin the keys that a folder keeps as files: those of no run, and of no cached result.
-var prefixesOfNoRun = []string{RequestsPrefix, "auth/", "audit/", SecretsPrefix}
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix}
+
+// AuditPrefix begins the keys of the audit.
+const AuditPrefix = "audit/"
+
+// AuditDay is how the keys of the audit of a day start, in UTC.
+func AuditDay(day time.Time) string { return AuditPrefix + day.UTC().Format(time.DateOnly) + "/" }
+
+// Audit is the key of a v1.AuditPart whose first entry, with a number of a gateway, is of a time. Keys are in the order of
+// time.
+func Audit(at time.Time, gateway string, number int64) string {
+	return AuditDay(at) + at.UTC().Format("150405.000000000") + "-" + gateway + "-" + strconv.FormatInt(number, 10)
+}
 
 // IsOfNoRun reports whether a key is one that belongs to no run.
 func IsOfNoRun(key string) bool {

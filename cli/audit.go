@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/client"
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newAudit(sys *system) *cobra.Command {
+	req := &v1.ListAuditEntriesRequest{}
+	var since, until string
+	cmd := listCommand[*v1.AuditEntry]{
+		use: "audit", short: "List who did what, and what was refused, the newest first",
+		what: "entries", limit: 100, most: 1000, keep: 4,
+		fetch: func(ctx context.Context, a *client.Client, _ []string, size int32, token string) (listPage[*v1.AuditEntry], error) {
+			var err error
+			if since != "" {
+				if req.Since, err = parseTime("since", since, sys.now()); err != nil {
+					return nil, err
+				}
+			}
+			if until != "" {
+				if req.Until, err = parseTime("until", until, sys.now()); err != nil {
+					return nil, err
+				}
+			}
+			return a.AuditEntries(ctx, req, size, token)
+		},
+		rows: func(entries []*v1.AuditEntry) [][]string {
+			rows := [][]string{{"AT", "WHO", "WHAT", "OBJECT", "RESULT", "FROM"}}
+			for _, e := range entries {
+				rows = append(rows, []string{sys.formatTime(e.GetAt()), tui.OneLine(e.GetBy()), e.GetAction(), objectsText(e), e.GetResult(), e.GetFrom()})
+			}
+			return rows
+		},
+	}.command(sys)
+	flags := cmd.Flags()
+	flags.StringVar(&since, "since", "", "only entries within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
+	flags.StringVar(&until, "until", "", "only entries older than this, such as 10m, or before a time")
+	flags.StringVar(&req.Who, "who", "", "only calls of this name")
+	flags.StringVar(&req.What, "what", "", "only calls whose name contains this, such as SubmitRun")
+	flags.StringVar(&req.Object, "object", "", "only calls about this run, node, workflow, secret, ...")
+	flags.StringVar(&req.Result, "result", "", "only calls that ended so: ok, refused, failed, or a code such as not_found")
+	return cmd
+}
+
+// objectsText returns what a call was about, in one line.
+func objectsText(e *v1.AuditEntry) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(e.GetObjects())) {
+		parts = append(parts, kind+" "+tui.OneLine(e.GetObjects()[kind]))
+	}
+	return strings.Join(parts, ", ")
+}
