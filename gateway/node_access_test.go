@@ -143,3 +143,43 @@ func TestStolenNodeTokenDoesNothingElse(t *testing.T) {
 		t.Errorf("without a token: %v", err)
 	}
 }
+
+// TestNodeIsLetInWhileItsAttemptRunsWithoutAGrant is about attempts that began before the deployment asked for tokens.
+func TestNodeIsLetInWhileItsAttemptRunsWithoutAGrant(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	operator, _ := f.token(t, "ann", v1.RoleOperator)
+	f.client = f.dial(t, connect.WithInterceptors(bearer(operator)))
+	id := f.submit(t, "ungranted")
+	desc, err := temporalClient.DescribeWorkflowExecution(t.Context(), id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := id + "/" + desc.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	node, other := "ungranted-a", "ungranted-b"
+	a, b := f.openAs(t, f.nodeToken(t, node)), f.openAs(t, f.nodeToken(t, other))
+	key := storekey.Checkpoint(home, 0, "build", 1)
+	running := startAttempt(t, id, node, "build", 1)
+	if _, err := a.Get(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("node a reads: %v", err)
+	}
+	if err := a.Put(t.Context(), key, nil); err != nil {
+		t.Errorf("node a stores: %v", err)
+	}
+	for what, err := range map[string]error{
+		"another node":  b.Put(t.Context(), key, nil),
+		"another task":  a.Put(t.Context(), storekey.Checkpoint(home, 0, "test", 1), nil),
+		"another chain": a.Put(t.Context(), storekey.Checkpoint(id+"/c2", 0, "build", 1), nil),
+	} {
+		if connect.CodeOf(err) != connect.CodePermissionDenied {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// What it has been let in for once stays open: results may be delivered after the end.
+	if err := temporalClient.CompleteActivity(t.Context(), running, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Put(t.Context(), storekey.Result(home, 0, "build", 0), nil); err != nil {
+		t.Errorf("node a stores the result: %v", err)
+	}
+}

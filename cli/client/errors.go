@@ -37,6 +37,8 @@ func (a *Client) Failure(err error) error {
 			unknown.Hint = "`switchyard nodes list` lists the nodes"
 		case "workflow":
 			unknown.Hint = "`switchyard workflows list` lists the stored definitions"
+		case "secret":
+			unknown.Hint = "`switchyard secrets list` lists the secrets"
 		}
 		return unknown
 	case code == connect.CodeUnauthenticated:

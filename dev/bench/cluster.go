@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,6 +24,9 @@ const window = 100
 
 // benchNode is the one node.
 const benchNode = "bench"
+
+// grantNodes has placement grant nodes their tasks.
+var grantNodes = flag.Bool("grants", false, "have nodes granted their tasks, as where gateways ask for tokens")
 
 // cluster is one embedded server with Switchyard and the hand-written workflows on it.
 type cluster struct {
@@ -63,7 +67,7 @@ func openCluster(ctx context.Context, durable bool) (_ *cluster, err error) {
 	}
 	y.store = st
 	y.onClose(st.Close)
-	control, err := workers.StartControl(ctx, workers.ControlConfig{Client: y.conn, Store: st, Logger: logger})
+	control, err := workers.StartControl(ctx, workers.ControlConfig{Client: y.conn, Store: st, Logger: logger, GrantNodes: *grantNodes})
 	if err != nil {
 		return nil, err
 	}

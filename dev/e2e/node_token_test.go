@@ -96,6 +96,14 @@ func TestWorkerJoinsWithItsToken(t *testing.T) {
 
 	p := worker("--token-file", file("box"))
 	p.expect(&p.stdout, "Store")
+	const secret = "hunter2-for-the-box"
+	if err := os.WriteFile(file("value"), []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, 0, "secrets", "set", "deploy", "--from-file", file("value"))
+	if err := os.Remove(file("value")); err != nil {
+		t.Fatal(err)
+	}
 	submitted := s.submit(t, write(t, fmt.Sprintf(`
 name: tokens
 tasks:
@@ -110,6 +118,15 @@ tasks:
     parallel: 6
     batch: 3
     spec: { command: 'echo "instance $SWITCHYARD_INDEX"' }
+  deploy:
+    type: shell
+    secretEnv: { TOKEN: "store:deploy" }
+    spec: { command: 'echo "it is $TOKEN, ${#TOKEN} characters"' }
+  missing:
+    type: shell
+    secretEnv: { TOKEN: "store:deplyo" }
+    continueOnError: true
+    spec: { command: 'true' }
   use:
     type: shell
     dependsOn: [make, each]
@@ -168,6 +185,25 @@ tasks:
 	}
 	if n := strings.Count(s.logOf(t, submitted, "make"), "of the log"); n != 500 {
 		t.Errorf("the log has %d lines, want 500", n)
+	}
+	if log := s.logOf(t, submitted, "deploy"); log != fmt.Sprintf("it is ***, %d characters\n", len(secret)) {
+		t.Errorf("the log of the task with a secret is %q", log)
+	}
+	if stdout, _ := s.do(t, 0, "runs", "get", submitted, "missing"); !strings.Contains(stdout, "bad_spec") || !strings.Contains(stdout, "did you mean deploy?") {
+		t.Errorf("the task without its secret: %s", stdout)
+	}
+	err := filepath.WalkDir(s.dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), secret) {
+			t.Errorf("%s has the secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 	for _, text := range []string{p.stderr.String(), s.stderr.String()} {
 		if strings.Contains(text, "permission_denied") || strings.Contains(text, "is dropped") {
