@@ -224,7 +224,7 @@ func TestShortValuesAreMaskedAsWholeLines(t *testing.T) {
 }
 
 func TestNothingToMask(t *testing.T) {
-	if New(nil) != nil || New([]string{""}) != nil {
+	if New(nil) != nil || New([]string{"", " ", "\n", "      \n\t"}) != nil {
 		t.Error("there is a set of nothing")
 	}
 	var none *Set
@@ -298,6 +298,18 @@ func BenchmarkStream(b *testing.B) {
 				for piece := range slices.Chunk(text.Bytes(), 32<<10) {
 					dst = m.Append(dst[:0], piece)
 				}
+			}
+		})
+	}
+}
+
+// BenchmarkNew prepares the masks of a usual secret and of the largest one.
+func BenchmarkNew(b *testing.B) {
+	for name, value := range map[string]string{"40 bytes": "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "64 KiB": strings.Repeat("0123456789abcdefghijklmnopqrstuv", 2048)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				New([]string{value})
 			}
 		})
 	}

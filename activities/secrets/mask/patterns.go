@@ -18,8 +18,11 @@ const MinLength = 4
 // wrapWidths are the lengths of the lines into which the commands base64 and openssl break what they print.
 var wrapWidths = []int{76, 64}
 
-// patternsOf returns the texts in which a value may appear, without those that are too short.
+// patternsOf returns the texts in which a value may appear, without those that are too short. A blank value has none.
 func patternsOf(value string) []string {
+	if strings.TrimSpace(value) == "" {
+		return nil
+	}
 	found := map[string]bool{}
 	add := func(text string) {
 		if len(text) >= MinLength {

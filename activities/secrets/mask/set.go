@@ -17,7 +17,7 @@ func New(values []string) *Set {
 	s := &Set{}
 	var patterns []string
 	for _, value := range values {
-		if value != "" && IsShort(value) {
+		if IsShort(value) && strings.TrimSpace(value) != "" {
 			s.short = append(s.short, value)
 		}
 		patterns = append(patterns, patternsOf(value)...)
