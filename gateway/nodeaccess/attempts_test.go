@@ -1,0 +1,66 @@
+package nodeaccess
+
+import (
+	"slices"
+	"testing"
+
+	activitypb "go.temporal.io/api/activity/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"switchyard/workflows/names"
+)
+
+// activity returns an activity of a workflow as Temporal describes it.
+func activity(kind, id, queue string, state enumspb.PendingActivityState) *workflowpb.PendingActivityInfo {
+	return &workflowpb.PendingActivityInfo{
+		ActivityId: id, ActivityType: &commonpb.ActivityType{Name: kind}, State: state,
+		ActivityOptions: &activitypb.ActivityOptions{TaskQueue: &taskqueuepb.TaskQueue{Name: queue}},
+	}
+}
+
+func TestAttemptIsFoundAmongActivities(t *testing.T) {
+	const started, scheduled = enumspb.PENDING_ACTIVITY_STATE_STARTED, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+	pending := []*workflowpb.PendingActivityInfo{
+		activity(names.AwaitPlacementActivity, "build#1", "node:a:cpu", started),
+		activity(names.ExecuteActivity, "build#3", "node:a:cpu", started),
+		activity(names.ExecuteActivity, "test#4", "node:a:gpu", enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED),
+		activity(names.ExecuteActivity, "each[2]#5", "node:a:cpu", started), // a batch of it and others
+		activity(names.ExecuteActivity, "later#6", "node:a:cpu", scheduled),
+		activity(names.ExecuteActivity, "far#7", "node:a:b:cpu", started),
+	}
+	for of, want := range map[Attempt]bool{
+		{Node: "a", Task: "build", Claim: 3}: true, {Node: "a", Task: "build", Claim: -1}: true, {Node: "a", Task: "test", Claim: 4}: true,
+		{Node: "a", Task: "each[2]", Claim: 5}: true, {Node: "a", Task: "each", Claim: -1}: true, {Node: "a", Claim: -1}: true,
+		{Node: "a", Task: "build", Claim: 1}: false, {Node: "a", Task: "build", Claim: 2}: false, {Node: "b", Task: "build", Claim: 3}: false,
+		{Node: "a", Task: "each[3]", Claim: 5}: false, {Node: "a", Task: "each", Claim: 5}: false, {Node: "a", Task: "later", Claim: 6}: false,
+		{Node: "a", Task: "far", Claim: 7}: false, {Node: "", Task: "build", Claim: 3}: false, {Node: "b", Claim: -1}: false,
+	} {
+		if got := of.isAmong(pending); got != want {
+			t.Errorf("%+v: %t", of, got)
+		}
+	}
+}
+
+func TestAttemptOfLargeFanOutIsLookedForInItsPart(t *testing.T) {
+	var children []*workflowpb.PendingChildExecutionInfo
+	part := func(run, task string, from int) string {
+		id := names.FanOut{Run: run, Chain: "c1", Task: task, From: from}.ID()
+		children = append(children, &workflowpb.PendingChildExecutionInfo{WorkflowId: id})
+		return id
+	}
+	first, second := part("ci-0k", "each", 0), part("ci-0k", "each", 1000)
+	other := part("ci-0k", "wide", 0)
+	part("ci-1k", "each", 500)
+	children = append(children, &workflowpb.PendingChildExecutionInfo{WorkflowId: "nightly-0k1k2k3k"})
+	for task, want := range map[string][]string{
+		"each[0]": {first}, "each[999]": {first}, "each[1000]": {second}, "each[5000]": {second}, "wide[7]": {other},
+		"each": {first, second}, "build": nil, "build[1]": nil, "": {first, second, other},
+	} {
+		if got := (Attempt{Run: "ci-0k", Task: task, Claim: -1}).parts(children); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", task, got, want)
+		}
+	}
+}
