@@ -14,8 +14,9 @@ const TemporarySuffix = ".tmp"
 
 // Check says what is wrong with a key that comes from elsewhere: one of
 // keys.go is runs/<run>/ and at least one more segment, each of letters, digits,
-// '.', '_' and '-' as the functions there make them. A value under such a key is one of that run
-// and nothing else, in every kind of store.
+// '.', '_' and '-' as the functions there make them, and of brackets, which the home of
+// a part of a fan-out has. A value under such a key is one of that run and nothing else,
+// in every kind of store.
 func Check(key string) error {
 	run, rest, err := SplitRun(key)
 	if err != nil {
@@ -72,7 +73,7 @@ func isSegment(s string) bool {
 
 func notInKey(r rune) bool {
 	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '_', r == '-':
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '_', r == '-', r == '[', r == ']':
 		return false
 	}
 	return true

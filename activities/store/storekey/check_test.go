@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/activities/store/storekey"
+	"switchyard/workflows/names"
 )
 
 func TestCheckKeyTakesAllOfKeys(t *testing.T) {
@@ -19,6 +20,8 @@ func TestCheckKeyTakesAllOfKeys(t *testing.T) {
 			storekey.Status(run, n), storekey.Carry(run, n, "e-1", n), storekey.Result(run, n, task, n),
 			storekey.LogChunk(run, 0, printer, n, n, int64(n)), storekey.Events(run, n, n), storekey.Purged(run, n, task),
 			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n), storekey.Checkpoint(run, n, task, n),
+			// What a part of a large fan-out shares with its instances.
+			storekey.Shared(names.FanOut{Run: run, Chain: "c1", Generation: n, Task: "wide", From: int(n)}.ID(), n, "context", 1),
 		} {
 			if err := storekey.Check(key); err != nil {
 				t.Errorf("%s: %v", key, err)
