@@ -11,6 +11,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/stack"
+	"switchyard/cli/tlsfiles"
 	"switchyard/dev/embedded"
 )
 
@@ -40,6 +41,8 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	allowedHostFlag(flags, &allowedHosts)
 	var auth authFlags
 	auth.add(flags)
+	var files tlsfiles.Server
+	tlsFlags(flags, &files)
 	secretsKey := secretsKeyFlag(flags)
 	fleet.add(flags)
 	nodes.addSome(flags)
@@ -84,6 +87,9 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 				return exit.Usagef("--%s %d: it must be 0 to 65535", p.flag, p.port)
 			}
 			*p.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
+		}
+		if cfg.TLS, err = serverTLS(sys, files); err != nil {
+			return err
 		}
 		if err := auth.into(&cfg, sys.getenv); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"switchyard/cli/output"
 	"switchyard/cli/stack"
+	"switchyard/cli/tlsfiles"
 	"switchyard/gateway"
 	"switchyard/workers"
 )
@@ -25,6 +26,8 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	allowedHostFlag(cmd.Flags(), &cfg.AllowedHosts)
 	var auth authFlags
 	auth.add(cmd.Flags())
+	var files tlsfiles.Server
+	tlsFlags(cmd.Flags(), &files)
 	secretsKey := secretsKeyFlag(cmd.Flags())
 	retention := retentionFlag(cmd.Flags())
 	logQuota := logQuotaFlag(cmd.Flags())
@@ -50,6 +53,9 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 			return err
 		}
 		if cfg.Store, err = storeOr(cfg.Store, sys.getenv); err != nil {
+			return err
+		}
+		if cfg.TLS, err = serverTLS(sys, files); err != nil {
 			return err
 		}
 		if err := auth.into(&cfg, sys.getenv); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"strings"
 
@@ -9,11 +10,14 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/credentials"
+	"switchyard/cli/tlsfiles"
 )
 
 const (
 	gatewayFlagName   = "gateway"
 	tokenFileFlagName = "token-file"
+	// Files of a client of a gateway with an https URL.
+	caFlagName, clientCertFlagName, clientKeyFlagName = "ca", "client-cert", "client-key"
 	// tokenVariable has the token. There is no flag for it: every user of a machine sees the flags of a process.
 	tokenVariable = "SWITCHYARD_TOKEN"
 )
@@ -21,6 +25,9 @@ const (
 // gatewayFlag adds --gateway, and how to log in there.
 func gatewayFlag(cmd *cobra.Command, usage string) *string {
 	cmd.Flags().String(tokenFileFlagName, "", "file with the token for the gateway, which others must not read (default $"+tokenVariable+", else that of `switchyard login`)")
+	cmd.Flags().String(caFlagName, "", "authorities of the certificate of a gateway with an https URL, in PEM (default those of the system)")
+	cmd.Flags().String(clientCertFlagName, "", "certificate to show to the gateway, in PEM, where it asks for one")
+	cmd.Flags().String(clientKeyFlagName, "", "key of --client-cert, in PEM")
 	return cmd.Flags().String(gatewayFlagName, "", usage)
 }
 
@@ -47,7 +54,18 @@ func (s *system) openClientAt(cmd *cobra.Command, address string) (*client.Clien
 	if token != "" && url.Scheme == "http" && !client.IsLoopback(url) {
 		fmt.Fprintf(s.screen, "the token goes to %s without encryption; use https if others share the network\n", url)
 	}
-	return client.New(url, client.Options{Token: token}), nil
+	files, err := clientTLS(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(url, client.Options{Token: token, TLS: files}), nil
+}
+
+// clientTLS returns how a gateway with an https URL is reached, as the flags of a command say, or nil.
+func clientTLS(cmd *cobra.Command) (*tls.Config, error) {
+	return tlsfiles.Client{
+		CA: stringFlag(cmd, caFlagName), Cert: stringFlag(cmd, clientCertFlagName), Key: stringFlag(cmd, clientKeyFlagName),
+	}.Config()
 }
 
 // token returns the token for a gateway, or "" if there is none.

@@ -33,7 +33,11 @@ SWITCHYARD_TOKEN, or from the prompt or standard input.`,
 		if err != nil {
 			return err
 		}
-		a := client.New(u, client.Options{Token: token})
+		files, err := clientTLS(cmd)
+		if err != nil {
+			return err
+		}
+		a := client.New(u, client.Options{Token: token, TLS: files})
 		defer a.Close()
 		who, err := client.Call(cmd.Context(), a, a.Auth.WhoAmI, &v1.WhoAmIRequest{})
 		if err != nil {

@@ -78,6 +78,9 @@ short, a third one quits at once.`,
 			return err
 		}
 		cfg.NodeGateway = gatewayURL.String()
+		if cfg.NodeTLS, err = clientTLS(cmd); err != nil {
+			return err
+		}
 		if cfg.Token, err = sys.nodeToken(cmd, cfg.NodeGateway); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,6 +43,8 @@ type Config struct {
 	Vault *vault.Vault
 	// ApproveUserRuns has runs that users submit wait for the approval of an operator.
 	ApproveUserRuns bool
+	// TLS is how Listen serves https. Default: it serves http.
+	TLS *tls.Config
 	// Hosts are the names, besides localhost, the machine's own and IP addresses,
 	// under which the gateway answers on a loopback address; a reverse proxy on the
 	// same machine makes them necessary.

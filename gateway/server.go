@@ -16,9 +16,13 @@ import (
 // machine only.
 const DefaultAddress = "127.0.0.1:7280"
 
+// maxHeaderBytes bounds the headers of a request; a token of an issuer with many groups takes some KiB.
+const maxHeaderBytes = 64 << 10
+
 // Server is a gateway that listens.
 type Server struct {
 	gateway  *Gateway
+	scheme   string
 	http     *http.Server
 	listener net.Listener
 	served   chan struct{}
@@ -44,22 +48,30 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	s := &Server{gateway: g, listener: listener, served: make(chan struct{})}
+	s := &Server{gateway: g, scheme: "http", listener: listener, served: make(chan struct{})}
 	s.http = &http.Server{
 		Handler:           g.Handler(),
 		Protocols:         new(http.Protocols),
 		ReadHeaderTimeout: 10 * time.Second,
+		MaxHeaderBytes:    maxHeaderBytes,
 		IdleTimeout:       2 * time.Minute,
 		// A watcher that has gone without a word is noticed by pings.
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
 	s.http.Protocols.SetHTTP1(true)
-	s.http.Protocols.SetUnencryptedHTTP2(true)
+	serve := func() error { return s.http.Serve(listener) }
+	if g.config.TLS != nil {
+		s.scheme, s.http.TLSConfig = "https", g.config.TLS.Clone()
+		s.http.Protocols.SetHTTP2(true)
+		serve = func() error { return s.http.ServeTLS(listener, "", "") }
+	} else {
+		s.http.Protocols.SetUnencryptedHTTP2(true)
+	}
 	s.close = sync.OnceValue(s.shutdown)
 	go func() {
 		defer close(s.served)
-		s.err = s.http.Serve(listener)
+		s.err = serve()
 	}()
 	return s, nil
 }
@@ -68,7 +80,7 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // URL is the base URL for clients of the server.
-func (s *Server) URL() string { return "http://" + s.Address() }
+func (s *Server) URL() string { return s.scheme + "://" + s.Address() }
 
 // Done is closed when the server has stopped listening.
 func (s *Server) Done() <-chan struct{} { return s.served }

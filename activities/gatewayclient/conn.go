@@ -2,6 +2,7 @@ package gatewayclient
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,6 +21,8 @@ type Options struct {
 	// Token returns the token to log in with, or "" for a gateway that asks for none; nil: there is none. It is called for
 	// each call, so that a token may be replaced.
 	Token func() string
+	// TLS is how a gateway with an https URL is reached; nil: with the authorities of the system.
+	TLS *tls.Config
 }
 
 // Conn is what clients of the services of a gateway are made of.
@@ -41,9 +44,10 @@ func New(location string, o Options) (*Conn, error) {
 		return nil, fmt.Errorf("the URL of a gateway is such as http://host:7280")
 	}
 	transport := &http.Transport{
-		Proxy:       http.ProxyFromEnvironment,
-		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		Protocols:   new(http.Protocols),
+		Proxy:           http.ProxyFromEnvironment,
+		DialContext:     (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		Protocols:       new(http.Protocols),
+		TLSClientConfig: o.TLS,
 		// A gateway that has gone without a word is noticed by pings.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
 	}

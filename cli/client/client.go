@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/url"
@@ -38,6 +39,8 @@ type Client struct {
 type Options struct {
 	// Token logs in; "" for a gateway that asks for none.
 	Token string
+	// TLS is how a gateway with an https URL is reached; nil: with the authorities of the system.
+	TLS *tls.Config
 }
 
 // ParseURL returns the URL of the gateway at an address: a URL, host:port, or "" for the default.
@@ -67,8 +70,9 @@ func IsLoopback(u *url.URL) bool {
 // New returns a client of the gateway at a URL. It sends nothing yet.
 func New(u *url.URL, o Options) *Client {
 	transport := &http.Transport{
-		Proxy:     http.ProxyFromEnvironment,
-		Protocols: new(http.Protocols),
+		Proxy:           http.ProxyFromEnvironment,
+		Protocols:       new(http.Protocols),
+		TLSClientConfig: o.TLS,
 		// Pings detect a gateway that has gone without closing the connection.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}

@@ -18,7 +18,13 @@ func (a *Client) Failure(err error) error {
 	if !ok {
 		return fmt.Errorf("gateway %s: %w", a.URL, err)
 	}
+	if hint := a.tlsHint(err); hint != "" && !connect.IsWireError(err) {
+		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %s", a.URL, refused.Message()), Hint: hint}
+	}
 	if isCut(err) {
+		if a.servesTLS() {
+			return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached by http", a.URL), Hint: "it serves https: name it as https://..."}
+		}
 		return a.goneAway("while it answered")
 	}
 	said := errors.New(refused.Message())

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"slices"
 	"time"
@@ -44,6 +45,10 @@ type Config struct {
 	GatewayFlag string
 	// AllowedHosts are the names under which the gateway and the Web UI answer besides those of the machine.
 	AllowedHosts []string
+	// NodeTLS is how nodes reach a gateway with an https URL, or nil for the authorities of the system.
+	NodeTLS *tls.Config
+	// TLS is how the gateway serves https, or nil for http.
+	TLS *tls.Config
 	// Auth is how callers of the gateway log in.
 	Auth AuthConfig
 	// SecretsKey is the file with the key of the secrets, or "" for one in a private folder that ends with the stack.

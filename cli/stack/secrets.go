@@ -23,7 +23,7 @@ func (s *Stack) openSecrets(cfg Config) (nodesecrets.Store, error) {
 			Reader: runview.NewReader(s.conn, s.conn.Namespace, s.store, cfg.Logger), Locked: cfg.Auth.Tokens,
 		}.Release}, nil
 	}
-	conn, err := gatewayclient.New(cfg.NodeGateway, gatewayclient.Options{Token: cfg.Token})
+	conn, err := gatewayclient.New(cfg.NodeGateway, gatewayclient.Options{Token: cfg.Token, TLS: cfg.NodeTLS})
 	if err != nil {
 		return nil, fmt.Errorf("gateway %s: %w", cfg.NodeGateway, err)
 	}

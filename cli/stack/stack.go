@@ -152,6 +152,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
 			Vault: s.vault,
 		}
+		serve.TLS = cfg.TLS
 		cfg.Auth.AdminTokenFile = cmp.Or(cfg.Auth.AdminTokenFile, filepath.Join(private.dir, "admin-token"))
 		if err := s.startAuth(ctx, cfg, &serve); err != nil {
 			return nil, err

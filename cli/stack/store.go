@@ -16,7 +16,7 @@ func openStore(ctx context.Context, cfg Config) (*store.Store, error) {
 	if cfg.Control && store.IsGateway(cfg.Store) {
 		return nil, exit.Usagef("--store %s: the values of a gateway are in a folder or a bucket, not with a gateway", cfg.Store)
 	}
-	s, err := store.OpenWith(ctx, cfg.Store, store.Options{Gateway: gatewayclient.Options{Token: cfg.Token}})
+	s, err := store.OpenWith(ctx, cfg.Store, store.Options{Gateway: gatewayclient.Options{Token: cfg.Token, TLS: cfg.NodeTLS}})
 	if err != nil {
 		return nil, err
 	}
