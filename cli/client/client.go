@@ -33,6 +33,8 @@ type Client struct {
 	Audit     switchyardv1connect.AuditServiceClient
 	URL       string
 	http      *http.Transport
+	// showsCertificate is set if the client has a certificate of its own.
+	showsCertificate bool
 }
 
 // Options are how a client reaches its gateway.
@@ -85,16 +87,17 @@ func New(u *url.URL, o Options) *Client {
 	claimed := connect.WithInterceptors(claimActor(thisUser()))
 	base, client := u.String(), &http.Client{Transport: bearerTransport{transport, u, o.Token}}
 	return &Client{
-		Runs:      switchyardv1connect.NewRunServiceClient(client, base, claimed),
-		Nodes:     switchyardv1connect.NewNodeServiceClient(client, base, claimed),
-		Workflows: switchyardv1connect.NewWorkflowServiceClient(client, base, claimed),
-		Tasks:     switchyardv1connect.NewTaskServiceClient(client, base, claimed),
-		Schedules: switchyardv1connect.NewScheduleServiceClient(client, base, claimed),
-		Auth:      switchyardv1connect.NewAuthServiceClient(client, base, claimed),
-		Secrets:   switchyardv1connect.NewSecretServiceClient(client, base, claimed),
-		Audit:     switchyardv1connect.NewAuditServiceClient(client, base, claimed),
-		URL:       base,
-		http:      transport,
+		Runs:             switchyardv1connect.NewRunServiceClient(client, base, claimed),
+		Nodes:            switchyardv1connect.NewNodeServiceClient(client, base, claimed),
+		Workflows:        switchyardv1connect.NewWorkflowServiceClient(client, base, claimed),
+		Tasks:            switchyardv1connect.NewTaskServiceClient(client, base, claimed),
+		Schedules:        switchyardv1connect.NewScheduleServiceClient(client, base, claimed),
+		Auth:             switchyardv1connect.NewAuthServiceClient(client, base, claimed),
+		Secrets:          switchyardv1connect.NewSecretServiceClient(client, base, claimed),
+		Audit:            switchyardv1connect.NewAuditServiceClient(client, base, claimed),
+		URL:              base,
+		http:             transport,
+		showsCertificate: o.TLS != nil && o.TLS.GetClientCertificate != nil,
 	}
 }
 

@@ -22,8 +22,8 @@ func (a *Client) Failure(err error) error {
 		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %s", a.URL, refused.Message()), Hint: hint}
 	}
 	if isCut(err) {
-		if a.servesTLS() {
-			return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached by http", a.URL), Hint: "it serves https: name it as https://..."}
+		if hint := a.cutHint(); hint != "" {
+			return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s has refused the connection", a.URL), Hint: hint}
 		}
 		return a.goneAway("while it answered")
 	}

@@ -25,10 +25,10 @@ func (a *Client) tlsHint(err error) string {
 	switch {
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"), strings.Contains(text, "first record does not look like a TLS handshake"):
 		return "it serves http: name it as http://..."
-	case strings.Contains(text, "certificate required"), strings.Contains(text, "tls: bad certificate"):
-		return "it asks for a certificate: --client-cert FILE and --client-key FILE"
-	case strings.Contains(text, "unknown certificate authority"):
-		return "it does not accept the certificate of --client-cert; is it of another authority?"
+	case strings.Contains(text, "certificate required"):
+		return noCertificate
+	case strings.Contains(text, "unknown certificate authority"), strings.Contains(text, "tls: bad certificate"):
+		return strangeCertificate
 	}
 	return ""
 }
@@ -36,17 +36,38 @@ func (a *Client) tlsHint(err error) string {
 // probeTimeout bounds a look at what a gateway speaks.
 const probeTimeout = 2 * time.Second
 
-// servesTLS reports whether what listens at a URL of http speaks TLS, which cuts the connections of http without a word.
-func (a *Client) servesTLS() bool {
+// cutHint returns what helps where a gateway has cut a connection because of TLS, or "" if that is not why: what speaks TLS cuts
+// connections of http without a word, and a client whose certificate it does not accept may not hear of that.
+func (a *Client) cutHint() string {
 	u, err := url.Parse(a.URL)
-	if err != nil || u.Scheme != "http" {
-		return false
-	}
-	// Nothing is sent, and so nothing has to be verified.
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: probeTimeout}, "tcp", u.Host, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
 	if err != nil {
-		return false
+		return ""
 	}
-	_ = conn.Close()
-	return true
+	asks := false
+	// Nothing is sent, and so nothing has to be verified.
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: probeTimeout}, "tcp", u.Host, &tls.Config{
+		InsecureSkipVerify: true, MinVersion: tls.VersionTLS12,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			asks = true
+			return &tls.Certificate{}, nil
+		},
+	})
+	if err == nil {
+		_ = conn.Close()
+	}
+	switch {
+	case u.Scheme == "https" && asks && a.showsCertificate:
+		return strangeCertificate
+	case u.Scheme == "https" && asks:
+		return noCertificate
+	case u.Scheme == "http" && err == nil:
+		return "it serves https: name it as https://..."
+	}
+	return ""
 }
+
+// Hints where a gateway asks for a certificate.
+const (
+	noCertificate      = "it asks for a certificate: --client-cert FILE and --client-key FILE"
+	strangeCertificate = "it does not accept the certificate of --client-cert; is it of another authority?"
+)
