@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,5 +154,48 @@ func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 	}
 	if _, err := f.secretsAs(t, tokenB).ReleaseSecret(t.Context(), ofUser); connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), `"deploy"`) {
 		t.Errorf("a deleted secret: %v", err)
+	}
+}
+
+func TestSecretsByREST(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, filepath.Join(t.TempDir(), "store"))
+	operator, _ := f.token(t, "ann", v1.RoleOperator)
+	user, _ := f.token(t, "bob", v1.RoleUser)
+	client := f.httpClient(t)
+	for _, test := range []struct {
+		token, method, path, body string
+		status                    int
+		says                      string
+	}{
+		{user, http.MethodPost, "/v1/secrets", `{"name": "deploy", "value": "aHVudGVyMg=="}`, 403, "needs the role operator"},
+		{user, http.MethodGet, "/v1/secrets", "", 403, "needs the role operator"},
+		{f.nodeToken(t, "a"), http.MethodGet, "/v1/secrets", "", 403, "needs the role operator"},
+		{operator, http.MethodPost, "/v1/secrets", `{"name": "deploy", "value": "aHVudGVyMg=="}`, 200, `"setBy":"ann"`},
+		{operator, http.MethodPut, "/v1/secrets/deploy", `{"value": "aHVudGVyMg==", "role": "user"}`, 200, `"version":2`},
+		{operator, http.MethodPost, "/v1/secrets", `{"name": "a/b", "value": "aHVudGVyMg=="}`, 400, "name"},
+		{operator, http.MethodPost, "/v1/secrets", `{"name": "deploy", "value": ""}`, 400, "value"},
+		{operator, http.MethodPost, "/v1/secrets", `{"name": "deploy", "value": "aHVudGVyMg==", "role": "viewer"}`, 400, "role"},
+		{operator, http.MethodGet, "/v1/secrets", "", 200, `"name":"deploy","role":"user"`},
+		{operator, http.MethodGet, "/v1/secrets/deploy", "", 405, "takes DELETE, PUT"},
+		{operator, http.MethodDelete, "/v1/secrets/deploi", "", 404, "did you mean deploy"},
+		{operator, http.MethodDelete, "/v1/secrets/deploy", "", 200, `"deploy"`},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), test.method, f.server.URL()+test.path, strings.NewReader(test.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+test.token)
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		said := strings.ReplaceAll(string(text), `": `, `":`)
+		said = strings.ReplaceAll(said, `, "`, `,"`)
+		if err != nil || res.StatusCode != test.status || !strings.Contains(said, test.says) || strings.Contains(said, "aHVudGVyMg") || strings.Contains(said, "hunter2") {
+			t.Errorf("%s %s: %d %s", test.method, test.path, res.StatusCode, text)
+		}
 	}
 }

@@ -1,0 +1,47 @@
+package credentials
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestSourceFollowsItsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	if _, err := NewSource(path); err == nil {
+		t.Error("a file that does not exist has a token")
+	}
+	put := func(token string, mode os.FileMode) {
+		t.Helper()
+		fresh := path + ".new"
+		if err := os.WriteFile(fresh, []byte(token+"\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(fresh, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("sy_one", 0o644)
+	if _, err := NewSource(path); err == nil {
+		t.Error("a file that others can read has a token")
+	}
+	put("sy_one", 0o600)
+	s, err := NewSource(path)
+	if err != nil || s.Token() != "sy_one" {
+		t.Fatal(s, err)
+	}
+	// While the file cannot be read, the token stays the one before.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.read(time.Now()); err == nil || s.Token() != "sy_one" {
+		t.Errorf("without the file: %v", err)
+	}
+	put("sy_two", 0o600)
+	for deadline := time.Now().Add(time.Minute); s.Token() != "sy_two"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the new token is not found")
+		}
+	}
+}
