@@ -102,13 +102,14 @@ func (v *Vault) openKey() (*key, error) {
 // keyFor returns the key to encrypt a secret with. It makes one if no other secret has a key, and refuses one that others do
 // not have: one gateway of several would open only some.
 func (v *Vault) keyFor(ctx context.Context, name string) (*key, error) {
-	k, err := v.openKey()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("encrypt secret %s: %w: %w", name, ErrKey, err)
-	}
+	// The file of a key is there before the first secret that is encrypted with it: this order sees no secret without it.
 	all, err := v.List(ctx)
 	if err != nil {
 		return nil, err
+	}
+	k, err := v.openKey()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("encrypt secret %s: %w: %w", name, ErrKey, err)
 	}
 	for _, s := range all {
 		if s.GetName() == name {
