@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -21,10 +22,13 @@ func (a *Client) Failure(err error) error {
 	if hint := a.tlsHint(err); hint != "" && !connect.IsWireError(err) {
 		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %s", a.URL, refused.Message()), Hint: hint}
 	}
-	if isCut(err) {
+	cut := isCut(err)
+	if cut || strings.Contains(refused.Message(), "client conn could not be established") {
 		if hint := a.cutHint(); hint != "" {
 			return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s has refused the connection", a.URL), Hint: hint}
 		}
+	}
+	if cut {
 		return a.goneAway("while it answered")
 	}
 	said := errors.New(refused.Message())
