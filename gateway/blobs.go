@@ -39,6 +39,9 @@ var _ switchyardv1connect.BlobServiceHandler = blobs{}
 // PutBlob stores a value of a node.
 func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error) {
 	key, data := req.Msg.GetKey(), req.Msg.GetData()
+	if key == probeKey {
+		return b.putProbe(ctx, data)
+	}
 	of, err := storekey.ParseNode(key)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
@@ -69,6 +72,25 @@ func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReque
 	}
 	if err != nil {
 		return nil, b.failed(ctx, key, err)
+	}
+	return connect.NewResponse(&v1.PutBlobResponse{}), nil
+}
+
+// probeKey is the key of the value by which nodes find out whether the store answers. It is of no run.
+var probeKey = storekey.Probe(store.ProbeRun)
+
+// maxProbeBytes is more than Probe writes.
+const maxProbeBytes = 64
+
+func (b blobs) putProbe(ctx context.Context, data []byte) (*connect.Response[v1.PutBlobResponse], error) {
+	if _, err := nodeaccess.Node(ctx); err != nil {
+		return nil, err
+	}
+	if len(data) > maxProbeBytes {
+		return nil, rpcerror.Invalid("the value of %s has %d bytes; at most %d are taken", probeKey, len(data), maxProbeBytes)
+	}
+	if err := b.store.Put(ctx, probeKey, data); err != nil {
+		return nil, b.failed(ctx, probeKey, err)
 	}
 	return connect.NewResponse(&v1.PutBlobResponse{}), nil
 }
@@ -163,6 +185,10 @@ func (b blobs) checkRead(ctx context.Context, key string) error {
 	run, _, err := storekey.SplitRun(key)
 	if err != nil {
 		return connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	if key == probeKey {
+		_, err := nodeaccess.Node(ctx)
+		return err
 	}
 	return b.access.CheckRead(ctx, run)
 }

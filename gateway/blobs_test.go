@@ -79,6 +79,9 @@ func TestGatewayIsAStore(t *testing.T) {
 		t.Errorf("a value that is too large: %v", err)
 	}
 
+	if err := s.Probe(t.Context(), store.ProbeRun); err != nil {
+		t.Errorf("the store answers, and its probe says %v", err)
+	}
 	if err := s.DeleteRun(t.Context(), "ci-0k"); err == nil {
 		t.Error("a client may delete a run")
 	}

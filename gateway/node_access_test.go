@@ -75,6 +75,12 @@ func TestNodeTokenOpensWhatItsNodeWasGiven(t *testing.T) {
 	if _, err := a.Identity(t.Context()); err != nil {
 		t.Errorf("the identity: %v", err)
 	}
+	if err := b.Probe(t.Context(), store.ProbeRun); err != nil {
+		t.Errorf("node b finds out that the store answers: %v", err)
+	}
+	if err := b.Probe(t.Context(), "ci-0k"); err == nil {
+		t.Error("node b writes the probe of a run")
+	}
 	var listed []string
 	for key, err := range a.Keys(t.Context(), storekey.RunPrefix("ci-0k")) {
 		if err != nil {

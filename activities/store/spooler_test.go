@@ -419,10 +419,12 @@ func TestValueThatIsRefusedHoldsUpNoOther(t *testing.T) {
 	checkpoint := storekey.Checkpoint("ci-0k", 0, "build", 1)
 	g := newGateway()
 	g.away = true
-	g.refuse[chunk(0)], g.refuse[checkpoint] = connect.CodeAlreadyExists, connect.CodeInvalidArgument
+	foreign := storekey.Result("ci-1k", 0, "build", 1)
+	g.refuse[chunk(0)], g.refuse[checkpoint], g.refuse[foreign] = connect.CodeAlreadyExists, connect.CodeInvalidArgument, connect.CodePermissionDenied
 	s := spoolTo(t, g, t.TempDir())
 	mustPut(t, s, chunk(0), "bad")
 	mustPut(t, s, checkpoint, "bad")
+	mustPut(t, s, foreign, "of a task that the node was not given")
 	mustPut(t, s, chunk(1), "good")
 	g.set(func() { g.away = false })
 	s.awaitEmpty(t)
