@@ -67,6 +67,7 @@ var arrows = []struct {
 	{"gateway/edge", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/httpguard"}},
 	{"gateway/auth", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/edge", "switchyard/gateway/rpcerror"}},
 	{"gateway/audit", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/store", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror"}},
+	{"gateway/oidc", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth"}},
 	{"gateway/tokens", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/store", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror"}},
 	{"gateway/nodeaccess", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/grants", "switchyard/activities/store/storekey", "switchyard/gateway/auth", "switchyard/gateway/runview", "switchyard/workflows/names"}},
 	{"gateway/secrets", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/secrets/vault", "switchyard/activities/store/storekey", "switchyard/gateway/auth", "switchyard/gateway/nodeaccess", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/workflows/nearest", "switchyard/workflows/secretref"}},

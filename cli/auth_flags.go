@@ -3,12 +3,15 @@ package cli
 import (
 	"fmt"
 	"net"
+	"net/url"
 
 	"github.com/spf13/pflag"
 
+	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/cli/stack"
+	"switchyard/gateway/oidc"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -25,11 +28,16 @@ type authFlags struct {
 	kind           output.Choice
 	adminTokenFile string
 	approveRunsOf  output.Choice
+	issuer         oidc.Config
 }
 
 func (a *authFlags) add(f *pflag.FlagSet) {
 	a.kind = output.Choice{Value: authNone, Allowed: []string{authNone, authTokens}}
 	f.Var(&a.kind, "auth", "how callers log in: none, on a loopback address only, or tokens")
+	f.StringVar(&a.issuer.Issuer, "oidc-issuer", "", "URL of an OpenID Connect issuer whose tokens are accepted, too")
+	f.StringVar(&a.issuer.Audience, "oidc-audience", "", "who the issuer's tokens must be for, such as the client id of this gateway")
+	f.StringVar(&a.issuer.RolesClaim, "oidc-roles-claim", oidc.DefaultRolesClaim, "claim with the roles viewer, user, operator or admin; dots lead into objects: realm_access.roles")
+	f.StringVar(&a.issuer.NameClaim, "oidc-name-claim", oidc.DefaultNameClaim, "claim with the name that owns runs; no two people may ever have the same")
 	a.approveRunsOf = output.Choice{Allowed: []string{v1.RoleUser, approveNone}, Value: approveNone}
 	f.Var(&a.approveRunsOf, "approve-runs-of", "whose runs wait for the approval of an operator: user, or none")
 	f.StringVar(&a.adminTokenFile, "admin-token-file", "", "file for the first token of an admin, which the first start with --auth tokens makes (default beside the store)")
@@ -41,6 +49,9 @@ func (a *authFlags) into(cfg *stack.Config, getenv func(string) string) error {
 		if a.adminTokenFile != "" {
 			return exit.Usagef("--admin-token-file %s: there is no token without --auth tokens", a.adminTokenFile)
 		}
+		if a.issuer.Issuer != "" {
+			return exit.Usagef("--oidc-issuer %s: no caller logs in without --auth tokens", a.issuer.Issuer)
+		}
 		if a.approveRunsOf.Value != approveNone {
 			return exit.Usagef("--approve-runs-of %s: no caller has a role without --auth tokens", a.approveRunsOf.Value)
 		}
@@ -50,12 +61,33 @@ func (a *authFlags) into(cfg *stack.Config, getenv func(string) string) error {
 		return nil
 	}
 	cfg.Auth = stack.AuthConfig{Tokens: true, AdminTokenFile: a.adminTokenFile, ApproveUserRuns: a.approveRunsOf.Value == v1.RoleUser}
+	if err := a.checkIssuer(); err != nil {
+		return err
+	}
+	if a.issuer.Issuer != "" {
+		cfg.Auth.OIDC = &a.issuer
+	}
 	if a.adminTokenFile == "" {
 		file, err := besideStore(cfg.Store, ".admin-token", getenv)
 		if err != nil {
 			return err
 		}
 		cfg.Auth.AdminTokenFile = file
+	}
+	return nil
+}
+
+// checkIssuer returns an error if only a part of what names an issuer is there.
+func (a *authFlags) checkIssuer() error {
+	switch u, err := url.Parse(a.issuer.Issuer); {
+	case a.issuer.Issuer == "" && a.issuer.Audience == "":
+		return nil
+	case a.issuer.Issuer == "":
+		return exit.Usagef("--oidc-issuer is missing: the URL of the issuer, as its tokens have it in iss")
+	case a.issuer.Audience == "":
+		return exit.Usagef("--oidc-audience is missing: without it, tokens that the issuer has made for other programs would be accepted")
+	case err != nil || u.Host == "" || u.Scheme != "https" && !client.IsLoopback(u):
+		return exit.Usagef("--oidc-issuer %s: it must be a URL with https", a.issuer.Issuer)
 	}
 	return nil
 }

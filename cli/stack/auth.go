@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"switchyard/gateway"
+	"switchyard/gateway/auth"
+	"switchyard/gateway/oidc"
 	"switchyard/gateway/tokens"
 	"switchyard/workers"
 )
@@ -18,6 +20,8 @@ import (
 type AuthConfig struct {
 	// Tokens has callers log in with tokens.
 	Tokens bool
+	// OIDC is the issuer whose tokens are accepted, too, or nil.
+	OIDC *oidc.Config
 	// AdminTokenFile is where the first token of an admin goes.
 	AdminTokenFile string
 	// ApproveUserRuns has runs that users submit wait for the approval of an operator.
@@ -40,7 +44,17 @@ func (s *Stack) startAuth(ctx context.Context, cfg Config, into *gateway.Config)
 	}
 	authenticator := tokens.NewAuthenticator(registry, cfg.Logger)
 	s.addCloser("authentication", func() error { authenticator.Close(); return nil })
-	into.Tokens, into.Authenticator, into.ApproveUserRuns = registry, authenticator, cfg.Auth.ApproveUserRuns
+	var chosen auth.Authenticator = authenticator
+	if cfg.Auth.OIDC != nil {
+		issuer := *cfg.Auth.OIDC
+		issuer.Logger = cfg.Logger
+		issued, err := oidc.New(issuer)
+		if err != nil {
+			return err
+		}
+		chosen = auth.ByPrefix{Prefix: tokens.Prefix, With: authenticator, Without: issued}
+	}
+	into.Tokens, into.Authenticator, into.ApproveUserRuns = registry, chosen, cfg.Auth.ApproveUserRuns
 	return nil
 }
 
