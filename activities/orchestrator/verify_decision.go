@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// VerifyDecision says whether a gateway has signed a decision about a run.
+// VerifyDecision reports whether a gateway has signed a decision about a run.
 func (c *Control) VerifyDecision(ctx context.Context, req *v1.VerifyRequest) (*v1.VerifyResponse, error) {
 	refused, err := c.Signer.Verify(ctx, req.GetDecision())
 	if err != nil {

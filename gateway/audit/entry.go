@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// Results of calls: AuditEntry.result, and filters.
+	// Results of calls, AuditEntry.result, and those that filters know besides.
 	resultOK      = "ok"
-	resultRefused = "refused"
-	resultFailed  = "failed"
+	resultRefused = v1.EventRefused
+	resultFailed  = v1.EventFailed
 	// maxText bounds each text of an entry that a caller chooses, in bytes.
 	maxText = 256
 )

@@ -436,7 +436,7 @@ func (x *VerifyRequest) GetDecision() *Decision {
 	return nil
 }
 
-// VerifyResponse says whether a decision counts.
+// VerifyResponse is the answer to VerifyRequest.
 type VerifyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why it does not; empty: it does.

@@ -233,7 +233,7 @@ func (x *Run) GetApproval() *RunApproval {
 	return nil
 }
 
-// RunApproval says whether a run may start that needs the approval of an operator.
+// RunApproval is the state of a run that needs the approval of an operator.
 type RunApproval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// pending, approved or rejected.
