@@ -16,7 +16,7 @@ import (
 // signed returns an error unless a decision counts: where people log in, one that a gateway has signed for this task of
 // this execution. What does not count is an event of the run. The task of a decision about the run itself is "".
 func (r *run) signed(ctx workflow.Context, d *v1.Decision, task, verdict, claimed string) error {
-	// What the run was started with says whether people log in.
+	// Whether people log in is known from what the run was started with.
 	if err := workflow.Await(ctx, func() bool { return r.core != nil || r.refusal != nil }); err != nil {
 		return err
 	}

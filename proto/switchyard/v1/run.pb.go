@@ -1750,12 +1750,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tnuma_node\x18\f \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x1c\n" +
 	"\tcontainer\x18\r \x01(\tR\tcontainerB\f\n" +
 	"\n" +
-	"_numa_node\"\xd3\x03\n" +
+	"_numa_node\"\xdc\x03\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\xde\x01\n" +
-	"\x05event\x18\x03 \x01(\tB\xc7\x01\xbaH\xc3\x01r\xc0\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\x06killedR\bexpandedR\x06silentR\x05event\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\xe7\x01\n" +
+	"\x05event\x18\x03 \x01(\tB\xd0\x01\xbaH\xcc\x01r\xc9\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x05event\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
