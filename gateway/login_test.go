@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/gateway/tokens"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
 // startLocked starts a gateway with the store of a folder that asks for tokens. Several gateways may have one store.
@@ -69,6 +70,12 @@ func (f *fixture) nodeToken(t *testing.T, node string) string {
 		t.Fatal(err)
 	}
 	return secret
+}
+
+// dialAs makes a client with a token.
+func (f *fixture) dialAs(t *testing.T, token string) switchyardv1connect.RunServiceClient {
+	t.Helper()
+	return f.dial(t, connect.WithInterceptors(bearer(token)))
 }
 
 // bearer adds a token to each call.

@@ -1,0 +1,376 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"switchyard/activities/metrics"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// How a request at a door ends.
+const (
+	refused401 = "unauthenticated"
+	refused403 = "denied"
+	notThere   = "not found"
+	passed     = "passed"
+)
+
+// knock is one way to ask at a door.
+type knock struct {
+	name   string
+	least  v1.Role // that the door asks for
+	node   bool    // nodes may pass
+	open   bool    // any caller may pass
+	ofRun  bool    // it names a run
+	method string
+	path   string
+	body   []byte
+	header map[string]string
+}
+
+// frame is a message as gRPC and streams of Connect send it.
+func frame(message []byte) []byte {
+	n := len(message)
+	return append([]byte{0, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, message...)
+}
+
+// pathVariable is a variable of a REST path.
+var pathVariable = regexp.MustCompile(`\{[a-z_]+\}`)
+
+// knocksOf returns every way to make a call, for a run.
+func knocksOf(call protoreflect.MethodDescriptor, run string) []knock {
+	rules, field := v1.RulesOf(call), namesRun(call)
+	message := dynamicpb.NewMessage(call.Input())
+	text := "{}"
+	if field != nil {
+		message.Set(field, protoreflect.ValueOfString(run))
+		text = fmt.Sprintf("{%q:%q}", field.JSONName(), run)
+		if task := call.Input().Fields().ByName("task"); task != nil {
+			message.Set(task, protoreflect.ValueOfString("build"))
+			text = fmt.Sprintf("{%q:%q,\"task\":\"build\"}", field.JSONName(), run)
+		}
+	}
+	data, err := proto.Marshal(message)
+	if err != nil {
+		panic(err)
+	}
+	path := "/" + string(call.Parent().FullName()) + "/" + string(call.Name())
+	var all []knock
+	add := func(how, method, path string, body []byte, header map[string]string) {
+		all = append(all, knock{
+			name: string(call.Name()) + " by " + how, least: rules.GetRole(), node: rules.GetNode(),
+			ofRun:  field != nil && (strings.Contains(path, run) || !strings.HasPrefix(how, "REST") && !strings.HasPrefix(how, "SSE")), // else it is a list
+			method: method, path: path, body: body, header: header,
+		})
+	}
+	connectVersion := func(kind string) map[string]string {
+		return map[string]string{"Content-Type": kind, "Connect-Protocol-Version": "1"}
+	}
+	if call.IsStreamingServer() {
+		add("Connect, JSON", http.MethodPost, path, frame([]byte(text)), connectVersion("application/connect+json"))
+		add("Connect, proto", http.MethodPost, path, frame(data), connectVersion("application/connect+proto"))
+	} else {
+		add("Connect, JSON", http.MethodPost, path, []byte(text), connectVersion("application/json"))
+		add("Connect, proto", http.MethodPost, path, data, connectVersion("application/proto"))
+		add("a plain POST", http.MethodPost, path, []byte(text), map[string]string{"Content-Type": "application/json"})
+	}
+	add("gRPC", http.MethodPost, path, frame(data), map[string]string{"Content-Type": "application/grpc", "TE": "trailers"})
+	add("gRPC-Web", http.MethodPost, path, frame(data), map[string]string{"Content-Type": "application/grpc-web+proto"})
+	if options, ok := call.Options().(*descriptorpb.MethodOptions); ok && options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS {
+		add("Connect, GET", http.MethodGet, path+"?"+url.Values{"connect": {"v1"}, "encoding": {"json"}, "message": {text}}.Encode(), nil, nil)
+		add("Connect, GET of proto", http.MethodGet, path+"?"+url.Values{
+			"connect": {"v1"}, "encoding": {"proto"}, "base64": {"1"}, "message": {base64.RawURLEncoding.EncodeToString(data)},
+		}.Encode(), nil, nil)
+	}
+	for _, route := range v1.RoutesOf(call) {
+		rest := pathVariable.ReplaceAllStringFunc(route.Path, func(variable string) string {
+			switch name := protoreflect.Name(strings.Trim(variable, "{}")); {
+			case field != nil && name == field.Name():
+				return run
+			case name == "task":
+				return "build"
+			}
+			return "x-unknown"
+		})
+		var body []byte
+		if route.Body != "" {
+			body = []byte("{}")
+		}
+		paths := []string{rest}
+		if alias, ok := strings.CutPrefix(rest, "/v1"); ok && (strings.HasPrefix(alias+"/", "/runs/") || strings.HasPrefix(alias+"/", "/workflows/")) {
+			paths = append(paths, alias)
+		}
+		for _, path := range paths {
+			add("REST, "+route.Method+" "+path, route.Method, path, body, map[string]string{"Content-Type": "application/json"})
+			if route.Method == http.MethodGet && (strings.HasSuffix(path, "/events") || strings.HasSuffix(path, "/logs")) {
+				add("SSE, "+path, http.MethodGet, path+"?follow=true", nil, nil)
+				add("SSE by its header, "+path, http.MethodGet, path, nil, map[string]string{"Accept": "text/event-stream"})
+			}
+		}
+	}
+	return all
+}
+
+// knocks returns every way to ask at every door of a gateway.
+func (f *fixture) knocks(run string) []knock {
+	var all []knock
+	var names []string
+	each(func(call protoreflect.MethodDescriptor) { all = append(all, knocksOf(call, run)...) })
+	for _, s := range f.services() {
+		names = append(names, strings.Trim(s.path, "/"))
+	}
+	for _, d := range f.rpcDoors(names) {
+		for _, call := range []string{"Check", "Watch", "ServerReflectionInfo"} {
+			all = append(all, knock{
+				name: d.pattern + call, least: d.role, method: http.MethodPost, path: d.pattern + call, body: frame(nil),
+				header: map[string]string{"Content-Type": "application/grpc", "TE": "trailers"},
+			})
+		}
+	}
+	for _, d := range f.doors() {
+		method, path, _ := strings.Cut(d.pattern, " ")
+		all = append(all, knock{name: d.pattern, least: d.role, method: method, path: path})
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		all = append(all, knock{name: path, open: true, method: http.MethodGet, path: path})
+	}
+	return all
+}
+
+// ask knocks with a token and returns how that ends.
+func (k knock) ask(t *testing.T, client *http.Client, base, token string) (outcome, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, k.method, base+k.path, bytes.NewReader(k.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range k.header {
+		req.Header.Set(name, value)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatalf("%s: %v", k.name, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusOK && strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		return passed, "" // which lasts
+	}
+	// A stream that has begun lasts, too: its first part tells.
+	part := make([]byte, 64<<10)
+	n := 0
+	for n < len(part) && !k.hasAnswer(part[:n]) {
+		more, err := res.Body.Read(part[n:])
+		n += more
+		if err != nil {
+			break
+		}
+	}
+	text = string(part[:n])
+	grpc := res.Header.Get("Grpc-Status")
+	if grpc == "" {
+		grpc = res.Trailer.Get("Grpc-Status")
+	}
+	if _, status, ok := strings.Cut(strings.ToLower(text), "grpc-status: "); ok && grpc == "" {
+		grpc, _, _ = strings.Cut(status, "\r")
+	}
+	switch {
+	case res.StatusCode == http.StatusUnauthorized, grpc == "16", strings.Contains(text, `"code":"unauthenticated"`):
+		return refused401, text
+	case res.StatusCode == http.StatusForbidden, grpc == "7", strings.Contains(text, `"code":"permission_denied"`):
+		return refused403, text
+	case res.StatusCode == http.StatusNotFound, grpc == "5", strings.Contains(text, `"code":"not_found"`):
+		return notThere, text
+	}
+	return passed, text
+}
+
+// hasAnswer reports whether a part of an answer of a stream is its first message.
+func (k knock) hasAnswer(part []byte) bool {
+	return strings.HasPrefix(k.header["Content-Type"], "application/connect+") && len(part) > 5 || strings.HasPrefix(k.header["Content-Type"], "application/grpc") && len(part) > 5
+}
+
+// TestEveryDoorIsLocked asks at every door that the descriptors and the muxes have, in every protocol, with every kind of token.
+func TestEveryDoorIsLocked(t *testing.T) {
+	t.Parallel()
+	figures, err := metrics.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := startLocked(t, t.TempDir(), func(c *Config) { c.Metrics = figures })
+	tokens := map[string]string{"nothing": "", "garbage": "nonsense", "garbage that looks like a token": "sy_abcdefgh_" + strings.Repeat("a", 52)}
+	byRole := map[v1.Role]string{}
+	for _, role := range v1.Roles() {
+		node := ""
+		if role == v1.RoleNode {
+			node = "gpu-1"
+		}
+		secret, _, err := f.config.Tokens.Create(t.Context(), &v1.Token{Name: "door-" + role, Role: role, Node: node}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byRole[v1.ParseRole(role)] = secret
+	}
+	if tokens["an expired token"], _, err = f.config.Tokens.Create(t.Context(), &v1.Token{Name: "root", Role: v1.RoleAdmin}, time.Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	revoked, made, err := f.config.Tokens.Create(t.Context(), &v1.Token{Name: "root", Role: v1.RoleAdmin}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.config.Tokens.Revoke(t.Context(), made.GetId(), "a test"); err != nil {
+		t.Fatal(err)
+	}
+	tokens["a revoked token"] = revoked
+	// The run is that of another user than the one that asks.
+	owner, _ := f.token(t, "door-owner", v1.RoleUser)
+	f.client = f.dialAs(t, owner)
+	run := f.submit(t, "behind-doors")
+
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	doors := map[string]bool{}
+	for _, k := range f.knocks(run) {
+		doors[k.path] = true
+		expect := func(who, token string, want ...string) {
+			t.Helper()
+			got, text := k.ask(t, client, f.server.URL(), token)
+			for _, w := range want {
+				if got == w {
+					if (got == refused401 || got == refused403 || got == notThere) && strings.Contains(text, "door-owner") {
+						t.Errorf("%s with %s: the refusal has data: %s", k.name, who, text)
+					}
+					return
+				}
+			}
+			t.Errorf("%s with %s: %s, want %v: %.300s", k.name, who, got, want, text)
+		}
+		if k.open {
+			expect("nothing", "", passed)
+			continue
+		}
+		for who, token := range tokens {
+			expect(who, token, refused401)
+		}
+		for role, token := range byRole {
+			switch {
+			case role == v1.Role_ROLE_NODE && k.node:
+				expect("the token of a node", token, passed, refused403, notThere) // by what the node has been given
+			case !role.Includes(k.least):
+				expect("the role "+role.Word(), token, refused403)
+			case k.ofRun && !role.Includes(v1.Role_ROLE_OPERATOR):
+				expect("another user's role "+role.Word(), token, notThere)
+			case role == k.least || !k.ofRun:
+				// The control: the lock lets those in whom it is to let in.
+				expect("the role "+role.Word(), token, passed, notThere)
+			}
+		}
+	}
+	if len(doors) < 150 {
+		t.Errorf("only %d paths were tried", len(doors))
+	}
+	end(t, run, "completed")
+}
+
+// TestNoSpellingOfAPathIsOpen spells paths as servers and proxies are tricked with, without a token.
+func TestNoSpellingOfAPathIsOpen(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	admin, _ := f.token(t, "root", v1.RoleAdmin)
+	paths := map[string]bool{}
+	for _, k := range f.knocks("last") {
+		path, _, _ := strings.Cut(k.path, "?")
+		paths[path] = true
+	}
+	tried := 0
+	for path := range paths {
+		inner := strings.TrimPrefix(path, "/")
+		for _, spelt := range []string{
+			path + "/", path + ".", path + "/.", path + "%00", path + "%20", path + ";x=y", path + "#x", "/" + path, "//" + inner, strings.ToUpper(path),
+			"/healthz/.." + path, "/healthz/..%2f" + inner, "/healthz%2f.." + path, "/healthz/%2e%2e" + path, "/healthz%2f%2e%2e%2f" + inner, "/healthz/..%252f" + inner, "/healthz;" + path, "/readyz/.%2e" + path,
+			strings.ReplaceAll(path, "/", "%2F"), "/" + strings.ReplaceAll(inner, "/", "%2F"), "/" + strings.ReplaceAll(inner, "/", "%252F"), "/x/.." + path, "/./" + inner, "\\" + inner, "/healthz\\.." + path,
+			"http://evil.example" + path,
+		} {
+			if spelt == "/healthz" || spelt == "/readyz" || path == "/healthz" || path == "/readyz" {
+				continue
+			}
+			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions} {
+				tried++
+				if status := rawRequest(t, f.server.Address(), method, spelt, ""); status < 300 {
+					t.Errorf("%s %s: %d", method, spelt, status)
+				}
+			}
+		}
+	}
+	if tried < 5000 {
+		t.Errorf("only %d spellings were tried", tried)
+	}
+	if status := rawRequest(t, f.server.Address(), http.MethodGet, "/v1/runs", "Authorization: Bearer "+admin+"\r\n"); status != http.StatusOK {
+		t.Errorf("the right spelling with a token: %d", status)
+	}
+	for name, header := range map[string]string{
+		"two headers":  "Authorization: Bearer " + admin + "\r\nAuthorization: Bearer " + admin + "\r\n",
+		"a 1 MB token": "Authorization: Bearer " + strings.Repeat("a", 1<<20) + "\r\n",
+	} {
+		if status := rawRequest(t, f.server.Address(), http.MethodGet, "/v1/runs", header); status != http.StatusUnauthorized && status != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("%s: %d", name, status)
+		}
+	}
+	if status := rawRequest(t, f.server.Address(), http.MethodGet, "/v1/runs?access_token="+admin, ""); status != http.StatusBadRequest {
+		t.Errorf("a token in the URL: %d", status)
+	}
+	// A page of another site has no token, and one that has come by one is kept away, too.
+	for _, token := range []string{"", "Authorization: Bearer " + admin + "\r\n"} {
+		if status := rawRequest(t, f.server.Address(), http.MethodPost, "/v1/runs", token+"Origin: https://evil.example\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n"); status != http.StatusForbidden {
+			t.Errorf("a page of another site: %d", status)
+		}
+	}
+}
+
+// rawRequest sends a request as it is written, which no client would do, and returns the status of the answer.
+func rawRequest(t *testing.T, address, method, path, header string) int {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n", method, path, address, header); err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Fatal(err)
+	}
+	if strings.Contains(header, "Content-Length: 2") {
+		_, _ = io.WriteString(conn, "{}")
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		return http.StatusBadRequest // the server has cut the connection
+	}
+	defer res.Body.Close()
+	return res.StatusCode
+}
