@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,7 @@ func newAudit(sys *system) *cobra.Command {
 	var since, until string
 	cmd := listCommand[*v1.AuditEntry]{
 		use: "audit", short: "List who did what, and what was refused, the newest first",
-		what: "entries", limit: 100, most: 1000, keep: 4,
+		what: "entries", limit: 100, most: 1000, keep: auditKeep,
 		fetch: func(ctx context.Context, a *client.Client, _ []string, size int32, token string) (listPage[*v1.AuditEntry], error) {
 			var err error
 			if since != "" {
@@ -33,13 +35,7 @@ func newAudit(sys *system) *cobra.Command {
 			}
 			return a.AuditEntries(ctx, req, size, token)
 		},
-		rows: func(entries []*v1.AuditEntry) [][]string {
-			rows := [][]string{{"AT", "WHO", "WHAT", "OBJECT", "RESULT", "FROM"}}
-			for _, e := range entries {
-				rows = append(rows, []string{sys.formatTime(e.GetAt()), tui.OneLine(e.GetBy()), e.GetAction(), objectsText(e), e.GetResult(), e.GetFrom()})
-			}
-			return rows
-		},
+		rows: func(entries []*v1.AuditEntry) [][]string { return auditRows(sys, entries) },
 	}.command(sys)
 	flags := cmd.Flags()
 	flags.StringVar(&since, "since", "", "only entries within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
@@ -49,6 +45,36 @@ func newAudit(sys *system) *cobra.Command {
 	flags.StringVar(&req.Object, "object", "", "only calls about this run, node, workflow, secret, ...")
 	flags.StringVar(&req.Result, "result", "", "only calls that ended so: ok, refused, failed, or a code such as not_found")
 	return cmd
+}
+
+// auditKeep is how many columns a narrow terminal shows besides the last.
+const auditKeep = 4
+
+func auditRows(sys *system, entries []*v1.AuditEntry) [][]string {
+	rows := [][]string{{"AT", "WHO", "WHAT", "RESULT", "FROM", "OBJECT"}}
+	for _, e := range entries {
+		rows = append(rows, []string{
+			sys.formatTime(e.GetAt()), tui.OneLine(e.GetBy()), actionText(e), resultText(e), tui.OneLine(e.GetFrom()), objectsText(e),
+		})
+	}
+	return rows
+}
+
+// actionText returns the name of a call without its service, or the method and the path of another request.
+func actionText(e *v1.AuditEntry) string {
+	service, call, found := strings.Cut(e.GetAction(), "/")
+	if found && !strings.ContainsFunc(service, unicode.IsSpace) {
+		return tui.OneLine(call)
+	}
+	return tui.OneLine(e.GetAction())
+}
+
+// resultText returns how a call ended, and how many others like it have no entry of their own.
+func resultText(e *v1.AuditEntry) string {
+	if e.GetOmitted() == 0 {
+		return e.GetResult()
+	}
+	return fmt.Sprintf("%s (+%d)", e.GetResult(), e.GetOmitted())
 }
 
 // objectsText returns what a call was about, in one line.

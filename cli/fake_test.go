@@ -50,6 +50,7 @@ type fakeGateway struct {
 	schedules fakeSchedules
 	tasks     fakeTasks
 	secrets   fakeSecrets
+	audit     fakeAudit
 }
 
 func fake(t *testing.T) *fakeGateway {
@@ -62,6 +63,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(&f.schedules))
 	mux.Handle(switchyardv1connect.NewTaskServiceHandler(&f.tasks))
 	mux.Handle(switchyardv1connect.NewSecretServiceHandler(&f.secrets))
+	mux.Handle(switchyardv1connect.NewAuditServiceHandler(&f.audit))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)

@@ -3,24 +3,20 @@ package audit
 import (
 	"context"
 	"net"
+	"regexp"
 	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-const (
-	// Results of calls, AuditEntry.result, and those that filters know besides.
-	resultOK      = "ok"
-	resultRefused = v1.EventRefused
-	resultFailed  = v1.EventFailed
-	// maxText bounds each text of an entry that a caller chooses, in bytes.
-	maxText = 256
-)
+// maxText bounds each text of an entry that a caller chooses, in bytes.
+const maxText = 256
 
 // newEntry returns an entry about the caller of ctx.
 func newEntry(ctx context.Context, action, address, forwarded string) *v1.AuditEntry {
@@ -32,7 +28,7 @@ func newEntry(ctx context.Context, action, address, forwarded string) *v1.AuditE
 
 // end adds how a call has ended. Only a refusal says why: other errors may repeat what the call carried.
 func end(e *v1.AuditEntry, err error) {
-	e.Result = resultOK
+	e.Result = v1.AuditOK
 	if err == nil {
 		return
 	}
@@ -54,36 +50,61 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// objectKinds has the kind of object that a field of a request or an answer names, by the service, or "" for all.
+// objectKinds has the kind of object that a field of a request or an answer names: by the message, or by the service, or
+// with "" for all.
 var objectKinds = map[protoreflect.Name]map[protoreflect.Name]string{
-	"":                {"run": "run", "task": "task", "workflow": "workflow", "node": "node", "batch": "batch", "batch_id": "batch"},
-	"RunService":      {"id": "run"},
-	"TaskService":     {"id": "run"},
-	"WorkflowService": {"name": "workflow", "id": "run"},
-	"ScheduleService": {"name": "schedule", "run_id": "run", "id": "run"},
-	"NodeService":     {"name": "node"},
-	"SecretService":   {"name": "secret", "secret": "secret"},
-	"AuthService":     {"name": "token", "id": "token"},
+	"":                 {"run": "run", "task": "task", "workflow": "workflow", "node": "node", "batch": "batch", "batch_id": "batch"},
+	"RunService":       {"id": "run"},
+	"RerunRunResponse": {"id": "copy"},
+	"TaskService":      {"id": "run"},
+	"WorkflowService":  {"name": "workflow", "id": "run"},
+	"ScheduleService":  {"name": "schedule", "run_id": "run", "id": "run"},
+	"NodeService":      {"name": "node"},
+	"SecretService":    {"name": "secret", "secret": "secret"},
+	"AuthService":      {"name": "name", "id": "token"},
+	"BlobService":      {"key": "value", "prefix": "value"},
 }
 
-// addObjects adds the objects that a message of a call names. A later message adds what the ones before did not name.
+// addObjects adds the objects that a message of a call names. An answer is added after its request, and knows better: people
+// may shorten ids.
 func addObjects(e *v1.AuditEntry, call protoreflect.MethodDescriptor, message protoreflect.Message) {
-	for _, service := range []protoreflect.Name{call.Parent().Name(), ""} {
-		fields := message.Descriptor().Fields()
-		for i := range fields.Len() {
-			field := fields.Get(i)
-			kind := objectKinds[service][field.Name()]
-			if kind == "" || field.Kind() != protoreflect.StringKind || field.IsList() || field.IsMap() {
-				continue
+	fields := message.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		if field.IsList() || field.IsMap() || !message.Has(field) {
+			continue
+		}
+		switch field.Kind() {
+		case protoreflect.MessageKind:
+			if token := message.Get(field).Message(); token.Descriptor().FullName() == (&v1.Token{}).ProtoReflect().Descriptor().FullName() {
+				addObjects(e, call, token)
 			}
-			text := message.Get(field).String()
-			if text == "" || e.GetObjects()[kind] != "" {
-				continue
+		case protoreflect.StringKind:
+			if kind := objectKind(call, field); kind != "" {
+				addObject(e, kind, message.Get(field).String())
 			}
-			if e.Objects == nil {
-				e.Objects = map[string]string{}
-			}
-			e.Objects[kind] = cut(text)
+		}
+	}
+}
+
+// objectKind returns the kind of object that a text of a call names, or "" if it names none.
+func objectKind(call protoreflect.MethodDescriptor, field protoreflect.FieldDescriptor) string {
+	for _, of := range []protoreflect.Name{field.ContainingMessage().Name(), call.Parent().Name(), ""} {
+		if kind := objectKinds[of][field.Name()]; kind != "" {
+			return kind
+		}
+	}
+	return ""
+}
+
+func addObject(e *v1.AuditEntry, kind, name string) {
+	if e.Objects == nil {
+		e.Objects = map[string]string{}
+	}
+	e.Objects[kind] = cut(name)
+	if kind == "value" {
+		if run, _, err := storekey.SplitRun(name); err == nil {
+			e.Objects["run"] = cut(run)
 		}
 	}
 }
@@ -101,9 +122,15 @@ func hostOf(address string) string {
 	return cut(address)
 }
 
+// secretText finds what gives the text of a caller away as a token of this system or as one of an issuer: people paste them
+// where an id or a path belongs.
+var secretText = regexp.MustCompile(`(sy_[^_/\s]{0,16}_|eyJ[\w-]+\.)[^/\s]+`)
+
+// cut returns the text of a caller as an entry may have it: short, and without tokens.
 func cut(text string) string {
+	text = secretText.ReplaceAllString(strings.ToValidUTF8(text, ""), "${1}***")
 	if len(text) > maxText {
-		text = text[:maxText]
+		text = strings.ToValidUTF8(text[:maxText], "")
 	}
-	return strings.ToValidUTF8(text, "")
+	return text
 }

@@ -38,7 +38,7 @@ func (i Interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			}
 		}
 		end(e, err)
-		if e.GetResult() == resultOK || !isRefusal(rpcerror.CodeOf(err)) {
+		if e.GetResult() == v1.AuditOK || !isRefusal(rpcerror.CodeOf(err)) {
 			i.Recorder.Record(ctx, e)
 		} else {
 			i.Recorder.Note(e)

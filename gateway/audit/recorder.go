@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store"
@@ -19,17 +20,28 @@ import (
 const (
 	// maxWait is how long a call waits for its entry to be stored.
 	maxWait = 2 * time.Second
-	// maxPending is how many entries wait for the store, and maxPart how many one value has.
-	maxPending, maxPart = 10_000, 1000
+	// maxPending is how many entries wait for the store, maxNotes how many of them may be about refused calls, which anyone
+	// can cause, and maxPart how many one value has.
+	maxPending, maxNotes, maxPart = 10_000, 5_000, 1000
+	// maxSpan is the longest time between the first entry of a value, which its key has the time of, and the others.
+	maxSpan = time.Minute
 	// storeTimeout bounds one try to store entries; longestPause is the longest wait before another one.
 	storeTimeout, longestPause = 5 * time.Second, 10 * time.Second
 	// closeTimeout is how long Close waits for the store.
 	closeTimeout = 5 * time.Second
 )
 
+// Values is where a Recorder stores entries.
+type Values interface {
+	// PutMessageIfAbsent stores a message unless there is one with the key. A try that fails may have stored it.
+	PutMessageIfAbsent(ctx context.Context, key string, m proto.Message) (existed bool, err error)
+}
+
+var _ Values = (*store.Store)(nil)
+
 // Recorder stores entries. It is safe for concurrent use. Close ends it.
 type Recorder struct {
-	store *store.Store
+	store Values
 	now   func() time.Time
 	log   *slog.Logger
 	// gateway distinguishes the values of this recorder from those of others.
@@ -40,10 +52,13 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	pending []*v1.AuditEntry
-	stored  *sync.Cond    // there are fewer pending entries
-	oldest  int64         // number of the first pending entry
-	next    int64         // number of the next entry
-	dropped int           // since the store was there
+	stored  *sync.Cond // there are fewer pending entries, or the writer has ended
+	ended   bool       // the writer stores no more
+	oldest  int64      // number of the first pending entry
+	next    int64      // number of the next entry
+	part    int        // how many entries the value has that could not be stored yet; 0: there is none
+	dropped int        // since entries were stored last
+
 	news    chan struct{} // has a token if there may be pending entries
 	closing chan struct{}
 	closed  chan struct{}
@@ -51,7 +66,7 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder that stores entries in a store.
-func NewRecorder(s *store.Store, now func() time.Time, log *slog.Logger) *Recorder {
+func NewRecorder(s Values, now func() time.Time, log *slog.Logger) *Recorder {
 	name := make([]byte, 4)
 	_, _ = rand.Read(name) // never fails
 	r := &Recorder{
@@ -71,20 +86,23 @@ func (r *Recorder) Close() {
 
 // Record adds an entry and returns once it is stored, or after maxWait: an entry that is late is stored when the store is back.
 func (r *Recorder) Record(ctx context.Context, e *v1.AuditEntry) {
-	number, ok := r.add(e)
+	number, ok := r.add(e, maxPending)
 	if !ok {
 		return
 	}
-	select {
-	case <-r.closed: // a call that the gateway was answering when it closed
-		if err := r.storeSome(context.WithoutCancel(ctx)); err != nil {
-			r.log.Error("an entry of the audit is lost, because the store is away", "action", e.GetAction(), "error", err)
-		}
-		return
-	default:
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWait)
 	defer cancel()
+	if r.await(ctx, number) {
+		return
+	}
+	// The gateway has closed while it answered the call.
+	if err := r.storeSome(ctx); err != nil {
+		r.log.Error("an entry of the audit is lost, because the store is away", "action", e.GetAction(), "error", err)
+	}
+}
+
+// await waits until an entry is stored or ctx ends, and returns false if no writer is left to store it.
+func (r *Recorder) await(ctx context.Context, number int64) bool {
 	defer context.AfterFunc(ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -92,33 +110,34 @@ func (r *Recorder) Record(ctx context.Context, e *v1.AuditEntry) {
 	})()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.oldest <= number && ctx.Err() == nil {
+	for r.oldest <= number && ctx.Err() == nil && !r.ended {
 		r.stored.Wait()
 	}
+	return r.oldest > number || !r.ended
 }
 
-// Note adds an entry about a refused call and does not wait. Of many from one address it leaves some out, which the next entry
-// counts.
+// Note adds an entry about a refused call and does not wait. Of many at once it leaves some out, which a later entry counts.
 func (r *Recorder) Note(e *v1.AuditEntry) {
-	omitted, ok := r.floods.admit(e.GetFrom(), r.now())
-	if !ok {
-		return
+	e.At = timestamppb.New(r.now())
+	if r.floods.admit(e) {
+		r.add(e, maxNotes)
 	}
-	e.Omitted = omitted
-	r.add(e)
 }
 
-// add adds an entry and returns its number, or false if there is no room for it.
-func (r *Recorder) add(e *v1.AuditEntry) (number int64, ok bool) {
+// add adds an entry and returns its number, or false if as many wait as may.
+func (r *Recorder) add(e *v1.AuditEntry, most int) (number int64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pending) == maxPending {
+	if len(r.pending) >= most {
 		r.dropped++
 		return 0, false
 	}
 	number = r.next
 	r.next++
-	e.At, e.Id = timestamppb.New(r.now()), fmt.Sprintf("%s-%d", r.gateway, number)
+	e.Id = fmt.Sprintf("%s-%d", r.gateway, number)
+	if e.At == nil {
+		e.At = timestamppb.New(r.now())
+	}
 	r.pending = append(r.pending, e)
 	select {
 	case r.news <- struct{}{}:
@@ -130,60 +149,75 @@ func (r *Recorder) add(e *v1.AuditEntry) (number int64, ok bool) {
 // write stores entries until the recorder closes.
 func (r *Recorder) write() {
 	defer close(r.closed)
+	sweep := time.NewTicker(floodTime)
+	defer sweep.Stop()
+	var retry <-chan time.Time // nil: the last try has succeeded
 	pause := time.Duration(0)
 	for {
+		news := r.news
+		if retry != nil {
+			news = nil
+		}
 		select {
-		case <-r.news:
+		case <-news:
+		case <-retry:
+		case <-sweep.C:
+			r.noteFloods(r.now().Add(-floodTime))
+			continue
 		case <-r.closing:
-			ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-			defer cancel()
-			for r.storeSome(ctx) == nil && r.hasPending() {
-			}
-			if r.hasPending() {
-				r.log.Error("entries of the audit are lost, because the store is away", "entries", len(r.pending))
-			}
+			r.noteFloods(r.now())
+			r.storeRest()
 			return
 		}
-		for r.hasPending() {
-			err := r.storeSome(context.Background())
-			if err == nil {
-				pause = 0
-				continue
-			}
+		if err := r.storeAll(context.Background()); err == nil {
+			retry, pause = nil, 0
+		} else {
 			pause = min(max(2*pause, 100*time.Millisecond), longestPause)
-			r.log.Warn("entries of the audit wait for the store", "error", err)
-			select {
-			case <-time.After(pause):
-			case <-r.closing:
-				r.wake()
-			}
-			if r.isClosing() {
-				break
-			}
+			retry = time.After(pause)
+			waiting, dropped := r.backlog()
+			r.log.Warn("entries of the audit wait for the store", "error", err, "waiting", waiting, "without_entry", dropped)
 		}
 	}
 }
 
-func (r *Recorder) wake() {
-	select {
-	case r.news <- struct{}{}:
-	default:
+// noteFloods adds entries about the floods of refused calls that began before a time.
+func (r *Recorder) noteFloods(before time.Time) {
+	for _, e := range r.floods.sweep(before) {
+		r.add(e, maxNotes)
 	}
 }
 
-func (r *Recorder) isClosing() bool {
-	select {
-	case <-r.closing:
-		return true
-	default:
-		return false
-	}
-}
-
-func (r *Recorder) hasPending() bool {
+// storeRest stores what waits when the recorder closes, and ends the waits for it.
+func (r *Recorder) storeRest() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err := r.storeAll(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.pending) > 0
+	r.ended = true
+	r.stored.Broadcast()
+	if err != nil {
+		r.log.Error("entries of the audit are lost, because the store is away", "entries", len(r.pending), "error", err)
+	}
+}
+
+// backlog returns how many entries wait, and how many calls have none for want of room.
+func (r *Recorder) backlog() (waiting, dropped int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pending), r.dropped
+}
+
+// storeAll stores entries until none waits.
+func (r *Recorder) storeAll(ctx context.Context) error {
+	for {
+		if waiting, _ := r.backlog(); waiting == 0 {
+			return nil
+		}
+		if err := r.storeSome(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // storeSome stores the entries that have waited for the longest time, as one value.
@@ -191,24 +225,38 @@ func (r *Recorder) storeSome(ctx context.Context) error {
 	r.storing.Lock()
 	defer r.storing.Unlock()
 	r.mu.Lock()
-	some, first, dropped := r.pending[:min(len(r.pending), maxPart)], r.oldest, r.dropped
+	// A try that failed may have stored the value. The next one has the same entries, and no more.
+	if r.part == 0 {
+		r.part = partLength(r.pending)
+	}
+	some, first, dropped := r.pending[:r.part], r.oldest, r.dropped
 	r.mu.Unlock()
 	if len(some) == 0 {
 		return nil
 	}
-	if dropped > 0 {
-		r.log.Error("calls have no entry in the audit, because the store was away and too many waited", "calls", dropped)
-	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	key := storekey.Audit(some[0].GetAt().AsTime(), r.gateway, first)
-	// Written before with a lost answer, it is the same value.
 	if _, err := r.store.PutMessageIfAbsent(ctx, key, &v1.AuditPart{Entries: some}); err != nil {
 		return err
 	}
+	if dropped > 0 {
+		r.log.Error("calls have no entry in the audit, because too many waited for the store", "calls", dropped)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pending, r.oldest, r.dropped = r.pending[len(some):], r.oldest+int64(len(some)), r.dropped-dropped
+	r.pending, r.oldest, r.part, r.dropped = r.pending[len(some):], r.oldest+int64(len(some)), 0, r.dropped-dropped
 	r.stored.Broadcast()
 	return nil
+}
+
+// partLength returns how many of the first entries one value may have.
+func partLength(entries []*v1.AuditEntry) int {
+	entries = entries[:min(len(entries), maxPart)]
+	for i, e := range entries {
+		if e.GetAt().AsTime().Sub(entries[0].GetAt().AsTime()).Abs() >= maxSpan {
+			return i
+		}
+	}
+	return len(entries)
 }

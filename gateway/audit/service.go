@@ -14,6 +14,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	"switchyard/gateway/auth"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
@@ -22,10 +23,9 @@ import (
 
 const (
 	defaultPage = 100
-	// maxReads is how many values a page reads.
+	// maxReads is how many values a page reads, and how many days it looks at.
 	maxReads = 2000
-	// maxDays is how far back entries are looked for that name no beginning; the store keeps them for less.
-	maxDays = 400
+	day      = 24 * time.Hour
 )
 
 // Service answers the calls of AuditService. It is safe for concurrent use.
@@ -51,20 +51,8 @@ func (s Service) ListAuditEntries(ctx context.Context, req *connect.Request[v1.L
 		return nil, err
 	}
 	l := &lister{store: s.Store, req: m, limit: cmp.Or(int(m.GetPageSize()), defaultPage), at: at}
-	until := s.Now().Add(24 * time.Hour) // clocks of gateways differ
-	if m.GetUntil() != nil {
-		until = m.GetUntil().AsTime()
-	}
-	since := until.AddDate(0, 0, -maxDays)
-	if m.GetSince() != nil {
-		since = m.GetSince().AsTime()
-	}
-	for day := until.UTC().Truncate(24 * time.Hour); !day.Before(since.UTC().Truncate(24 * time.Hour)); day = day.AddDate(0, 0, -1) {
-		if more, err := l.readDay(ctx, day); err != nil {
-			return nil, err
-		} else if more {
-			break
-		}
+	if err := l.read(ctx, s.Now().Add(day)); err != nil { // clocks of gateways differ
+		return nil, err
 	}
 	res := &v1.ListAuditEntriesResponse{Items: l.found}
 	if l.next.key != "" {
@@ -95,7 +83,7 @@ func parsePlace(pages paging.List, token string) (place, error) {
 }
 
 func checkResult(result string) error {
-	if result == "" || result == resultOK || result == resultRefused || result == resultFailed {
+	if result == "" || result == v1.AuditOK || result == v1.AuditRefused || result == v1.AuditFailed {
 		return nil
 	}
 	var code connect.Code
@@ -114,26 +102,70 @@ type lister struct {
 	found []*v1.AuditEntry
 	next  place // first entry of the next page
 	reads int
+	// from is the first key that is read, and before follows the last one.
+	from, before string
+}
+
+// read adds entries that were recorded before a time, the newest first, until the page is full.
+func (l *lister) read(ctx context.Context, before time.Time) error {
+	first, err := l.firstDay(ctx)
+	if err != nil || first.IsZero() {
+		return err
+	}
+	if until := l.req.GetUntil(); until != nil && until.AsTime().Before(before) {
+		before = until.AsTime()
+	}
+	if since := l.req.GetSince(); since != nil {
+		if from := since.AsTime().Add(-maxSpan); from.After(first) {
+			first = from
+		}
+	}
+	before = before.Add(maxSpan)
+	l.from, l.before = storekey.AuditTime(first), storekey.AuditTime(before)
+	for d := before.UTC().Truncate(day); !d.Before(first.UTC().Truncate(day)); d = d.Add(-day) {
+		if full, err := l.readDay(ctx, d); err != nil || full {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstDay returns the day of the oldest entry, or zero if there is none.
+func (l *lister) firstDay(ctx context.Context) (time.Time, error) {
+	for key, err := range l.store.Keys(ctx, storekey.AuditPrefix) {
+		if err != nil {
+			return time.Time{}, fmt.Errorf("list the audit: %w", err)
+		}
+		if d, ok := storekey.ParseAuditDay(key); ok {
+			return d, nil
+		}
+	}
+	return time.Time{}, nil
 }
 
 // readDay adds the entries of a day, the newest first, and reports whether the page is full.
-func (l *lister) readDay(ctx context.Context, day time.Time) (full bool, err error) {
-	prefix := storekey.AuditDay(day)
+func (l *lister) readDay(ctx context.Context, d time.Time) (full bool, err error) {
+	prefix := storekey.AuditDay(d)
 	if l.at.key != "" && prefix > l.at.key {
 		return false, nil // of pages before
+	}
+	if l.spend(prefix + afterAll) {
+		return true, nil
 	}
 	var keys []string
 	for key, err := range l.store.Keys(ctx, prefix) {
 		if err != nil {
 			return false, fmt.Errorf("list the audit: %w", err)
 		}
-		if l.at.key == "" || key <= l.at.key {
+		if key >= l.before || l.at.key != "" && key > l.at.key {
+			break
+		}
+		if key >= l.from {
 			keys = append(keys, key)
 		}
 	}
 	for _, key := range slices.Backward(keys) {
-		if l.reads++; l.reads > maxReads {
-			l.next = place{key, -1}
+		if l.spend(key) {
 			return true, nil
 		}
 		var part v1.AuditPart
@@ -158,13 +190,25 @@ func (l *lister) readDay(ctx context.Context, day time.Time) (full bool, err err
 	return false, nil
 }
 
+// afterAll follows the last key of a day.
+const afterAll = "~"
+
+// spend counts a read, or has the next page begin with a key if this one has read enough.
+func (l *lister) spend(key string) (full bool) {
+	if l.reads++; l.reads <= maxReads {
+		return false
+	}
+	l.next = place{key, -1}
+	return true
+}
+
 // wants reports whether the request selects an entry.
 func (l *lister) wants(e *v1.AuditEntry) bool {
 	at, req := e.GetAt().AsTime(), l.req
 	switch {
 	case req.GetSince() != nil && at.Before(req.GetSince().AsTime()), req.GetUntil() != nil && !at.Before(req.GetUntil().AsTime()):
 		return false
-	case req.GetWho() != "" && e.GetBy() != req.GetWho():
+	case req.GetWho() != "" && e.GetBy() != req.GetWho() && e.GetBy() != req.GetWho()+auth.Unverified:
 		return false
 	case req.GetWhat() != "" && !strings.Contains(strings.ToLower(e.GetAction()), strings.ToLower(req.GetWhat())):
 		return false
@@ -175,10 +219,10 @@ func (l *lister) wants(e *v1.AuditEntry) bool {
 	switch req.GetResult() {
 	case "":
 		return true
-	case resultRefused:
+	case v1.AuditRefused:
 		return refused
-	case resultFailed:
-		return e.GetResult() != resultOK && !refused
+	case v1.AuditFailed:
+		return e.GetResult() != v1.AuditOK && !refused
 	}
 	return e.GetResult() == req.GetResult()
 }

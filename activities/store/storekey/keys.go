@@ -251,10 +251,20 @@ const AuditPrefix = "audit/"
 // AuditDay is how the keys of the audit of a day start, in UTC.
 func AuditDay(day time.Time) string { return AuditPrefix + day.UTC().Format(time.DateOnly) + "/" }
 
-// Audit is the key of a v1.AuditPart whose first entry, with a number of a gateway, is of a time. Keys are in the order of
-// time.
+// AuditTime is how the keys of values of the audit start whose first entries are of a time. They are in the order of time.
+func AuditTime(at time.Time) string { return AuditDay(at) + at.UTC().Format("150405.000000000") }
+
+// Audit is the key of a v1.AuditPart whose first entry, with a number of a gateway, is of a time.
 func Audit(at time.Time, gateway string, number int64) string {
-	return AuditDay(at) + at.UTC().Format("150405.000000000") + "-" + gateway + "-" + strconv.FormatInt(number, 10)
+	return AuditTime(at) + "-" + gateway + "-" + strconv.FormatInt(number, 10)
+}
+
+// ParseAuditDay returns the day of a key of the audit, or false if it is none.
+func ParseAuditDay(key string) (day time.Time, ok bool) {
+	rest, ok := strings.CutPrefix(key, AuditPrefix)
+	text, _, found := strings.Cut(rest, "/")
+	day, err := time.Parse(time.DateOnly, text)
+	return day, ok && found && err == nil
 }
 
 // IsOfNoRun reports whether a key is one that belongs to no run.

@@ -41,7 +41,8 @@ type AuditEntry struct {
 	Token string `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
 	// What was called: a service and its call, such as "RunService/SubmitRun", or a method and a path.
 	Action string `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
-	// What it was about, by kind: run, task, workflow, schedule, node, secret, token, batch.
+	// What it was about, by kind: run, task, workflow, schedule, node, secret, token (its id), name (that a token is for), batch,
+	// copy (of a run), and value (a key of the store).
 	Objects map[string]string `protobuf:"bytes,8,rep,name=objects,proto3" json:"objects,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Address that the call came from.
 	From string `protobuf:"bytes,9,opt,name=from,proto3" json:"from,omitempty"`
@@ -51,7 +52,8 @@ type AuditEntry struct {
 	Result string `protobuf:"bytes,11,opt,name=result,proto3" json:"result,omitempty"`
 	// Why it was refused, for people; empty: it was not refused.
 	Reason string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Refused calls from the same address just before it that have no entries, because there were many.
+	// Refused calls from the same address, or the same /64 network of IPv6, just before it that have no entries, because there
+	// were many.
 	Omitted       int32 `protobuf:"varint,13,opt,name=omitted,proto3" json:"omitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -225,14 +227,14 @@ func (x *AuditPart) GetEntries() []*AuditEntry {
 }
 
 // ListAuditEntriesRequest asks for entries. A page reads 2,000 values at most, so that it may hold few entries, or none,
-// although there is a next page.
+// although there is a next page. Entries of several gateways within a minute of one another may be listed in another order.
 type ListAuditEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only entries of this time or later; absent: all that are kept.
 	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
 	// Only entries before this time; absent: all.
 	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
-	// Only calls of this name; empty: all.
+	// Only calls of this name, claimed ones included; empty: all.
 	Who string `protobuf:"bytes,3,opt,name=who,proto3" json:"who,omitempty"`
 	// Only calls whose action contains this text, whatever its case; empty: all.
 	What string `protobuf:"bytes,4,opt,name=what,proto3" json:"what,omitempty"`

@@ -330,3 +330,10 @@ const (
 	TokenExpired = "expired"
 	TokenRevoked = "revoked"
 )
+
+// Results of calls: AuditEntry.result, which otherwise has the code of an error, and ListAuditEntriesRequest.result.
+const (
+	AuditOK      = "ok"
+	AuditRefused = "refused" // for want of a token or of a role
+	AuditFailed  = "failed"  // for another reason
+)
