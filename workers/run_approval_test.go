@@ -76,6 +76,22 @@ func TestRunWaitsForApproval(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for _, payload := range []any{&v1.TaskCommand{Task: "a", By: "eve"}, "yes", nil} {
+		if err := h.conn.SignalWorkflow(t.Context(), h.id, "", names.ApproveUpdate, payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "signals are refused", func() bool {
+		var res v1.EventsResponse
+		h.query(h.id, names.EventsQuery, &v1.EventsRequest{}, &res)
+		signals := 0
+		for _, e := range res.GetEvents() {
+			if e.GetEvent() == v1.EventRefused && strings.Contains(e.GetDetail(), "a signal decides nothing") {
+				signals++
+			}
+		}
+		return signals == 3
+	})
 	if n := c.calls()["a"]; n != 0 {
 		t.Errorf("a has started %d times", n)
 	}
@@ -91,12 +107,12 @@ func TestRunWaitsForApproval(t *testing.T) {
 	for _, e := range h.stored(0) {
 		if e.GetEvent() == v1.EventRefused {
 			refusals++
-			if e.GetTask() != "" || !strings.Contains(e.GetDetail(), "eve") {
+			if !strings.Contains(e.GetDetail(), "a signal") && (e.GetTask() != "" || !strings.Contains(e.GetDetail(), "eve")) {
 				t.Errorf("a refusal is %v", e)
 			}
 		}
 	}
-	if refusals != 6 {
+	if refusals != 6+3 {
 		t.Errorf("%d refusals are events", refusals)
 	}
 	replay(t, "gated", limits.Run{}, h.history(""))

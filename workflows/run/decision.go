@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -63,6 +65,25 @@ func (r *run) logRefused(task, verdict, claimed, why string) {
 		i = index
 	}
 	r.log.Add(workflow.Now(r.ctx), v1.EventRefused, i, "", 0, 0, phrase.Because(phrase.By(verdict, claimed), why), eventlog.CommandFacts(claimed, why)...)
+}
+
+// refuseSignals takes the signals that look like decisions, which only updates are, and logs them as refused: a signal has no
+// answer that could say so.
+func (r *run) refuseSignals() {
+	for _, signal := range []struct{ name, verdict string }{{names.ApproveUpdate, v1.ApprovalApproved}, {names.RejectUpdate, v1.ApprovalRejected}} {
+		ch := workflow.GetSignalChannel(r.root, signal.name)
+		for ch.Len() > 0 {
+			var sent converter.RawValue
+			if !ch.ReceiveAsync(&sent) || r.status == nil {
+				continue
+			}
+			var c v1.TaskCommand
+			if payload := sent.Payload(); payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
+				c.Reset()
+			}
+			r.logRefused(c.GetTask(), signal.verdict, dag.OneLine(c.GetBy()), "a signal decides nothing; use `switchyard runs approve` or `reject`")
+		}
+	}
 }
 
 // newDecisionHandler returns a handler of decisions about a task.

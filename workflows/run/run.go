@@ -268,7 +268,7 @@ func (r *run) hasNews() bool {
 	if r.pending.HasReady() {
 		return true
 	}
-	for _, signal := range []string{names.GrantedSignal, names.PartSignal, names.OrderSignal, names.ContextSignal} {
+	for _, signal := range []string{names.GrantedSignal, names.PartSignal, names.OrderSignal, names.ContextSignal, names.ApproveUpdate, names.RejectUpdate} {
 		if workflow.GetSignalChannel(r.root, signal).Len() > 0 {
 			return true
 		}
@@ -295,6 +295,7 @@ func (r *run) receive() {
 	r.receivePartitionReports()
 	r.takeOrders()
 	r.receiveAnswers()
+	r.refuseSignals()
 	r.pending.Settle()
 	r.receiveGrants()
 }
