@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"switchyard/cli/exit"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // TestConfigOfCommand has a real command take its settings from a file.
@@ -27,6 +28,47 @@ func TestBadConfigFileOfCommand(t *testing.T) {
 	path := write(t, "c.yaml", "limitt: 5\n")
 	got = runWith(t, map[string]string{"SWITCHYARD_CONFIG": path}, "", "runs", "list")
 	if got.code != exit.CodeUsage || got.stderr != path+":1:1: there is no setting \"limitt\"\n  did you mean limit?\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestProfiles has commands take the settings of a profile, and the token that it names.
+func TestProfiles(t *testing.T) {
+	f := fake(t)
+	url, registry := lockedGateway(t)
+	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
+	must(t, err)
+	token := write(t, "token", secret)
+	path := write(t, "c.yaml", "gateway: "+f.url+"\nruns: { list: { limit: 7 } }\nprofiles:\n  prod: { gateway: '"+url+"', tokenFile: "+token+" }\n  test: { runs: { list: { limit: 9 } } }\n")
+	env := map[string]string{"SWITCHYARD_CONFIG": path, "HOME": t.TempDir()}
+	if got := runWith(t, env, "", "whoami", "--profile", "prod"); got.code != exit.CodeDone || got.stdout != "ann, role user\n" {
+		t.Errorf("%+v", got)
+	}
+	for _, args := range [][]string{{"runs", "list"}, {"runs", "list", "--profile", "test"}} {
+		if got := runWith(t, env, "", args...); got.code != exit.CodeDone {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if f.listed[0].GetPageSize() != 7 || f.listed[1].GetPageSize() != 9 {
+		t.Errorf("asked for %v", f.listed)
+	}
+	env["SWITCHYARD_PROFILE"] = "prod"
+	if got := runWith(t, env, "", "whoami"); got.stdout != "ann, role user\n" {
+		t.Errorf("by the environment: %+v", got)
+	}
+	// The token of a profile goes to the gateway of the profile only.
+	if got := runWith(t, env, "", "whoami", "--gateway", strings.Replace(url, "127.0.0.1", "localhost", 1)); got.code != exit.CodeNotAllowed {
+		t.Errorf("another gateway got the token: %+v", got)
+	}
+	env["SWITCHYARD_PROFILE"] = "prood"
+	if got := runWith(t, env, "", "whoami"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "did you mean prod?") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "whoami", "--profile", "prod"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "SWITCHYARD_CONFIG") {
+		t.Errorf("without a file: %+v", got)
+	}
+	env["SWITCHYARD_PROFILE"], env["SWITCHYARD_CONFIG"] = "", write(t, "c.yaml", "profiles:\n  prod: { gatewai: x }\n  test: 5\n")
+	if got := runWith(t, env, "", "whoami"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "did you mean gateway?") || !strings.Contains(got.stderr, "the profile test is a mapping") {
 		t.Errorf("%+v", got)
 	}
 }

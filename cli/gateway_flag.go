@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/client"
+	"switchyard/cli/config"
 	"switchyard/cli/credentials"
 	"switchyard/cli/tlsfiles"
 )
@@ -70,13 +71,24 @@ func clientTLS(cmd *cobra.Command) (*tls.Config, error) {
 
 // token returns the token for a gateway, or "" if there is none.
 func (s *system) token(cmd *cobra.Command, gateway string) (string, error) {
-	if path := stringFlag(cmd, tokenFileFlagName); path != "" {
+	path := stringFlag(cmd, tokenFileFlagName)
+	if path != "" && !s.isFromFile(tokenFileFlagName) {
 		return credentials.ReadToken(path)
 	}
 	if token := strings.TrimSpace(s.getenv(tokenVariable)); token != "" {
 		return token, nil
 	}
+	// A file with settings names the token of the gateway that it names, and of no other.
+	if path != "" && s.isFromFile(gatewayFlagName) {
+		return credentials.ReadToken(path)
+	}
 	return credentials.Load(credentials.Path(s.getenv), gateway)
+}
+
+// isFromFile reports whether the value of a flag comes from the file with settings.
+func (s *system) isFromFile(flag string) bool {
+	origin := s.origins[flag]
+	return origin != "" && !strings.HasPrefix(origin, "--") && origin != config.Variable(flag)
 }
 
 // stringFlag returns the value of a flag, or "" if the command does not have it.

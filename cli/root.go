@@ -45,6 +45,7 @@ system could not be reached or broke, 4 not allowed, 130 interrupted.`,
 		},
 	}
 	root.PersistentFlags().String(config.Flag, "", "file with settings, in YAML")
+	root.PersistentFlags().String(config.ProfileFlag, "", "settings of the file that go before the others, by their name below its `profiles`")
 	root.SetIn(sys.stdin)
 	root.SetOut(sys.stdout)
 	root.SetErr(sys.screen)

@@ -30,8 +30,11 @@ import (
 //	  maxParallel: 8
 //	runs: { list: { limit: 20 } }
 //
+//	profiles:
+//	  prod: { gateway: https://yard:7280, tokenFile: /etc/switchyard/token }
+//
 // A flag of no command is an error wherever it stands; a flag of another command
-// is ignored.
+// is ignored. The settings of the profile that --profile names go before the others.
 type file struct {
 	path     string
 	settings *yaml.Node // a mapping, or nil if the file is empty
@@ -43,6 +46,9 @@ type fileSetting struct {
 	value *yaml.Node
 	line  int
 }
+
+// profilesKey is the key of the profiles of a file.
+const profilesKey = "profiles"
 
 // maxFile bounds a configuration file, in bytes.
 const maxFile = 1 << 20
@@ -86,6 +92,10 @@ func (c *file) check(section *yaml.Node, cmd *cobra.Command) {
 	seen := map[string]bool{}
 	for key, value := range entries(section) {
 		name := kebab(key.Value)
+		if cmd == cmd.Root() && section == c.settings && key.Value == profilesKey {
+			c.checkProfiles(value, cmd)
+			continue
+		}
 		if sub := subcommand(cmd, key.Value); sub != nil && value.Kind == yaml.MappingNode {
 			if seen["section "+sub.Name()] {
 				c.add(key, fmt.Sprintf("the section %s is there twice", sub.Name()), "")
@@ -116,11 +126,55 @@ func (c *file) check(section *yaml.Node, cmd *cobra.Command) {
 	}
 }
 
-// lookup returns the settings for the flags of a command, by name. Its own section
+// checkProfiles reports what is wrong with the profiles of a file.
+func (c *file) checkProfiles(profiles *yaml.Node, root *cobra.Command) {
+	if profiles.Kind != yaml.MappingNode {
+		c.add(profiles, profilesKey+" are a mapping of names to settings", "")
+		return
+	}
+	for name, settings := range entries(profiles) {
+		switch settings.Kind {
+		case yaml.MappingNode:
+			c.check(settings, root)
+		default:
+			c.add(settings, fmt.Sprintf("the profile %s is a mapping of names of flags to their values", name.Value), "")
+		}
+	}
+}
+
+// profile returns the settings of a profile. If there is none of the name, it reports that and returns nil.
+func (c *file) profile(name string) *yaml.Node {
+	var names []string
+	at := c.settings
+	for key, profiles := range entries(c.settings) {
+		if key.Value != profilesKey {
+			continue
+		}
+		at = key
+		for key, settings := range entries(profiles) {
+			if key.Value == name {
+				return settings
+			}
+			names = append(names, key.Value)
+		}
+	}
+	hint := "profiles: { " + name + ": { gateway: https://... } } in this file makes one"
+	if near := nearest.Word(name, slices.Sorted(slices.Values(names))); near != "" {
+		hint = "did you mean " + near + "?"
+	} else if len(names) > 0 {
+		hint = "there are " + strings.Join(names, ", ")
+	}
+	if at == nil {
+		at = &yaml.Node{Line: 1, Column: 1}
+	}
+	c.add(at, fmt.Sprintf("there is no profile %q", name), hint)
+	return nil
+}
+
+// lookup returns the settings for the flags of a command in a section of the file, by name. Its own section
 // overrides those of the commands above it.
-func (c *file) lookup(cmd *cobra.Command) map[string]fileSetting {
+func (c *file) lookup(section *yaml.Node, cmd *cobra.Command) map[string]fileSetting {
 	found := map[string]fileSetting{}
-	section := c.settings
 	path := strings.Fields(cmd.CommandPath())[1:]
 	at := cmd.Root()
 	for {

@@ -7,10 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"switchyard/cli/exit"
 )
 
 // Flag is the name of the flag that names the configuration file.
 const Flag = "config"
+
+// ProfileFlag is the name of the flag that names a profile of the configuration file.
+const ProfileFlag = "profile"
 
 // Origins holds the sources of the values of flags, by name: a flag, a variable, or
 // a line of a file. A flag with its default is absent.
@@ -28,6 +33,13 @@ func Apply(cmd *cobra.Command, getenv func(string) string) (Origins, error) {
 	if f := cmd.Flags().Lookup(Flag); f != nil {
 		path = f.Value.String()
 	}
+	profile := ""
+	if f := cmd.Flags().Lookup(ProfileFlag); f != nil {
+		profile = f.Value.String()
+	}
+	if path == "" && profile != "" {
+		return nil, exit.Usagef("--profile %s: profiles are in a file with settings; name it with --config, or %s", profile, Variable(Flag))
+	}
 	if path == "" {
 		return found, nil
 	}
@@ -35,7 +47,13 @@ func Apply(cmd *cobra.Command, getenv func(string) string) (Origins, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := file.lookup(cmd)
+	settings := file.lookup(file.settings, cmd)
+	if plain, ok := settings[ProfileFlag]; ok && profile == "" {
+		profile = plain.value.Value
+	}
+	if profile != "" {
+		maps.Copy(settings, file.lookup(file.profile(profile), cmd))
+	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		f := cmd.Flags().Lookup(name)
 		if f == nil || found[name] != "" {
