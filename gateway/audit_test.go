@@ -14,9 +14,11 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/names"
 )
 
 // TestAuditHasEveryWriteAndEveryRefusal sends each call to a gateway, as who may make it and as who may not.
@@ -130,6 +132,107 @@ func TestAuditHasWhatReachesNoCall(t *testing.T) {
 	} {
 		if found[action] != want {
 			t.Errorf("%s: %q, want %q", action, found[action], want)
+		}
+	}
+}
+
+// TestAuditIsSharedByGateways records calls at one gateway, and reads them at an observer.
+func TestAuditIsSharedByGateways(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, other := startLocked(t, dir), startLocked(t, dir, func(c *Config) { c.Observer = true })
+	root, _ := f.token(t, "root", v1.RoleAdmin)
+	ann, token := f.token(t, "ann", v1.RoleUser)
+	bob, _ := f.token(t, "bob", v1.RoleUser)
+	submitted, err := f.dialAs(t, ann).SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: document("audited", "a")}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := submitted.Msg.GetId()
+	audited := other.auditClient(t, root)
+	entries := func(req *v1.ListAuditEntriesRequest) []*v1.AuditEntry {
+		t.Helper()
+		res, err := audited.ListAuditEntries(t.Context(), connect.NewRequest(req))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Msg.GetItems()
+	}
+	// The entry is there once the call is answered.
+	if found := entries(&v1.ListAuditEntriesRequest{Object: run}); len(found) != 1 || found[0].GetBy() != "ann" || found[0].GetRole() != v1.RoleUser || found[0].GetToken() != token.GetId() ||
+		found[0].GetAction() != "RunService/SubmitRun" || found[0].GetResult() != v1.AuditOK || strings.Contains(found[0].String(), "true") {
+		t.Errorf("the entry of the submit is %v", found)
+	}
+	// To another user the run does not exist, which refuses nothing.
+	_, err = f.dialAs(t, bob).CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: run}))
+	wantCode(t, "cancel a run of another user", err, connect.CodeNotFound)
+	if found := entries(&v1.ListAuditEntriesRequest{Who: "bob", Result: v1.AuditFailed}); len(found) != 1 || found[0].GetResult() != "not_found" || found[0].GetObjects()["run"] != run || found[0].GetReason() != "" {
+		t.Errorf("the entry of the cancel is %v", found)
+	}
+	// A node was given no task of the run.
+	key := storekey.Checkpoint(run+"/c", 0, "a", 1)
+	if err := f.openAs(t, f.nodeToken(t, "gpu-1")).Put(t.Context(), key, nil); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("a node stores a value of a run that it was given no task of: %v", err)
+	}
+	f.recorder.Close() // refusals are not waited for
+	if found := entries(&v1.ListAuditEntriesRequest{Object: run, Result: v1.AuditRefused}); len(found) != 1 || found[0].GetBy() != "worker-gpu-1" || found[0].GetObjects()["value"] != key || !strings.Contains(found[0].GetReason(), "gpu-1") {
+		t.Errorf("the entry of the value is %v", found)
+	}
+	// A call that a gateway answers while it closes has its entry, too.
+	if _, err := f.dialAs(t, ann).CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: run})); err != nil {
+		t.Fatal(err)
+	}
+	if found := entries(&v1.ListAuditEntriesRequest{Who: "ann", What: "cancel"}); len(found) != 1 {
+		t.Errorf("the entries of the cancel are %v", found)
+	}
+	// No call but that of the audit serves its values.
+	for kept, err := range f.store.Keys(t.Context(), storekey.AuditPrefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, token := range map[string]string{"root": root, "a node": f.nodeToken(t, "gpu-2")} {
+			if value, err := f.openAs(t, token).Get(t.Context(), kept); err == nil {
+				t.Errorf("%s reads %s: %q", name, kept, value)
+			}
+			if err := f.openAs(t, token).Put(t.Context(), kept, nil); err == nil {
+				t.Errorf("%s stores %s", name, kept)
+			}
+		}
+		break
+	}
+}
+
+// TestAuditOfAGatewayWithoutTokensHasClaimedNames submits by a name that nothing proves.
+func TestAuditOfAGatewayWithoutTokensHasClaimedNames(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	req := connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: document("claimed", "a")}})
+	req.Header().Set(names.ActorHeader, "ann")
+	req.Header().Set("X-Forwarded-For", "192.0.2.1")
+	res, err := f.client.SubmitRun(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := f.auditClient(t, "").ListAuditEntries(t.Context(), connect.NewRequest(&v1.ListAuditEntriesRequest{Who: "ann", Object: res.Msg.GetId()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := found.Msg.GetItems(); len(all) != 1 || all[0].GetBy() != "ann"+auth.Unverified || all[0].GetKind() != auth.KindNone || all[0].GetFrom() != "127.0.0.1" || all[0].GetForwardedFor() != "192.0.2.1" {
+		t.Errorf("the entries are %v", all)
+	}
+	// Its store is open to nodes without tokens, but not the audit.
+	s := f.openRemote(t)
+	for kept, err := range f.store.Keys(t.Context(), storekey.AuditPrefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, err := s.Get(t.Context(), kept); err == nil {
+			t.Errorf("%s is served: %q", kept, value)
+		}
+	}
+	for key, err := range s.Keys(t.Context(), storekey.AuditPrefix) {
+		if err == nil {
+			t.Errorf("%s is listed", key)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // collectorOf is a collector of a store of its own in a folder.
@@ -157,6 +158,37 @@ func TestCollectorGoesOnAfterAnError(t *testing.T) {
 	}
 	if removed, err := k.pass(t.Context()); err != nil || removed != 1 {
 		t.Errorf("the next pass: removed %d, %v", removed, err)
+	}
+}
+
+// Entries of the audit go by their own age.
+func TestCollectorRemovesOldEntriesOfTheAudit(t *testing.T) {
+	t.Parallel()
+	k, dir := collectorOf(t, shared(t))
+	now := time.Now()
+	var keys []string
+	for n, age := range []time.Duration{DefaultRetention + time.Hour, DefaultRetention - time.Hour, 0} {
+		key := storekey.Audit(now.Add(-age), "5f3a91c2", int64(n))
+		if err := k.store.PutMessage(t.Context(), key, &v1.AuditPart{Entries: []*v1.AuditEntry{{By: "ann"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(dir, key), now.Add(-age), now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	if _, err := k.pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for key, err := range k.store.Keys(t.Context(), storekey.AuditPrefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, key)
+	}
+	if !slices.Equal(left, keys[1:]) {
+		t.Errorf("the audit has %q, want %q", left, keys[1:])
 	}
 }
 

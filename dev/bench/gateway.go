@@ -22,8 +22,13 @@ const doorCalls = 200
 // benchGateway measures what a gateway does whose name contains a text: calls through its doors, and streams.
 func benchGateway(ctx context.Context, rounds int, only string) error {
 	if strings.Contains("calls", only) {
-		if err := benchDoors(ctx, rounds); err != nil {
+		if err := withGateway(ctx, func(y *cluster, url string) error { return benchDoors(ctx, y, url, rounds) }); err != nil {
 			return err
+		}
+	}
+	if strings.Contains("audit", only) {
+		if err := withGateway(ctx, func(y *cluster, url string) error { return benchAudit(ctx, y, url, rounds) }); err != nil {
+			return fmt.Errorf("record submits: %w", err)
 		}
 	}
 	if strings.Contains("followers", only) {
@@ -34,8 +39,8 @@ func benchGateway(ctx context.Context, rounds int, only string) error {
 	return nil
 }
 
-// benchDoors measures calls of a gateway through its doors.
-func benchDoors(ctx context.Context, rounds int) (err error) {
+// withGateway calls do with a cluster that has a gateway at a URL.
+func withGateway(ctx context.Context, do func(y *cluster, url string) error) (err error) {
 	y, err := openCluster(ctx, false)
 	if err != nil {
 		return err
@@ -50,10 +55,15 @@ func benchDoors(ctx context.Context, rounds int) (err error) {
 		return err
 	}
 	y.onClose(server.Close)
+	return do(y, server.URL())
+}
+
+// benchDoors measures calls of a gateway through its doors.
+func benchDoors(ctx context.Context, y *cluster, url string, rounds int) error {
 	fmt.Println("| call | REST | Connect, JSON | ratio | size of the answers |")
 	fmt.Println("|---|--:|--:|--:|--:|")
 	for _, tasks := range []int{1, 100, 1000} {
-		if err := benchGetRun(ctx, y, server.URL(), tasks, rounds); err != nil {
+		if err := benchGetRun(ctx, y, url, tasks, rounds); err != nil {
 			return fmt.Errorf("get a run of %d tasks: %w", tasks, err)
 		}
 	}
