@@ -101,13 +101,16 @@ func TestAuditHasWhatReachesNoCall(t *testing.T) {
 	}
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	for path, token := range map[string]string{"/v1/runs": "", "/v1/nodes": "sy_a_b", "/openapi.json": node, "/v1/events?follow=true": node} {
+	for path, token := range map[string]string{"/v1/runs": "", "/v1/nodes": "sy_a_b", "/openapi.json": node, "/v1/events?follow=true": node, "/v1/workflows": root} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.server.URL()+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if token != "" {
 			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		if path == "/v1/workflows" {
+			req.Host = "rebound.example"
 		}
 		res, err := (&http.Client{Transport: transport}).Do(req)
 		if err != nil {
@@ -129,6 +132,7 @@ func TestAuditHasWhatReachesNoCall(t *testing.T) {
 	}
 	for action, want := range map[string]string{
 		"GET /v1/runs": " unauthenticated", "GET /v1/nodes": " unauthenticated", "GET /openapi.json": "gpu-1 permission_denied", "GET /v1/events": "gpu-1 permission_denied",
+		"GET /v1/workflows": " permission_denied", // by a page that has its name point at this machine
 	} {
 		if found[action] != want {
 			t.Errorf("%s: %q, want %q", action, found[action], want)

@@ -138,7 +138,7 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	lock := auth.Lock{Authenticator: g.config.Authenticator, ActorHeader: names.ActorHeader, OnRefused: g.recorder.NoteRequest}
 	bounded := g.bounds.Protect(lock.Middleware(g.sse.Wrap(firstOf(rpc, rpc, door))))
-	return edge.GuardHosts(g.config.Hosts, firstOf(probes, probes, firstOf(others, lock.Middleware(others), bounded)))
+	return edge.GuardHosts(g.config.Hosts, g.recorder.NoteRequest, firstOf(probes, probes, firstOf(others, lock.Middleware(others), bounded)))
 }
 
 // firstOf returns a handler that has matched answer what the mux has a pattern for, and rest all else. Unlike a pattern for

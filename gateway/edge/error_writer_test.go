@@ -16,7 +16,7 @@ func TestGuardsAnswerInTheProtocolOfTheCaller(t *testing.T) {
 		status  int
 		code    string
 	}{
-		{GuardHosts(nil, http.NotFoundHandler()), http.StatusForbidden, "permission_denied"},
+		{GuardHosts(nil, nil, http.NotFoundHandler()), http.StatusForbidden, "permission_denied"},
 		{none.Protect(http.NotFoundHandler()), http.StatusTooManyRequests, "resource_exhausted"},
 	} {
 		for name, headers := range map[string]map[string]string{
