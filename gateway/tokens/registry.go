@@ -137,6 +137,9 @@ func (r *Registry) noteUse(ctx context.Context, id string, at time.Time) error {
 
 // Revoke revokes the token that a text names: its id, or the name that one active token has.
 func (r *Registry) Revoke(ctx context.Context, named, by string) (*v1.Token, error) {
+	if id, _, ok := split(named); ok {
+		return nil, rpcerror.Invalid("this is a whole token; name it by its id, %s, so that its secret is in no log and no history of a shell", id)
+	}
 	all, err := r.List(ctx)
 	if err != nil {
 		return nil, err

@@ -258,6 +258,10 @@ func TestRevokeFindsOneToken(t *testing.T) {
 	if _, err := registry.Revoke(t.Context(), "ann", "root"); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "2 active tokens") {
 		t.Error(err)
 	}
+	whole := join("abc", "hunter2")
+	if _, err := registry.Revoke(t.Context(), whole, "root"); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "abc") || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
 	if _, err := registry.Revoke(t.Context(), "eve", "root"); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Error(err)
 	}
