@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestRunOfAUserWaitsForAnOperator has a user submit, somebody approve past the gateway, and an operator decide, with the real
+// parts. No token is in what they have written.
+func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
+	t.Parallel()
+	s := startLocked(t, "--approve-runs-of", "user", "--log-level", "debug")
+	file := func(name string) string { return filepath.Join(s.dir, name) }
+	s.token(t, file("ann"), "--name", "ann", "--role", "user")
+	s.token(t, file("eve"), "--name", "eve", "--role", "user")
+	s.token(t, file("chief"), "--name", "chief", "--role", "operator")
+	as := func(who string, want int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		return do(t, s.gateway, want, append(args, "--token-file", file(who))...)
+	}
+	definition := write(t, "name: gated\ntasks: { build: { type: shell, spec: { command: 'echo built; env' } } }\n")
+	submit := func() string {
+		t.Helper()
+		stdout, _ := as("ann", 0, "submit", definition)
+		return strings.TrimSpace(stdout)
+	}
+	first, second := submit(), submit()
+	for _, id := range []string{first, second} {
+		eventually(t, "the run waits", func() bool {
+			stdout, _ := as("ann", 0, "runs", "get", id)
+			return strings.Contains(stdout, "pending_approval") && strings.Contains(stdout, "waits for the approval of an operator")
+		})
+	}
+	if stdout, _ := as("ann", 0, "runs", "list", "--state", "pending_approval"); !strings.Contains(stdout, first) {
+		t.Errorf("the list has no %s: %s", first, stdout)
+	}
+	if _, stderr := as("eve", 2, "runs", "get", first); !strings.Contains(stderr, "there is no run") {
+		t.Errorf("another user: %s", stderr)
+	}
+	as("ann", 4, "runs", "approve", first)
+	as("chief", 0, "runs", "approve", first, "--reason", "looks well")
+	if _, stderr := as("chief", 1, "runs", "reject", first); !strings.Contains(stderr, "approved by chief at ") && !strings.Contains(stderr, "has already") && !strings.Contains(stderr, "has just ended") {
+		t.Errorf("a second decision: %s", stderr)
+	}
+	as("ann", 0, "runs", "watch", first)
+	as("chief", 0, "runs", "reject", second, "--reason", "not today")
+	as("ann", 1, "runs", "watch", second)
+	if stdout, _ := as("ann", 0, "runs", "get", second); !strings.Contains(stdout, "rejected by chief: not today") {
+		t.Errorf("the rejected run: %s", stdout)
+	}
+	if stdout, _ := as("ann", 0, "runs", "logs", first); !strings.Contains(stdout, "built") || strings.Contains(stdout, "SWITCHYARD_TOKEN") {
+		t.Errorf("the log: %s", stdout)
+	}
+	if stdout, _ := s.do(t, 0, "audit", "--who", "chief", "-o", "json"); !strings.Contains(stdout, "RunService/ApproveRun") || !strings.Contains(stdout, second) {
+		t.Errorf("the audit: %s", stdout)
+	}
+	for _, token := range []string{"nonsense-of-a-stranger", "sy_abcdefgh_" + strings.Repeat("q", 52)} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.gateway+"/v1/runs", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil || res.StatusCode != http.StatusUnauthorized {
+			t.Fatal(res, err)
+		}
+		_ = res.Body.Close()
+	}
+	http.DefaultClient.CloseIdleConnections()
+	s.signal(syscall.SIGINT)
+	s.wait()
+
+	secrets := map[string]string{"a stranger's": "nonsense-of-a-stranger", "a stranger's that looks like one": strings.Repeat("q", 52)}
+	for _, name := range []string{"ann", "eve", "chief"} {
+		text, err := os.ReadFile(file(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets[name+"'s"] = strings.TrimSpace(string(text))[strings.LastIndexByte(string(text), '_')+1:]
+	}
+	look := func(where, text string) {
+		t.Helper()
+		for whose, secret := range secrets {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s has %s token", where, whose)
+			}
+		}
+	}
+	look("the output of the stack", s.stdout.String())
+	look("the log of the stack", s.stderr.String())
+	files := 0
+	err := filepath.WalkDir(s.dir, func(path string, entry os.DirEntry, err error) error {
+		if name := filepath.Base(path); err != nil || entry.IsDir() || name == "ann" || name == "eve" || name == "chief" {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		look(path, string(text))
+		return err
+	})
+	if err != nil || files < 5 {
+		t.Errorf("%d files were searched, %v", files, err)
+	}
+}

@@ -1,0 +1,160 @@
+package e2e
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// certificates are those of an authority, of a server and of a client, in files.
+type certificates struct {
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newCertificates(t *testing.T) *certificates {
+	t.Helper()
+	c := &certificates{dir: t.TempDir()}
+	c.key = newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &c.key.PublicKey, c.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	c.write(t, "authority.pem", "CERTIFICATE", der)
+	for serial, name := range []string{"server", "client"} {
+		key := newKey(t)
+		template := &x509.Certificate{
+			SerialNumber: big.NewInt(int64(serial) + 2), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		}
+		der, err := x509.CreateCertificate(rand.Reader, template, c.cert, &key.PublicKey, c.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		private, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.write(t, name+".pem", "CERTIFICATE", der)
+		c.write(t, name+".key", "PRIVATE KEY", private)
+	}
+	return c
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (c *certificates) file(name string) string { return filepath.Join(c.dir, name) }
+
+func (c *certificates) write(t *testing.T, name, kind string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(c.file(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// terminate serves TLS in front of an address, to clients with a certificate, and returns where.
+func (c *certificates) terminate(t *testing.T, behind string) (address string) {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(c.file("server.pem"), c.file("server.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(c.cert)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var open []net.Conn
+	var pipes sync.WaitGroup
+	pipes.Go(func() {
+		for {
+			front, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			back, err := net.Dial("tcp", behind)
+			if err != nil {
+				_ = front.Close()
+				continue
+			}
+			mu.Lock()
+			open = append(open, front, back)
+			mu.Unlock()
+			for _, pipe := range [][2]net.Conn{{front, back}, {back, front}} {
+				pipes.Go(func() {
+					_, _ = io.Copy(pipe[0], pipe[1])
+					_ = pipe[0].Close()
+				})
+			}
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		for _, conn := range open {
+			_ = conn.Close()
+		}
+		mu.Unlock()
+		pipes.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// TestTemporalBehindMutualTLS has a gateway and a worker reach Temporal by its own settings, with a certificate.
+func TestTemporalBehindMutualTLS(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "store")
+	c, stack := newCertificates(t), startDev(t, "--nodes", "0", "--store", store)
+	env := func(authority string) []string {
+		return []string{
+			"TEMPORAL_ADDRESS=" + c.terminate(t, stack.temporal), "TEMPORAL_TLS=true", "TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + authority,
+			"TEMPORAL_TLS_CLIENT_CERT_PATH=" + c.file("client.pem"), "TEMPORAL_TLS_CLIENT_KEY_PATH=" + c.file("client.key"),
+		}
+	}
+	other := newCertificates(t)
+	refused := startIn(t, repository, env(other.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", store)
+	if code := refused.wait(); code != 3 || !strings.Contains(refused.stderr.String(), "certificate") {
+		t.Errorf("with another authority it exits with %d: %s", code, tail(refused.stderr.String()))
+	}
+	gateway := startIn(t, repository, env(c.file("authority.pem")), "gateway", "--address", "127.0.0.1:0", "--store", store)
+	url := strings.TrimSpace(strings.TrimPrefix(gateway.expect(&gateway.stdout, "Gateway"), "Gateway"))
+	worker := startIn(t, repository, append(env(c.file("authority.pem")), "SWITCHYARD_GATEWAY="+url), "worker", "--name", "box", "--spool-dir", t.TempDir(), "--metrics-address", "none")
+	worker.expect(&worker.stdout, "Node")
+	definition := write(t, "name: encrypted\ntasks: { build: { type: shell, spec: { command: echo built } } }\n")
+	do(t, url, 0, "run", definition)
+	if stdout, _ := do(t, url, 0, "runs", "get", "last"); !strings.Contains(stdout, "completed") {
+		t.Errorf("the run: %s", stdout)
+	}
+}
