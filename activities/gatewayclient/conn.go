@@ -18,8 +18,8 @@ const dialTimeout = 5 * time.Second
 
 // Options are how a node reaches a gateway.
 type Options struct {
-	// Token returns the token to log in with, or "" for a gateway that asks for none; nil: there is none. It is called for
-	// each call, so that a token may be replaced.
+	// Token returns the token to log in with, or "" if there is none. It is called before each call, so that a token may be
+	// replaced. A nil Token logs in nowhere.
 	Token func() string
 	// TLS is how a gateway with an https URL is reached; nil: with the authorities of the system.
 	TLS *tls.Config

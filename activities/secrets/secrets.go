@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/secretref"
 )
 
-// MaxBytes bounds the value of a secret. It ends as an environment variable, of which Linux takes 128 KiB.
+// MaxBytes bounds the value of a secret, which becomes an environment variable; Linux limits those to 128 KiB.
 const MaxBytes = 64 << 10
 
 // ErrUnavailable is in the error of a Store that may answer the same request later. Any other error is final.
@@ -132,7 +132,7 @@ func readFile(path string) (string, error) {
 	return value, nil
 }
 
-// reason returns the cause of an error of a file, whose path the caller has named.
+// reason returns the cause of a file error without the path, which the message has already.
 func reason(err error) error {
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		return failed.Err

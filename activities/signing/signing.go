@@ -67,7 +67,7 @@ func (s *Signer) Verify(ctx context.Context, d *v1.Decision) (refused string, er
 	return "", nil
 }
 
-// readKey returns the key, and makes it if there is none.
+// readKey returns the key. The first call of a deployment creates it.
 func (s *Signer) readKey(ctx context.Context) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

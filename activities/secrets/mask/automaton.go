@@ -4,7 +4,7 @@ import "slices"
 
 // node is a state of the automaton of Aho and Corasick: the longest beginning of a pattern that the text ends with.
 type node struct {
-	// child is the first of the nodes that are one byte longer, and sibling the next one beside this; 0: there is none.
+	// child is the first node that is one byte longer, and sibling the next node with the same parent. 0 ends a list.
 	child, sibling int32
 	// fail is the node of the longest shorter beginning that the text ends with, too.
 	fail int32
@@ -76,7 +76,7 @@ func (a *automaton) add(pattern string) {
 	a.pairs[pair/64] |= 1 << (pair % 64)
 }
 
-// down returns the node that is one byte longer; 0: there is none.
+// down returns the node that is one byte longer, or 0 at the end of every pattern.
 func (a *automaton) down(at int32, c byte) int32 {
 	if at == 0 {
 		return a.root[c]
@@ -133,7 +133,7 @@ func (a *automaton) skip(p []byte) int {
 		}
 		at += shift
 	}
-	// What is left is shorter than a pattern, the rest of which may follow.
+	// The rest may be the beginning of a pattern that the next part completes.
 	for ; at < len(p)-1; at++ {
 		if a.begins(p[at], p[at+1]) {
 			return at

@@ -259,7 +259,7 @@ func Audit(at time.Time, gateway string, number int64) string {
 	return AuditTime(at) + "-" + gateway + "-" + strconv.FormatInt(number, 10)
 }
 
-// ParseAuditDay returns the day of a key of the audit, or false if it is none.
+// ParseAuditDay returns the day of a key of the audit, or false for any other key.
 func ParseAuditDay(key string) (day time.Time, ok bool) {
 	rest, ok := strings.CutPrefix(key, AuditPrefix)
 	text, _, found := strings.Cut(rest, "/")
