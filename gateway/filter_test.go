@@ -122,6 +122,7 @@ func TestListByStateReadsNoOtherRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer g.Close()
 	want := map[string][]string{}
 	submitted := visibility.Started("many", v1.TriggerSubmit, time.Now())
 	for range 60 {

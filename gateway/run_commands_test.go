@@ -172,6 +172,7 @@ func TestCancelReachesARunThatContinuesAsNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer g.Close()
 	id := f.submit(t, "continuing")
 	if _, err := g.CancelRun(withRole(t.Context(), v1.Role_ROLE_ADMIN), connect.NewRequest(&v1.CancelRunRequest{Id: id})); err != nil {
 		t.Fatal(err)
