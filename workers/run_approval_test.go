@@ -242,3 +242,35 @@ func TestApprovalsSurviveContinueAsNew(t *testing.T) {
 	}
 	want(t, h.wait(), v1.RunCompleted, map[string]string{"ok": v1.TaskCompleted})
 }
+
+// TestCachedResultsStayWithTheirUser has two users and two operators run the same workflow.
+func TestCachedResultsStayWithTheirUser(t *testing.T) {
+	t.Parallel()
+	c := shared(t).workers(t, nil)
+	c.start("n")
+	from := func(by, role string) *v1.Run {
+		t.Helper()
+		in := c.input(`{name: private, tasks: {
+			a: {type: shell, spec: {command: x}, cache: {key: "'v1'"}},
+			each: {type: shell, spec: {command: x}, foreach: [p, q], cache: {key: "'v1'"}}}}`)
+		in.By, in.ByRole, in.SignedDecisions = by, role, role != ""
+		run := c.submit(in).wait()
+		want(t, run, v1.RunCompleted, nil)
+		return run
+	}
+	ids := map[string]string{}
+	for _, test := range []struct{ by, role, reuses string }{
+		{"ann", v1.RoleUser, ""}, {"eve", v1.RoleUser, ""}, {"ann", v1.RoleUser, "ann"}, {"bob", v1.RoleOperator, ""}, {"eve", v1.RoleUser, "eve"},
+		{"carol", v1.RoleAdmin, "bob"}, {"", "", "bob"},
+	} {
+		run := from(test.by, test.role)
+		if _, known := ids[test.by]; !known {
+			ids[test.by] = run.GetId()
+		}
+		for name, got := range map[string]string{"a": run.GetTasks()["a"].GetCachedFrom(), "each[1]": run.GetTasks()["each"].GetInstances()[1].GetCachedFrom()} {
+			if test.reuses == "" && got != "" || test.reuses != "" && got != ids[test.reuses] {
+				t.Errorf("%s of %s (%s) reuses %q, want that of %q", name, test.by, test.role, got, test.reuses)
+			}
+		}
+	}
+}

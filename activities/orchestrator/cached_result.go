@@ -31,12 +31,20 @@ func instanceKey(cond *v1.Condition, item *structpb.Value, key string) string {
 	return fmt.Sprintf("%s\n%d", key, index)
 }
 
+// scopedKey returns the key under which a result is cached for someone, or for all if scope is "".
+func scopedKey(scope, key string) string {
+	if scope == "" {
+		return key
+	}
+	return scope + "\x00" + key
+}
+
 // cached looks for a result that is young enough. One that is too large to travel is
 // copied into the run that asks, so that it lives as long as that.
-func (c *Control) cached(ctx context.Context, home, workflow string, cond *v1.Condition, key string) (*v1.CachedResult, error) {
+func (c *Control) cached(ctx context.Context, home, workflow, scope string, cond *v1.Condition, key string) (*v1.CachedResult, error) {
 	task, _, _ := storekey.ParseInstanceName(cond.GetTask())
 	var found v1.CachedResult
-	err := c.Store.GetMessage(ctx, storekey.Cached(workflow, task, key), &found)
+	err := c.Store.GetMessage(ctx, storekey.Cached(workflow, task, scopedKey(scope, key)), &found)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, nil
@@ -83,5 +91,5 @@ func (c *Control) SaveCached(ctx context.Context, req *v1.SaveCachedRequest) err
 		result.Response.Result, result.Response.Record = record.GetResult(), ""
 	}
 	task, _, _ := storekey.ParseInstanceName(req.GetTask())
-	return c.Store.PutMessage(ctx, storekey.Cached(req.GetWorkflow(), task, req.GetKey()), result)
+	return c.Store.PutMessage(ctx, storekey.Cached(req.GetWorkflow(), task, scopedKey(req.GetScope(), req.GetKey())), result)
 }

@@ -137,7 +137,7 @@ func (c *Control) question(ctx context.Context, view *condition.View, req *v1.Ev
 		item, err := c.see(ctx, view, req, cond, patience)
 		if err == nil {
 			err = inTime(ctx, func(limited context.Context) (err error) {
-				answer, err = c.answer(ctx, limited, names.Home(view.Workflow.GetRunId(), req.GetChain()), cond, item, *view)
+				answer, err = c.answer(ctx, limited, req, cond, item, *view)
 				return err
 			})
 		}
@@ -210,9 +210,10 @@ func (c *Control) item(ctx context.Context, cond *v1.Condition) (*structpb.Value
 	return items[index], nil
 }
 
-// answer answers one question of a view. Its expressions have the time of limited; what it stores goes to home.
-func (c *Control) answer(ctx, limited context.Context, home string, cond *v1.Condition, item *structpb.Value, view condition.View) (answer *v1.ConditionAnswer, err error) {
+// answer answers one question of a view. Its expressions have the time of limited; what it stores goes to the home of the run.
+func (c *Control) answer(ctx, limited context.Context, req *v1.EvaluateRequest, cond *v1.Condition, item *structpb.Value, view condition.View) (answer *v1.ConditionAnswer, err error) {
 	answer = &v1.ConditionAnswer{}
+	home := names.Home(view.Workflow.GetRunId(), req.GetChain())
 	switch kind := cond.GetKind(); kind {
 	case "":
 		answer.Value, err = c.Evaluator.Evaluate(limited, cond.GetExpression(), view)
@@ -249,7 +250,7 @@ func (c *Control) answer(ctx, limited context.Context, home string, cond *v1.Con
 		if len(answer.GetText()) > maxKeyBytes {
 			return nil, fmt.Errorf("the key of the cached result has %d bytes; at most %d may be", len(answer.GetText()), maxKeyBytes)
 		}
-		answer.Cached, err = c.cached(ctx, home, view.Workflow.GetName(), cond, answer.GetText())
+		answer.Cached, err = c.cached(ctx, home, view.Workflow.GetName(), req.GetCacheScope(), cond, answer.GetText())
 	default:
 		return nil, fmt.Errorf("there are no expressions of kind %q", kind)
 	}

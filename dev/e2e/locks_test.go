@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRunOfAUserWaitsForAnOperator has a user submit, somebody approve past the gateway, and an operator decide, with the real
+// TestRunOfAUserWaitsForAnOperator has users submit, and an operator decide, with the real
 // parts. No token is in what they have written.
 func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 	t.Parallel()

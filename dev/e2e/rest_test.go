@@ -133,7 +133,11 @@ tasks:
 			}
 			body, err := io.ReadAll(response.Body)
 			response.Body.Close()
-			if err != nil || response.StatusCode != http.StatusOK {
+			want := http.StatusOK
+			if operation.Path == "/v1/tokens" {
+				want = http.StatusConflict // this gateway asks for none
+			}
+			if err != nil || response.StatusCode != want {
 				t.Errorf("GET %s%s: %s %v\n%s", path, query, response.Status, err, body)
 				continue
 			}

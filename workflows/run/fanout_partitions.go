@@ -241,6 +241,6 @@ func (r *run) partitionInput(m *partitionedFanOut, o opening) (*v1.RunInput, err
 		Input:      r.in.GetInput(), References: map[string]*v1.ConditionReferences{name: refs},
 		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Part: part, Again: again, Retry: back,
 		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
-		ParentFirst: workflow.GetInfo(r.root).FirstRunID, ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(),
+		ParentFirst: workflow.GetInfo(r.root).FirstRunID, ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(), CacheScope: r.cacheScope(),
 	}, nil
 }

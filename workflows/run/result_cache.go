@@ -10,6 +10,16 @@ import (
 	"switchyard/workflows/names"
 )
 
+// cacheScope returns whose cached results the run reads and keeps. A user has results of its own: whoever may submit any
+// definition could otherwise read what tasks of others have left, and leave something in their place.
+func (r *run) cacheScope() string {
+	role := v1.ParseRole(r.in.GetByRole())
+	if r.in.GetPart() != nil || role == v1.Role_ROLE_UNSPECIFIED || role.Includes(v1.Role_ROLE_OPERATOR) {
+		return r.in.GetCacheScope()
+	}
+	return r.status.Run.GetSubmittedBy()
+}
+
 // looksUp reports whether a task that wants a node is first to be looked up among
 // the cached results: its first attempt is.
 func (r *run) looksUp(i int) bool {
@@ -75,6 +85,7 @@ func (r *run) saveCached() {
 			Workflow: r.in.GetDefinition().GetName(),
 			Task:     r.graph.Name(r.status.TaskOf(i)),
 			Key:      r.status.Extras(i).CacheKey,
+			Scope:    r.cacheScope(),
 			Result:   &v1.CachedResult{RunId: r.id, CompletedAt: at, Response: end.res},
 		}))
 	}

@@ -91,6 +91,7 @@ func (r *run) nextInput() (*v1.RunInput, error) {
 		ByRole:          r.in.GetByRole(),
 		NeedsApproval:   r.in.GetNeedsApproval(),
 		SignedDecisions: r.in.GetSignedDecisions(),
+		CacheScope:      r.in.GetCacheScope(),
 		Batch:           r.in.GetBatch(),
 		Chain:           r.chain,
 	}

@@ -77,8 +77,10 @@ type RunInput struct {
 	NeedsApproval bool `protobuf:"varint,22,opt,name=needs_approval,json=needsApproval,proto3" json:"needs_approval,omitempty"`
 	// Approvals and rejections count only with the signature of a gateway; runs that its tasks start have this, too.
 	SignedDecisions bool `protobuf:"varint,23,opt,name=signed_decisions,json=signedDecisions,proto3" json:"signed_decisions,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Of a part: whose cached results the run reads and keeps, as EvaluateRequest.cache_scope.
+	CacheScope    string `protobuf:"bytes,24,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunInput) Reset() {
@@ -270,6 +272,13 @@ func (x *RunInput) GetSignedDecisions() bool {
 		return x.SignedDecisions
 	}
 	return false
+}
+
+func (x *RunInput) GetCacheScope() string {
+	if x != nil {
+		return x.CacheScope
+	}
+	return ""
 }
 
 // Decision is an approval or a rejection, as a gateway has signed it.
@@ -3815,7 +3824,9 @@ type EvaluateRequest struct {
 	// What conditions see as `workflow`.
 	Workflow *WorkflowView `protobuf:"bytes,3,opt,name=workflow,proto3" json:"workflow,omitempty"`
 	// Chain of the run, as in RunInput.
-	Chain         string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
+	Chain string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Whose cached results are looked for: those of a user, or the ones that all others share if it is empty.
+	CacheScope    string `protobuf:"bytes,5,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3874,6 +3885,13 @@ func (x *EvaluateRequest) GetWorkflow() *WorkflowView {
 func (x *EvaluateRequest) GetChain() string {
 	if x != nil {
 		return x.Chain
+	}
+	return ""
+}
+
+func (x *EvaluateRequest) GetCacheScope() string {
+	if x != nil {
+		return x.CacheScope
 	}
 	return ""
 }
@@ -5490,7 +5508,9 @@ type SaveCachedRequest struct {
 	// Value of the cache's key.
 	Key string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	// The result; `response.record` names the whole of it, if that is elsewhere.
-	Result        *CachedResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	Result *CachedResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	// For whom it is kept, as EvaluateRequest.cache_scope.
+	Scope         string `protobuf:"bytes,5,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5551,6 +5571,13 @@ func (x *SaveCachedRequest) GetResult() *CachedResult {
 		return x.Result
 	}
 	return nil
+}
+
+func (x *SaveCachedRequest) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
 }
 
 // CollectRequest asks for the outputs of the instances of a task as one list.
@@ -8319,7 +8346,7 @@ var File_switchyard_v1_payload_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
-	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\x9b\a\n" +
+	"\x1bswitchyard/v1/payload.proto\x12\rswitchyard.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xbc\a\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -8354,7 +8381,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"terminated\x12\x17\n" +
 	"\aby_role\x18\x15 \x01(\tR\x06byRole\x12%\n" +
 	"\x0eneeds_approval\x18\x16 \x01(\bR\rneedsApproval\x12)\n" +
-	"\x10signed_decisions\x18\x17 \x01(\bR\x0fsignedDecisions\x1aa\n" +
+	"\x10signed_decisions\x18\x17 \x01(\bR\x0fsignedDecisions\x12\x1f\n" +
+	"\vcache_scope\x18\x18 \x01(\tR\n" +
+	"cacheScope\x1aa\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x128\n" +
 	"\x05value\x18\x02 \x01(\v2\".switchyard.v1.ConditionReferencesR\x05value:\x028\x01\"\xf8\x01\n" +
@@ -8674,14 +8703,16 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12\x14\n" +
 	"\x05chain\x18\x04 \x01(\tR\x05chain\"A\n" +
 	"\x0eDetachResponse\x12/\n" +
-	"\x06others\x18\x01 \x03(\v2\x17.switchyard.v1.ClaimRefR\x06others\"\xb8\x02\n" +
+	"\x06others\x18\x01 \x03(\v2\x17.switchyard.v1.ClaimRefR\x06others\"\xd9\x02\n" +
 	"\x0fEvaluateRequest\x128\n" +
 	"\n" +
 	"conditions\x18\x01 \x03(\v2\x18.switchyard.v1.ConditionR\n" +
 	"conditions\x12E\n" +
 	"\aparents\x18\x02 \x03(\v2+.switchyard.v1.EvaluateRequest.ParentsEntryR\aparents\x127\n" +
 	"\bworkflow\x18\x03 \x01(\v2\x1b.switchyard.v1.WorkflowViewR\bworkflow\x12\x14\n" +
-	"\x05chain\x18\x04 \x01(\tR\x05chain\x1aU\n" +
+	"\x05chain\x18\x04 \x01(\tR\x05chain\x12\x1f\n" +
+	"\vcache_scope\x18\x05 \x01(\tR\n" +
+	"cacheScope\x1aU\n" +
 	"\fParentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
 	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.ParentViewR\x05value:\x028\x01\"\xfc\x02\n" +
@@ -8816,12 +8847,13 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\fCachedResult\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12=\n" +
 	"\fcompleted_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12:\n" +
-	"\bresponse\x18\x03 \x01(\v2\x1e.switchyard.v1.ExecuteResponseR\bresponse\"\x8a\x01\n" +
+	"\bresponse\x18\x03 \x01(\v2\x1e.switchyard.v1.ExecuteResponseR\bresponse\"\xa0\x01\n" +
 	"\x11SaveCachedRequest\x12\x1a\n" +
 	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x123\n" +
-	"\x06result\x18\x04 \x01(\v2\x1b.switchyard.v1.CachedResultR\x06result\"\x81\x02\n" +
+	"\x06result\x18\x04 \x01(\v2\x1b.switchyard.v1.CachedResultR\x06result\x12\x14\n" +
+	"\x05scope\x18\x05 \x01(\tR\x05scope\"\x81\x02\n" +
 	"\x0eCollectRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
