@@ -161,7 +161,7 @@ func (r *run) mayRepeat(end *dispatchEnd, a *v1.ConditionAnswer) {
 // evaluateRequest puts questions into words. The only error is errInterrupted.
 func (r *run) evaluateRequest(asked []question) (*v1.EvaluateRequest, error) {
 	req := &v1.EvaluateRequest{
-		Chain:   r.chain, CacheScope: r.cacheScope(),
+		Chain: r.chain, CacheScope: r.cacheScope(),
 		Parents: map[string]*v1.ParentView{},
 		Workflow: &v1.WorkflowView{
 			Name:    r.in.GetDefinition().GetName(),
