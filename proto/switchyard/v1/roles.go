@@ -1,17 +1,26 @@
 package switchyardv1
 
-// roleWords has the word of each role.
-var roleWords = map[Role]string{
-	Role_ROLE_VIEWER: RoleViewer, Role_ROLE_USER: RoleUser, Role_ROLE_OPERATOR: RoleOperator, Role_ROLE_ADMIN: RoleAdmin, Role_ROLE_NODE: RoleNode,
-}
-
 // Word returns the word by which people name a role, or "" if r is none.
-func (r Role) Word() string { return roleWords[r] }
+func (r Role) Word() string {
+	switch r {
+	case Role_ROLE_VIEWER:
+		return RoleViewer
+	case Role_ROLE_USER:
+		return RoleUser
+	case Role_ROLE_OPERATOR:
+		return RoleOperator
+	case Role_ROLE_ADMIN:
+		return RoleAdmin
+	case Role_ROLE_NODE:
+		return RoleNode
+	}
+	return ""
+}
 
 // ParseRole returns the role that a word names, or ROLE_UNSPECIFIED.
 func ParseRole(word string) Role {
-	for role, name := range roleWords {
-		if name == word {
+	for role := Role_ROLE_VIEWER; role <= Role_ROLE_NODE; role++ {
+		if word == role.Word() {
 			return role
 		}
 	}
