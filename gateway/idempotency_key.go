@@ -48,10 +48,10 @@ func idempotencyKey(ctx context.Context, given string) (string, error) {
 	return sent[0], nil
 }
 
-// ownKey returns the key that an idempotency key of a caller stands for, which no other caller has. Callers whose names
+// ownKey returns the key that an idempotency key of a caller stands for, which no other caller has, or "" for none. Callers whose names
 // nothing proves have their keys in common.
 func ownKey(by, key string) string {
-	if by == "" || strings.HasSuffix(by, auth.Unverified) {
+	if key == "" || by == "" || strings.HasSuffix(by, auth.Unverified) {
 		return key
 	}
 	return by + "\x00" + key

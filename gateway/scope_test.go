@@ -239,3 +239,13 @@ func TestNodesNameNoRunsToUsers(t *testing.T) {
 func withRole(ctx context.Context, role v1.Role) context.Context {
 	return auth.With(ctx, &auth.Principal{Name: "ann", Role: role, Kind: auth.KindToken})
 }
+
+func TestKeysOfCallersDiffer(t *testing.T) {
+	t.Parallel()
+	if ann, bob := batchID("", ownKey("ann", "k")), batchID("", ownKey("bob", "k")); ann == bob || ann != batchID("", ownKey("ann", "k")) {
+		t.Errorf("the batches are %s and %s", ann, bob)
+	}
+	if ownKey("ann", "") != "" || ownKey("", "k") != "k" || ownKey("ann"+auth.Unverified, "k") != ownKey("bob"+auth.Unverified, "k") {
+		t.Error("a request without a key, or callers that nothing proves, have keys of their own")
+	}
+}

@@ -28,7 +28,7 @@ func (s taskService) SubmitTasks(ctx context.Context, req *connect.Request[v1.Su
 	if err != nil {
 		return nil, err
 	}
-	res := &v1.SubmitTasksResponse{BatchId: batchID(req.Msg.GetBatchId(), key), Items: make([]*v1.SubmittedTask, len(req.Msg.GetTasks()))}
+	res := &v1.SubmitTasksResponse{BatchId: batchID(req.Msg.GetBatchId(), ownKey(actor(ctx), key)), Items: make([]*v1.SubmittedTask, len(req.Msg.GetTasks()))}
 	var group errgroup.Group
 	group.SetLimit(tasksAtOnce)
 	for i, task := range req.Msg.GetTasks() {
