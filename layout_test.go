@@ -64,6 +64,7 @@ var arrows = []struct {
 	{"gateway/rpcerror", []string{"switchyard/"}, []string{"switchyard/activities/store", "switchyard/activities/registry"}},
 	{"gateway/paging", []string{"switchyard/"}, []string{"switchyard/gateway/rpcerror", "switchyard/workflows/names"}},
 	{"gateway/runview", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/store", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility", "switchyard/workflows/nearest", "switchyard/workflows/phrase", "switchyard/workflows/definition"}},
+	{"gateway/inprocess", []string{"switchyard/", temporal}, nil},
 	{"gateway/edge", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/activities/httpguard"}},
 	{"gateway/auth", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/edge", "switchyard/gateway/rpcerror"}},
 	{"gateway/audit", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/store", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror"}},
