@@ -55,7 +55,7 @@ system could not be reached or broke, 4 not allowed, 130 interrupted.`,
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
 		newSubmit(sys), newRuns(sys), newTasks(sys), newWorkflows(sys), newSchedules(sys), newNodes(sys), newDLQ(sys), newSecrets(sys),
 		newTokens(sys), newAudit(sys), newLogin(sys), newLogout(sys), newWhoami(sys),
-		newValidate(sys), newSchema(sys), newVersion(sys),
+		newMCP(sys), newValidate(sys), newSchema(sys), newVersion(sys),
 	)
 	addCompletions(sys, root)
 	root.CompletionOptions.HiddenDefaultCmd = false

@@ -23,6 +23,8 @@ import (
 	"switchyard/gateway/audit"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
+	"switchyard/gateway/inprocess"
+	"switchyard/gateway/mcp"
 	"switchyard/gateway/nodeaccess"
 	"switchyard/gateway/openapi"
 	"switchyard/gateway/rest"
@@ -102,6 +104,13 @@ func (g *Gateway) rpcDoors(services []string) []door {
 	}
 }
 
+// agentDoors returns the doors for agents, which make their calls by a handler of the services. The bounds count what passes
+// them.
+func (g *Gateway) agentDoors(calls http.Handler) []door {
+	tools := mcp.Handler(mcp.Config{Services: mcp.NewServices(inprocess.Client{Handler: calls}, inprocess.URL), Log: g.log})
+	return []door{{mcp.Path, v1.Role_ROLE_VIEWER, tools}, {mcp.ReadOnlyPath, v1.Role_ROLE_VIEWER, tools}}
+}
+
 // newMux returns a mux that holds callers of doors to the roles of these.
 func newMux(doors []door) *http.ServeMux {
 	mux := http.NewServeMux()
@@ -112,7 +121,7 @@ func newMux(doors []door) *http.ServeMux {
 }
 
 // Handler serves every door of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for
-// health and reflection; their REST paths, with GET /openapi.json; server-sent events; figures under GET /metrics. Before all of them is
+// health and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; figures under GET /metrics. Before all of them is
 // one lock, but for GET /healthz (the process lives) and GET /readyz (it can answer calls), which say one word to any caller. gRPC needs
 // an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
@@ -124,6 +133,9 @@ func (g *Gateway) Handler() http.Handler {
 	rpc := newMux(g.rpcDoors(called))
 	for _, s := range services {
 		rpc.Handle(s.path, s.handler)
+	}
+	for _, d := range g.agentDoors(rpc) {
+		rpc.Handle(d.pattern, auth.Require(d.role, d.handler))
 	}
 	// Probes get an answer even while the bounds are reached, and so do other doors.
 	probes := http.NewServeMux()

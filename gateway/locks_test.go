@@ -148,6 +148,12 @@ func (f *fixture) knocks(run string) []knock {
 		method, path, _ := strings.Cut(d.pattern, " ")
 		all = append(all, knock{name: d.pattern, least: d.role, method: method, path: path})
 	}
+	for _, d := range f.agentDoors(nil) {
+		all = append(all, knock{
+			name: d.pattern, least: d.role, method: http.MethodPost, path: d.pattern, body: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
+			header: map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
+		})
+	}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		all = append(all, knock{name: path, open: true, method: http.MethodGet, path: path})
 	}

@@ -9,16 +9,13 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/gateway/singletask"
 	"switchyard/gateway/tasklist"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/definition/source"
 )
-
-// namelessTask is the name of a task that has neither a name nor a known type.
-const namelessTask = "task"
 
 // taskService answers the calls of TaskService.
 type taskService struct {
@@ -56,8 +53,8 @@ func (s taskService) ListTasks(ctx context.Context, req *connect.Request[v1.List
 
 // submit starts a run of one task. The batch and the key are not those of the request.
 func (s taskService) submit(ctx context.Context, req *v1.SubmitTaskRequest, batch, key string) (*v1.SubmitTaskResponse, error) {
-	name := taskName(req)
-	def := &v1.Definition{Name: name, Tasks: map[string]*v1.TaskDefinition{name: taskOf(req)}}
+	name := singletask.Name(req)
+	def := singletask.Definition(req)
 	in, warnings, err := s.prepare(ctx, &v1.SubmitRunRequest{
 		Source: &v1.SubmitRunRequest_Definition{Definition: def}, Options: req.GetOptions(), Batch: batch,
 	})
@@ -73,34 +70,6 @@ func (s taskService) submit(ctx context.Context, req *v1.SubmitTaskRequest, batc
 	}
 	return &v1.SubmitTaskResponse{Id: id, Task: name, Existed: existed, Warnings: problemsOfTask(warnings, name)}, nil
 }
-
-// taskName returns the name of a task in its run.
-func taskName(req *v1.SubmitTaskRequest) string {
-	switch {
-	case req.GetName() != "":
-		return req.GetName()
-	case slices.Contains(v1.TaskTypes(), req.GetType()):
-		return req.GetType()
-	}
-	return namelessTask
-}
-
-// taskOf returns the task of a request: the fields that have the same names in both.
-func taskOf(req *v1.SubmitTaskRequest) *v1.TaskDefinition {
-	task := &v1.TaskDefinition{}
-	fields := task.ProtoReflect().Descriptor().Fields()
-	proto.CloneOf(req).ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		if same := fields.ByName(field.Name()); same != nil && !slices.Contains(fieldsOfRun, field.Name()) {
-			task.ProtoReflect().Set(same, value)
-		}
-		return true
-	})
-	return task
-}
-
-// fieldsOfRun are the fields of a SubmitTaskRequest that are about its run. The `batch` of a TaskDefinition, which is about
-// instances, is another one.
-var fieldsOfRun = []protoreflect.Name{"name", "options", "idempotency_key", "batch"}
 
 // problemsOfTask returns the problems of a definition that has one task, with the places that they have in the request.
 func problemsOfTask(problems source.Problems, name string) source.Problems {

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -40,33 +38,6 @@ func terminate(t *testing.T, ids ...string) {
 // echo is a task for tests.
 func echo(text string) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewStringValue("echo " + text)}}
-}
-
-// TestTaskRequestHasTheFieldsOfTasks holds the request for one task to the fields of tasks in workflows.
-func TestTaskRequestHasTheFieldsOfTasks(t *testing.T) {
-	t.Parallel()
-	aboutOthers := []protoreflect.Name{"depends_on", "condition", "on_failure", "continue_on_error", "when", "batch"}
-	request := (&v1.SubmitTaskRequest{}).ProtoReflect().Descriptor().Fields()
-	task := (&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields()
-	for i := range task.Len() {
-		field := task.Get(i)
-		same := request.ByName(field.Name())
-		switch {
-		case slices.Contains(aboutOthers, field.Name()):
-			if same != nil && !slices.Contains(fieldsOfRun, field.Name()) {
-				t.Errorf("the request has %s, which is about other tasks", field.Name())
-			}
-		case same == nil:
-			t.Errorf("the request lacks %s", field.Name())
-		case same.Kind() != field.Kind() || same.Cardinality() != field.Cardinality() || same.Message() != field.Message() && !field.IsMap():
-			t.Errorf("%s has another type in the request", field.Name())
-		}
-	}
-	for i := range request.Len() {
-		if name := request.Get(i).Name(); task.ByName(name) == nil && !slices.Contains(fieldsOfRun, name) {
-			t.Errorf("the request has %s, which no task has", name)
-		}
-	}
 }
 
 // TestSubmitTask starts runs of one task, by REST and by RPC.

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/gateway/mcp"
+)
+
+func newMCP(sys *system) *cobra.Command {
+	var readOnly bool
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve the fleet to an agent by the Model Context Protocol",
+		Long: `Serves the fleet to an agent program, which starts this command itself and speaks the
+Model Context Protocol on standard input and output. The configuration of most such
+programs takes {"command": "switchyard", "args": ["mcp"]}.
+
+It needs no gateway to start. While it reaches none, answers of tools say which one, and
+validate_definition and the guide of the language still work. A gateway serves the same
+over HTTP, at /mcp.`,
+		Args: arguments(0, 0, ""),
+	}
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "leave out the tools that change something")
+	clientFlag(cmd)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
+		server := mcp.New(mcp.Config{
+			Services: &mcp.Services{Runs: a.Runs, Tasks: a.Tasks, Workflows: a.Workflows, Nodes: a.Nodes},
+			ReadOnly: readOnly,
+			Failure:  func(err error) string { return failureText(a.Failure(err)) },
+		})
+		err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(sys.stdin), Writer: unclosed{sys.rawStdout}})
+		if ctx.Err() != nil || errors.Is(err, io.EOF) {
+			return nil // the agent program has left, or a signal has come
+		}
+		return err
+	})
+	return cmd
+}
+
+// failureText returns an error with its hint.
+func failureText(err error) string {
+	if failure, ok := errors.AsType[*exit.Error](err); ok && failure.Hint != "" {
+		return fmt.Sprintf("%v\n%s", failure.Err, failure.Hint)
+	}
+	return err.Error()
+}
+
+// unclosed is a writer that stays open.
+type unclosed struct{ io.Writer }
+
+// Close does nothing.
+func (unclosed) Close() error { return nil }

@@ -1,0 +1,67 @@
+package mcp
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestArgumentsThatDoNotFitAreNamed holds errors about arguments to what the model needs to mend them.
+func TestArgumentsThatDoNotFitAreNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		tool, arguments string
+		want            []string // parts of the error; none: the arguments fit
+	}{
+		"nothing":              {"list_tasks", ``, nil},
+		"null":                 {"list_tasks", `null`, nil},
+		"all that fit":         {"list_tasks", `{"state":"running","pageSize":5}`, nil},
+		"a list":               {"list_tasks", `[1]`, []string{"an array; send an object"}},
+		"no JSON":              {"list_tasks", `{`, []string{"no JSON"}},
+		"two values":           {"list_tasks", `{} {}`, []string{"more than one value"}},
+		"an unknown one":       {"list_tasks", `{"stat":"running"}`, []string{"stat is unknown", "did you mean state?"}},
+		"another spelling":     {"list_tasks", `{"page_size":5}`, []string{"did you mean pageSize?"}},
+		"nothing near":         {"undrain_node", `{"node":"a","colour":1}`, []string{"colour is unknown; known are node, preview"}},
+		"a wrong type":         {"list_tasks", `{"state":5,"pageSize":"5"}`, []string{"state is a number; it must be a string", "pageSize is a string; it must be an integer"}},
+		"a fraction":           {"list_tasks", `{"pageSize":1.5}`, []string{"it must be an integer"}},
+		"a word that is none":  {"list_tasks", `{"state":"runing"}`, []string{"not one of pending", "did you mean running?"}},
+		"a missing one":        {"explain_task", `{"task":"a"}`, []string{"run is missing: Id of the run"}},
+		"an empty one":         {"explain_task", `{"task":"a","run":""}`, []string{"run is missing"}},
+		"one deep below":       {"submit_task", `{"type":"shell","spec":{},"constraints":{"nodeLabel":["a"]}}`, []string{"constraints.nodeLabel is unknown", "nodeLabels"}},
+		"an item":              {"run_distributed", `{"command":"x","nodes":["a",1]}`, []string{"nodes[1] is a number"}},
+		"a value of a map":     {"submit_task", `{"type":"shell","spec":{},"env":{"A":1}}`, []string{"env.A is a number"}},
+		"a text or an object":  {"validate_definition", `{"definition":5}`, []string{"it must be a string or an object"}},
+		"a time that is none":  {"list_workflows", `{"since":"yesterday"}`, []string{"since", "yesterday"}},
+		"a number that is big": {"list_tasks", `{"pageSize":1e30}`, []string{"pageSize"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Config{})
+			_, err := s.tools[test.tool].parse(s.schemas[test.tool], json.RawMessage(test.arguments))
+			if len(test.want) == 0 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("there is no error")
+			}
+			for _, part := range test.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error lacks %q:\n%v", part, err)
+				}
+			}
+		})
+	}
+}
+
+func FuzzArguments(f *testing.F) {
+	f.Add("submit_task", `{"type":"shell","spec":{"command":"x"}}`)
+	f.Add("list_tasks", `{"pageSize":5}`)
+	f.Add("run_distributed", `{"command":"x","nodes":["*"]}`)
+	s := New(Config{})
+	f.Fuzz(func(_ *testing.T, name, arguments string) {
+		if t := s.tools[name]; t != nil {
+			_, _ = t.parse(s.schemas[name], json.RawMessage(arguments))
+		}
+	})
+}

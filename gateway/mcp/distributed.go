@@ -1,0 +1,135 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/nearest"
+)
+
+const (
+	// everyNode stands for all nodes that take tasks.
+	everyNode = "*"
+	// distributedRun is the name of the runs of run_distributed.
+	distributedRun = "distributed"
+	// maxNodes bounds the nodes of one run.
+	maxNodes = 1000
+)
+
+func distributedArguments() []argument {
+	return []argument{
+		{"command", schema{"type": "string", "description": "Command line, which runs with `sh -c` on each node."}},
+		{"nodes", schema{"type": "array", "items": schema{"type": "string"}, "description": `Names of nodes; ["*"] are all that take tasks now.`}},
+		{"timeout", schema{"type": "string", "description": `Longest time the command may run on a node, such as "90s"; absent: no limit.`}},
+	}
+}
+
+func runDistributed(ctx context.Context, i *invocation) (any, error) {
+	def, warnings, err := i.distributed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := i.start(ctx, &v1.SubmitRunRequest{
+		Source:         &v1.SubmitRunRequest_Definition{Definition: def},
+		IdempotencyKey: i.request.(*v1.SubmitRunRequest).GetIdempotencyKey(),
+	})
+	if err == nil && len(warnings) > 0 {
+		answer["warnings"] = warnings
+	}
+	return answer, err
+}
+
+func previewDistributed(ctx context.Context, i *invocation) (any, error) {
+	def, warnings, err := i.distributed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := i.plan(ctx, &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Definition{Definition: def}})
+	if err == nil && len(warnings) > 0 {
+		plan["warnings"] = warnings
+	}
+	return plan, err
+}
+
+// distributed returns the definition of a run with a task for each node, named after it, and what is odd about the nodes.
+func (i *invocation) distributed(ctx context.Context) (def *v1.Definition, warnings []string, err error) {
+	listed, err := i.Nodes.ListNodes(ctx, connect.NewRequest(&v1.ListNodesRequest{PageSize: maxNodes}))
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, warnings, err := chosenNodes(i.arguments["nodes"].([]any), listed.Msg.GetItems())
+	if err != nil {
+		return nil, nil, err
+	}
+	command, err := structpb.NewStruct(map[string]any{"command": i.text("command")})
+	if err != nil {
+		return nil, nil, usagef("command: %v", err)
+	}
+	def = &v1.Definition{Name: distributedRun, Tasks: map[string]*v1.TaskDefinition{}}
+	for n, node := range nodes {
+		name := taskNameOf(node)
+		if def.GetTasks()[name] != nil {
+			name = fmt.Sprintf("%s-%d", name, n)
+		}
+		def.Tasks[name] = &v1.TaskDefinition{
+			Type: v1.TypeShell, Spec: command, Timeout: i.text("timeout"),
+			Constraints: &v1.Constraints{TargetNode: node},
+			Retry:       &v1.RetryPolicy{MaxRetries: proto.Int32(0)},
+		}
+	}
+	return def, warnings, nil
+}
+
+// chosenNodes returns the names of the nodes that a caller asks for, each once.
+func chosenNodes(asked []any, fleet []*v1.Node) (names, warnings []string, err error) {
+	known := map[string]*v1.Node{}
+	var all []string
+	for _, node := range fleet {
+		known[node.GetName()] = node
+		all = append(all, node.GetName())
+	}
+	for _, each := range asked {
+		name, _ := each.(string)
+		switch {
+		case name == everyNode:
+			for _, node := range fleet {
+				if node.GetState() == v1.NodeActive {
+					names = append(names, node.GetName())
+				}
+			}
+		case known[name] == nil:
+			hint := "list_nodes lists the nodes"
+			if near := nearest.DidYouMean(name, all); near != "" {
+				hint = near
+			}
+			return nil, nil, usagef("There is no node %q; %s", name, hint)
+		default:
+			if state := known[name].GetState(); state != v1.NodeActive {
+				warnings = append(warnings, fmt.Sprintf("%s is %s: its task waits until the node takes tasks again", name, state))
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) == 0 {
+		return nil, nil, usagef("No node takes tasks now; list_nodes shows their states.")
+	}
+	return names, warnings, nil
+}
+
+// taskNameOf returns the name of a task for a node.
+func taskNameOf(node string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r == '-' || r == '_') {
+			return r
+		}
+		return '_'
+	}, node)
+}

@@ -1,0 +1,192 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	cursorName = "cursor"
+	// defaultFollow is how long stream_task_output follows, in seconds.
+	defaultFollow = 5
+	// maxOutput bounds the lines of an answer, in bytes: the last ones are kept.
+	maxOutput = 2400
+	// maxProgress bounds the lines of a notification, and progressPause is the least time between two.
+	maxProgress   = 1000
+	progressPause = 250 * time.Millisecond
+	// maxCursor bounds a cursor; that of the logs of many tasks is longer.
+	maxCursor = 1500
+)
+
+func outputArguments() []argument {
+	return []argument{
+		{waitName, schema{
+			"type": "integer", "minimum": 0, "maximum": maxWait,
+			"description": fmt.Sprintf("Longest time to follow, in seconds, at most %d; default %d. 0: only what is there now.", maxWait, defaultFollow),
+		}},
+		{cursorName, schema{"type": "string", "description": "Where to continue: the cursor of the answer before."}},
+	}
+}
+
+// outputSchema returns the schema of the answers of stream_task_output.
+func outputSchema(document) schema {
+	return schema{"type": "object", "properties": schema{
+		"output":   untrustedSchema("The last lines that were printed since the cursor; `==> task` marks whose they are."),
+		"ended":    schema{"type": "boolean", "description": "The run, or the task, has ended, and this is the end of its output. Absent: not as far as is known."},
+		cursorName: schema{"type": "string", "description": "Where to continue. Absent: follow a single task to get one."},
+		"missing":  schema{"type": "array", "items": schema{"type": "string"}, "description": "Tasks whose output is not in the store."},
+	}}
+}
+
+// streamOutput follows what tasks print.
+func streamOutput(ctx context.Context, i *invocation) (any, error) {
+	asked := i.request.(*v1.ListRunLogsRequest)
+	req := &v1.StreamRunLogsRequest{Id: asked.GetId(), Task: asked.GetTask(), Stream: asked.GetStream(), Attempt: asked.Attempt}
+	resume, err := parseCursor(i.text(cursorName))
+	if err != nil {
+		return nil, err
+	}
+	req.Resume = resume
+	wait := i.wait(defaultFollow)
+	req.Follow = wait > 0
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if req.GetFollow() {
+		timer := time.AfterFunc(wait, cancel)
+		defer timer.Stop()
+	}
+	stream, err := i.Runs.StreamRunLogs(following, connect.NewRequest(req))
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	t := &transcript{positions: resume, single: req.GetTask() != "", progress: i.progress}
+	for stream.Receive() {
+		t.add(ctx, stream.Msg())
+	}
+	t.report(ctx, true)
+	timedOut := following.Err() != nil && ctx.Err() == nil
+	if err := stream.Err(); err != nil && !timedOut {
+		return nil, err
+	}
+	answer := t.answer()
+	if req.GetFollow() && !timedOut {
+		answer["ended"] = true
+	}
+	return answer, nil
+}
+
+// transcript is the end of what tasks have printed. It is for one goroutine.
+type transcript struct {
+	positions []*v1.LogPosition
+	single    bool   // the caller knows whose lines they are
+	last      string // whose lines are being added
+	kept      []byte
+	total     int // bytes that were added
+	missing   []string
+
+	progress func(context.Context, float64, string)
+	fresh    []byte // not yet reported
+	reported time.Time
+}
+
+// add adds a piece of a log.
+func (t *transcript) add(ctx context.Context, piece *v1.StreamRunLogsResponse) {
+	if m := piece.GetMissing(); m != nil {
+		t.missing = append(t.missing, m.GetTask())
+	}
+	if p := piece.GetPosition(); p != nil {
+		t.positions = slices.DeleteFunc(t.positions, func(q *v1.LogPosition) bool { return isSameLog(p, q) })
+		t.positions = append(t.positions, p)
+	}
+	for _, entry := range piece.GetEntries() {
+		whose := fmt.Sprintf("%s, attempt %d, %s", entry.GetTask(), entry.GetAttempt(), entry.GetStream())
+		if entry.GetNotice() {
+			whose = entry.GetTask() + ", notice of Switchyard"
+		}
+		if whose != t.last && (!t.single || t.last != "" || entry.GetNotice()) {
+			t.write("\n==> " + whose + "\n")
+		}
+		t.last = whose
+		t.write(string(entry.GetData()))
+	}
+	t.report(ctx, false)
+}
+
+func (t *transcript) write(text string) {
+	t.total += len(text)
+	t.kept = lastOf(append(t.kept, text...), maxOutput)
+	if t.progress != nil {
+		t.fresh = lastOf(append(t.fresh, text...), maxProgress)
+	}
+}
+
+// lastOf returns the last bytes.
+func lastOf(data []byte, limit int) []byte {
+	if len(data) <= limit {
+		return data
+	}
+	return append(data[:0], data[len(data)-limit:]...)
+}
+
+// report sends what is new to a caller that wants to know, if the last time is long enough ago or now is set.
+func (t *transcript) report(ctx context.Context, now bool) {
+	if t.progress == nil || len(t.fresh) == 0 || !now && time.Since(t.reported) < progressPause {
+		return
+	}
+	message, err := compact(map[string]string{untrustedKey: strings.ToValidUTF8(string(t.fresh), "\uFFFD")})
+	if err == nil {
+		t.progress(ctx, float64(t.total), string(message))
+	}
+	t.fresh, t.reported = t.fresh[:0], time.Now()
+}
+
+// answer returns what the tool answers.
+func (t *transcript) answer() map[string]any {
+	output := map[string]any{untrustedKey: strings.ToValidUTF8(strings.TrimPrefix(string(t.kept), "\n"), "\uFFFD")}
+	if omitted := t.total - len(t.kept); omitted > 0 {
+		output["omittedBytes"] = omitted
+	}
+	answer := map[string]any{"output": output}
+	if len(t.missing) > 0 {
+		answer["missing"] = t.missing[:min(len(t.missing), maxList)]
+	}
+	if cursor, err := formatCursor(t.positions); err == nil && len(cursor) <= maxCursor {
+		answer[cursorName] = cursor
+	}
+	return answer
+}
+
+// isSameLog reports whether two positions are in one log.
+func isSameLog(a, b *v1.LogPosition) bool {
+	return a.GetTask() == b.GetTask() && a.GetGeneration() == b.GetGeneration() && a.GetAttempt() == b.GetAttempt() && a.GetClaim() == b.GetClaim()
+}
+
+// formatCursor returns positions as a cursor, which parseCursor reads.
+func formatCursor(positions []*v1.LogPosition) (string, error) {
+	data, err := proto.Marshal(&v1.StreamRunLogsRequest{Resume: positions})
+	return "c" + base64.RawURLEncoding.EncodeToString(data), err
+}
+
+func parseCursor(cursor string) ([]*v1.LogPosition, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	text, ok := strings.CutPrefix(cursor, "c")
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	var req v1.StreamRunLogsRequest
+	if err = errors.Join(err, proto.Unmarshal(data, &req)); !ok || err != nil {
+		return nil, usagef("The cursor is none that stream_task_output has answered with; leave it out to begin anew.")
+	}
+	return req.GetResume(), nil
+}

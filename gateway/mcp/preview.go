@@ -1,0 +1,95 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// would is what a preview says.
+type would struct {
+	// Would is what the tool would do, in one line.
+	Would string `json:"would"`
+	// Now is the state of what it would change.
+	Now map[string]any `json:"now,omitempty"`
+}
+
+// previewTaskState shows the task that a tool would change.
+func previewTaskState(ctx context.Context, i *invocation) (any, error) {
+	req := i.request.(*v1.CancelTaskRequest)
+	got, err := i.Runs.GetRunTask(ctx, connect.NewRequest(&v1.GetRunTaskRequest{Id: req.GetId(), Task: req.GetTask()}))
+	if err != nil {
+		return nil, err
+	}
+	now, err := project(got.Msg, parseProjection("task(state reason node attempt startedAt) instance(state reason node attempt startedAt)"))
+	state := got.Msg.GetTask().GetState() + got.Msg.GetInstance().GetState()
+	text := fmt.Sprintf("cancel %s of %s, which is %s", req.GetTask(), req.GetId(), state)
+	if v1.IsTaskTerminal(state) {
+		text = fmt.Sprintf("be refused: %s of %s has ended and is %s", req.GetTask(), req.GetId(), state)
+	}
+	return would{text, now}, err
+}
+
+// previewRunState shows the run that a tool would change.
+func previewRunState(ctx context.Context, i *invocation) (any, error) {
+	id := i.text("run")
+	got, err := i.Runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: id, PageSize: 1, Brief: true}))
+	if err != nil {
+		return nil, err
+	}
+	run := got.Msg.GetRun()
+	now, err := project(run, parseProjection("id=run name=workflow state reason error generation taskCounts"))
+	_, cancels := i.request.(*v1.CancelRunRequest)
+	ended := v1.IsRunTerminal(run.GetState())
+	text := fmt.Sprintf("start %s again, which is %s; what has completed is kept", run.GetId(), run.GetState())
+	switch {
+	case cancels && !ended:
+		text = fmt.Sprintf("cancel %s, which is %s", run.GetId(), run.GetState())
+	case cancels:
+		text = fmt.Sprintf("be refused: %s has ended and is %s", run.GetId(), run.GetState())
+	case !ended:
+		text = fmt.Sprintf("be refused: %s is still %s, and only a run that has ended can be retried", run.GetId(), run.GetState())
+	}
+	return would{text, now}, err
+}
+
+// previewDeadLetters shows the dead letters that would be put back.
+func previewDeadLetters(ctx context.Context, i *invocation) (any, error) {
+	req := i.request.(*v1.RetryDeadLetterRequest)
+	listed, err := i.Runs.ListDeadLetters(ctx, connect.NewRequest(&v1.ListDeadLettersRequest{Run: req.GetRun()}))
+	if err != nil {
+		return nil, err
+	}
+	kept := listed.Msg.GetItems()[:0]
+	for _, letter := range listed.Msg.GetItems() {
+		if req.GetTask() == "" || letter.GetTask() == req.GetTask() {
+			kept = append(kept, letter)
+		}
+	}
+	if len(kept) == 0 {
+		return would{Would: fmt.Sprintf("be refused: %s has no such dead letter; list_dead_letter_tasks lists them", req.GetRun())}, nil
+	}
+	count := len(kept)
+	listed.Msg.Items = kept[:min(count, maxList)]
+	now, err := project(listed.Msg, parseProjection("items(task reason error deadLetteredAt)"))
+	return would{fmt.Sprintf("put back %d task(s) of %s with their attempts at 0", count, req.GetRun()), now}, err
+}
+
+// previewDrain shows the node that a tool would change.
+func previewDrain(ctx context.Context, i *invocation) (any, error) {
+	name := i.text("node")
+	got, err := i.Nodes.GetNode(ctx, connect.NewRequest(&v1.GetNodeRequest{Name: name}))
+	if err != nil {
+		return nil, err
+	}
+	node := got.Msg.GetNode()
+	now, err := project(node, parseProjection("name state reason running drained drainDeadline"))
+	text := fmt.Sprintf("have %s take nothing new and move what waits there; %d task(s) run there and may finish", name, node.GetRunning())
+	if _, undrains := i.request.(*v1.UndrainNodeRequest); undrains {
+		text = fmt.Sprintf("put %s back into service, which is %s", name, node.GetState())
+	}
+	return would{text, now}, err
+}

@@ -1,0 +1,317 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/gateway/inprocess"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fleet answers some calls as a gateway would, and notes all of them. What it does not answer is Unimplemented.
+type fleet struct {
+	switchyardv1connect.UnimplementedRunServiceHandler
+	switchyardv1connect.UnimplementedTaskServiceHandler
+	switchyardv1connect.UnimplementedWorkflowServiceHandler
+	switchyardv1connect.UnimplementedNodeServiceHandler
+
+	mu    sync.Mutex
+	calls []protoreflect.MethodDescriptor
+	err   error // of GetRun
+}
+
+func (f *fleet) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
+	switch req.Msg.GetId() {
+	case "panic":
+		panic("boom")
+	case "r-1":
+		return connect.NewResponse(&v1.GetRunResponse{Run: &v1.Run{Id: "r-1", State: v1.RunRunning}}), f.err
+	}
+	return nil, connect.NewError(connect.CodeNotFound, errors.New(`there is no run "`+req.Msg.GetId()+`"`))
+}
+
+func (f *fleet) GetRunTask(context.Context, *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error) {
+	return connect.NewResponse(&v1.GetRunTaskResponse{Task: &v1.Task{State: v1.TaskRunning}}), nil
+}
+
+func (f *fleet) ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error) {
+	return connect.NewResponse(&v1.ListDeadLettersResponse{Items: []*v1.DeadLetter{{Run: "r-1", Task: "a"}}}), nil
+}
+
+func (f *fleet) ListNodes(context.Context, *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error) {
+	return connect.NewResponse(&v1.ListNodesResponse{Items: []*v1.Node{{Name: "n.1", State: v1.NodeActive}, {Name: "n_1", State: v1.NodeOffline}}}), nil
+}
+
+func (f *fleet) GetNode(context.Context, *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error) {
+	return connect.NewResponse(&v1.GetNodeResponse{Node: &v1.Node{Name: "n.1", State: v1.NodeActive}}), nil
+}
+
+func (f *fleet) PlanRun(_ context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
+	res := &v1.PlanRunResponse{}
+	for name := range req.Msg.GetSubmit().GetDefinition().GetTasks() {
+		res.Tasks = append(res.Tasks, &v1.PlannedTask{Task: name, Placement: "1 of 1 nodes"})
+	}
+	return connect.NewResponse(res), nil
+}
+
+func (f *fleet) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		f.mu.Lock()
+		f.calls = append(f.calls, req.Spec().Schema.(protoreflect.MethodDescriptor))
+		f.mu.Unlock()
+		return next(ctx, req)
+	}
+}
+
+func (f *fleet) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+func (f *fleet) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// services returns the services that a fleet answers.
+func (f *fleet) services() *Services {
+	mux := http.NewServeMux()
+	noted := connect.WithInterceptors(f)
+	mux.Handle(switchyardv1connect.NewRunServiceHandler(f, noted))
+	mux.Handle(switchyardv1connect.NewTaskServiceHandler(f, noted))
+	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(f, noted))
+	mux.Handle(switchyardv1connect.NewNodeServiceHandler(f, noted))
+	return NewServices(inprocess.Client{Handler: mux}, inprocess.URL)
+}
+
+// connectTo returns a session of a client of a server.
+func connectTo(t *testing.T, s *Server) *sdk.ClientSession {
+	t.Helper()
+	there, here := sdk.NewInMemoryTransports()
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { ended <- s.Run(ctx, there) }()
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = session.Close()
+		cancel()
+		<-ended
+	})
+	return session
+}
+
+// use calls a tool and returns its text.
+func use(t *testing.T, session *sdk.ClientSession, name string, arguments any) (text string, isError bool) {
+	t.Helper()
+	res, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: an error of the protocol: %v", name, err)
+	}
+	return res.Content[0].(*sdk.TextContent).Text, res.IsError
+}
+
+// TestToolsAreWhole holds each line of the table to what every tool has.
+func TestToolsAreWhole(t *testing.T) {
+	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	listed, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(listed.Tools) != len(tools()) {
+		t.Errorf("%d tools are listed of %d", len(listed.Tools), len(tools()))
+	}
+	size := 0
+	for _, made := range listed.Tools {
+		in, _ := json.Marshal(made.InputSchema)
+		size += len(in) + len(made.Description)
+		whole, err := json.Marshal(made)
+		if err != nil || strings.Contains(string(whole), "$ref") || strings.Contains(string(whole), `"description":""`) {
+			t.Errorf("%s: %s %v", made.Name, whole, err)
+		}
+		of := tools()[slices.IndexFunc(tools(), func(x *tool) bool { return x.name == made.Name })]
+		if made.Description == "" || made.OutputSchema == nil || made.Annotations.ReadOnlyHint == of.writes() {
+			t.Errorf("%s: %s", made.Name, whole)
+		}
+		if of.writes() != (of.preview != nil) || of.writes() != strings.Contains(string(in), `"preview"`) {
+			t.Errorf("%s: tools that write, and no others, have a preview", made.Name)
+		}
+	}
+	// An agent reads this before its first word.
+	if size > 20_000 {
+		t.Errorf("names, descriptions and arguments of the tools take %d bytes", size)
+	}
+}
+
+func TestReadOnlyServerHasNoToolThatWrites(t *testing.T) {
+	session := connectTo(t, New(Config{Services: (&fleet{}).services(), ReadOnly: true}))
+	listed, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(listed.Tools) < 10 {
+		t.Errorf("%d tools are left", len(listed.Tools))
+	}
+	for _, made := range listed.Tools {
+		if !made.Annotations.ReadOnlyHint {
+			t.Errorf("%s is offered", made.Name)
+		}
+	}
+	if text, isError := use(t, session, "cancel_task", map[string]any{"run": "r-1", "task": "a"}); !isError || !strings.Contains(text, "only reads") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestPreviewChangesNothing calls each tool that writes with preview.
+func TestPreviewChangesNothing(t *testing.T) {
+	arguments := map[string]map[string]any{
+		"submit_task":            {"type": "shell", "spec": map[string]any{"command": "true"}},
+		"submit_workflow":        {"workflow": "stored"},
+		"run_distributed":        {"command": "true", "nodes": []string{"*"}},
+		"cancel_task":            {"run": "r-1", "task": "a"},
+		"cancel_workflow":        {"run": "r-1"},
+		"retry_workflow":         {"run": "r-1"},
+		"retry_dead_letter_task": {"run": "r-1"},
+		"drain_node_tasks":       {"node": "n.1"},
+		"undrain_node":           {"node": "n.1"},
+	}
+	for _, each := range tools() {
+		if !each.writes() {
+			continue
+		}
+		f := &fleet{}
+		session := connectTo(t, New(Config{Services: f.services()}))
+		given := arguments[each.name]
+		if given == nil {
+			t.Errorf("%s has no arguments here", each.name)
+			continue
+		}
+		given[previewName] = true
+		text, isError := use(t, session, each.name, given)
+		if isError || !strings.HasPrefix(text, `{"preview":{`) {
+			t.Errorf("%s: %s", each.name, text)
+		}
+		if len(f.calls) == 0 {
+			t.Errorf("%s has asked nothing", each.name)
+		}
+		for _, call := range f.calls {
+			if v1.RulesOf(call).GetEffect() == v1.Effect_EFFECT_WRITE {
+				t.Errorf("the preview of %s calls %s", each.name, call.Name())
+			}
+		}
+	}
+}
+
+// TestErrorsAreForTheModel holds errors to answers of tools, with the remedy.
+func TestErrorsAreForTheModel(t *testing.T) {
+	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	for name, test := range map[string]struct {
+		tool      string
+		arguments any
+		want      []string
+	}{
+		"an unknown tool":       {"list_task", nil, []string{`no tool "list_task"`, "list_tasks"}},
+		"a tool like no other":  {"zzzzzzzz", nil, []string{"tools/list"}},
+		"a wrong argument":      {"list_tasks", map[string]any{"pagesize": 5}, []string{"pageSize"}},
+		"an unknown run":        {"get_workflow_status", map[string]any{"run": "r-2"}, []string{"not_found", `"r-2"`, "list_workflows"}},
+		"a panic":               {"get_workflow_status", map[string]any{"run": "panic"}, []string{"panic"}},
+		"neither nor":           {"submit_workflow", map[string]any{}, []string{"neither a `definition` nor a `workflow`"}},
+		"both":                  {"submit_workflow", map[string]any{"workflow": "a", "definition": "name: b"}, []string{"give one of them"}},
+		"a node that is none":   {"run_distributed", map[string]any{"command": "x", "nodes": []string{"n.2"}}, []string{`no node "n.2"`, "did you mean n.1?"}},
+		"a cursor that is none": {"stream_task_output", map[string]any{"run": "r-1", "cursor": "xyz"}, []string{"cursor"}},
+	} {
+		text, isError := use(t, session, test.tool, test.arguments)
+		if !isError {
+			t.Errorf("%s is no error: %s", name, text)
+		}
+		for _, part := range test.want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: the error lacks %q: %s", name, part, text)
+			}
+		}
+	}
+}
+
+// TestEachProblemOfADefinitionHasItsPlace lists all that is wrong with a definition.
+func TestEachProblemOfADefinitionHasItsPlace(t *testing.T) {
+	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	bad := "name: x\ntasks:\n  a: {type: shel, dependOn: [b]}\n"
+	text, isError := use(t, session, "validate_definition", map[string]any{"definition": bad})
+	var answer struct {
+		Valid    bool
+		Problems []struct {
+			Line, Column  int
+			Path, Message string
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || isError || answer.Valid || len(answer.Problems) != 2 {
+		t.Fatalf("%s %v", text, err)
+	}
+	if p := answer.Problems[1]; p.Line != 3 || p.Column != 19 || p.Path != "tasks.a.dependOn" {
+		t.Errorf("%+v", p)
+	}
+	text, isError = use(t, session, "validate_definition", map[string]any{"definition": map[string]any{
+		"name": "x", "tasks": map[string]any{
+			"b": map[string]any{"type": "shell", "spec": map[string]any{"command": "true"}, "dependsOn": []string{"a"}},
+			"a": map[string]any{"type": "shell", "spec": map[string]any{"command": "true"}},
+		},
+	}})
+	if isError || !strings.Contains(text, `"order":["a","b"]`) || !strings.Contains(text, `"valid":true`) {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestRunDistributedHasATaskForEachNode also holds the names of tasks apart where those of nodes are nearly the same.
+func TestRunDistributedHasATaskForEachNode(t *testing.T) {
+	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	text, isError := use(t, session, "run_distributed", map[string]any{"command": "x", "nodes": []string{"n.1", "n_1", "n.1"}, "preview": true})
+	for _, part := range []string{`"taskCount":2`, `"task":"n_1"`, `"task":"n_1-1"`, "n_1 is offline"} {
+		if isError || !strings.Contains(text, part) {
+			t.Errorf("the preview lacks %s: %s", part, text)
+		}
+	}
+}
+
+func TestResourcesAreRead(t *testing.T) {
+	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	for uri, want := range map[string]string{
+		guideURI:                        "# The language of definitions",
+		"switchyard://nodes":            `"name":"n.1"`,
+		"switchyard://nodes/n.1":        `"state":"active"`,
+		"switchyard://dead-letters":     `"run":"r-1"`,
+		"switchyard://runs/r-1/tasks/a": `"state":"running"`,
+	} {
+		res, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		if err != nil || !strings.Contains(strings.ReplaceAll(res.Contents[0].Text, " ", ""), strings.ReplaceAll(want, " ", "")) {
+			t.Errorf("%s: %+v %v", uri, res, err)
+		}
+	}
+	if _, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "switchyard://runs/r-2"}); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPromptAsksForAWorkflow(t *testing.T) {
+	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	got, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "write_workflow", Arguments: map[string]string{"goal": "build the site"}})
+	if err != nil || len(got.Messages) != 2 || !strings.Contains(got.Messages[0].Content.(*sdk.TextContent).Text, "build the site") {
+		t.Errorf("%+v %v", got, err)
+	}
+	if _, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "write_workflow"}); err == nil {
+		t.Error("a prompt without a goal is given")
+	}
+}

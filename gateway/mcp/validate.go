@@ -1,0 +1,54 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
+)
+
+// maxProblems bounds the problems of an answer.
+const maxProblems = 50
+
+// validationSchema returns the schema of the answers of validate_definition.
+func validationSchema(d document) schema {
+	problems := d.schemaOf((&v1.ValidationFailure{}).ProtoReflect().Descriptor(), problemFields)["properties"].(schema)["problems"]
+	return schema{"type": "object", "properties": schema{
+		"valid":    schema{"type": "boolean"},
+		"name":     schema{"type": "string", "description": "Name of the workflow."},
+		"order":    schema{"type": "array", "items": schema{"type": "string"}, "description": "The tasks in an order in which they could run."},
+		"problems": problems, "warnings": problems,
+	}}
+}
+
+var problemFields = parseProjection("problems(line column path message hint)")
+
+// validateDefinition checks a definition.
+func validateDefinition(_ context.Context, i *invocation) (any, error) {
+	document, err := i.document()
+	if err != nil {
+		return nil, err
+	}
+	checked, err := definition.ParseChecked("definition", []byte(document))
+	if problems, ok := errors.AsType[source.Problems](err); ok {
+		listed, err := problemList(problems)
+		return map[string]any{"valid": false, "problems": listed}, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	order := definition.Order(checked.Definition)
+	answer := map[string]any{"valid": true, "name": checked.Definition.GetName(), "order": order[:min(len(order), maxPage)]}
+	if len(checked.Warnings) > 0 {
+		answer["warnings"], err = problemList(checked.Warnings)
+	}
+	return answer, err
+}
+
+// problemList returns problems as answers have them.
+func problemList(problems source.Problems) (any, error) {
+	object, err := project(&v1.ValidationFailure{Problems: problems[:min(len(problems), maxProblems)]}, problemFields)
+	return object["problems"], err
+}

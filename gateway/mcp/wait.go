@@ -1,0 +1,58 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	waitName = "waitSeconds"
+	// maxWait bounds how long a call waits, in seconds. Clients give up after a minute or later.
+	maxWait = 50
+)
+
+// waitArgument returns the argument that says how long a call waits.
+func waitArgument(until string) argument {
+	return argument{waitName, schema{
+		"type": "integer", "minimum": 0, "maximum": maxWait, "description": fmt.Sprintf("Longest time to wait %s, in seconds, at most %d; absent: none.", until, maxWait),
+	}}
+}
+
+// wait returns how long the call waits.
+func (i *invocation) wait(otherwise int) time.Duration {
+	return time.Duration(min(max(i.number(waitName, otherwise), 0), maxWait)) * time.Second
+}
+
+// awaitEnd returns once a run has ended, or a task of it if one is named, or when the call has waited long enough.
+func (i *invocation) awaitEnd(ctx context.Context, run, task string) error {
+	wait := i.wait(0)
+	if wait == 0 {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	stream, err := i.Runs.WatchRun(waiting, connect.NewRequest(&v1.WatchRunRequest{Id: run}))
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for changes := 1.0; stream.Receive(); changes++ {
+		changed := stream.Msg().GetRun()
+		if task != "" && v1.IsTaskTerminal(changed.GetTasks()[task].GetState()) {
+			return nil
+		}
+		if i.progress != nil {
+			i.progress(ctx, changes, "the run is "+changed.GetState())
+		}
+	}
+	if err := stream.Err(); err != nil && !errors.Is(waiting.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	return ctx.Err()
+}

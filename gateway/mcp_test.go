@@ -1,0 +1,243 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"switchyard/gateway/mcp"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// tokenTransport sends a token with each request, or none.
+type tokenTransport struct {
+	http.RoundTripper
+	token string
+}
+
+func (t tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	return t.RoundTripper.RoundTrip(r)
+}
+
+// agent connects a client of the Model Context Protocol to a path.
+func (f *fixture) agent(t *testing.T, path, token string) *sdk.ClientSession {
+	t.Helper()
+	transport := &http.Transport{}
+	session, err := f.connectAgent(t.Context(), path, token, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = session.Close()
+		transport.CloseIdleConnections()
+	})
+	return session
+}
+
+func (f *fixture) connectAgent(ctx context.Context, path, token string, transport *http.Transport) (*sdk.ClientSession, error) {
+	return sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(ctx, &sdk.StreamableClientTransport{
+		Endpoint: f.server.URL() + path, HTTPClient: &http.Client{Transport: tokenTransport{transport, token}}, DisableStandaloneSSE: true,
+	}, nil)
+}
+
+// use calls a tool, and returns its answer, or the text of its error.
+func use(t *testing.T, session *sdk.ClientSession, name string, arguments map[string]any) (answer map[string]any, failure string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	res, err := session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: an error of the protocol: %v", name, err)
+	}
+	text := res.Content[0].(*sdk.TextContent).Text
+	if res.IsError {
+		return nil, text
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Fatal(err)
+	}
+	return answer, ""
+}
+
+// TestAgentsUseToolsOverHTTP drives runs by tools.
+func TestAgentsUseToolsOverHTTP(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	session := f.agent(t, mcp.Path, "")
+	submitted, failure := use(t, session, "submit_workflow", map[string]any{"definition": document("by-agent", "build", "test"), "idempotencyKey": "by-agent-1"})
+	if failure != "" {
+		t.Fatal(failure)
+	}
+	run := submitted["run"].(string)
+	again, _ := use(t, session, "submit_workflow", map[string]any{"definition": document("by-agent", "build", "test"), "idempotencyKey": "by-agent-1"})
+	if again["run"] != run || again["existed"] != true {
+		t.Errorf("a repeated call: %v, want the run %s", again, run)
+	}
+	status, failure := use(t, session, "get_workflow_status", map[string]any{"run": run})
+	if tasks, _ := status["tasks"].([]any); failure != "" || len(tasks) != 2 || status["workflow"] != "by-agent" {
+		t.Errorf("%v %s", status, failure)
+	}
+	if _, failure := use(t, session, "submit_workflow", map[string]any{"definition": "name: x\ntasks:\n  a: {type: shel}\n  b: {typo: shell}\n"}); !strings.Contains(failure, "line 3, column 13, tasks.a.type") || !strings.Contains(failure, "tasks.b.typo") {
+		t.Errorf("the problems of a definition: %s", failure)
+	}
+	end(t, run, v1.RunCompleted)
+	waited, failure := use(t, session, "get_workflow_status", map[string]any{"run": run, "waitSeconds": 50})
+	if failure != "" || waited["state"] != v1.RunCompleted {
+		t.Errorf("%v %s", waited, failure)
+	}
+}
+
+// TestAgentsAreHeldToRoles holds tools to the caller: what it may see and do, and which tools it is offered.
+func TestAgentsAreHeldToRoles(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	if _, err := f.connectAgent(t.Context(), mcp.Path, "", &http.Transport{DisableKeepAlives: true}); err == nil {
+		t.Error("a client without a token is served")
+	}
+	ann, _ := f.token(t, "agent-ann", v1.RoleUser)
+	bob, _ := f.token(t, "agent-bob", v1.RoleUser)
+	viewer, _ := f.token(t, "agent-ann", v1.RoleViewer)
+	sessions := map[string]*sdk.ClientSession{"ann": f.agent(t, mcp.Path, ann), "bob": f.agent(t, mcp.Path, bob), "viewer": f.agent(t, mcp.Path, viewer), "reading": f.agent(t, mcp.ReadOnlyPath, ann)}
+	submitted, failure := use(t, sessions["ann"], "submit_workflow", map[string]any{"definition": document("by-ann", "build")})
+	if failure != "" {
+		t.Fatal(failure)
+	}
+	run := submitted["run"].(string)
+	eventually(t, "the list of its owner has the run", func() bool {
+		listed, failure := use(t, sessions["ann"], "list_workflows", map[string]any{"workflow": "by-ann"})
+		items, _ := listed["items"].([]any)
+		return failure == "" && len(items) == 1 && items[0].(map[string]any)["submittedBy"] == "agent-ann"
+	})
+	_, unknown := use(t, sessions["bob"], "get_workflow_status", map[string]any{"run": "no-such-run"})
+	for _, tool := range []string{"get_workflow_status", "get_task_result", "cancel_workflow", "stream_task_output"} {
+		arguments := map[string]any{"run": run}
+		if tool == "get_task_result" {
+			arguments["task"] = "build"
+		}
+		if _, failure := use(t, sessions["bob"], tool, arguments); !strings.Contains(failure, strings.ReplaceAll(strings.SplitN(unknown, "\n", 2)[0], "no-such-run", run)) {
+			t.Errorf("%s of another user's run: %q, want it as that of none: %q", tool, failure, unknown)
+		}
+	}
+	if listed, _ := use(t, sessions["bob"], "list_workflows", map[string]any{"workflow": "by-ann"}); listed["items"] != nil {
+		t.Errorf("another user's runs are listed: %v", listed)
+	}
+	if _, failure := use(t, sessions["ann"], "drain_node_tasks", map[string]any{"node": "n1"}); !strings.Contains(failure, "permission_denied") || !strings.Contains(failure, "operator") {
+		t.Errorf("a user drains a node: %s", failure)
+	}
+	for _, name := range []string{"viewer", "reading"} {
+		if _, failure := use(t, sessions[name], "cancel_workflow", map[string]any{"run": run}); !strings.Contains(failure, "only reads") {
+			t.Errorf("%s cancels: %s", name, failure)
+		}
+		if status, failure := use(t, sessions[name], "get_workflow_status", map[string]any{"run": run}); status["run"] != run {
+			t.Errorf("%s reads: %v %s", name, status, failure)
+		}
+	}
+	if _, failure := use(t, sessions["ann"], "cancel_workflow", map[string]any{"run": run, "reason": "enough"}); failure != "" {
+		t.Errorf("its owner cannot cancel a run: %s", failure)
+	}
+	end(t, run, v1.RunCancelled)
+}
+
+// TestManyAgentsLeaveNothing has 200 clients at once make calls, some of which leave in the middle, and compares what the
+// gateway holds afterwards.
+func TestManyAgentsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	run := f.submit(t, "watched-by-agents")
+	round := func() {
+		var wg sync.WaitGroup
+		for n := range 200 {
+			wg.Go(func() {
+				transport := &http.Transport{DisableKeepAlives: true}
+				session, err := f.connectAgent(t.Context(), mcp.Path, "", transport)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer session.Close()
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				if n%4 == 0 { // leaves while the tool waits
+					time.AfterFunc(50*time.Millisecond, cancel)
+					_, _ = session.CallTool(ctx, &sdk.CallToolParams{Name: "get_workflow_status", Arguments: map[string]any{"run": run, "waitSeconds": 50}})
+					return
+				}
+				res, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "get_workflow_status", Arguments: map[string]any{"run": run}})
+				if err != nil || res.IsError {
+					t.Errorf("%v %v", res, err)
+				}
+			})
+		}
+		wg.Wait()
+		eventually(t, "no call is open", func() bool { return f.bounds.OpenCalls() == 0 && f.bounds.OpenStreams() == 0 })
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	round()
+	before := heap()
+	for range 3 {
+		round()
+	}
+	// Other tests run in this process: the bound is for sessions that stay, of which each takes far more than 100 KiB / 3.
+	if after := heap(); after > before+600*100<<10 {
+		t.Errorf("the heap has grown from %d to %d KiB over 600 sessions", before>>10, after>>10)
+	}
+	end(t, run, v1.RunCompleted)
+}
+
+// TestLargeRunIsASmallAnswer holds the status of 1,000 tasks to 8 KB, its text and its data together.
+func TestLargeRunIsASmallAnswer(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	var tasks []string
+	for n := range 1000 {
+		tasks = append(tasks, fmt.Sprintf("task-with-a-name-%04d", n))
+	}
+	run := f.submit(t, "large-for-agents", tasks...)
+	session := f.agent(t, mcp.Path, "")
+	seen := map[string]bool{}
+	for token := ""; ; {
+		res, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "get_workflow_status", Arguments: map[string]any{"run": run, "pageToken": token}})
+		if err != nil || res.IsError {
+			t.Fatalf("%+v %v", res, err)
+		}
+		whole, err := json.Marshal(res)
+		if err != nil || len(whole) > 8000 {
+			t.Fatalf("the answer has %d bytes: %v", len(whole), err)
+		}
+		var page struct {
+			Tasks         []struct{ Name string }
+			Total         int
+			NextPageToken string
+		}
+		if err := json.Unmarshal([]byte(res.Content[0].(*sdk.TextContent).Text), &page); err != nil || page.Total != 1000 {
+			t.Fatalf("%+v %v", page, err)
+		}
+		for _, task := range page.Tasks {
+			seen[task.Name] = true
+		}
+		if token = page.NextPageToken; token == "" {
+			break
+		}
+	}
+	if len(seen) != 1000 {
+		t.Errorf("the pages have %d tasks", len(seen))
+	}
+	end(t, run, v1.RunCompleted)
+}

@@ -1,0 +1,9 @@
+package definition
+
+import _ "embed"
+
+//go:embed README.md
+var guide string
+
+// Guide returns the guide of the language, in Markdown.
+func Guide() string { return guide }
