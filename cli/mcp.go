@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,9 @@ over HTTP, at /mcp.`,
 		err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(sys.stdin), Writer: unclosed{sys.rawStdout}})
 		if ctx.Err() != nil || errors.Is(err, io.EOF) {
 			return nil // the agent program has left, or a signal has come
+		}
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return exit.Usagef("standard input is no Model Context Protocol (%w); agent programs start this command, people use the others", syntax)
 		}
 		return err
 	})

@@ -8,8 +8,9 @@
 // With -shape placement it measures the placement queue alone, on fleets of
 // 1,000 and of 10,000 nodes that are made up, and with -shape container, or
 // container:PART-OF-A-NAME, it measures container tasks against docker run.
-// With -shape gateway it measures the doors of a gateway against one another, what the audit takes of a submit, and what
-// the followers of the events of a busy run cost; gateway:audit and gateway:followers measure only these.
+// With -shape gateway it measures the doors of a gateway against one another, what the audit takes of a submit, what
+// tokens and the tools of agents cost, and what the followers of the events of a busy run do; gateway:audit, gateway:tokens,
+// gateway:agents and gateway:followers measure only these.
 // With -shape limits, or limits:PART-OF-A-NAME, it runs definitions that want more
 // at once than Temporal lets a workflow have, and cancels each in the middle.
 package main

@@ -31,6 +31,11 @@ func benchGateway(ctx context.Context, rounds int, only string) error {
 			return fmt.Errorf("ask with tokens: %w", err)
 		}
 	}
+	if strings.Contains("agents", only) {
+		if err := withGateway(ctx, func(y *cluster, url string) error { return benchAgents(ctx, y, url, rounds) }); err != nil {
+			return fmt.Errorf("ask as an agent: %w", err)
+		}
+	}
 	if strings.Contains("audit", only) {
 		if err := withGateway(ctx, func(y *cluster, url string) error { return benchAudit(ctx, y, url, rounds) }); err != nil {
 			return fmt.Errorf("record submits: %w", err)
