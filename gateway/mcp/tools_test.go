@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +56,24 @@ func (f *fleet) ListDeadLetters(context.Context, *connect.Request[v1.ListDeadLet
 
 func (f *fleet) ListNodes(context.Context, *connect.Request[v1.ListNodesRequest]) (*connect.Response[v1.ListNodesResponse], error) {
 	return connect.NewResponse(&v1.ListNodesResponse{Items: []*v1.Node{{Name: "n.1", State: v1.NodeActive}, {Name: "n_1", State: v1.NodeOffline}}}), nil
+}
+
+// ListRunTasks has 1,000 tasks.
+func (f *fleet) ListRunTasks(_ context.Context, req *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error) {
+	first, _ := strconv.Atoi(req.Msg.GetPageToken())
+	res := &v1.ListRunTasksResponse{Total: 1000}
+	for n := first; n < 1000 && len(res.Items) < int(req.Msg.GetPageSize()); n++ {
+		name := fmt.Sprintf("task-with-a-name-%04d", n)
+		res.Items = append(res.Items, &v1.Task{
+			Name: &name, Type: v1.TypeShell, State: v1.TaskFailed, Node: "a-node-with-a-long-name", Reason: v1.ReasonExitCode,
+			Error: strings.Repeat("what went wrong, with much to say about it; ", 20), DependsOn: []string{"a", "b"},
+		})
+		res.NextPageToken = strconv.Itoa(n + 1)
+	}
+	if res.GetNextPageToken() == "1000" {
+		res.NextPageToken = ""
+	}
+	return connect.NewResponse(res), nil
 }
 
 func (f *fleet) GetNode(context.Context, *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error) {
@@ -283,6 +303,40 @@ func TestRunDistributedHasATaskForEachNode(t *testing.T) {
 		if isError || !strings.Contains(text, part) {
 			t.Errorf("the preview lacks %s: %s", part, text)
 		}
+	}
+}
+
+// TestLargeRunIsASmallAnswer holds the status of 1,000 tasks to 8 KB, its text and its data together, and its pages to all
+// tasks.
+func TestLargeRunIsASmallAnswer(t *testing.T) {
+	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
+	seen := map[string]bool{}
+	for token := ""; ; {
+		res, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "get_workflow_status", Arguments: map[string]any{"run": "r-1", "pageToken": token}})
+		if err != nil || res.IsError {
+			t.Fatalf("%+v %v", res, err)
+		}
+		whole, err := json.Marshal(res)
+		if err != nil || len(whole) > 8000 {
+			t.Fatalf("the answer has %d bytes: %v", len(whole), err)
+		}
+		var page struct {
+			Tasks         []struct{ Name string }
+			Total         int
+			NextPageToken string
+		}
+		if err := json.Unmarshal([]byte(res.Content[0].(*sdk.TextContent).Text), &page); err != nil || page.Total != 1000 {
+			t.Fatalf("%+v %v", page, err)
+		}
+		for _, task := range page.Tasks {
+			seen[task.Name] = true
+		}
+		if token = page.NextPageToken; token == "" {
+			break
+		}
+	}
+	if len(seen) != 1000 {
+		t.Errorf("the pages have %d tasks", len(seen))
 	}
 }
 
