@@ -146,7 +146,7 @@ func TestAgentsAreHeldToRoles(t *testing.T) {
 	if _, failure := use(t, sessions["ann"], "cancel_workflow", map[string]any{"run": run, "reason": "enough"}); failure != "" {
 		t.Errorf("its owner cannot cancel a run: %s", failure)
 	}
-	end(t, run, v1.RunCancelled)
+	waitClosed(t, run)
 }
 
 // TestManyAgentsLeaveNothing has 200 clients at once make calls, some of which leave in the middle, and compares what the
