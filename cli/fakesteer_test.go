@@ -123,7 +123,7 @@ func (f *fakeShelf) ListWorkflows(_ context.Context, req *connect.Request[v1.Lis
 	f.search = req.Msg.GetSearch()
 	res := &v1.ListWorkflowsResponse{}
 	for name, d := range f.stored {
-		res.Items = append(res.Items, &v1.StoredWorkflow{Name: name, Description: d.GetDescription(), UpdatedAt: "2026-03-14T15:09:26Z", Cron: []string{"0 2 * * *"}, Timezone: "Europe/Rome", Paused: true})
+		res.Items = append(res.Items, &v1.StoredWorkflow{Name: name, Description: d.GetDescription(), A2A: d.GetA2A(), UpdatedAt: "2026-03-14T15:09:26Z", Cron: []string{"0 2 * * *"}, Timezone: "Europe/Rome", Paused: true})
 	}
 	slices.SortFunc(res.Items, func(x, y *v1.StoredWorkflow) int { return len(x.GetName()) - len(y.GetName()) })
 	return connect.NewResponse(res), nil

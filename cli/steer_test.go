@@ -159,7 +159,7 @@ func TestApprovalIsAskedFor(t *testing.T) {
 
 func TestWorkflows(t *testing.T) {
 	f := fake(t)
-	f.shelf.stored = map[string]*v1.Definition{"hello": {Name: "hello", Description: "says\nhello", Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell"}}}}
+	f.shelf.stored = map[string]*v1.Definition{"hello": {Name: "hello", Description: "says\nhello", A2A: true, Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell"}}}}
 	file := write(t, "f.yaml", hello)
 	for _, test := range []struct {
 		args           []string
@@ -168,7 +168,7 @@ func TestWorkflows(t *testing.T) {
 		{[]string{"put", file}, "", "workflow hello is stored; `switchyard submit --workflow hello` runs it\n"},
 		{[]string{"put", file, "--replace"}, "", "workflow hello is replaced; `switchyard submit --workflow hello` runs it\n"},
 		{[]string{"put", file, "-o", "json"}, "{\n  \"name\": \"hello\",\n  \"replaced\": false,\n  \"warnings\": []\n}\n", ""},
-		{[]string{"list", "--search", "Says"}, "NAME   UPDATED               SCHEDULE                        DESCRIPTION\nhello  2026-03-14T15:09:26Z  0 2 * * * Europe/Rome (paused)  says hello\n", ""},
+		{[]string{"list", "--search", "Says"}, "NAME   UPDATED               SCHEDULE                        A2A  DESCRIPTION\nhello  2026-03-14T15:09:26Z  0 2 * * * Europe/Rome (paused)  yes  says hello\n", ""},
 		{[]string{"delete", "hello"}, "", "workflow hello is deleted; its runs are left alone\n"},
 	} {
 		if got := run(t, append(append([]string{"workflows"}, test.args...), "--gateway", f.url)...); got.code != 0 || got.stdout != test.stdout || got.stderr != test.stderr {

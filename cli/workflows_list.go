@@ -19,13 +19,17 @@ func newWorkflowsList(sys *system) *cobra.Command {
 			return client.Call(ctx, a, a.Workflows.ListWorkflows, &v1.ListWorkflowsRequest{Search: search, PageSize: size, PageToken: token})
 		},
 		rows: func(items []*v1.StoredWorkflow) [][]string {
-			rows := [][]string{{"NAME", "UPDATED", "SCHEDULE", "DESCRIPTION"}}
+			rows := [][]string{{"NAME", "UPDATED", "SCHEDULE", "A2A", "DESCRIPTION"}}
 			for _, item := range items {
 				times := scheduleTimes(item.GetCron(), item.GetTimezone())
 				if item.GetPaused() {
 					times += " (paused)"
 				}
-				rows = append(rows, []string{item.GetName(), item.GetUpdatedAt(), times, tui.OneLine(item.GetDescription())})
+				a2a := ""
+				if item.GetA2A() {
+					a2a = "yes"
+				}
+				rows = append(rows, []string{item.GetName(), item.GetUpdatedAt(), times, a2a, tui.OneLine(item.GetDescription())})
 			}
 			return rows
 		},

@@ -114,6 +114,7 @@ func (s workflowService) ListWorkflows(ctx context.Context, req *connect.Request
 		res.Items = append(res.Items, &v1.StoredWorkflow{
 			Name: stored.Definition.GetName(), Description: stored.Definition.GetDescription(), UpdatedAt: rfc3339(stored.UpdatedAt),
 			Cron: stored.Schedule.GetCron(), Timezone: stored.Schedule.GetTimezone(), Paused: stored.Schedule.GetPaused(),
+			A2A: stored.Definition.GetA2A(),
 		})
 	}
 	return connect.NewResponse(res), nil

@@ -108,6 +108,45 @@ func TestStoredWorkflows(t *testing.T) {
 	}
 }
 
+// ListWorkflows shows which stored workflows are offered to other agents, without a read of each definition.
+func TestListOfStoredWorkflowsShowsWhatIsOfferedToAgents(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c := switchyardv1connect.NewWorkflowServiceClient(&http.Client{Transport: transport}, f.server.URL(), connect.WithProtoJSON())
+	for _, text := range []string{
+		"a2a: true\ndescription: greets\ninputs: { text: { required: true } }\n" + document("agent-skill", "a"),
+		"a2a: false\n" + document("agent-skill-off", "a"), document("agent-skill-none", "a"),
+	} {
+		res, err := c.PutWorkflow(t.Context(), connect.NewRequest(&v1.PutWorkflowRequest{Source: &v1.PutWorkflowRequest_Document{Document: text}}))
+		if err != nil || len(res.Msg.GetWarnings()) > 0 {
+			t.Fatal(res, err)
+		}
+	}
+	eventually(t, "they are listed", func() bool {
+		page, err := c.ListWorkflows(t.Context(), connect.NewRequest(&v1.ListWorkflowsRequest{Search: "agent-skill"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, w := range page.Msg.GetItems() {
+			all = append(all, fmt.Sprint(w.GetName(), " ", w.GetA2A(), " ", w.GetDescription()))
+		}
+		return slices.Equal(all, []string{"agent-skill true greets", "agent-skill-none false ", "agent-skill-off false "})
+	})
+	got, err := c.GetWorkflow(t.Context(), connect.NewRequest(&v1.GetWorkflowRequest{Name: "agent-skill"}))
+	if def := got.Msg.GetDefinition(); err != nil || !def.GetA2A() || !def.GetInputs()["text"].GetRequired() {
+		t.Error(got, err)
+	}
+	res, err := c.PutWorkflow(t.Context(), connect.NewRequest(&v1.PutWorkflowRequest{
+		Source: &v1.PutWorkflowRequest_Document{Document: "a2a: true\n" + document("agent-skill", "a")}, Replace: true,
+	}))
+	if err != nil || len(res.Msg.GetWarnings()) != 1 || res.Msg.GetWarnings()[0].GetPath() != "a2a" {
+		t.Errorf("without a description: %v, %v", res, err)
+	}
+}
+
 func TestTextThatIsNoWorkflowNameIsTheCallersFault(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -65,7 +65,7 @@ func New(c client.Client, namespace string) *Library {
 
 // Stored is a stored definition.
 type Stored struct {
-	// Definition, as it was stored; in a list only its name and description.
+	// Definition, as it was stored; in a list only its name, its description and a2a.
 	Definition *v1.Definition
 	// UpdatedAt is when it was stored; zero when that is not known.
 	UpdatedAt time.Time
@@ -145,7 +145,7 @@ func (l *Library) scheduleOf(def *v1.Definition, options *v1.RunOptions) (*sched
 		State: &schedulepb.ScheduleState{
 			// One without times must be paused: Temporal drops an unpaused one that has nothing to do.
 			Paused: def.GetSchedule() == nil || def.GetSchedule().GetPaused(),
-			Notes:  schedules.Note{StoredAt: l.now(), Description: def.GetDescription()}.String(),
+			Notes:  schedules.Note{StoredAt: l.now(), A2A: def.GetA2A(), Description: def.GetDescription()}.String(),
 		},
 	}, nil
 }
@@ -235,7 +235,7 @@ func (l *Library) List(ctx context.Context) ([]*Stored, error) {
 			unnoted = append(unnoted, len(all))
 		}
 		all = append(all, &Stored{
-			Definition: &v1.Definition{Name: name, Description: note.Description}, UpdatedAt: note.StoredAt, Schedule: schedules.FromList(entry),
+			Definition: &v1.Definition{Name: name, Description: note.Description, A2A: note.A2A}, UpdatedAt: note.StoredAt, Schedule: schedules.FromList(entry),
 		})
 	})
 	if err != nil {
@@ -244,7 +244,8 @@ func (l *Library) List(ctx context.Context) ([]*Stored, error) {
 	// What Temporal's own tools have written a note for is read one by one.
 	for _, i := range unnoted[:min(len(unnoted), maxUnnoted)] {
 		if whole, err := l.Get(ctx, all[i].Definition.GetName()); err == nil { // else it was deleted, or is none of ours
-			all[i].Definition.Description, all[i].UpdatedAt = whole.Definition.GetDescription(), whole.UpdatedAt
+			def := all[i].Definition
+			def.Description, def.A2A, all[i].UpdatedAt = whole.Definition.GetDescription(), whole.Definition.GetA2A(), whole.UpdatedAt
 		}
 	}
 	slices.SortFunc(all, func(a, b *Stored) int { return strings.Compare(a.Definition.GetName(), b.Definition.GetName()) })

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/library"
+	"switchyard/activities/schedules"
 	"switchyard/dev/temporaltest"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -137,6 +139,66 @@ func TestList(t *testing.T) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// TestListShowsWhatIsOfferedToAgents lists definitions with and without a2a, also when one is replaced, or paused, and
+// when another tool has replaced its note.
+func TestListShowsWhatIsOfferedToAgents(t *testing.T) {
+	t.Parallel()
+	l := library.New(temporalClient, client.DefaultNamespace)
+	put := func(name, description string, a2a bool) {
+		t.Helper()
+		def := simple(name, description, "true")
+		def.A2A, def.Schedule = a2a, &v1.ScheduleDefinition{Cron: []string{"@yearly"}}
+		if _, err := l.Put(t.Context(), def, nil, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := func(want ...string) {
+		t.Helper()
+		eventually(t, fmt.Sprint("the list shows ", want), func() bool {
+			all, err := l.List(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var mine []string
+			for _, s := range all {
+				if name, ok := strings.CutPrefix(s.Definition.GetName(), "offered-"); ok {
+					mine = append(mine, fmt.Sprint(name, " ", s.Definition.GetA2A(), " ", s.Definition.GetDescription()))
+				}
+			}
+			return slices.Equal(mine, want)
+		})
+	}
+	put("offered-a", "says: hello", true)
+	put("offered-b", "says more", false)
+	put("offered-c", "", true)
+	shown("a true says: hello", "b false says more", "c true ")
+	put("offered-b", "says more", true)
+	put("offered-c", "", false)
+	shown("a true says: hello", "b true says more", "c false ")
+	times := schedules.New(temporalClient, client.DefaultNamespace)
+	if _, err := times.SetPaused(t.Context(), "offered-a", true, "paused: a while"); err != nil {
+		t.Fatal(err)
+	}
+	put("offered-a", "says bye", true)
+	foreign := client.SchedulePauseOptions{Note: "by hand"}
+	if err := temporalClient.ScheduleClient().GetHandle(t.Context(), "workflow:offered-b").Pause(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the list has the notes", func() bool {
+		all, err := l.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := func(name, note string) bool {
+			return slices.ContainsFunc(all, func(s *library.Stored) bool {
+				return s.Definition.GetName() == name && s.Schedule.GetNote() == note
+			})
+		}
+		return has("offered-a", "paused: a while") && has("offered-b", "by hand")
+	})
+	shown("a true says bye", "b true says more", "c false ")
 }
 
 // TestLarge stores what compresses, and refuses what does not fit a schedule.

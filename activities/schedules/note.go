@@ -6,10 +6,12 @@ import (
 )
 
 // Note is the text of a schedule in Temporal, which its Web UI and lists show. Lists of schedules hold neither what a
-// schedule starts nor when it was changed, so that the note of a stored workflow says both.
+// schedule starts nor when it was changed, so that the note of a stored workflow has what lists show of it.
 type Note struct {
 	// StoredAt is when the definition was stored, or zero if the note does not say.
 	StoredAt time.Time
+	// A2A is set if the definition is offered to other agents as a skill.
+	A2A bool
 	// Description is that of the definition.
 	Description string
 	// Said is what was said when the schedule was paused or resumed last.
@@ -18,6 +20,8 @@ type Note struct {
 
 const (
 	notePrefix = "stored "
+	// a2aMark follows the time of a definition that is offered to other agents.
+	a2aMark = " as an A2A skill"
 	// saidMark begins the line of what was said.
 	saidMark = "\n-- "
 )
@@ -27,7 +31,11 @@ func (n Note) String() string {
 	if n.StoredAt.IsZero() {
 		return n.Said
 	}
-	text := strings.TrimSuffix(notePrefix+n.StoredAt.UTC().Format(time.RFC3339)+": "+n.Description, ": ")
+	text := notePrefix + n.StoredAt.UTC().Format(time.RFC3339)
+	if n.A2A {
+		text += a2aMark
+	}
+	text = strings.TrimSuffix(text+": "+n.Description, ": ")
 	if n.Said != "" {
 		text += saidMark + n.Said
 	}
@@ -42,11 +50,12 @@ func ParseNote(text string) Note {
 		rest, said = rest[:at], rest[at+len(saidMark):]
 	}
 	stamp, description, _ := strings.Cut(rest, ": ")
+	stamp, a2a := strings.CutSuffix(stamp, a2aMark)
 	at, err := time.Parse(time.RFC3339, stamp)
 	if !ok || err != nil {
 		return Note{Said: text}
 	}
-	return Note{at, description, said}
+	return Note{at, a2a, description, said}
 }
 
 // personNote returns what a person has said in a note.

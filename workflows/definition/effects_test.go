@@ -127,6 +127,7 @@ var samples = map[string]any{
 
 // companions are what else a field needs to be accepted at all, in the message that it is in.
 var companions = map[string]map[string]any{
+	"Definition.a2a":              {"description": "x"},
 	"RunConcurrency.strategy":     {"maxRuns": 1},
 	"ScheduleDefinition.timezone": {"cron": "@daily"},
 	"ScheduleDefinition.jitter":   {"cron": "@daily"},

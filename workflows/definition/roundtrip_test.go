@@ -123,6 +123,7 @@ func drawDefinition(t *rapid.T) *v1.Definition {
 			def.Schedule.Input = &structpb.Struct{Fields: map[string]*structpb.Value{"needed": structpb.NewStructValue(&structpb.Struct{})}}
 		}
 	}
+	def.A2A = rapid.Bool().Draw(t, "a2a")
 	def.MaxParallel = int32(rapid.IntRange(0, 3).Draw(t, "maxParallel"))
 	def.Deadline = rapid.SampledFrom([]string{"", "1h"}).Draw(t, "deadline")
 	if rapid.Bool().Draw(t, "concurrency?") {

@@ -36,6 +36,7 @@ func (d *decoder) check(def *v1.Definition, specs map[string]proto.Message) {
 	d.duration(def.GetDeadline(), d.base.Field("deadline"))
 	d.concurrency(def.GetConcurrency(), d.base.Field("concurrency"))
 	d.schedule(def, d.base.Field("schedule"))
+	d.a2a(def, d.base.Field("a2a"))
 	d.tasks(def, specs)
 	g := d.dependencies(def)
 	d.cycles(def, g)

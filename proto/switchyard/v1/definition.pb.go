@@ -49,7 +49,10 @@ type Definition struct {
 	// How many runs of this workflow may be open at once, whatever started them.
 	Concurrency *RunConcurrency `protobuf:"bytes,10,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
 	// When the stored workflow starts by the clock. A run that is submitted does not look at it.
-	Schedule      *ScheduleDefinition `protobuf:"bytes,11,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	Schedule *ScheduleDefinition `protobuf:"bytes,11,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// Offers the stored workflow to other agents, as a skill of the agent card of the Agent2Agent (A2A) protocol. They
+	// choose a skill by its description. A run that is submitted does not look at it.
+	A2A           bool `protobuf:"varint,12,opt,name=a2a,proto3" json:"a2a,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -159,6 +162,13 @@ func (x *Definition) GetSchedule() *ScheduleDefinition {
 		return x.Schedule
 	}
 	return nil
+}
+
+func (x *Definition) GetA2A() bool {
+	if x != nil {
+		return x.A2A
+	}
+	return false
 }
 
 // ScheduleDefinition says when a stored workflow starts by itself. `workflows put` makes a Temporal Schedule of it.
@@ -1261,7 +1271,7 @@ var File_switchyard_v1_definition_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xf1\x06\n" +
+	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x83\a\n" +
 	"\n" +
 	"Definition\x129\n" +
 	"\x04name\x18\x01 \x01(\tB%\xbaH\"r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x04name\x12*\n" +
@@ -1275,7 +1285,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\bdeadline\x18\t \x01(\tR\bdeadline\x12?\n" +
 	"\vconcurrency\x18\n" +
 	" \x01(\v2\x1d.switchyard.v1.RunConcurrencyR\vconcurrency\x12=\n" +
-	"\bschedule\x18\v \x01(\v2!.switchyard.v1.ScheduleDefinitionR\bschedule\x1aW\n" +
+	"\bschedule\x18\v \x01(\v2!.switchyard.v1.ScheduleDefinitionR\bschedule\x12\x10\n" +
+	"\x03a2a\x18\f \x01(\bR\x03a2a\x1aW\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +

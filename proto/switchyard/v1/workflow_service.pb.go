@@ -379,7 +379,7 @@ func (x *ListWorkflowsRequest) GetSearch() string {
 // ListWorkflowsResponse is a page of the stored definitions.
 type ListWorkflowsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name and description of each; no tasks.
+	// What lists show of each; GetWorkflow returns its inputs and tasks.
 	Items []*StoredWorkflow `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page; empty: this is the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -454,7 +454,9 @@ type StoredWorkflow struct {
 	// Time zone of these; empty: UTC.
 	Timezone string `protobuf:"bytes,5,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	// Whether its schedule is paused.
-	Paused        bool `protobuf:"varint,6,opt,name=paused,proto3" json:"paused,omitempty"`
+	Paused bool `protobuf:"varint,6,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Whether it is offered to other agents as a skill, by `a2a` of its definition.
+	A2A           bool `protobuf:"varint,7,opt,name=a2a,proto3" json:"a2a,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -527,6 +529,13 @@ func (x *StoredWorkflow) GetTimezone() string {
 func (x *StoredWorkflow) GetPaused() bool {
 	if x != nil {
 		return x.Paused
+	}
+	return false
+}
+
+func (x *StoredWorkflow) GetA2A() bool {
+	if x != nil {
+		return x.A2A
 	}
 	return false
 }
@@ -805,7 +814,7 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"\x15ListWorkflowsResponse\x123\n" +
 	"\x05items\x18\x01 \x03(\v2\x1d.switchyard.v1.StoredWorkflowR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x05R\x05total\"\xad\x01\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"\xbf\x01\n" +
 	"\x0eStoredWorkflow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1d\n" +
@@ -813,7 +822,8 @@ const file_switchyard_v1_workflow_service_proto_rawDesc = "" +
 	"updated_at\x18\x03 \x01(\tR\tupdatedAt\x12\x12\n" +
 	"\x04cron\x18\x04 \x03(\tR\x04cron\x12\x1a\n" +
 	"\btimezone\x18\x05 \x01(\tR\btimezone\x12\x16\n" +
-	"\x06paused\x18\x06 \x01(\bR\x06paused\"4\n" +
+	"\x06paused\x18\x06 \x01(\bR\x06paused\x12\x10\n" +
+	"\x03a2a\x18\a \x01(\bR\x03a2a\"4\n" +
 	"\x15DeleteWorkflowRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x18\n" +
 	"\x16DeleteWorkflowResponse\"\x8c\x02\n" +
