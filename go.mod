@@ -49,6 +49,11 @@ require (
 )
 
 require (
+	github.com/a2aproject/a2a-go/v2 v2.4.0
+	golang.org/x/mod v0.40.0 // indirect
+)
+
+require (
 	cel.dev/expr v0.25.3 // indirect
 	cloud.google.com/go v0.123.0 // indirect
 	cloud.google.com/go/auth v0.23.2 // indirect

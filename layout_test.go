@@ -62,6 +62,7 @@ var arrows = []struct {
 	{"gateway/openapi", []string{"switchyard/", temporal}, []string{"switchyard/gateway/openapi"}},
 	{"gateway/singletask", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"gateway/mcp", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/gateway/openapi", "switchyard/gateway/singletask", "switchyard/workflows/definition", "switchyard/workflows/nearest"}},
+	{"gateway/a2a", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/workflows/nearest"}},
 	{"gateway/rest", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/workflows/nearest"}},
 	{"gateway/rpcerror", []string{"switchyard/"}, []string{"switchyard/activities/store", "switchyard/activities/registry"}},
 	{"gateway/paging", []string{"switchyard/"}, []string{"switchyard/gateway/rpcerror", "switchyard/workflows/names"}},

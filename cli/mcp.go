@@ -33,6 +33,7 @@ over HTTP, at /mcp.`,
 	clientFlag(cmd)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
 		server := mcp.New(mcp.Config{
+			Version:  version(),
 			Services: &mcp.Services{Runs: a.Runs, Tasks: a.Tasks, Workflows: a.Workflows, Nodes: a.Nodes},
 			ReadOnly: readOnly,
 			Failure:  func(err error) string { return failureText(a.Failure(err)) },

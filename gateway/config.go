@@ -60,6 +60,8 @@ type Config struct {
 	StreamKeepAlive time.Duration
 	// StreamWriteTimeout is how long a client of server-sent events may take nothing. Default: 30 s.
 	StreamWriteTimeout time.Duration
+	// Version is that of the program, for agents. Default: "devel".
+	Version string
 	// Now is the clock that lists of runs start from. Default: time.Now.
 	Now func() time.Time
 }
@@ -68,6 +70,9 @@ type Config struct {
 func (c Config) WithDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Version == "" {
+		c.Version = "devel"
 	}
 	if c.Namespace == "" {
 		c.Namespace = client.DefaultNamespace

@@ -20,6 +20,7 @@ import (
 
 	"switchyard/activities/grants"
 	"switchyard/activities/metrics"
+	"switchyard/gateway/a2a"
 	"switchyard/gateway/audit"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
@@ -107,8 +108,21 @@ func (g *Gateway) rpcDoors(services []string) []door {
 // agentDoors returns the doors for agents, which make their calls by a handler of the services. The bounds count what passes
 // them.
 func (g *Gateway) agentDoors(calls http.Handler) []door {
-	tools := mcp.Handler(mcp.Config{Services: mcp.NewServices(inprocess.Client{Handler: calls}, inprocess.URL), Log: g.log})
-	return []door{{mcp.Path, v1.Role_ROLE_VIEWER, tools}, {mcp.ReadOnlyPath, v1.Role_ROLE_VIEWER, tools}}
+	client := inprocess.Client{Handler: calls}
+	tools := mcp.Handler(mcp.Config{Services: mcp.NewServices(client, inprocess.URL), Version: g.config.Version, Log: g.log})
+	skills := a2a.New(a2a.Config{
+		Services: a2a.Services{
+			Runs: switchyardv1connect.NewRunServiceClient(client, inprocess.URL), Workflows: switchyardv1connect.NewWorkflowServiceClient(client, inprocess.URL),
+		},
+		Version: g.config.Version, Now: g.config.Now, Log: g.log,
+	})
+	viewers := func(pattern string, handler http.Handler) door {
+		return door{pattern, v1.Role_ROLE_VIEWER, handler}
+	}
+	return []door{
+		viewers(mcp.Path, tools), viewers(mcp.ReadOnlyPath, tools),
+		viewers("GET "+a2a.CardPath, skills.Card), viewers("POST "+a2a.Path, skills.JSONRPC), viewers("POST /{$}", skills.JSONRPC), viewers(a2a.RESTPath+"/", skills.REST),
+	}
 }
 
 // newMux returns a mux that holds callers of doors to the roles of these.
@@ -121,9 +135,9 @@ func newMux(doors []door) *http.ServeMux {
 }
 
 // Handler serves every door of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for
-// health and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; figures under GET /metrics. Before all of them is
-// one lock, but for GET /healthz (the process lives) and GET /readyz (it can answer calls), which say one word to any caller. gRPC needs
-// an HTTP/2 server; Listen starts one.
+// health and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; the
+// Agent2Agent protocol; figures under GET /metrics. Before all of them is one lock, but for GET /healthz (the process lives) and
+// GET /readyz (it can answer calls), which say one word to any caller. gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
 	services := g.services()
 	var called []string

@@ -149,8 +149,15 @@ func (f *fixture) knocks(run string) []knock {
 		all = append(all, knock{name: d.pattern, least: d.role, method: method, path: path})
 	}
 	for _, d := range f.agentDoors(nil) {
+		method, path, ok := strings.Cut(d.pattern, " ")
+		if !ok {
+			method, path = http.MethodPost, d.pattern
+		}
+		if path = strings.TrimSuffix(path, "{$}"); len(path) > 1 && strings.HasSuffix(path, "/") {
+			path += "tasks"
+		}
 		all = append(all, knock{
-			name: d.pattern, least: d.role, method: http.MethodPost, path: d.pattern, body: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
+			name: d.pattern, least: d.role, method: method, path: path, body: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
 			header: map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
 		})
 	}

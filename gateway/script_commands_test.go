@@ -65,6 +65,9 @@ func (s *script) mayCommand(name string, req *v1.TaskCommand) error {
 	if task == nil {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
 	}
+	if isDecision := name == names.ApproveUpdate || name == names.RejectUpdate; isDecision && task.GetState() == "paused" && task.GetType() == v1.TypeApproval {
+		return nil
+	}
 	if task.GetState() != "pending" && (name != names.ResumeTaskUpdate || task.GetReason() != "suspended") {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %s is %s", req.GetTask(), task.GetState()), names.TaskStateError, nil)
 	}

@@ -133,7 +133,7 @@ func newScript(ctx workflow.Context, in *v1.RunInput) *script {
 			Run: &v1.Run{
 				Id: info.WorkflowExecution.ID, Name: in.GetDefinition().GetName(), State: "running",
 				Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
-				Generation: in.GetGeneration(), CreatedAt: timestamppb.New(info.WorkflowStartTime),
+				Generation: in.GetGeneration(), CreatedAt: timestamppb.New(info.WorkflowStartTime), Batch: in.GetBatch(),
 			},
 			Records: map[string]string{}, Claims: map[string]int32{}, Revision: in.GetCarry().GetRevision(),
 			TaskCount: int32(len(in.GetDefinition().GetTasks())),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ const (
 	changePause = 100 * time.Millisecond
 	// changeWait is how long a change of a schedule, or a trigger, is waited for.
 	changeWait = 10 * time.Second
+	// busyWait is the longest pause before a schedule is read again that too many callers read at once.
+	busyWait = time.Second
 )
 
 // Schedules are the schedules of a namespace of Temporal. It is safe for concurrent use.
@@ -96,7 +99,17 @@ func (s *Schedules) Describe(ctx context.Context, id string) (*workflowservice.D
 	if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return nil, serviceerror.NewNotFoundf("there is no schedule with the id %q", id)
 	}
-	return s.service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{Namespace: s.namespace, ScheduleId: id})
+	for pause := busyWait / 64; ; pause *= 2 {
+		res, err := s.service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{Namespace: s.namespace, ScheduleId: id})
+		if _, busy := errors.AsType[*serviceerror.ResourceExhausted](err); !busy || pause > busyWait {
+			return res, err
+		}
+		select {
+		case <-time.After(rand.N(pause)): // callers that were refused together do not come back together
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // Get returns a schedule by its name.

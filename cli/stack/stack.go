@@ -148,7 +148,8 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	}
 	if cfg.Gateway != "" {
 		serve := gateway.Config{
-			Client: s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger,
+			Version: cfg.Version,
+			Client:  s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger,
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
 			Vault: s.vault,
 		}

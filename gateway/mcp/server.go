@@ -23,6 +23,8 @@ type Config struct {
 	// Failure returns the text of an error that no gateway has answered with, or "" for the usual one; nil: always the usual
 	// one.
 	Failure func(error) string
+	// Version is that of the program.
+	Version string
 	// Log gets what is wrong with the server itself. Default: nothing.
 	Log *slog.Logger
 }
@@ -46,7 +48,7 @@ func New(config Config) *Server {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{config: config, tools: map[string]*tool{}, schemas: map[string]schema{}}
-	s.served = sdk.NewServer(&sdk.Implementation{Name: "switchyard", Title: "Switchyard", Version: version()}, &sdk.ServerOptions{
+	s.served = sdk.NewServer(&sdk.Implementation{Name: "switchyard", Title: "Switchyard", Version: config.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
 	})
@@ -65,14 +67,6 @@ func New(config Config) *Server {
 	s.addPrompt()
 	s.served.AddReceivingMiddleware(s.middleware)
 	return s
-}
-
-// version returns the version of the program, as its build has it.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }
 
 // Run serves one client over a transport, until the client leaves or ctx ends.

@@ -1,0 +1,99 @@
+package a2a
+
+import (
+	"context"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// Services are the calls that requests make. The caller of a request is who makes them.
+type Services struct {
+	Runs      switchyardv1connect.RunServiceClient
+	Workflows switchyardv1connect.WorkflowServiceClient
+}
+
+// agent answers the requests of the protocol by calls of the services. It is safe for concurrent use.
+type agent struct {
+	Services
+	now func() time.Time
+}
+
+var _ a2asrv.RequestHandler = (*agent)(nil)
+
+// GetTask returns a run.
+func (a *agent) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	if err := requireID(req.ID); err != nil {
+		return nil, err
+	}
+	task, err := a.read(ctx, string(req.ID))
+	return task, failure(ctx, err)
+}
+
+// cancelWait bounds how long the answer to a cancellation waits for the end of the run, whose tasks are stopped first.
+const cancelWait = 10 * time.Second
+
+// CancelTask cancels a run, and returns it once it has ended; one that takes long to end is returned as it is.
+func (a *agent) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	if err := requireID(req.ID); err != nil {
+		return nil, err
+	}
+	reason, _ := req.Metadata["reason"].(string)
+	_, err := a.Runs.CancelRun(ctx, connect.NewRequest(&v1.CancelRunRequest{Id: string(req.ID), Reason: reason}))
+	if connect.CodeOf(err) == connect.CodeAborted {
+		return nil, errorf(a2a.ErrTaskNotCancelable, "%s", err.(*connect.Error).Message())
+	}
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, cancelWait)
+	defer cancel()
+	if err := a.await(waiting, string(req.ID), a2a.TaskState.Terminal); err != nil && waiting.Err() == nil {
+		return nil, failure(ctx, err)
+	}
+	task, err := a.read(ctx, string(req.ID))
+	return task, failure(ctx, err)
+}
+
+// requireID returns an error for a request that names no task.
+func requireID(id a2a.TaskID) error {
+	if id == "" {
+		return errorf(a2a.ErrInvalidParams, "the request has no `id` of a task; ListTasks lists the tasks")
+	}
+	return nil
+}
+
+// errNoPush answers all that push notifications need.
+func errNoPush() error {
+	return errorf(a2a.ErrPushNotificationNotSupported, "this agent sends no push notifications; follow a task by SubscribeToTask, or ask for it by GetTask")
+}
+
+// GetTaskPushConfig returns an error: there are no push notifications.
+func (a *agent) GetTaskPushConfig(context.Context, *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error) {
+	return nil, errNoPush()
+}
+
+// ListTaskPushConfigs returns an error: there are no push notifications.
+func (a *agent) ListTaskPushConfigs(context.Context, *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
+	return nil, errNoPush()
+}
+
+// CreateTaskPushConfig returns an error: there are no push notifications.
+func (a *agent) CreateTaskPushConfig(context.Context, *a2a.PushConfig) (*a2a.PushConfig, error) {
+	return nil, errNoPush()
+}
+
+// DeleteTaskPushConfig returns an error: there are no push notifications.
+func (a *agent) DeleteTaskPushConfig(context.Context, *a2a.DeleteTaskPushConfigRequest) error {
+	return errNoPush()
+}
+
+// GetExtendedAgentCard returns an error: the card has all that the agent can do.
+func (a *agent) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	return nil, errorf(a2a.ErrExtendedCardNotConfigured, "there is no other card than that at %s", CardPath)
+}

@@ -1,0 +1,113 @@
+package a2a
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// decision is what a message says of an approval.
+type decision struct {
+	approve bool
+	task    string // empty: the only one that waits
+	reason  string
+}
+
+const decisionHelp = "a decision is text that begins with approve or reject, or a data part such as " + `{"decision": "approve", "task": "gate", "reason": "looks good"}`
+
+// verdicts are the words of decisions.
+var verdicts = map[string]bool{"approve": true, "approved": true, "yes": true, "reject": false, "rejected": false, "no": false}
+
+// decisionOf reads a decision: the fields `decision`, `task` and `reason` of its data, or a text whose first word decides
+// and whose others are the reason.
+func decisionOf(m *a2a.Message) (decision, error) {
+	c, err := contentOf(m)
+	if err != nil {
+		return decision{}, err
+	}
+	word, reason, _ := strings.Cut(strings.TrimSpace(c.text), " ")
+	d := decision{reason: strings.TrimSpace(reason)}
+	if c.data != nil {
+		fields := map[string]*string{"decision": &word, "task": &d.task, "reason": &d.reason}
+		d.reason = c.text
+		for name, value := range c.data {
+			text, isText := value.(string)
+			field, known := fields[name]
+			switch {
+			case !known:
+				return d, errorf(a2a.ErrInvalidParams, "the data of the message has %q; %s", name, decisionHelp)
+			case !isText:
+				return d, errorf(a2a.ErrInvalidParams, "`%s` in the data of the message is no text; %s", name, decisionHelp)
+			}
+			*field = text
+		}
+	}
+	approve, ok := verdicts[strings.ToLower(strings.Trim(word, ".,:;!"))]
+	if !ok {
+		return d, errorf(a2a.ErrInvalidParams, "%.80q is no decision; %s", word, decisionHelp)
+	}
+	d.approve = approve
+	return d, nil
+}
+
+// answer makes the decision that a message has for the approval that a run waits for.
+func (a *agent) answer(ctx context.Context, m *a2a.Message) error {
+	now, err := a.observe(ctx, string(m.TaskID))
+	if err != nil {
+		return err
+	}
+	state := now.state()
+	switch {
+	case m.ContextID != "" && m.ContextID != contextOf(now.run):
+		return errorf(a2a.ErrInvalidParams, "the task %s is of the context %s, not %s", m.TaskID, contextOf(now.run), m.ContextID)
+	case state.Terminal():
+		return errorf(a2a.ErrUnsupportedOperation, "the task %s has ended; a message without a `taskId` starts another", m.TaskID)
+	case !isInterrupted(state):
+		return errorf(a2a.ErrUnsupportedOperation, "the task %s waits for no message; SubscribeToTask follows it, CancelTask ends it", m.TaskID)
+	}
+	d, err := decisionOf(m)
+	if err != nil {
+		return err
+	}
+	if state == a2a.TaskStateAuthRequired {
+		return a.decideRun(ctx, now.run.GetId(), d)
+	}
+	return a.decideTask(ctx, now, d)
+}
+
+// decideRun decides whether a run may start.
+func (a *agent) decideRun(ctx context.Context, run string, d decision) error {
+	if d.approve {
+		_, err := a.Runs.ApproveRun(ctx, connect.NewRequest(&v1.ApproveRunRequest{Id: run, Reason: d.reason}))
+		return err
+	}
+	_, err := a.Runs.RejectRun(ctx, connect.NewRequest(&v1.RejectRunRequest{Id: run, Reason: d.reason}))
+	return err
+}
+
+// decideTask decides an approval within a run.
+func (a *agent) decideTask(ctx context.Context, now *observation, d decision) error {
+	var waiting []string
+	for _, asked := range now.approvals() {
+		waiting = append(waiting, asked.task)
+	}
+	switch {
+	case d.task == "" && len(waiting) > 1:
+		return errorf(a2a.ErrInvalidParams, "%d approvals wait; name one of them as `task` in a data part: %s", len(waiting), listNames(waiting))
+	case d.task == "":
+		d.task = waiting[0]
+	case !slices.Contains(waiting, d.task):
+		return errorf(a2a.ErrInvalidParams, "%q is no approval that waits; those are %s", d.task, listNames(waiting))
+	}
+	if d.approve {
+		_, err := a.Runs.ApproveTask(ctx, connect.NewRequest(&v1.ApproveTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason}))
+		return err
+	}
+	_, err := a.Runs.RejectTask(ctx, connect.NewRequest(&v1.RejectTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason}))
+	return err
+}

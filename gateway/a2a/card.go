@@ -1,0 +1,134 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"switchyard/gateway/auth"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxSkills bounds the skills of a card.
+const maxSkills = 200
+
+// textModes and dataModes are the media types of skills that take text, and of others.
+var (
+	textModes = []string{"application/json", "text/plain"}
+	dataModes = textModes[:1]
+)
+
+// card returns what the agent can do, for a caller that reaches it at a URL.
+func (a *agent) card(ctx context.Context, url, version string) (*a2a.AgentCard, error) {
+	stored, err := a.skills(ctx)
+	if err != nil {
+		return nil, err
+	}
+	card := &a2a.AgentCard{
+		Name:        "Switchyard",
+		Description: "Runs workflows durably on the machines of a fleet. Each skill is a workflow; a task is a run of it.",
+		Version:     version,
+		SupportedInterfaces: []*a2a.AgentInterface{
+			a2a.NewAgentInterface(url+Path, a2a.TransportProtocolJSONRPC), a2a.NewAgentInterface(url+RESTPath, a2a.TransportProtocolHTTPJSON),
+		},
+		Capabilities:       a2a.AgentCapabilities{Streaming: true},
+		DefaultInputModes:  textModes,
+		DefaultOutputModes: textModes,
+		Skills:             []a2a.AgentSkill{},
+	}
+	if auth.From(ctx).IsVerified() {
+		card.SecuritySchemes = a2a.NamedSecuritySchemes{"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "A token of the gateway, as `switchyard tokens create` makes it."}}
+		card.SecurityRequirements = a2a.SecurityRequirementsOptions{{"bearer": {}}}
+	}
+	for _, s := range stored[:min(len(stored), maxSkills)] {
+		res, err := a.Workflows.GetWorkflow(ctx, connect.NewRequest(&v1.GetWorkflowRequest{Name: s.GetName()}))
+		if connect.CodeOf(err) == connect.CodeNotFound {
+			continue // it has just been deleted
+		}
+		if err != nil {
+			return nil, err
+		}
+		card.Skills = append(card.Skills, cardSkill(res.Msg.GetDefinition()))
+	}
+	return card, nil
+}
+
+// cardSkill returns a workflow as a skill.
+func cardSkill(def *v1.Definition) a2a.AgentSkill {
+	skill := a2a.AgentSkill{
+		ID: def.GetName(), Name: def.GetName(), Tags: []string{"workflow"}, InputModes: textModes, OutputModes: textModes,
+		Description: cmp.Or(def.GetDescription(), "Runs the workflow "+def.GetName()+"."),
+	}
+	var lines []string
+	for _, name := range inputNames(def) {
+		lines = append(lines, "- "+name+": "+describeInput(def.GetInputs()[name]))
+	}
+	if len(lines) > 0 {
+		skill.Description += "\n\nInputs, as a data part:\n" + strings.Join(lines, "\n")
+		if def.GetInputs()[textInput] == nil {
+			skill.InputModes = dataModes
+		}
+	}
+	return skill
+}
+
+// describeInput returns what a client has to know of an input.
+func describeInput(in *v1.InputDefinition) string {
+	text := cmp.Or(in.GetType(), "string")
+	switch {
+	case in.GetRequired():
+		text += ", required"
+	case in.GetDefault() != nil:
+		text += ", default " + jsonText(in.GetDefault().AsInterface())
+	}
+	if len(in.GetEnum()) > 0 {
+		var values []string
+		for _, value := range in.GetEnum() {
+			values = append(values, jsonText(value.AsInterface()))
+		}
+		text += ", one of " + strings.Join(values, ", ")
+	}
+	if in.GetDescription() != "" {
+		text += ": " + in.GetDescription()
+	}
+	return text
+}
+
+func jsonText(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(data)
+}
+
+// serveCard answers with the card. A client that reached the gateway through a proxy gets the scheme of the proxy.
+func (a *agent) serveCard(version string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		scheme := "http"
+		if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+			scheme = "https"
+		}
+		card, err := a.card(r.Context(), scheme+"://"+r.Host, version)
+		if err != nil {
+			writeCardError(w, failure(r.Context(), err))
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-cache")
+		_ = json.NewEncoder(w).Encode(card) // the client has left
+	}
+}
+
+// writeCardError answers with an error: the card is no call of the protocol, which has errors of its own.
+func writeCardError(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_ = json.NewEncoder(w).Encode(map[string]string{"message": err.Error()})
+}

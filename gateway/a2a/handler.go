@@ -1,0 +1,90 @@
+package a2a
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"switchyard/gateway/inprocess"
+)
+
+const (
+	// CardPath is where a gateway says what it can do.
+	CardPath = a2asrv.WellKnownAgentCardPath
+	// Path is where a gateway takes JSON-RPC.
+	Path = "/a2a"
+	// RESTPath is below which a gateway has the REST paths of the protocol.
+	RESTPath = "/a2a/v1"
+)
+
+// keepAlive is the pause after which a stream sends a comment.
+const keepAlive = 15 * time.Second
+
+// Config says what is served.
+type Config struct {
+	// Services are the calls that requests make. Required.
+	Services Services
+	// Version is that of the program.
+	Version string
+	// Now is the clock of statuses. Default: time.Now.
+	Now func() time.Time
+	// Log gets what is wrong with the server itself. Default: nothing.
+	Log *slog.Logger
+}
+
+// Handlers are what a gateway serves. They stand behind its lock.
+type Handlers struct {
+	Card, JSONRPC, REST http.Handler
+}
+
+// New returns the handlers.
+func New(config Config) Handlers {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	answers := &agent{Services: config.Services, now: config.Now}
+	requests := &a2asrv.InterceptedHandler{Handler: answers, Interceptors: []a2asrv.CallInterceptor{versionCheck{}}, Logger: config.Log}
+	options := []a2asrv.TransportOption{
+		a2asrv.WithTransportKeepAlive(keepAlive), a2asrv.WithTransportPanicHandler(func(cause any) error {
+			config.Log.Error("a request of an agent panicked", "panic", cause)
+			return errorf(a2a.ErrInternalError, "the request panicked; the gateway's log has more")
+		}),
+	}
+	return Handlers{
+		Card:    protect(answers.serveCard(config.Version)),
+		JSONRPC: protect(a2asrv.NewJSONRPCHandler(requests, options...)),
+		REST:    protect(http.StripPrefix(RESTPath, a2asrv.NewRESTHandler(requests, options...))),
+	}
+}
+
+// protect refuses what pages of other sites send, and has calls count as those of the client.
+func protect(next http.Handler) http.Handler {
+	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(inprocess.WithRemoteAddress(r.Context(), r.RemoteAddr)))
+	}))
+}
+
+// versionCheck refuses requests of another version of the protocol. A request that names none is taken as one of this.
+type versionCheck struct{}
+
+// Before refuses a request of another version.
+func (versionCheck) Before(ctx context.Context, call *a2asrv.CallContext, _ *a2asrv.Request) (context.Context, any, error) {
+	asked, _ := call.ServiceParams().Get(a2a.SvcParamVersion)
+	for _, version := range asked {
+		if version != "" && version != string(a2a.Version) && !strings.HasPrefix(version, string(a2a.Version)+".") {
+			return ctx, nil, errorf(a2a.ErrVersionNotSupported, "the version %.20q of the protocol is not supported; this agent speaks %s", version, a2a.Version)
+		}
+	}
+	return ctx, nil, nil
+}
+
+// After leaves answers as they are.
+func (versionCheck) After(context.Context, *a2asrv.CallContext, *a2asrv.Response) error { return nil }

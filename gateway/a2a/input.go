@@ -1,0 +1,86 @@
+package a2a
+
+import (
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// textInput is the input of a run that the text of a message is.
+const textInput = "text"
+
+// content is what the parts of a message have.
+type content struct {
+	data    map[string]any // of all data parts; nil: there is none
+	text    string         // of all text parts, a line break between two
+	hasText bool
+}
+
+// contentOf reads the parts of a message. A file is an error, and so is data that is no object.
+func contentOf(m *a2a.Message) (content, error) {
+	var c content
+	var texts []string
+	for i, part := range m.Parts {
+		if part == nil {
+			return c, errorf(a2a.ErrInvalidParams, "part %d of the message is empty", i)
+		}
+		switch value := part.Content.(type) {
+		case a2a.Text:
+			texts = append(texts, string(value))
+		case a2a.Data:
+			object, ok := value.Value.(map[string]any)
+			if !ok {
+				return c, errorf(a2a.ErrInvalidParams, "the data of part %d of the message is no object; it has the inputs by their names", i)
+			}
+			for name, field := range object {
+				if _, twice := c.data[name]; twice {
+					return c, errorf(a2a.ErrInvalidParams, "two parts of the message have data named %q", name)
+				}
+				if c.data == nil {
+					c.data = map[string]any{}
+				}
+				c.data[name] = field
+			}
+			if c.data == nil {
+				c.data = map[string]any{}
+			}
+		default:
+			return c, errorf(a2a.ErrUnsupportedContentType, "part %d of the message is a file, and this agent takes text and data; give the URL of the file as an input", i)
+		}
+	}
+	c.text, c.hasText = strings.Join(texts, "\n"), len(texts) > 0
+	return c, nil
+}
+
+// inputOf returns the input of a run of a workflow that a message asks for: its data, and its text as the input `text`.
+// Text beside data is a remark where the workflow declares inputs and has none of that name.
+func inputOf(m *a2a.Message, def *v1.Definition) (*structpb.Struct, error) {
+	c, err := contentOf(m)
+	if err != nil {
+		return nil, err
+	}
+	input := c.data
+	if c.hasText {
+		declared := len(def.GetInputs()) == 0 || def.GetInputs()[textInput] != nil
+		_, given := input[textInput]
+		switch {
+		case declared && given:
+			return nil, errorf(a2a.ErrInvalidParams, "the message has text, and its data has an input `%s`, which the text is; leave one of them out", textInput)
+		case declared:
+			if input == nil {
+				input = map[string]any{}
+			}
+			input[textInput] = c.text
+		case input == nil:
+			return nil, errorf(a2a.ErrInvalidParams, "the skill %s takes no text; send a data part with its inputs: %s", def.GetName(), listNames(inputNames(def)))
+		}
+	}
+	fields, err := structpb.NewStruct(input)
+	if err != nil {
+		return nil, errorf(a2a.ErrInvalidParams, "the data of the message: %v", err)
+	}
+	return fields, nil
+}

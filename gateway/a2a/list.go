@@ -1,0 +1,134 @@
+package a2a
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// defaultList and maxList are how many tasks a page has when the request does not say, and at most, as the protocol has it.
+	defaultList = 50
+	maxList     = 100
+	// maxCounted bounds the runs beyond a page that the total counts.
+	maxCounted = 1000
+)
+
+// ListTasks lists the runs that the caller may see, the newest first.
+func (a *agent) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	res, err := a.list(ctx, req)
+	return res, failure(ctx, err)
+}
+
+func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	size := req.PageSize
+	switch {
+	case size == 0:
+		size = defaultList
+	case size < 0 || size > maxList:
+		return nil, errorf(a2a.ErrInvalidParams, "`pageSize` is %d; it is 1 to %d", size, maxList)
+	case req.ContextID != "" && !contextText.MatchString(req.ContextID):
+		return &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size}, nil // no run can be of it
+	}
+	runState, err := runStateOf(req.Status)
+	if err != nil {
+		return nil, err
+	}
+	before, token, err := parsePage(req.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	runs := &v1.ListRunsRequest{Batch: req.ContextID, State: runState, PageSize: int32(size), PageToken: token}
+	page, err := a.Runs.ListRuns(ctx, connect.NewRequest(runs))
+	if err != nil {
+		return nil, err
+	}
+	answer := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: before + len(page.Msg.GetItems())}
+	for _, run := range page.Msg.GetItems() {
+		task, err := a.listed(ctx, run, req)
+		if err != nil {
+			return nil, err
+		}
+		if task != nil {
+			answer.Tasks = append(answer.Tasks, task)
+		}
+	}
+	if runs.PageToken = page.Msg.GetNextPageToken(); runs.PageToken != "" {
+		answer.NextPageToken = formatPage(answer.TotalSize, runs.PageToken)
+		runs.PageSize = maxCounted
+		rest, err := a.Runs.ListRuns(ctx, connect.NewRequest(runs))
+		if err != nil {
+			return nil, err
+		}
+		answer.TotalSize += len(rest.Msg.GetItems())
+	}
+	return answer, nil
+}
+
+// listed returns a run of a list as a task, or nil if the request does not select it, or if it has just been deleted.
+func (a *agent) listed(ctx context.Context, run *v1.Run, req *a2a.ListTasksRequest) (*a2a.Task, error) {
+	if after := req.StatusTimestampAfter; after != nil && run.GetCompletedAt() != nil && !run.GetCompletedAt().AsTime().After(*after) {
+		return nil, nil
+	}
+	now := &observation{run: run}
+	var kept *artifacts
+	if req.IncludeArtifacts {
+		kept = &artifacts{}
+	}
+	// What an open run waits for, and how many of its tasks have ended, only the run itself has.
+	if req.IncludeArtifacts || !v1.IsRunTerminal(run.GetState()) {
+		read, err := a.scan(ctx, run.GetId(), kept)
+		if connect.CodeOf(err) == connect.CodeNotFound {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		now = read
+	}
+	if req.Status != a2a.TaskStateUnspecified && now.state() != req.Status {
+		return nil, nil
+	}
+	return a.taskOf(now, kept), nil
+}
+
+// runStateOf returns the state of runs whose tasks are in a state of the protocol, or "" where several are.
+func runStateOf(state a2a.TaskState) (string, error) {
+	var found, words []string
+	for run, task := range states {
+		words = append(words, task.String())
+		if task == state {
+			found = append(found, run)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1 || state == a2a.TaskStateUnspecified || state == a2a.TaskStateInputRequired:
+		return "", nil
+	}
+	words = append(words, a2a.TaskStateInputRequired.String())
+	slices.Sort(words)
+	return "", errorf(a2a.ErrInvalidParams, "%q is no state of a task; those are %s", string(state), strings.Join(slices.Compact(words), ", "))
+}
+
+// formatPage returns the token of a page that follows so many runs, and parsePage what a token stands for.
+func formatPage(before int, token string) string { return strconv.Itoa(before) + "." + token }
+
+func parsePage(text string) (before int, token string, err error) {
+	if text == "" {
+		return 0, "", nil
+	}
+	count, token, ok := strings.Cut(text, ".")
+	before, bad := strconv.Atoi(count)
+	if !ok || bad != nil || before < 0 {
+		return 0, "", errorf(a2a.ErrInvalidParams, "the `pageToken` is none that ListTasks has answered with")
+	}
+	return before, token, nil
+}

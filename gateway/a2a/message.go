@@ -1,0 +1,105 @@
+package a2a
+
+import (
+	"context"
+	"iter"
+	"regexp"
+
+	"connectrpc.com/connect"
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// SendMessage starts a run, or decides an approval that one waits for, and returns the run: unless the message wants an
+// answer at once, when the run has ended or needs something of the client.
+func (a *agent) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
+	run, err := a.deliver(ctx, req)
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	if req.Config == nil || !req.Config.ReturnImmediately {
+		if err := a.await(ctx, run, isSettled); err != nil {
+			return nil, failure(ctx, err)
+		}
+	}
+	task, err := a.read(ctx, run)
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	return task, nil
+}
+
+// SendStreamingMessage does what SendMessage does, and sends what happens to the run, until it has ended or needs something of
+// the client.
+func (a *agent) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		run, err := a.deliver(ctx, req)
+		if err != nil {
+			yield(nil, failure(ctx, err))
+			return
+		}
+		a.follow(ctx, run, isSettled, yield)
+	}
+}
+
+// deliver does what a message asks for, and returns the run that the message is about.
+func (a *agent) deliver(ctx context.Context, req *a2a.SendMessageRequest) (run string, err error) {
+	m := req.Message
+	switch {
+	case m == nil:
+		return "", errorf(a2a.ErrInvalidParams, "the request has no `message`")
+	case m.ID == "":
+		return "", errorf(a2a.ErrInvalidParams, "the message has no `messageId`, by which it is known when it is sent again")
+	case m.Role == a2a.MessageRoleAgent:
+		return "", errorf(a2a.ErrInvalidParams, "the role of the message is %s; that of messages to an agent is %s", m.Role, a2a.MessageRoleUser)
+	case req.Config != nil && req.Config.PushConfig != nil:
+		return "", errNoPush()
+	case m.TaskID != "":
+		return string(m.TaskID), a.answer(ctx, m)
+	}
+	return a.start(ctx, req)
+}
+
+// contextText is what ids of contexts consist of, which are names of batches.
+var contextText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// maxMessageID bounds the id of a message, in bytes.
+const maxMessageID = 128
+
+// start starts a run. The same message sent again gets the run that it has started.
+func (a *agent) start(ctx context.Context, req *a2a.SendMessageRequest) (run string, err error) {
+	m := req.Message
+	if m.ContextID != "" && !contextText.MatchString(m.ContextID) {
+		return "", errorf(a2a.ErrInvalidParams, "%.80q is no id of a context; those are at most 63 of [A-Za-z0-9._-] and begin with a letter or a digit", m.ContextID)
+	}
+	if len(m.ID) > maxMessageID {
+		return "", errorf(a2a.ErrInvalidParams, "the `messageId` has %d bytes, more than %d", len(m.ID), maxMessageID)
+	}
+	def, err := a.skillOf(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	input, err := inputOf(m, def)
+	if err != nil {
+		return "", err
+	}
+	batch := m.ContextID
+	if batch == "" {
+		batch = a2a.NewContextID()
+	}
+	res, err := a.Runs.SubmitRun(ctx, connect.NewRequest(&v1.SubmitRunRequest{
+		Source: &v1.SubmitRunRequest_Workflow{Workflow: def.GetName()}, Input: input, Batch: batch,
+		IdempotencyKey: "a2a:" + m.ContextID + ":" + m.ID,
+	}))
+	if err == nil {
+		return res.Msg.GetId(), nil
+	}
+	switch connect.CodeOf(err) {
+	case connect.CodeNotFound:
+		return "", errorf(a2a.ErrInvalidParams, "the skill %s has just been removed", def.GetName())
+	case connect.CodeAlreadyExists:
+		return "", errorf(a2a.ErrInvalidParams, "another message had the `messageId` %q; each message has one of its own", m.ID)
+	}
+	return "", err
+}

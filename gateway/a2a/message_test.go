@@ -1,0 +1,87 @@
+package a2a
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func messageOf(parts ...*a2a.Part) *a2a.Message { return a2a.NewMessage(a2a.MessageRoleUser, parts...) }
+
+// TestInputIsDataAndText makes inputs of messages.
+func TestInputIsDataAndText(t *testing.T) {
+	t.Parallel()
+	text, data := a2a.NewTextPart, func(fields map[string]any) *a2a.Part { return a2a.NewDataPart(fields) }
+	for name, test := range map[string]struct {
+		parts  []*a2a.Part
+		inputs []string // that the workflow declares
+		want   map[string]any
+		err    string
+	}{
+		"nothing":                      {nil, nil, map[string]any{}, ""},
+		"text":                         {[]*a2a.Part{text("a"), text("b")}, nil, map[string]any{"text": "a\nb"}, ""},
+		"empty text":                   {[]*a2a.Part{text("")}, nil, map[string]any{"text": ""}, ""},
+		"data":                         {[]*a2a.Part{data(map[string]any{"n": 1.5}), data(map[string]any{"list": []any{"x", nil}})}, []string{"n", "list"}, map[string]any{"n": 1.5, "list": []any{"x", nil}}, ""},
+		"both":                         {[]*a2a.Part{text("a"), data(map[string]any{"n": 1.5})}, []string{"n", "text"}, map[string]any{"n": 1.5, "text": "a"}, ""},
+		"a remark":                     {[]*a2a.Part{text("please"), data(map[string]any{"n": 1.5})}, []string{"n"}, map[string]any{"n": 1.5}, ""},
+		"the same twice":               {[]*a2a.Part{data(map[string]any{"n": 1.5}), data(map[string]any{"n": 2.5})}, nil, nil, `two parts of the message have data named "n"`},
+		"text in both":                 {[]*a2a.Part{text("a"), data(map[string]any{"text": "b"})}, nil, nil, "leave one of them out"},
+		"text for one that takes none": {[]*a2a.Part{text("a")}, []string{"b", "a"}, nil, "the skill x takes no text; send a data part with its inputs: a, b"},
+		"a file":                       {[]*a2a.Part{text("a"), a2a.NewRawPart([]byte("x"))}, nil, nil, "part 1 of the message is a file"},
+		"no part":                      {[]*a2a.Part{nil}, nil, nil, "part 0 of the message is empty"},
+	} {
+		def := &v1.Definition{Name: "x"}
+		for _, input := range test.inputs {
+			if def.Inputs == nil {
+				def.Inputs = map[string]*v1.InputDefinition{}
+			}
+			def.Inputs[input] = &v1.InputDefinition{}
+		}
+		got, err := inputOf(messageOf(test.parts...), def)
+		switch {
+		case test.err != "":
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s: %v, want %q", name, err, test.err)
+			}
+		case err != nil || !reflect.DeepEqual(got.AsMap(), test.want):
+			t.Errorf("%s: %v, %v", name, got.AsMap(), err)
+		}
+	}
+}
+
+// TestDecisionsAreWordsOrData reads decisions of approvals.
+func TestDecisionsAreWordsOrData(t *testing.T) {
+	t.Parallel()
+	approve := decision{approve: true}
+	for name, test := range map[string]struct {
+		parts []*a2a.Part
+		want  decision
+		err   string
+	}{
+		"a word":            {[]*a2a.Part{a2a.NewTextPart("approve")}, approve, ""},
+		"a word and why":    {[]*a2a.Part{a2a.NewTextPart(" Approved: all tests pass ")}, decision{approve: true, reason: "all tests pass"}, ""},
+		"no":                {[]*a2a.Part{a2a.NewTextPart("No.")}, decision{}, ""},
+		"data":              {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "reject", "task": "gate", "reason": "too early"})}, decision{task: "gate", reason: "too early"}, ""},
+		"data with text":    {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve"}), a2a.NewTextPart("looks good")}, decision{approve: true, reason: "looks good"}, ""},
+		"nothing":           {nil, decision{}, `"" is no decision`},
+		"another word":      {[]*a2a.Part{a2a.NewTextPart("disapprove")}, decision{}, `"disapprove" is no decision; a decision is text that begins with approve or reject`},
+		"data without one":  {[]*a2a.Part{a2a.NewDataPart(map[string]any{"task": "gate"}), a2a.NewTextPart("ship")}, decision{}, `"ship" is no decision`},
+		"a misspelt field":  {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decison": "approve"})}, decision{}, `has "decison"`},
+		"a field of a type": {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": true})}, decision{}, "`decision` in the data of the message is no text"},
+	} {
+		got, err := decisionOf(messageOf(test.parts...))
+		switch {
+		case test.err != "":
+			if !errors.Is(err, a2a.ErrInvalidParams) || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s: %v, want %q", name, err, test.err)
+			}
+		case err != nil || got != test.want:
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}

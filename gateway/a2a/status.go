@@ -1,0 +1,135 @@
+package a2a
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// observation is what is known of a run.
+type observation struct {
+	run *v1.Run
+	// asked are what waiting approvals ask, by task.
+	asked map[string]string
+	// ended are the tasks that have ended, and total is how many the run has.
+	ended map[string]bool
+	total int
+}
+
+// note takes tasks as they are now.
+func (o *observation) note(tasks map[string]*v1.Task) {
+	if o.asked == nil {
+		o.asked, o.ended = map[string]string{}, map[string]bool{}
+	}
+	for name, task := range tasks {
+		delete(o.asked, name)
+		delete(o.ended, name)
+		switch {
+		case v1.IsTaskTerminal(task.GetState()):
+			o.ended[name] = true
+		case task.GetType() == v1.TypeApproval && task.GetState() == v1.TaskPaused:
+			o.asked[name] = task.GetError()
+		}
+	}
+}
+
+// approval is an approval that waits.
+type approval struct{ task, asks string }
+
+// approvals returns the approvals that wait, by task.
+func (o *observation) approvals() []approval {
+	var all []approval
+	for _, task := range slices.Sorted(maps.Keys(o.asked)) {
+		all = append(all, approval{task, o.asked[task]})
+	}
+	return all
+}
+
+// states are the states of tasks of the protocol by those of runs.
+var states = map[string]a2a.TaskState{
+	v1.RunPending:         a2a.TaskStateSubmitted,
+	v1.RunPendingApproval: a2a.TaskStateAuthRequired,
+	v1.RunRunning:         a2a.TaskStateWorking,
+	v1.RunPaused:          a2a.TaskStateWorking,
+	v1.RunCompleted:       a2a.TaskStateCompleted,
+	v1.RunFailed:          a2a.TaskStateFailed,
+	v1.RunCancelled:       a2a.TaskStateCanceled,
+	v1.RunRejected:        a2a.TaskStateRejected,
+}
+
+// state returns the state of the run in the words of the protocol.
+func (o *observation) state() a2a.TaskState {
+	state := states[o.run.GetState()]
+	if state == a2a.TaskStateWorking && len(o.asked) > 0 {
+		return a2a.TaskStateInputRequired
+	}
+	return state
+}
+
+// isInterrupted reports whether a task waits for its client.
+func isInterrupted(state a2a.TaskState) bool {
+	return state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired
+}
+
+// isSettled reports whether a task has ended or waits for its client.
+func isSettled(state a2a.TaskState) bool { return state.Terminal() || isInterrupted(state) }
+
+// text returns what people and models are told of the state.
+func (o *observation) text() string {
+	switch state := o.state(); {
+	case state == a2a.TaskStateAuthRequired:
+		return "the run waits for the approval of an operator; " + decisionHelp
+	case state == a2a.TaskStateInputRequired:
+		var lines []string
+		for _, asked := range o.approvals() {
+			lines = append(lines, strings.TrimRight(asked.task+" asks for approval: "+asked.asks, ": "))
+		}
+		return strings.Join(append(lines, decisionHelp), "\n")
+	case o.run.GetError() != "":
+		return o.run.GetError()
+	case state.Terminal():
+		return ""
+	case o.run.GetProblem() != "":
+		return o.run.GetProblem()
+	}
+	return fmt.Sprintf("%s; %d of %d tasks have ended", o.run.GetState(), len(o.ended), o.total)
+}
+
+// summary returns the state and its text; what has the same summary has the same status.
+func (o *observation) summary() string { return o.state().String() + " " + o.text() }
+
+// status returns the status of the task, as of a time if it has not ended.
+func (o *observation) status(now time.Time) a2a.TaskStatus {
+	state, text := o.state(), o.text()
+	at := now.UTC()
+	if state.Terminal() && o.run.GetCompletedAt() != nil {
+		at = o.run.GetCompletedAt().AsTime()
+	}
+	status := a2a.TaskStatus{State: state, Timestamp: &at}
+	if text != "" {
+		info := infoOf(o.run)
+		status.Message = &a2a.Message{
+			ID: fmt.Sprintf("%s:%s", info.TaskID, strings.TrimPrefix(state.String(), "TASK_STATE_")), Role: a2a.MessageRoleAgent,
+			TaskID: info.TaskID, ContextID: info.ContextID, Parts: a2a.ContentParts{a2a.NewTextPart(text)},
+		}
+		if state == a2a.TaskStateInputRequired {
+			status.Message.Parts = append(status.Message.Parts, a2a.NewDataPart(map[string]any{"approvals": approvalData(o.approvals())}))
+		}
+	}
+	return status
+}
+
+// approvalData returns approvals as data of a message.
+func approvalData(all []approval) []any {
+	var data []any
+	for _, asked := range all {
+		data = append(data, map[string]any{"task": asked.task, "asks": asked.asks})
+	}
+	return data
+}

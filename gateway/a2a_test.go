@@ -1,0 +1,363 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/library"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// peer is another agent: a client of the Agent2Agent protocol.
+type peer struct {
+	*a2aclient.Client
+	card *sdk.AgentCard
+}
+
+// peer returns an agent that uses one of the bindings of the card, with a token or none.
+func (f *fixture) peer(t *testing.T, binding sdk.TransportProtocol, token string) peer {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	client := &http.Client{Transport: tokenTransport{transport, token}}
+	card, err := agentcard.NewResolver(client).Resolve(t.Context(), f.server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := a2aclient.WithJSONRPCTransport(client)
+	if binding == sdk.TransportProtocolHTTPJSON {
+		of = a2aclient.WithRESTTransport(client)
+	}
+	made, err := a2aclient.NewFromCard(t.Context(), card, a2aclient.WithDefaultsDisabled(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = made.Destroy() })
+	return peer{made, card}
+}
+
+// skill returns a skill of the card.
+func (p peer) skill(t *testing.T, id string) sdk.AgentSkill {
+	t.Helper()
+	at := slices.IndexFunc(p.card.Skills, func(s sdk.AgentSkill) bool { return s.ID == id })
+	if at < 0 {
+		t.Fatalf("the card has no skill %s: %v", id, p.card.Skills)
+	}
+	return p.card.Skills[at]
+}
+
+// offer stores a workflow as a skill, with an approval named gate.
+func (f *fixture) offer(t *testing.T, name, inputs string) {
+	t.Helper()
+	f.keep(t, "name: "+name+"\ndescription: Builds "+name+"\na2a: true\n"+inputs+
+		"tasks:\n  build: { type: shell, spec: { command: 'true' } }\n  gate: { type: approval, spec: { message: 'ship it?' }, dependsOn: [build] }\n")
+	eventually(t, "the skill is listed", func() bool {
+		all, err := f.library.List(t.Context())
+		return err == nil && slices.ContainsFunc(all, func(s *library.Stored) bool { return s.Definition.GetName() == name })
+	})
+}
+
+// keep stores a workflow, whoever may.
+func (f *fixture) keep(t *testing.T, text string) {
+	t.Helper()
+	checked, err := f.definitionOf(nil, "", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.library.Put(t.Context(), checked.Definition, nil, true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// say returns a message for a skill.
+func say(skill string, parts ...*sdk.Part) *sdk.SendMessageRequest {
+	m := sdk.NewMessage(sdk.MessageRoleUser, parts...)
+	m.Metadata = map[string]any{"skillId": skill}
+	return &sdk.SendMessageRequest{Message: m, Config: &sdk.SendMessageConfig{ReturnImmediately: true}}
+}
+
+// send sends a message that starts a run, and returns its task.
+func (p peer) send(t *testing.T, req *sdk.SendMessageRequest) *sdk.Task {
+	t.Helper()
+	res, err := p.SendMessage(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, ok := res.(*sdk.Task)
+	if !ok {
+		t.Fatalf("the answer is no task: %v", res)
+	}
+	t.Cleanup(func() {
+		_ = temporalClient.TerminateWorkflow(context.Background(), string(task.ID), "", "the test is over")
+	})
+	return task
+}
+
+// replyTo returns a message to a task.
+func replyTo(task *sdk.Task, parts ...*sdk.Part) *sdk.SendMessageRequest {
+	return &sdk.SendMessageRequest{Message: sdk.NewMessageForTask(sdk.MessageRoleUser, task, parts...), Config: &sdk.SendMessageConfig{ReturnImmediately: true}}
+}
+
+// ask has the approval of a run wait.
+func ask(t *testing.T, run string) {
+	t.Helper()
+	set(t, run, "gate", 1, &v1.Task{State: v1.TaskPaused, Type: v1.TypeApproval, Error: "ship it?"})
+}
+
+// TestAgentsTakeARunThroughItsLife has an agent start a run by either binding, follow it, approve it and read what it left.
+func TestAgentsTakeARunThroughItsLife(t *testing.T) {
+	t.Parallel()
+	for _, binding := range []sdk.TransportProtocol{sdk.TransportProtocolJSONRPC, sdk.TransportProtocolHTTPJSON} {
+		t.Run(string(binding), func(t *testing.T) {
+			t.Parallel()
+			f := start(t)
+			skill := "peer-life-" + strings.ToLower(string(binding[:4]))
+			f.offer(t, skill, "inputs:\n  n: { type: integer, required: true, description: how many }\n  text: { type: string, default: x }\n")
+			p := f.peer(t, binding, "")
+			offered := p.skill(t, skill)
+			if !strings.Contains(offered.Description, "Builds "+skill) || !strings.Contains(offered.Description, "n: integer, required: how many") || p.card.SecuritySchemes != nil {
+				t.Errorf("the card: %+v", p.card)
+			}
+			message := say(skill, sdk.NewDataPart(map[string]any{"n": 3}), sdk.NewTextPart("hello"))
+			task := p.send(t, message)
+			if again := p.send(t, message); again.ID != task.ID {
+				t.Errorf("the message sent again has started %s beside %s", again.ID, task.ID)
+			}
+			run := f.get(t, string(task.ID))
+			if got := run.GetInput().AsMap(); got["n"] != 3.0 || got["text"] != "hello" || run.GetBatch() != task.ContextID {
+				t.Errorf("input %v, batch %s, want the context %s", got, run.GetBatch(), task.ContextID)
+			}
+
+			events, stop := iter.Pull2(p.SubscribeToTask(t.Context(), &sdk.SubscribeToTaskRequest{ID: task.ID}))
+			defer stop()
+			if first := next(t, events).(*sdk.Task); first.ID != task.ID || first.Status.State.Terminal() {
+				t.Errorf("first event: %+v", first)
+			}
+			output, _ := structpb.NewStruct(map[string]any{"image": "app:3"})
+			set(t, string(task.ID), "build", 1, &v1.Task{State: v1.TaskCompleted, Type: v1.TypeShell, Result: &v1.TaskResult{Output: output}})
+			ask(t, string(task.ID))
+			var artifact *sdk.Artifact
+			var asked sdk.TaskStatus
+			for artifact == nil || asked.State != sdk.TaskStateInputRequired {
+				switch event := next(t, events).(type) {
+				case *sdk.TaskArtifactUpdateEvent:
+					artifact = event.Artifact
+				case *sdk.TaskStatusUpdateEvent:
+					asked = event.Status
+				}
+			}
+			if data, _ := artifact.Parts[0].Data().(map[string]any); artifact.Name != "build" || data["image"] != "app:3" {
+				t.Errorf("artifact %+v", artifact)
+			}
+			if text := asked.Message.Parts[0].Text(); !strings.Contains(text, "gate asks for approval: ship it?") {
+				t.Errorf("what is asked: %q", text)
+			}
+
+			if _, err := p.SendMessage(t.Context(), replyTo(task, sdk.NewTextPart("maybe"))); !errors.Is(err, sdk.ErrInvalidParams) || !strings.Contains(err.Error(), `"maybe" is no decision`) {
+				t.Errorf("a message that decides nothing: %v", err)
+			}
+			if _, err := p.SendMessage(t.Context(), replyTo(task, sdk.NewTextPart("Approve, looks good"))); err != nil {
+				t.Errorf("approve: %v", err)
+			}
+			set(t, string(task.ID), "gate", 1, &v1.Task{State: v1.TaskCompleted, Type: v1.TypeApproval})
+			end(t, string(task.ID), v1.RunCompleted)
+			var last sdk.TaskStatus
+			for !last.State.Terminal() {
+				if event, ok := next(t, events).(*sdk.TaskStatusUpdateEvent); ok {
+					last = event.Status
+				}
+			}
+			if event, err, ok := events(); last.State != sdk.TaskStateCompleted || ok {
+				t.Errorf("%s, then %v %v", last.State, event, err)
+			}
+			got, err := p.GetTask(t.Context(), &sdk.GetTaskRequest{ID: task.ID})
+			if err != nil || got.Status.State != sdk.TaskStateCompleted || len(got.Artifacts) != 0 && got.Artifacts[0].Name != "build" {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if _, err := p.SendMessage(t.Context(), replyTo(task, sdk.NewTextPart("approve"))); !errors.Is(err, sdk.ErrUnsupportedOperation) {
+				t.Errorf("a message to a task that has ended: %v", err)
+			}
+		})
+	}
+}
+
+// next returns the next event of a stream.
+func next(t *testing.T, events func() (sdk.Event, error, bool)) sdk.Event {
+	t.Helper()
+	event, err, ok := events()
+	if err != nil || !ok {
+		t.Fatalf("the stream has ended: %v", err)
+	}
+	return event
+}
+
+// TestAgentsListAndCancelTasks lists tasks by state and context over several pages, and cancels one.
+func TestAgentsListAndCancelTasks(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.offer(t, "peer-list", "")
+	p := f.peer(t, sdk.TransportProtocolJSONRPC, "")
+	var started []*sdk.Task
+	for range 3 {
+		req := say("peer-list")
+		req.Message.ContextID = "peer-list-context"
+		started = append(started, p.send(t, req))
+	}
+	ask(t, string(started[1].ID))
+	list := func(req *sdk.ListTasksRequest) *sdk.ListTasksResponse {
+		t.Helper()
+		req.ContextID = "peer-list-context"
+		res, err := p.ListTasks(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	eventually(t, "all are listed", func() bool { return len(list(&sdk.ListTasksRequest{}).Tasks) == 3 })
+	first := list(&sdk.ListTasksRequest{PageSize: 2})
+	second := list(&sdk.ListTasksRequest{PageSize: 2, PageToken: first.NextPageToken})
+	if len(first.Tasks) != 2 || first.TotalSize != 3 || len(second.Tasks) != 1 || second.TotalSize != 3 || second.NextPageToken != "" {
+		t.Errorf("pages: %d of %d, %d of %d", len(first.Tasks), first.TotalSize, len(second.Tasks), second.TotalSize)
+	}
+	if asking := list(&sdk.ListTasksRequest{Status: sdk.TaskStateInputRequired}).Tasks; len(asking) != 1 || asking[0].ID != started[1].ID {
+		t.Errorf("tasks that ask: %v", asking)
+	}
+	if _, err := p.ListTasks(t.Context(), &sdk.ListTasksRequest{Status: "TASK_STATE_WORKIN"}); !errors.Is(err, sdk.ErrInvalidParams) || !strings.Contains(err.Error(), "TASK_STATE_WORKING") {
+		t.Errorf("an unknown state: %v", err)
+	}
+	if _, err := p.ListTasks(t.Context(), &sdk.ListTasksRequest{PageToken: "x"}); !errors.Is(err, sdk.ErrInvalidParams) {
+		t.Errorf("a page token that is none: %v", err)
+	}
+	cancelled, err := p.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: started[0].ID, Metadata: map[string]any{"reason": "enough"}})
+	if err != nil || cancelled.Status.State != sdk.TaskStateCanceled {
+		t.Errorf("%+v, %v", cancelled, err)
+	}
+	if _, err := p.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: started[0].ID}); !errors.Is(err, sdk.ErrTaskNotCancelable) {
+		t.Errorf("cancelled twice: %v", err)
+	}
+	for _, err := range p.SubscribeToTask(t.Context(), &sdk.SubscribeToTaskRequest{ID: started[0].ID}) {
+		if !errors.Is(err, sdk.ErrUnsupportedOperation) {
+			t.Errorf("subscribed to a task that has ended: %v", err)
+		}
+	}
+}
+
+// TestMessagesOfAgentsAreRefusedWithTheRemedy sends messages that can start nothing.
+func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	p := f.peer(t, sdk.TransportProtocolJSONRPC, "")
+	refuse := func(req *sdk.SendMessageRequest, kind error, text string) {
+		t.Helper()
+		res, err := p.SendMessage(t.Context(), req)
+		if !errors.Is(err, kind) || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, %v; want %v with %q", res, err, kind, text)
+		}
+	}
+	refuse(say("", sdk.NewTextPart("x")), sdk.ErrInvalidParams, "`skillId` in the metadata is no text")
+	f.offer(t, "peer-one", "inputs:\n  n: { type: integer, required: true }\n")
+	f.offer(t, "peer-two", "")
+	f.keep(t, "name: peer-hidden\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n")
+	p = f.peer(t, sdk.TransportProtocolJSONRPC, "")
+	if p.skill(t, "peer-one"); slices.ContainsFunc(p.card.Skills, func(s sdk.AgentSkill) bool { return s.ID == "peer-hidden" }) {
+		t.Error("a workflow without `a2a: true` is a skill")
+	}
+	none := say("peer-one")
+	none.Message.Metadata = nil
+	refuse(none, sdk.ErrInvalidParams, "name one of them as `skillId` in the metadata of the message: ")
+	refuse(say("peer-oen"), sdk.ErrInvalidParams, `there is no skill "peer-oen"; did you mean peer-one?`)
+	refuse(say("peer-hidden"), sdk.ErrInvalidParams, `there is no skill "peer-hidden"`)
+	refuse(say("peer-one", sdk.NewTextPart("three")), sdk.ErrInvalidParams, "takes no text; send a data part with its inputs: n")
+	refuse(say("peer-one", sdk.NewDataPart(map[string]any{"n": "three"})), sdk.ErrInvalidParams, "n")
+	refuse(say("peer-one", sdk.NewDataPart(map[string]any{"m": 3})), sdk.ErrInvalidParams, "m")
+	refuse(say("peer-one", sdk.NewDataPart([]any{3})), sdk.ErrInvalidParams, "is no object")
+	refuse(say("peer-two", sdk.NewFileURLPart("https://example.com/x", "text/plain")), sdk.ErrUnsupportedContentType, "give the URL of the file as an input")
+	bad := say("peer-two")
+	bad.Message.ContextID = "no context"
+	refuse(bad, sdk.ErrInvalidParams, "no id of a context")
+	pushed := say("peer-two")
+	pushed.Config.PushConfig = &sdk.PushConfig{URL: "http://127.0.0.1/"}
+	refuse(pushed, sdk.ErrPushNotificationNotSupported, "SubscribeToTask")
+	unknown := say("peer-two", sdk.NewTextPart("approve"))
+	unknown.Message.TaskID = "no-such-run"
+	refuse(unknown, sdk.ErrTaskNotFound, "no-such-run")
+	task := p.send(t, say("peer-two"))
+	refuse(replyTo(task, sdk.NewTextPart("approve")), sdk.ErrUnsupportedOperation, "waits for no message")
+	same := say("peer-two", sdk.NewTextPart("other"))
+	first := say("peer-two", sdk.NewTextPart("one"))
+	p.send(t, first)
+	same.Message.ID = first.Message.ID
+	refuse(same, sdk.ErrInvalidParams, "each message has one of its own")
+	if _, err := p.GetTaskPushConfig(t.Context(), &sdk.GetTaskPushConfigRequest{TaskID: task.ID, ID: "x"}); !errors.Is(err, sdk.ErrPushNotificationNotSupported) {
+		t.Errorf("push configuration: %v", err)
+	}
+	older := a2aclient.AttachServiceParams(t.Context(), a2aclient.ServiceParams{sdk.SvcParamVersion: {"0.3"}})
+	if _, err := p.GetTask(older, &sdk.GetTaskRequest{ID: task.ID}); !errors.Is(err, sdk.ErrVersionNotSupported) {
+		t.Errorf("an older version: %v", err)
+	}
+}
+
+// TestAgentsSeeTheirOwnTasks holds agents to the rights of their tokens.
+func TestAgentsSeeTheirOwnTasks(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	f.offer(t, "peer-owned", "")
+	ann, _ := f.token(t, "peer-ann", v1.RoleUser)
+	bob, _ := f.token(t, "peer-bob", v1.RoleUser)
+	viewer, _ := f.token(t, "peer-viewer", v1.RoleViewer)
+	binding := sdk.TransportProtocolJSONRPC
+	owner, other, reader := f.peer(t, binding, ann), f.peer(t, binding, bob), f.peer(t, binding, viewer)
+	if owner.card.SecuritySchemes["bearer"] == nil || len(owner.card.SecurityRequirements) != 1 {
+		t.Errorf("the card says nothing of tokens: %+v", owner.card)
+	}
+	task := owner.send(t, say("peer-owned"))
+	ask(t, string(task.ID))
+	eventually(t, "its owner's list has the task", func() bool {
+		res, err := owner.ListTasks(t.Context(), &sdk.ListTasksRequest{})
+		return err == nil && slices.ContainsFunc(res.Tasks, func(listed *sdk.Task) bool {
+			return listed.ID == task.ID
+		})
+	})
+	if res, err := other.ListTasks(t.Context(), &sdk.ListTasksRequest{}); err != nil || len(res.Tasks) != 0 {
+		t.Errorf("another user's tasks are listed: %v, %v", res, err)
+	}
+	for what, err := range map[string]error{
+		"get":       second(other.GetTask(t.Context(), &sdk.GetTaskRequest{ID: task.ID})),
+		"cancel":    second(other.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID})),
+		"answer":    second(other.SendMessage(t.Context(), replyTo(task, sdk.NewTextPart("approve")))),
+		"subscribe": firstError(other.SubscribeToTask(t.Context(), &sdk.SubscribeToTaskRequest{ID: task.ID})),
+		"stream":    firstError(other.SendStreamingMessage(t.Context(), replyTo(task, sdk.NewTextPart("approve")))),
+	} {
+		if !errors.Is(err, sdk.ErrTaskNotFound) {
+			t.Errorf("%s of another user's task: %v", what, err)
+		}
+	}
+	if _, err := reader.SendMessage(t.Context(), say("peer-owned")); !errors.Is(err, sdk.ErrUnauthorized) {
+		t.Errorf("a viewer starts a run: %v", err)
+	}
+	if _, err := owner.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID}); err != nil {
+		t.Errorf("its owner cannot cancel the task: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// firstError returns the first error of a stream.
+func firstError(events iter.Seq2[sdk.Event, error]) error {
+	for _, err := range events {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
