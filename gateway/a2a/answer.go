@@ -21,7 +21,7 @@ type decision struct {
 const decisionHelp = "a decision is text that begins with approve or reject, or a data part such as " + `{"decision": "approve", "task": "gate", "reason": "looks good"}`
 
 // verdicts are the words of decisions.
-var verdicts = map[string]bool{"approve": true, "approved": true, "yes": true, "reject": false, "rejected": false, "no": false}
+var verdicts = map[string]bool{"approve": true, v1.ApprovalApproved: true, "yes": true, "reject": false, v1.ApprovalRejected: false, "no": false}
 
 // decisionOf reads a decision: the fields `decision`, `task` and `reason` of its data, or a text whose first word decides
 // and whose others are the reason.
