@@ -34,19 +34,10 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	if err != nil {
 		return err
 	}
-	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger})
+	sh, executors, err := s.newExecutors(cfg)
 	if err != nil {
 		return err
 	}
-	s.addCloser("shell executor", sh.Close)
-	allowed := cfg.Nodes[0].Containers
-	containers, err := container.New(container.Options{
-		Policy: allowed.Policy, Mounts: allowed.Mounts, RegistryAuth: allowed.RegistryAuth, OpenTarball: store.OpenObject, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return fmt.Errorf("container engine: %w", err)
-	}
-	s.addCloser("container executor", containers.Close)
 	guards := &containerGuards{logger: cfg.Logger}
 	s.addCloser("guards", guards.close)
 	found := make(chan node.Facts, 1)
@@ -64,7 +55,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 		group.Go(func() (err error) {
 			nodes[i], err = workers.StartNode(groupCtx, workers.NodeConfig{
 				Client: s.conn, Store: kept, Metrics: figures, Logger: cfg.Logger, Machine: machine,
-				Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
+				Executors: executors, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Guard: func(dir string) { guards.start(dir, n.Name) },
 				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
@@ -111,4 +102,23 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 		return errors.Join(each(func(_ int, n *workers.Node) { n.Stop() }), watching.Wait())
 	}})
 	return err
+}
+
+// newExecutors returns the executors of the nodes, one of each type of tasks that runs on nodes, and that of shell tasks by
+// itself. They end with the stack.
+func (s *Stack) newExecutors(cfg Config) (*shell.Executor, []executor.Executor, error) {
+	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.addCloser("shell executor", sh.Close)
+	allowed := cfg.Nodes[0].Containers
+	containers, err := container.New(container.Options{
+		Policy: allowed.Policy, Mounts: allowed.Mounts, RegistryAuth: allowed.RegistryAuth, OpenTarball: store.OpenObject, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("container engine: %w", err)
+	}
+	s.addCloser("container executor", containers.Close)
+	return sh, []executor.Executor{sh, containers}, nil
 }

@@ -29,20 +29,7 @@ const whenField = protoreflect.FullName("switchyard.v1.TaskDefinition.when")
 func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 	switch field.FullName() {
 	case typeField, defaultTypeField:
-		switch word {
-		case "bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python":
-			return v1.TypeShell
-		case "docker", "podman", "image", "oci":
-			return v1.TypeContainer
-		case "kubernetes", "k8s", "job", "pod":
-			return v1.TypeK8sJob
-		case "workflow", "subworkflow", "childworkflow", "dag", "pipeline":
-			return v1.TypeRun
-		case "manual", "gate", "approve", "wait", "confirm":
-			return v1.TypeApproval
-		case "agent", "llm":
-			return v1.TypeSubagent
-		}
+		return v1.TaskTypeOfAlias(word)
 	case whenField:
 		switch word {
 		case "onfailure", "failure", v1.TaskFailed, "fail", "onerror", "error", "anyfailed":

@@ -237,19 +237,10 @@ func specHint(taskType string, n *source.Node) string {
 	if n.Kind == source.Sequence {
 		shown = "[PROGRAM, ARGUMENT]"
 	}
-	switch {
-	case !scalar && n.Kind != source.Sequence:
-	case taskType == v1.TypeShell:
-		return "write { command: " + shown + " }"
-	case !scalar:
-	case taskType == v1.TypeContainer, taskType == v1.TypeK8sJob, taskType == v1.TypeVPS:
-		return "write { image: " + shown + " }"
-	case taskType == v1.TypeRun:
-		return "write { workflow: " + shown + " }"
-	case taskType == v1.TypeApproval:
-		return "write { message: " + shown + " }"
-	case taskType == v1.TypeSubagent, taskType == v1.TypeClaudeRelay:
-		return "write { prompt: " + shown + " }"
+	t, known := v1.FindTaskType(taskType)
+	// Only a command may be a list.
+	if known && (scalar || n.Kind == source.Sequence && taskType == v1.TypeShell) {
+		return "write { " + t.MainField + ": " + shown + " }"
 	}
 	return ""
 }

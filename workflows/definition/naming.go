@@ -114,7 +114,7 @@ func (d *decoder) executor(name string, p *source.Path) {
 	}
 	words = offered(field, words)
 	hint := wordHint(name, field, words)
-	if slices.Contains([]string{v1.TypeRun, v1.TypeApproval}, name) {
+	if !v1.NeedsNode(name) {
 		hint = "tasks of type " + name + " need no node"
 	}
 	d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(name)+"; it must be "+alternatives(words), hint)

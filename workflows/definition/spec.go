@@ -14,23 +14,8 @@ import (
 
 // newSpec returns an empty spec for a task type, nil for an unknown one.
 func newSpec(taskType string) proto.Message {
-	switch taskType {
-	case v1.TypeShell:
-		return &v1.ShellSpec{}
-	case v1.TypeContainer:
-		return &v1.ContainerSpec{}
-	case v1.TypeVPS:
-		return &v1.VpsSpec{}
-	case v1.TypeK8sJob:
-		return &v1.K8SJobSpec{}
-	case v1.TypeSubagent:
-		return &v1.SubagentSpec{}
-	case v1.TypeClaudeRelay:
-		return &v1.ClaudeRelaySpec{}
-	case v1.TypeRun:
-		return &v1.RunSpec{}
-	case v1.TypeApproval:
-		return &v1.ApprovalSpec{}
+	if t, known := v1.FindTaskType(taskType); known {
+		return t.NewSpec()
 	}
 	return nil
 }

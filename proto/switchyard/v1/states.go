@@ -143,18 +143,6 @@ const (
 	TriggerManual   = "manual"   // a person or a program, in Temporal
 )
 
-// Types of tasks: TaskDefinition.type.
-const (
-	TypeShell       = "shell"
-	TypeContainer   = "container"
-	TypeVPS         = "vps"
-	TypeK8sJob      = "k8s_job"
-	TypeSubagent    = "subagent"
-	TypeClaudeRelay = "claude_relay"
-	TypeRun         = "run"
-	TypeApproval    = "approval"
-)
-
 // Reasons of the state of a task or of a run.
 const (
 	ReasonWhen             = "when"              // skipped: the parents ended in another way than the task waits for
@@ -259,15 +247,6 @@ func Overlaps() []string {
 // Triggers returns all triggers of a run.
 func Triggers() []string {
 	return []string{TriggerSubmit, TriggerRerun, TriggerRetry, TriggerChild, TriggerSchedule, TriggerManual}
-}
-
-// NeedsNode reports whether tasks of a type run on a node. The others are a matter of the control process: they wait for
-// another run, or for a person.
-func NeedsNode(taskType string) bool { return taskType != TypeRun && taskType != TypeApproval }
-
-// TaskTypes returns all types of tasks.
-func TaskTypes() []string {
-	return []string{TypeShell, TypeContainer, TypeVPS, TypeK8sJob, TypeSubagent, TypeClaudeRelay, TypeRun, TypeApproval}
 }
 
 // IsTaskTerminal reports whether a task or an instance in a state has ended.
