@@ -9,7 +9,7 @@ if [ -n "$unformatted" ]; then
 	echo "not gofmt-ed:" "$unformatted" >&2
 	exit 1
 fi
-# States, reasons, events and types are constants of proto/switchyard/v1/states.go. What may be written out is no such
+# States, reasons, events and types are constants of states.go and task_types.go in proto/switchyard/v1. What may be written out is no such
 # word: aliases and fields of expressions, verbs for people, headings, names of JSON fields, and names of filters.
 # Package metrics may not import the data model.
 words='pending|pending_approval|queued|assigned|running|paused|completed|stopped|skipped|failed|killed|killed_oom|lost'
@@ -23,7 +23,7 @@ literals=$(git grep -nE "\"($words)\"" -- '*.go' ':!*_test.go' ':!dev' ':!proto'
 	':!activities/executor/executortest' |
 	grep -vE "$allowed" || true)
 if [ -n "$literals" ]; then
-	printf 'these words are constants of proto/switchyard/v1/states.go:\n%s\n' "$literals" >&2
+	printf 'these words are constants of proto/switchyard/v1/states.go or task_types.go:\n%s\n' "$literals" >&2
 	exit 1
 fi
 # Comments name who acts, and begin with a verb.
