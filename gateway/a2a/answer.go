@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -101,13 +102,22 @@ func (a *agent) decideTask(ctx context.Context, now *observation, d decision) er
 		return errorf(a2a.ErrInvalidParams, "%d approvals wait; name one of them as `task` in a data part: %s", len(waiting), listNames(waiting))
 	case d.task == "":
 		d.task = waiting[0]
-	case !slices.Contains(waiting, d.task):
+	}
+	lead, _, isInstance := strings.Cut(d.task, "[")
+	switch {
+	case now.fannedOut[lead] && !isInstance:
+		return errorf(a2a.ErrInvalidParams, "instances of %s wait; name one of them, such as %s[0], as `task` in a data part", lead, lead)
+	case !slices.Contains(waiting, lead):
 		return errorf(a2a.ErrInvalidParams, "%q is no approval that waits; those are %s", d.task, listNames(waiting))
 	}
+	var err error
 	if d.approve {
-		_, err := a.Runs.ApproveTask(ctx, connect.NewRequest(&v1.ApproveTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason}))
-		return err
+		_, err = a.Runs.ApproveTask(ctx, connect.NewRequest(&v1.ApproveTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason}))
+	} else {
+		_, err = a.Runs.RejectTask(ctx, connect.NewRequest(&v1.RejectTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason}))
 	}
-	_, err := a.Runs.RejectTask(ctx, connect.NewRequest(&v1.RejectTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason}))
+	if coded, ok := errors.AsType[*connect.Error](err); ok && coded.Code() == connect.CodeNotFound {
+		return errorf(a2a.ErrInvalidParams, "%s", coded.Message()) // the task of the protocol, which is the run, was found
+	}
 	return err
 }

@@ -17,6 +17,8 @@ type observation struct {
 	run *v1.Run
 	// asked are what waiting approvals ask, by task.
 	asked map[string]string
+	// fannedOut are those of the tasks in asked whose instances wait.
+	fannedOut map[string]bool
 	// ended are the tasks that have ended, and total is how many the run has.
 	ended map[string]bool
 	total int
@@ -25,16 +27,20 @@ type observation struct {
 // note takes tasks as they are now.
 func (o *observation) note(tasks map[string]*v1.Task) {
 	if o.asked == nil {
-		o.asked, o.ended = map[string]string{}, map[string]bool{}
+		o.asked, o.fannedOut, o.ended = map[string]string{}, map[string]bool{}, map[string]bool{}
 	}
 	for name, task := range tasks {
 		delete(o.asked, name)
+		delete(o.fannedOut, name)
 		delete(o.ended, name)
 		switch {
 		case v1.IsTaskTerminal(task.GetState()):
 			o.ended[name] = true
 		case task.GetType() == v1.TypeApproval && task.GetState() == v1.TaskPaused:
 			o.asked[name] = task.GetError()
+		case task.GetType() == v1.TypeApproval && task.GetCounts()[v1.TaskPaused] > 0:
+			o.asked[name] = fmt.Sprintf("%d of %d instances wait, each for a decision of its own about %s[INDEX]", task.GetCounts()[v1.TaskPaused], task.GetCount(), name)
+			o.fannedOut[name] = true
 		}
 	}
 }
@@ -66,6 +72,9 @@ var states = map[string]a2a.TaskState{
 // state returns the state of the run in the words of the protocol.
 func (o *observation) state() a2a.TaskState {
 	state := states[o.run.GetState()]
+	if state == a2a.TaskStateAuthRequired && o.run.GetApproval().GetState() != v1.ApprovalPending {
+		state = a2a.TaskStateWorking // the run has started, and all that is left to do waits for approval
+	}
 	if state == a2a.TaskStateWorking && len(o.asked) > 0 {
 		return a2a.TaskStateInputRequired
 	}

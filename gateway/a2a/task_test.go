@@ -40,6 +40,15 @@ func TestStatusSaysWhatTheClientIsAsked(t *testing.T) {
 	if data := fmt.Sprint(status.Message.Parts[1].Data()); data != "map[approvals:[map[asks:ship it? task:gate]]]" {
 		t.Errorf("data: %s", data)
 	}
+	o.run.State = v1.RunPendingApproval // a run shows it when nothing but the approval is left to do
+	if status = o.status(time.Unix(1, 0)); status.State != a2a.TaskStateInputRequired {
+		t.Errorf("%+v", status)
+	}
+	o.run.Approval = &v1.RunApproval{State: v1.ApprovalPending}
+	if status = o.status(time.Unix(1, 0)); status.State != a2a.TaskStateAuthRequired {
+		t.Errorf("a run that may not start: %+v", status)
+	}
+	o.run.State, o.run.Approval.State = v1.RunRunning, v1.ApprovalApproved
 	o.note(map[string]*v1.Task{"gate": approval(v1.TaskCompleted)})
 	if status = o.status(time.Unix(1, 0)); status.State != a2a.TaskStateWorking || status.Message.Parts[0].Text() != "running; 2 of 3 tasks have ended" {
 		t.Errorf("%+v", status)
