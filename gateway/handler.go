@@ -121,7 +121,7 @@ func (g *Gateway) agentDoors(calls http.Handler) []door {
 	}
 	return []door{
 		viewers(mcp.Path, tools), viewers(mcp.ReadOnlyPath, tools),
-		viewers("GET "+a2a.CardPath, skills.Card), viewers("POST "+a2a.Path, skills.JSONRPC), viewers("POST /{$}", skills.JSONRPC), viewers(a2a.RESTPath+"/", skills.REST),
+		viewers("GET "+a2a.CardPath, skills.Card), viewers(a2a.Path, skills.JSONRPC), viewers("POST /{$}", skills.JSONRPC), viewers(a2a.RESTPath+"/", skills.REST),
 	}
 }
 

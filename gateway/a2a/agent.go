@@ -43,7 +43,11 @@ func (a *agent) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2
 	if err := requireID(req.ID); err != nil {
 		return nil, err
 	}
-	reason, _ := req.Metadata["reason"].(string)
+	metadata := req.Metadata
+	if sent, ok := ctx.Value(cancelKey{}).(map[string]any); ok {
+		metadata = sent
+	}
+	reason, _ := metadata["reason"].(string)
 	_, err := a.Runs.CancelRun(ctx, connect.NewRequest(&v1.CancelRunRequest{Id: string(req.ID), Reason: reason}))
 	if connect.CodeOf(err) == connect.CodeAborted {
 		return nil, errorf(a2a.ErrTaskNotCancelable, "%s", err.(*connect.Error).Message())

@@ -8,9 +8,12 @@
 // here: the services are called as any client calls them, so that the caller may do and see here what it may anywhere, and
 // any gateway of a deployment answers any request. Push notifications are not offered.
 //
+// The bindings are those of a2a-go. Before them requests are checked, so that each error has its reason: [checkEnvelopes]
+// for JSON-RPC, [checkREST] and restStream for HTTP+JSON.
+//
 //	run                 task
 //	pending             SUBMITTED
-//	pending_approval    AUTH_REQUIRED, until an operator approves or rejects the run
+//	pending_approval    AUTH_REQUIRED, until an operator approves or rejects the run; once it has started as running
 //	running, paused     WORKING, or INPUT_REQUIRED while a task of type approval waits
 //	completed           COMPLETED
 //	failed              FAILED

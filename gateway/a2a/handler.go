@@ -51,7 +51,7 @@ func New(config Config) Handlers {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	answers := &agent{Services: config.Services, now: config.Now}
-	requests := &a2asrv.InterceptedHandler{Handler: answers, Interceptors: []a2asrv.CallInterceptor{versionCheck{}}, Logger: config.Log}
+	requests := &a2asrv.InterceptedHandler{Handler: answers, Interceptors: []a2asrv.CallInterceptor{versionCheck{}, refusals{}}, Logger: config.Log}
 	options := []a2asrv.TransportOption{
 		a2asrv.WithTransportKeepAlive(keepAlive), a2asrv.WithTransportPanicHandler(func(cause any) error {
 			config.Log.Error("a request of an agent panicked", "panic", cause)
@@ -60,8 +60,8 @@ func New(config Config) Handlers {
 	}
 	return Handlers{
 		Card:    protect(answers.serveCard(config.Version)),
-		JSONRPC: protect(a2asrv.NewJSONRPCHandler(requests, options...)),
-		REST:    protect(http.StripPrefix(RESTPath, a2asrv.NewRESTHandler(requests, options...))),
+		JSONRPC: protect(checkEnvelopes(a2asrv.NewJSONRPCHandler(requests, options...))),
+		REST:    protect(http.StripPrefix(RESTPath, checkREST(a2asrv.NewRESTHandler(requests, options...)))),
 	}
 }
 

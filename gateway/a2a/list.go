@@ -36,6 +36,9 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 	case req.ContextID != "" && !contextText.MatchString(req.ContextID):
 		return &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size}, nil // no run can be of it
 	}
+	if req.Status == "TASK_STATE_UNSPECIFIED" {
+		req.Status = a2a.TaskStateUnspecified
+	}
 	runState, err := runStateOf(req.Status)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,158 @@
+package a2a
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"switchyard/workflows/nearest"
+)
+
+// method is a method of JSON-RPC.
+type method struct {
+	// params returns a new value that the parameters are decoded into.
+	params func() any
+	// isStream reports that the answer is a stream of events.
+	isStream bool
+}
+
+// paramsOf returns a function that makes parameters of a type.
+func paramsOf[T any]() func() any { return func() any { return new(T) } }
+
+// methods are the methods of the protocol by their names.
+var methods = map[string]method{
+	"SendMessage":                      {params: paramsOf[a2a.SendMessageRequest]()},
+	"SendStreamingMessage":             {params: paramsOf[a2a.SendMessageRequest](), isStream: true},
+	"GetTask":                          {params: paramsOf[a2a.GetTaskRequest]()},
+	"ListTasks":                        {params: paramsOf[a2a.ListTasksRequest]()},
+	"CancelTask":                       {params: paramsOf[a2a.CancelTaskRequest]()},
+	"SubscribeToTask":                  {params: paramsOf[a2a.SubscribeToTaskRequest](), isStream: true},
+	"GetExtendedAgentCard":             {params: paramsOf[a2a.GetExtendedAgentCardRequest]()},
+	"CreateTaskPushNotificationConfig": {params: paramsOf[a2a.PushConfig]()},
+	"GetTaskPushNotificationConfig":    {params: paramsOf[a2a.GetTaskPushConfigRequest]()},
+	"ListTaskPushNotificationConfigs":  {params: paramsOf[a2a.ListTaskPushConfigRequest]()},
+	"DeleteTaskPushNotificationConfig": {params: paramsOf[a2a.DeleteTaskPushConfigRequest]()},
+}
+
+// olderMethods are methods of versions of the protocol before 1.0, with those that took their place.
+var olderMethods = map[string]string{
+	"message/send": "SendMessage", "message/stream": "SendStreamingMessage", "tasks/get": "GetTask", "tasks/list": "ListTasks",
+	"tasks/cancel": "CancelTask", "tasks/resubscribe": "SubscribeToTask", "agent/getAuthenticatedExtendedCard": "GetExtendedAgentCard",
+}
+
+// envelope is a request of JSON-RPC.
+type envelope struct {
+	Version string          `json:"jsonrpc"`
+	ID      any             `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+}
+
+// parseEnvelope reads a request. What it returns beside an error is what the answer needs: the id, and the method if it is a
+// stream.
+func parseEnvelope(body []byte) (envelope, error) {
+	var request envelope
+	if text := bytes.TrimSpace(body); len(text) > 0 && text[0] == '[' && json.Valid(text) {
+		return envelope{}, errorf(a2a.ErrInvalidRequest, "the body is a batch of requests, which this agent does not take; send each by itself")
+	}
+	if err := decode(body, &request); err != nil {
+		if errors.Is(err, a2a.ErrInvalidParams) {
+			err = errorf(a2a.ErrInvalidRequest, "%v", err)
+		}
+		return envelope{ID: validID(request.ID)}, err
+	}
+	known, isKnown := methods[request.Method]
+	checked := envelope{ID: validID(request.ID)}
+	if known.isStream {
+		checked.Method = request.Method
+	}
+	switch {
+	case request.ID != nil && checked.ID == nil:
+		return checked, errorf(a2a.ErrInvalidRequest, "`id` is neither a string nor a number")
+	case request.Version != "2.0":
+		return checked, errorf(a2a.ErrInvalidRequest, "`jsonrpc` is %.20q; it is \"2.0\" in each request", request.Version)
+	case request.Method == "":
+		return checked, errorf(a2a.ErrInvalidRequest, "the request has no `method`; there are %s", listNames(methodNames()))
+	case !isKnown:
+		return checked, errorf(a2a.ErrMethodNotFound, "there is no method %.80q; %s", request.Method, nearMethod(request.Method))
+	}
+	if len(request.Params) == 0 || string(request.Params) == "null" {
+		request.Params = json.RawMessage("{}")
+	}
+	if request.Params[0] != '{' {
+		return checked, errorf(a2a.ErrInvalidParams, "`params` is no object; it has the parameters of %s by their names", request.Method)
+	}
+	return request, decode(request.Params, known.params())
+}
+
+// validID returns an id that an answer can have, or nil.
+func validID(id any) any {
+	switch id.(type) {
+	case string, float64:
+		return id
+	}
+	return nil
+}
+
+// methodNames returns the names of the methods.
+func methodNames() []string { return slices.Sorted(maps.Keys(methods)) }
+
+// nearMethod returns which method may be meant by one that does not exist.
+func nearMethod(name string) string {
+	if now, ok := olderMethods[name]; ok {
+		return "it is of an older version of the protocol, and " + now + " of version " + string(a2a.Version)
+	}
+	if hint := nearest.DidYouMean(name, methodNames()); hint != "" {
+		return hint
+	}
+	return "there are " + listNames(methodNames())
+}
+
+// checkEnvelopes passes on the requests of JSON-RPC that can be carried out, and has the others refused with the reason.
+func checkEnvelopes(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			writeError(w, http.StatusMethodNotAllowed, "UNIMPLEMENTED", "requests are sent by POST; GET "+CardPath+" returns the agent card")
+			return
+		}
+		body, err := readBody(w, r)
+		var request envelope
+		if err == nil {
+			request, err = parseEnvelope(body)
+		}
+		if err != nil {
+			r = withRefusal(r, err)
+			if request.Version, request.Params = "2.0", json.RawMessage("{}"); !methods[request.Method].isStream {
+				request.Method = "GetTask"
+			}
+		}
+		body, err = json.Marshal(request)
+		if err != nil {
+			w.WriteHeader(http.StatusInternalServerError) // cannot be: all of it was JSON
+			return
+		}
+		next.ServeHTTP(w, withBody(r, body))
+	})
+}
+
+// withBody returns a request with another body.
+func withBody(r *http.Request, body []byte) *http.Request {
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return r
+}
+
+// writeError answers a request that reaches no binding of the protocol, in the form of errors of HTTP+JSON.
+func writeError(w http.ResponseWriter, status int, word, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": status, "status": word, "message": strings.TrimSpace(text)}})
+}

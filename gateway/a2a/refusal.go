@@ -1,0 +1,88 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+// maxBody bounds the body of a request, in bytes.
+const maxBody = 4 << 20
+
+// refusalKey is the key of contexts for the error that a request is refused with.
+type refusalKey struct{}
+
+// withRefusal returns a request that the binding answers with an error, in its own encoding.
+func withRefusal(r *http.Request, err error) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), refusalKey{}, err))
+}
+
+// refusals answers requests that withRefusal has marked.
+type refusals struct{}
+
+// Before returns the error that a request is refused with.
+func (refusals) Before(ctx context.Context, _ *a2asrv.CallContext, _ *a2asrv.Request) (context.Context, any, error) {
+	err, _ := ctx.Value(refusalKey{}).(error)
+	return ctx, nil, err
+}
+
+// After leaves answers as they are.
+func (refusals) After(context.Context, *a2asrv.CallContext, *a2asrv.Response) error { return nil }
+
+// readBody reads the body of a request, up to the bound.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, errorf(a2a.ErrInvalidParams, "the body is larger than %d MiB, the most that is read; give the URL of large data as an input", maxBody>>20)
+	}
+	if err != nil {
+		return nil, errorf(a2a.ErrParseError, "the body cannot be read: %v", err)
+	}
+	return body, nil
+}
+
+// decode decodes JSON. Its errors name the field and what is wrong with it.
+func decode(text []byte, into any) error {
+	err := json.Unmarshal(text, into)
+	if err == nil {
+		return nil
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		if len(strings.TrimSpace(string(text))) == 0 {
+			return errorf(a2a.ErrParseError, "the body is empty; it is a JSON object")
+		}
+		return errorf(a2a.ErrParseError, "the body is no JSON: %v, after %d bytes", syntax, syntax.Offset)
+	}
+	return errorf(a2a.ErrInvalidParams, "%s", describeMismatch(err))
+}
+
+// describeMismatch returns what is wrong with JSON of another form than is asked for.
+func describeMismatch(err error) string {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if mismatch.Field == "" {
+			return fmt.Sprintf("a JSON object is expected, not %s", article(mismatch.Value))
+		}
+		return fmt.Sprintf("`%s` cannot be %s", mismatch.Field, article(mismatch.Value))
+	}
+	// Only parts have checks of their own.
+	return "a part of the message has exactly one of `text`, `data`, `url` and `raw`, which is not empty: " + err.Error()
+}
+
+// article returns the name of a type of JSON with its article.
+func article(kind string) string {
+	kind, _, _ = strings.Cut(kind, " ") // a number comes with its digits
+	switch kind {
+	case "array", "object":
+		return "an " + kind
+	case "bool":
+		return "a boolean"
+	}
+	return "a " + kind
+}

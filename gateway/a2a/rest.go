@@ -1,0 +1,112 @@
+package a2a
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// restPaths are the paths below RESTPath and their methods.
+var restPaths = map[string][]string{
+	"/message:send":                         {http.MethodPost},
+	"/message:stream":                       {http.MethodPost},
+	"/tasks":                                {http.MethodGet},
+	"/tasks/{task}":                         {http.MethodGet, http.MethodPost},
+	"/tasks/{task}/pushNotificationConfigs": {http.MethodGet, http.MethodPost},
+	"/tasks/{task}/pushNotificationConfigs/{id}": {http.MethodGet, http.MethodDelete},
+	"/extendedAgentCard":                         {http.MethodGet},
+}
+
+const restHelp = "the paths are /message:send, /message:stream, /tasks, /tasks/ID, /tasks/ID:cancel and /tasks/ID:subscribe, below " + RESTPath
+
+// checkREST passes on the requests of HTTP+JSON that can be carried out, and has the others refused with the reason.
+func checkREST(next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, "NOT_FOUND", "there is no path "+strconv.Quote(RESTPath+r.URL.Path)+"; "+restHelp)
+	})
+	for path, allowed := range restPaths {
+		for _, verb := range allowed {
+			mux.HandleFunc(verb+" "+path, func(w http.ResponseWriter, r *http.Request) { serveREST(next, w, r) })
+		}
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { refuseMethod(w, r, allowed...) })
+	}
+	return mux
+}
+
+// refuseMethod answers a request by another method than its path has.
+func refuseMethod(w http.ResponseWriter, r *http.Request, allowed ...string) {
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeError(w, http.StatusMethodNotAllowed, "UNIMPLEMENTED", RESTPath+r.URL.Path+" takes "+strings.Join(allowed, " or ")+", not "+r.Method)
+}
+
+// serveREST serves a request whose path and method belong together.
+func serveREST(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	_, action, _ := strings.Cut(r.PathValue("task"), ":")
+	if action == "cancel" && r.Method != http.MethodPost {
+		refuseMethod(w, r, http.MethodPost)
+		return
+	}
+	err := checkQuery(r.URL.Query())
+	if err == nil && r.Method == http.MethodPost {
+		r, err = checkBody(w, r, action)
+	}
+	if err != nil {
+		r = withRefusal(r, err)
+		// The binding reads nothing of a request for the list of tasks before it asks for the answer.
+		r.Method, r.URL, r.Body = http.MethodGet, &url.URL{Path: "/tasks"}, http.NoBody
+	}
+	if action == "subscribe" || r.URL.Path == "/message:stream" {
+		stream := &restStream{ResponseWriter: w}
+		defer stream.end()
+		w = stream
+	}
+	next.ServeHTTP(w, r)
+}
+
+// checkQuery returns an error for a parameter of the query that is malformed.
+func checkQuery(query url.Values) error {
+	for name, check := range map[string]struct {
+		is    string
+		parse func(string) error
+	}{
+		"pageSize":             {"number", func(text string) error { _, err := strconv.Atoi(text); return err }},
+		"historyLength":        {"number", func(text string) error { _, err := strconv.Atoi(text); return err }},
+		"includeArtifacts":     {"boolean", func(text string) error { _, err := strconv.ParseBool(text); return err }},
+		"statusTimestampAfter": {"time such as 2026-01-31T12:00:00Z", func(text string) error { _, err := time.Parse(time.RFC3339, text); return err }},
+	} {
+		if text := query.Get(name); text != "" && check.parse(text) != nil {
+			return errorf(a2a.ErrInvalidParams, "`%s` is %.80q, which is no %s", name, text, check.is)
+		}
+	}
+	return nil
+}
+
+// cancelKey is the key of contexts for the metadata of a cancellation.
+type cancelKey struct{}
+
+// checkBody reads the body of a request. It returns the request with its body unread, and with the metadata of a
+// cancellation, which the binding leaves out.
+func checkBody(w http.ResponseWriter, r *http.Request, action string) (*http.Request, error) {
+	body, err := readBody(w, r)
+	if err != nil {
+		return r, err
+	}
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/message:"):
+		err = decode(body, &a2a.SendMessageRequest{})
+	case action == "cancel" && len(bytes.TrimSpace(body)) > 0:
+		var request a2a.CancelTaskRequest
+		err = decode(body, &request)
+		r = r.WithContext(context.WithValue(r.Context(), cancelKey{}, request.Metadata))
+	case action != "cancel" && action != "subscribe" && r.PathValue("id") == "" && !strings.HasSuffix(r.URL.Path, "/pushNotificationConfigs"):
+		err = errorf(a2a.ErrInvalidRequest, "%s%s has no action; it ends in :cancel or :subscribe", RESTPath, r.URL.Path)
+	}
+	return withBody(r, body), err
+}
