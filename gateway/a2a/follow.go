@@ -31,9 +31,16 @@ func (a *agent) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskReq
 	}
 }
 
-// await returns once a run is in a state that counts as its end.
+// await returns once a run is in a state that counts as its end. It reads the run again before it returns: what a stream begins
+// with may be older than a decision that was made just before.
 func (a *agent) await(ctx context.Context, run string, isEnd func(a2a.TaskState) bool) error {
-	return a.watch(ctx, run, func(now *observation, _ map[string]*v1.Task) (bool, error) { return !isEnd(now.state()), nil })
+	return a.watch(ctx, run, func(now *observation, _ map[string]*v1.Task) (bool, error) {
+		if !isEnd(now.state()) {
+			return true, nil
+		}
+		now, err := a.observe(ctx, run)
+		return err == nil && !isEnd(now.state()), err
+	})
 }
 
 // follow sends a run as a task, and then its artifacts and the changes of its status, up to the first state that counts as

@@ -27,9 +27,7 @@ function start(skillId, part, configuration) {
 }
 
 // reply returns a message to a task.
-const reply = (taskId, part) => ({
-  message: { messageId: randomUUID(), taskId, role: Role.ROLE_USER, parts: [part] }, configuration: { returnImmediately: true },
-})
+const reply = (taskId, part) => ({ message: { messageId: randomUUID(), taskId, role: Role.ROLE_USER, parts: [part] } })
 
 function expectState(task, state) {
   assert.equal(taskStateToJSON(task.status.state), taskStateToJSON(state), show(task))
@@ -113,7 +111,7 @@ try {
   const released = await follow(client.resubscribeTask({ id: task.id }), TaskState.TASK_STATE_COMPLETED, async (again) => {
     expectState(again, TaskState.TASK_STATE_INPUT_REQUIRED)
     assert.deepEqual(Object.keys(outputs(again.artifacts)), ['check'])
-    await client.sendMessage(reply(task.id, text('approve, looks good')))
+    expectState(await client.sendMessage(reply(task.id, text('approve, looks good'))), TaskState.TASK_STATE_COMPLETED)
   })
   assert.ok(released.artifacts.some((a) => a.name === 'publish'), show(released))
   const whole = await client.getTask({ id: task.id })
