@@ -17,8 +17,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// readByNoRun are fields of definitions that are resolved before a run starts, or decide when it does.
-var readByNoRun = []string{"switchyard.v1.Definition.defaults", "switchyard.v1.Definition.schedule", "switchyard.v1.TaskDefinition.matrix"}
+// readByNoRun are fields of definitions that are resolved before a run starts, or decide when it does or who may start it.
+var readByNoRun = []string{"switchyard.v1.Definition.a2a", "switchyard.v1.Definition.defaults", "switchyard.v1.Definition.schedule", "switchyard.v1.TaskDefinition.matrix"}
 
 // TestHistoriesCoverTheLanguage holds that each field of a definition, and each message that a workflow takes, is in a
 // recorded history: what TestReplay promises, it promises for all of them.
