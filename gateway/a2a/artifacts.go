@@ -22,7 +22,7 @@ const (
 type artifacts struct {
 	all   []*a2a.Artifact
 	bytes int
-	// known are the tasks whose artifacts are in all, or had no room.
+	// known are the tasks whose artifacts are in all, or had no room; omitted counts the latter.
 	known   map[string]bool
 	omitted int
 }
@@ -30,11 +30,12 @@ type artifacts struct {
 // isFull reports whether there is room for no other artifact.
 func (s *artifacts) isFull() bool { return len(s.all) >= maxArtifacts || s.bytes >= maxArtifactBytes }
 
-// add adds the artifacts of tasks in the order of their names, if they have room.
+// add adds the artifacts of tasks in the order of their names, if they have room. Once there is none, it counts the tasks that
+// have succeeded: what they have left need not be read.
 func (s *artifacts) add(tasks map[string]*v1.Task) {
 	for _, name := range sortedNames(tasks) {
-		artifact := artifactOf(name, tasks[name])
-		if artifact == nil || s.known[name] {
+		artifact, full := artifactOf(name, tasks[name]), s.isFull()
+		if s.known[name] || artifact == nil && !(full && v1.IsTaskSuccess(tasks[name].GetState())) {
 			continue
 		}
 		if s.known == nil {
@@ -42,7 +43,7 @@ func (s *artifacts) add(tasks map[string]*v1.Task) {
 		}
 		s.known[name] = true
 		size := proto.Size(tasks[name])
-		if s.isFull() || len(s.all) > 0 && s.bytes+size > maxArtifactBytes {
+		if full || len(s.all) > 0 && s.bytes+size > maxArtifactBytes {
 			s.omitted++
 			continue
 		}

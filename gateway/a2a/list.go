@@ -53,13 +53,21 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 		return nil, err
 	}
 	answer := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: before + len(page.Msg.GetItems())}
+	var bytes int // of the artifacts of all tasks, which have the bound of one answer
 	for _, run := range page.Msg.GetItems() {
-		task, err := a.listed(ctx, run, req)
+		var kept *artifacts
+		if req.IncludeArtifacts {
+			kept = &artifacts{bytes: bytes}
+		}
+		task, err := a.listed(ctx, run, req, kept)
 		if err != nil {
 			return nil, err
 		}
 		if task != nil {
 			answer.Tasks = append(answer.Tasks, task)
+		}
+		if task != nil && kept != nil {
+			bytes = kept.bytes
 		}
 	}
 	if runs.PageToken = page.Msg.GetNextPageToken(); runs.PageToken != "" {
@@ -74,18 +82,15 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 	return answer, nil
 }
 
-// listed returns a run of a list as a task, or nil if the request does not select it, or if it has just been deleted.
-func (a *agent) listed(ctx context.Context, run *v1.Run, req *a2a.ListTasksRequest) (*a2a.Task, error) {
+// listed returns a run of a list as a task, or nil if the request does not select it, or if it has just been deleted. It adds
+// the artifacts to kept, unless that is nil.
+func (a *agent) listed(ctx context.Context, run *v1.Run, req *a2a.ListTasksRequest, kept *artifacts) (*a2a.Task, error) {
 	if after := req.StatusTimestampAfter; after != nil && run.GetCompletedAt() != nil && !run.GetCompletedAt().AsTime().After(*after) {
 		return nil, nil
 	}
 	now := &observation{run: run}
-	var kept *artifacts
-	if req.IncludeArtifacts {
-		kept = &artifacts{}
-	}
 	// What an open run waits for, and how many of its tasks have ended, only the run itself has.
-	if req.IncludeArtifacts || !v1.IsRunTerminal(run.GetState()) {
+	if kept != nil || !v1.IsRunTerminal(run.GetState()) {
 		read, err := a.scan(ctx, run.GetId(), kept)
 		if connect.CodeOf(err) == connect.CodeNotFound {
 			return nil, nil
