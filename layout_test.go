@@ -87,6 +87,7 @@ var arrows = []struct {
 	{"cli/follow", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui"}},
 	{"cli/output", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/cli/tui"}},
 	{"dev/openapi", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
+	{"dev/scriptedmodel", []string{"switchyard/", temporal, "github.com/anthropics", "github.com/openai"}, []string{"switchyard/dev/scriptedmodel"}},
 	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }
 

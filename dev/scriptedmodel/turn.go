@@ -1,0 +1,74 @@
+package scriptedmodel
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// turn is a reply to one conversation in which nothing is left open. Dialects render it.
+type turn struct {
+	id         string // the same for the same conversation
+	model      string
+	text       string
+	calls      []ToolCall
+	usage      Usage
+	stopReason string
+	chunkSize  int
+	withUsage  bool // whether a stream of Chat Completions ends with the usage
+}
+
+// newTurn returns what a rule replies to a request.
+func newTurn(reply Reply, pace Pace, c Conversation) turn {
+	t := turn{
+		id: conversationID(c), model: c.Model, text: reply.Text, calls: slices.Clone(reply.ToolCalls),
+		stopReason: reply.StopReason, chunkSize: pace.ChunkSize,
+	}
+	for i, call := range t.calls {
+		if call.Arguments == "" {
+			t.calls[i].Arguments = "{}"
+		}
+		if call.ID == "" {
+			t.calls[i].ID = fmt.Sprintf("call_%s_%d", t.id, i)
+		}
+	}
+	if t.stopReason == "" {
+		t.stopReason = StopEndTurn
+		if len(t.calls) > 0 {
+			t.stopReason = StopToolUse
+		}
+	}
+	if t.chunkSize == 0 {
+		t.chunkSize = defaultChunkSize
+	}
+	if reply.Usage != nil {
+		t.usage = *reply.Usage
+		return t
+	}
+	t.usage = Usage{Input: c.words(), Output: countWords(t.text)}
+	for _, call := range t.calls {
+		t.usage.Output += countWords(string(call.Arguments))
+	}
+	return t
+}
+
+// conversationID returns a short digest of a conversation.
+func conversationID(c Conversation) string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // all fields come from JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// chunks splits a text into pieces of so many characters.
+func chunks(text string, size int) []string {
+	var pieces []string
+	for piece := range slices.Chunk([]rune(text), size) {
+		pieces = append(pieces, string(piece))
+	}
+	return pieces
+}
