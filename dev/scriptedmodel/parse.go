@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parse reads a script from YAML, of which JSON is a part, and validates it. Durations are texts such as 200ms.
+// Parse reads a script from YAML or JSON and validates it. Durations are texts such as 200ms.
 func Parse(text []byte) (Script, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)

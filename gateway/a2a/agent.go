@@ -35,7 +35,7 @@ func (a *agent) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task
 	return task, failure(ctx, err)
 }
 
-// cancelWait bounds how long the answer to a cancellation waits for the end of the run, whose tasks are stopped first.
+// cancelWait bounds how long CancelTask waits until the run has ended; its tasks are stopped first.
 const cancelWait = 10 * time.Second
 
 // CancelTask cancels a run, and returns it once it has ended; one that takes long to end is returned as it is.

@@ -30,8 +30,8 @@ type artifacts struct {
 // isFull reports whether there is room for no other artifact.
 func (s *artifacts) isFull() bool { return len(s.all) >= maxArtifacts || s.bytes >= maxArtifactBytes }
 
-// add adds the artifacts of tasks in the order of their names, if they have room. Once there is none, it counts the tasks that
-// have succeeded: what they have left need not be read.
+// add adds the artifacts of tasks in the order of their names while there is room, and then counts the tasks that have
+// succeeded: what they have left need not be read.
 func (s *artifacts) add(tasks map[string]*v1.Task) {
 	for _, name := range sortedNames(tasks) {
 		artifact, full := artifactOf(name, tasks[name]), s.isFull()

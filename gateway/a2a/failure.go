@@ -29,7 +29,8 @@ var kinds = map[connect.Code]error{
 	connect.CodeUnknown:            a2a.ErrInternalError,
 }
 
-// failure returns what a client is told of an error of a call. An error of the protocol is returned unchanged.
+// failure returns the error of the protocol that a client gets for an error of a call. An error of the protocol is returned
+// unchanged.
 func failure(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*a2a.Error](err); ok || err == nil {
 		return err

@@ -14,7 +14,7 @@ const textInput = "text"
 
 // content is what the parts of a message have.
 type content struct {
-	data    map[string]any // of all data parts; nil: there is none
+	data    map[string]any // of all data parts, or nil if there is none
 	text    string         // of all text parts, a line break between two
 	hasText bool
 }

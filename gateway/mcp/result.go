@@ -50,7 +50,7 @@ func taskResult(ctx context.Context, i *invocation) (any, error) {
 	return project(answer.Msg, parseProjection(i.tool.gives))
 }
 
-// attemptsOf returns where the attempts of a task or instance are, or nil if there is none.
+// attemptsOf returns where the attempts of a task or instance are, or nil for another message.
 func attemptsOf(m any) *[]*v1.Attempt {
 	switch m := m.(type) {
 	case *v1.Task:
