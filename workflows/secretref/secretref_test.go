@@ -36,7 +36,7 @@ func TestFaultsSayWhatWouldBeRight(t *testing.T) {
 		"file:":                                 "names a file by a relative path; nodes have no common folder to start from|write an absolute path, such as file:/run/secrets/token",
 		"file:/":                                "names no file|write the path of a file, such as file:/run/secrets/token",
 		"file:/run/secrets/":                    "names no file|write the path of a file, such as file:/run/secrets/token",
-		"file:/run/secrets/../../root/x":        "has a path with . or .. or // in it|did you mean file:/root/x?",
+		"file:/run/secrets/../../srv/x":         "has a path with . or .. or // in it|did you mean file:/srv/x?",
 		"file:/x\x00y":                          "has a path that is too long, or that no file can have|",
 		"file:/" + strings.Repeat("x", maxPath): "has a path that is too long, or that no file can have|",
 		"env:":                                  "names no environment variable: letters, digits and '_', the first no digit|such as env:DEPLOY_TOKEN",
