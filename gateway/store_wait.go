@@ -22,11 +22,12 @@ const (
 	storePause = 500 * time.Millisecond
 )
 
-// awaitStore calls f, which does what the call says, until it succeeds or fails although the store answers. A second
-// call of f has the effect of one. The error of a store that stays away says what to do.
+// awaitStore calls f until f succeeds, fails twice in a row while the store answers, or storePatience has passed. f must
+// be idempotent. what names the call in the error of a store that stayed away, or came back too late for another call.
 func (g *Gateway) awaitStore(ctx context.Context, what string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
+	var last error // the newest error of a probe
 	for answered := false; ; {
 		err := f(ctx)
 		if err == nil {
@@ -39,6 +40,7 @@ func (g *Gateway) awaitStore(ctx context.Context, what string, f func(context.Co
 			return err
 		}
 		away := g.probeStore(ctx)
+		last = cmp.Or(away, last)
 		if away == nil && answered {
 			return err
 		}
@@ -47,10 +49,10 @@ func (g *Gateway) awaitStore(ctx context.Context, what string, f func(context.Co
 		select {
 		case <-time.After(storePause):
 		case <-ctx.Done():
-			if away == nil && !cut || errors.Is(context.Cause(ctx), context.Canceled) {
+			if last == nil && !cut || errors.Is(context.Cause(ctx), context.Canceled) {
 				return err
 			}
-			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s: the store did not answer within %v; try again when it does: %w", what, storePatience, cmp.Or(away, err)))
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s: the store did not answer within %v; try again when it does: %w", what, storePatience, cmp.Or(last, err)))
 		}
 	}
 }

@@ -75,3 +75,28 @@ func TestStoreThatStaysAwayIsNamed(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+func TestStoreThatComesBackTooLateIsNamed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	f := startIn(t, dir)
+	if err := os.Rename(dir, dir+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	call := func(context.Context) error {
+		if calls++; calls == 2 {
+			if err := os.Rename(dir+"-away", dir); err != nil {
+				t.Error(err)
+			}
+		}
+		return errors.New("read an object: 500")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), storePause+storePause/2)
+	defer cancel()
+	err := f.awaitStore(ctx, "do it", call)
+	wantCode(t, "a store that comes back in the last pause", err, connect.CodeUnavailable)
+	if err == nil || !strings.Contains(err.Error(), "the store did not answer within") {
+		t.Errorf("the error is %v", err)
+	}
+}
