@@ -30,6 +30,11 @@
 //	switchyard_worker_lease_expirations_total{node,outcome}
 //	                                                    attempts whose lease was over: "ended" by their node, which counts
 //	                                                    them itself, or "lost" with it, which the owner of the queue counts
+//	switchyard_agent_turns_total                        replies of models to agents on this node
+//	switchyard_agent_tool_calls_total{tool}             calls of tools by them; beyond 200 tools, "(other)"
+//	switchyard_agent_tokens_total{model,direction}      tokens: "input" without those of the cache, "output",
+//	                                                    "cache_read" and "cache_write"; beyond 50 models, "(other)"
+//	switchyard_agent_cost_usd_total{model}              what they have cost, by the prices of the node
 //	switchyard_node_suspicions_total{node}              dispatches that it did not pick up, or did not start
 //	temporal_*                                          the SDK's
 //

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,9 +28,9 @@ type Metrics struct {
 	contention       *prometheus.CounterVec
 	leaseExpirations *prometheus.CounterVec
 	suspicions       *prometheus.CounterVec
+	agents           agents
 
-	mu        sync.Mutex
-	workflows map[string]bool // those with figures of their own
+	workflows *boundedLabel // those with figures of their own
 }
 
 // Bounds of histograms in seconds: from what a short task takes to what a build
@@ -43,7 +42,7 @@ var (
 
 // New returns the metrics of this process, whose binary is of a version.
 func New(version string) (*Metrics, error) {
-	m := &Metrics{workflows: map[string]bool{}, registry: prometheus.NewRegistry(), observed: &observed{now: time.Now}}
+	m := &Metrics{workflows: newBoundedLabel(maxWorkflows), registry: prometheus.NewRegistry(), observed: &observed{now: time.Now}}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 		m.registry.MustRegister(c) // the names differ
@@ -65,6 +64,7 @@ func New(version string) (*Metrics, error) {
 	m.contention = counter("switchyard_worker_claim_contention_total", "Attempts that a node handed back because another held the place.", "node")
 	m.leaseExpirations = counter("switchyard_worker_lease_expirations_total", "Attempts whose lease was over: ended by their node, or lost with it.", "node", "outcome")
 	m.suspicions = counter("switchyard_node_suspicions_total", "Dispatches that a node did not pick up, or did not start.", "node")
+	m.agents = newAgents(counter)
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "switchyard_build_info", Help: "1, with the version of the binary and of Go."}, []string{"version", "goversion"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	m.registry.MustRegister(build, m.observed, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -32,6 +32,10 @@ func filled(t *testing.T) *Metrics {
 	m.RunEnded("ci", "failed")
 	m.TasksEnded("shell", "skipped", 1)
 	m.TasksEnded("shell", "skipped", 2)
+	m.AgentEnded(AgentUse{
+		Model: "claude-x", Turns: 3, ToolCalls: map[string]int{"shell": 2, "never": 0}, InputTokens: 1200, OutputTokens: 300,
+		CacheReadTokens: 50, CacheWriteTokens: 40, CostUSD: 0.25,
+	})
 	now := time.Unix(1_800_000_000, 0)
 	m.observed.now = func() time.Time { return now }
 	m.WatchFleet(func() Fleet {
@@ -80,6 +84,13 @@ func ours(lines []string) []string {
 func TestScrape(t *testing.T) {
 	t.Parallel()
 	want := strings.Split(strings.TrimSpace(`
+switchyard_agent_cost_usd_total{model="claude-x"} 0.25
+switchyard_agent_tokens_total{direction="cache_read",model="claude-x"} 50
+switchyard_agent_tokens_total{direction="cache_write",model="claude-x"} 40
+switchyard_agent_tokens_total{direction="input",model="claude-x"} 1200
+switchyard_agent_tokens_total{direction="output",model="claude-x"} 300
+switchyard_agent_tool_calls_total{tool="shell"} 2
+switchyard_agent_turns_total 3
 switchyard_build_info{goversion="`+runtime.Version()+`",version="test"} 1
 switchyard_node_cores{kind="reserved",node="a"} 2.5
 switchyard_node_cores{kind="total",node="a"} 8
@@ -192,6 +203,7 @@ func TestNil(t *testing.T) {
 	m.Contended("a")
 	m.LeaseExpired("a")
 	m.AttemptEnded("shell", "failed", 1)
+	m.AgentEnded(AgentUse{Turns: 1})
 	m.WatchFleet(nil)()
 	m.SDK().Counter("x").Inc(1)
 	w := httptest.NewRecorder()
