@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Executor runs attempts of one task type. Its methods may be called from
@@ -165,6 +168,11 @@ type Attempt struct {
 	// no more once Run has returned. A slow writer slows the program down; after
 	// an error the program continues, and Run returns the error with the result.
 	Stdout, Stderr io.Writer
+	// Stdin is what the program reads, or nil for /dev/null. Run does not close it. Only the shell executor has it.
+	Stdin *os.File
+	// Journal keeps what a later attempt of the task continues from, or is nil if nothing is kept. Only executors of agents
+	// use it.
+	Journal Journal
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
 	// EndGrace ends that time early when it is closed, or is nil.
@@ -210,6 +218,26 @@ type Result struct {
 	Image string
 	// Container is the start of the container's id, as the engine lists it; empty: it is no container.
 	Container string
+	// Failure is why an attempt failed that is no program with an exit code, or nil.
+	Failure *Failure
+	// Agent is what an agent reports, or nil if the attempt is of no agent.
+	Agent *AgentReport
+}
+
+// AgentReport is what an attempt of an agent has done.
+type AgentReport struct {
+	// Usage counts all attempts of the task.
+	Usage *v1.AgentUsage
+	// Events are the turns and the calls of tools that no earlier attempt has reported, oldest first.
+	Events []*v1.AgentEvent
+}
+
+// Failure is how an attempt failed of which no exit code tells.
+type Failure struct {
+	// Reason is one of v1.Reason...
+	Reason string
+	// Err says what went wrong and what helps, in one line.
+	Err error
 }
 
 // StartError says that an attempt could not start through a fault of its task.

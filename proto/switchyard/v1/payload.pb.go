@@ -7445,7 +7445,9 @@ type ExecuteResponse struct {
 	Checkpoint *Checkpoint `protobuf:"bytes,11,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	// How each instance of a batch ended, as far as one has; an instance that is not named is to be placed again. The
 	// state above is "completed" when all had their turn, and else says what has ended the batch.
-	Batch         []*MemberResult `protobuf:"bytes,12,rep,name=batch,proto3" json:"batch,omitempty"`
+	Batch []*MemberResult `protobuf:"bytes,12,rep,name=batch,proto3" json:"batch,omitempty"`
+	// Turns and calls of tools of an agent, the newest where there are many.
+	AgentEvents   []*AgentEvent `protobuf:"bytes,13,rep,name=agent_events,json=agentEvents,proto3" json:"agent_events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7553,6 +7555,13 @@ func (x *ExecuteResponse) GetCheckpoint() *Checkpoint {
 func (x *ExecuteResponse) GetBatch() []*MemberResult {
 	if x != nil {
 		return x.Batch
+	}
+	return nil
+}
+
+func (x *ExecuteResponse) GetAgentEvents() []*AgentEvent {
+	if x != nil {
+		return x.AgentEvents
 	}
 	return nil
 }
@@ -9031,7 +9040,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
 	"\x06record\x18\x03 \x01(\tR\x06record\x122\n" +
-	"\afan_out\x18\x04 \x01(\v2\x19.switchyard.v1.FanOutViewR\x06fanOut\"\xd9\x03\n" +
+	"\afan_out\x18\x04 \x01(\v2\x19.switchyard.v1.FanOutViewR\x06fanOut\"\x97\x04\n" +
 	"\x0fExecuteResponse\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -9048,7 +9057,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"checkpoint\x18\v \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
 	"checkpoint\x121\n" +
-	"\x05batch\x18\f \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\"\xa6\x02\n" +
+	"\x05batch\x18\f \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\x12<\n" +
+	"\fagent_events\x18\r \x03(\v2\x19.switchyard.v1.AgentEventR\vagentEvents\"\xa6\x02\n" +
 	"\fMemberResult\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -9284,8 +9294,9 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*Constraints)(nil),           // 128: switchyard.v1.Constraints
 	(*Resources)(nil),             // 129: switchyard.v1.Resources
 	(*ContainerNeeds)(nil),        // 130: switchyard.v1.ContainerNeeds
-	(*NodeRecord)(nil),            // 131: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 132: switchyard.v1.NodeVerdict
+	(*AgentEvent)(nil),            // 131: switchyard.v1.AgentEvent
+	(*NodeRecord)(nil),            // 132: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 133: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	116, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
@@ -9442,38 +9453,39 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	118, // 151: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
 	85,  // 152: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
 	88,  // 153: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	127, // 154: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	85,  // 155: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	118, // 156: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	85,  // 157: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
-	88,  // 158: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	118, // 159: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	122, // 160: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
-	111, // 161: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
-	112, // 162: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
-	11,  // 163: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
-	113, // 164: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	131, // 165: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	118, // 166: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	114, // 167: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	115, // 168: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	72,  // 169: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	72,  // 170: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	132, // 171: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	96,  // 172: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	15,  // 173: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	61,  // 174: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	38,  // 175: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	61,  // 176: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	61,  // 177: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	61,  // 178: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	8,   // 179: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	118, // 180: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	181, // [181:181] is the sub-list for method output_type
-	181, // [181:181] is the sub-list for method input_type
-	181, // [181:181] is the sub-list for extension type_name
-	181, // [181:181] is the sub-list for extension extendee
-	0,   // [0:181] is the sub-list for field type_name
+	131, // 154: switchyard.v1.ExecuteResponse.agent_events:type_name -> switchyard.v1.AgentEvent
+	127, // 155: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	85,  // 156: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
+	118, // 157: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	85,  // 158: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
+	88,  // 159: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
+	118, // 160: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	122, // 161: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	111, // 162: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
+	112, // 163: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
+	11,  // 164: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
+	113, // 165: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
+	132, // 166: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	118, // 167: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	114, // 168: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	115, // 169: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	72,  // 170: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	72,  // 171: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	133, // 172: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	96,  // 173: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	15,  // 174: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	61,  // 175: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	38,  // 176: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	61,  // 177: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	61,  // 178: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	61,  // 179: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	8,   // 180: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	118, // 181: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	182, // [182:182] is the sub-list for method output_type
+	182, // [182:182] is the sub-list for method input_type
+	182, // [182:182] is the sub-list for extension type_name
+	182, // [182:182] is the sub-list for extension extendee
+	0,   // [0:182] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }

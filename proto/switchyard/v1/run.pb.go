@@ -968,7 +968,8 @@ type Event struct {
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// submitted, queued, assigned, started, paused, completed, failed, retried, reassigned, cancelled,
 	// dead_lettered, skipped, resumed, held, released, approved, rejected, killed, expanded (into instances) or silent
-	// (its node has sent no heartbeat in time; the run awaits its answer).
+	// (its node has sent no heartbeat in time; the run awaits its answer); of agents also turn (a reply of the model) and
+	// tool_call, which are listed when their attempt has ended.
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
 	// Node that it happened on; empty: none.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
@@ -998,6 +999,8 @@ type Event struct {
 	//	paused      by, message (what an approval asks)
 	//	resumed, held, released, approved, rejected
 	//	            by
+	//	turn        turn (its number), began (time, as RFC 3339), tookMs, inputTokens, outputTokens, costUsd
+	//	tool_call   turn (that asked for it), began, tookMs, tool
 	//
 	// A key is absent where its value is not known: "exitCode" when nothing ran, "container" when there was none.
 	Data *structpb.Struct `protobuf:"bytes,9,opt,name=data,proto3" json:"data,omitempty"`
@@ -1389,6 +1392,8 @@ type TaskResult struct {
 	Container string `protobuf:"bytes,11,opt,name=container,proto3" json:"container,omitempty"`
 	// What the task wrote to the file $SWITCHYARD_CONTEXT_UPDATE, which was merged into the context of its run.
 	ContextUpdate *structpb.Struct `protobuf:"bytes,12,opt,name=context_update,json=contextUpdate,proto3" json:"context_update,omitempty"`
+	// What an agent has used in all attempts of the task; absent: it is no agent.
+	Agent         *AgentUsage `protobuf:"bytes,13,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1507,6 +1512,249 @@ func (x *TaskResult) GetContextUpdate() *structpb.Struct {
 	return nil
 }
 
+func (x *TaskResult) GetAgent() *AgentUsage {
+	if x != nil {
+		return x.Agent
+	}
+	return nil
+}
+
+// AgentUsage is what an agent has used.
+type AgentUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Model that has replied last, as its provider calls it.
+	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// Replies of the model.
+	Turns int32 `protobuf:"varint,2,opt,name=turns,proto3" json:"turns,omitempty"`
+	// Calls of tools.
+	ToolCalls int32 `protobuf:"varint,3,opt,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
+	// Tokens that the model has read, without those of the cache.
+	InputTokens int64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	// Tokens that the model has written.
+	OutputTokens int64 `protobuf:"varint,5,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	// Tokens that the provider has read from its cache.
+	CacheReadTokens int64 `protobuf:"varint,6,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
+	// Tokens that the provider has put into its cache.
+	CacheWriteTokens int64 `protobuf:"varint,7,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
+	// What it has cost in US dollars, by the prices of the nodes; 0 where these do not have the model.
+	CostUsd float64 `protobuf:"fixed64,8,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	// Session of a program that leads the agent; empty: none does.
+	Session       string `protobuf:"bytes,9,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentUsage) Reset() {
+	*x = AgentUsage{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentUsage) ProtoMessage() {}
+
+func (x *AgentUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentUsage.ProtoReflect.Descriptor instead.
+func (*AgentUsage) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AgentUsage) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *AgentUsage) GetTurns() int32 {
+	if x != nil {
+		return x.Turns
+	}
+	return 0
+}
+
+func (x *AgentUsage) GetToolCalls() int32 {
+	if x != nil {
+		return x.ToolCalls
+	}
+	return 0
+}
+
+func (x *AgentUsage) GetInputTokens() int64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *AgentUsage) GetOutputTokens() int64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *AgentUsage) GetCacheReadTokens() int64 {
+	if x != nil {
+		return x.CacheReadTokens
+	}
+	return 0
+}
+
+func (x *AgentUsage) GetCacheWriteTokens() int64 {
+	if x != nil {
+		return x.CacheWriteTokens
+	}
+	return 0
+}
+
+func (x *AgentUsage) GetCostUsd() float64 {
+	if x != nil {
+		return x.CostUsd
+	}
+	return 0
+}
+
+func (x *AgentUsage) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+// AgentEvent is a turn of an agent, or a call of one of its tools.
+type AgentEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it began.
+	At *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
+	// turn or tool_call.
+	Event string `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
+	// Number of the turn, from 1; of a call, that of the turn that asked for it.
+	Turn int32 `protobuf:"varint,3,opt,name=turn,proto3" json:"turn,omitempty"`
+	// How long it took, in milliseconds.
+	TookMs int64 `protobuf:"varint,4,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
+	// Tool that was called.
+	Tool string `protobuf:"bytes,5,opt,name=tool,proto3" json:"tool,omitempty"`
+	// What went wrong; empty: nothing did.
+	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	// Tokens of a turn that the model has read, those of the cache included.
+	InputTokens int64 `protobuf:"varint,7,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	// Tokens of a turn that the model has written.
+	OutputTokens int64 `protobuf:"varint,8,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	// What a turn has cost in US dollars; 0 where that is not known.
+	CostUsd       float64 `protobuf:"fixed64,9,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentEvent) Reset() {
+	*x = AgentEvent{}
+	mi := &file_switchyard_v1_run_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentEvent) ProtoMessage() {}
+
+func (x *AgentEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentEvent.ProtoReflect.Descriptor instead.
+func (*AgentEvent) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *AgentEvent) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *AgentEvent) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *AgentEvent) GetTurn() int32 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *AgentEvent) GetTookMs() int64 {
+	if x != nil {
+		return x.TookMs
+	}
+	return 0
+}
+
+func (x *AgentEvent) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *AgentEvent) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *AgentEvent) GetInputTokens() int64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *AgentEvent) GetOutputTokens() int64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *AgentEvent) GetCostUsd() float64 {
+	if x != nil {
+		return x.CostUsd
+	}
+	return 0
+}
+
 // LogEntry is a piece of what a task printed.
 type LogEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1532,7 +1780,7 @@ type LogEntry struct {
 
 func (x *LogEntry) Reset() {
 	*x = LogEntry{}
-	mi := &file_switchyard_v1_run_proto_msgTypes[10]
+	mi := &file_switchyard_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1792,7 @@ func (x *LogEntry) String() string {
 func (*LogEntry) ProtoMessage() {}
 
 func (x *LogEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_proto_msgTypes[10]
+	mi := &file_switchyard_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1805,7 @@ func (x *LogEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogEntry.ProtoReflect.Descriptor instead.
 func (*LogEntry) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LogEntry) GetTask() string {
@@ -1750,12 +1998,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tnuma_node\x18\f \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x1c\n" +
 	"\tcontainer\x18\r \x01(\tR\tcontainerB\f\n" +
 	"\n" +
-	"_numa_node\"\xdc\x03\n" +
+	"_numa_node\"\xed\x03\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\xe7\x01\n" +
-	"\x05event\x18\x03 \x01(\tB\xd0\x01\xbaH\xcc\x01r\xc9\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x05event\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\xf8\x01\n" +
+	"\x05event\x18\x03 \x01(\tB\xe1\x01\xbaH\xdd\x01r\xda\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04turnR\ttool_callR\x05event\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
@@ -1785,7 +2033,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\b \x01(\x05R\n" +
 	"generation\x12D\n" +
-	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\xc0\x03\n" +
+	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\xf1\x03\n" +
 	"\n" +
 	"TaskResult\x12\x1b\n" +
 	"\texit_code\x18\x01 \x01(\x05R\bexitCode\x12\x16\n" +
@@ -1801,7 +2049,31 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\fimage_digest\x18\n" +
 	" \x01(\tR\vimageDigest\x12\x1c\n" +
 	"\tcontainer\x18\v \x01(\tR\tcontainer\x12>\n" +
-	"\x0econtext_update\x18\f \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\"\xf9\x01\n" +
+	"\x0econtext_update\x18\f \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x12/\n" +
+	"\x05agent\x18\r \x01(\v2\x19.switchyard.v1.AgentUsageR\x05agent\"\xae\x02\n" +
+	"\n" +
+	"AgentUsage\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x14\n" +
+	"\x05turns\x18\x02 \x01(\x05R\x05turns\x12\x1d\n" +
+	"\n" +
+	"tool_calls\x18\x03 \x01(\x05R\ttoolCalls\x12!\n" +
+	"\finput_tokens\x18\x04 \x01(\x03R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x05 \x01(\x03R\foutputTokens\x12*\n" +
+	"\x11cache_read_tokens\x18\x06 \x01(\x03R\x0fcacheReadTokens\x12,\n" +
+	"\x12cache_write_tokens\x18\a \x01(\x03R\x10cacheWriteTokens\x12\x19\n" +
+	"\bcost_usd\x18\b \x01(\x01R\acostUsd\x12\x18\n" +
+	"\asession\x18\t \x01(\tR\asession\"\x88\x02\n" +
+	"\n" +
+	"AgentEvent\x12*\n" +
+	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x14\n" +
+	"\x05event\x18\x02 \x01(\tR\x05event\x12\x12\n" +
+	"\x04turn\x18\x03 \x01(\x05R\x04turn\x12\x17\n" +
+	"\atook_ms\x18\x04 \x01(\x03R\x06tookMs\x12\x12\n" +
+	"\x04tool\x18\x05 \x01(\tR\x04tool\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12!\n" +
+	"\finput_tokens\x18\a \x01(\x03R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\b \x01(\x03R\foutputTokens\x12\x19\n" +
+	"\bcost_usd\x18\t \x01(\x01R\acostUsd\"\xf9\x01\n" +
 	"\bLogEntry\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12-\n" +
@@ -1826,7 +2098,7 @@ func file_switchyard_v1_run_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_proto_rawDescData
 }
 
-var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_switchyard_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_switchyard_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: switchyard.v1.Run
 	(*RunApproval)(nil),           // 1: switchyard.v1.RunApproval
@@ -1838,61 +2110,65 @@ var file_switchyard_v1_run_proto_goTypes = []any{
 	(*ScorePart)(nil),             // 7: switchyard.v1.ScorePart
 	(*DeadLetter)(nil),            // 8: switchyard.v1.DeadLetter
 	(*TaskResult)(nil),            // 9: switchyard.v1.TaskResult
-	(*LogEntry)(nil),              // 10: switchyard.v1.LogEntry
-	nil,                           // 11: switchyard.v1.Run.TasksEntry
-	nil,                           // 12: switchyard.v1.Run.TaskCountsEntry
-	nil,                           // 13: switchyard.v1.Run.InstanceCountsEntry
-	nil,                           // 14: switchyard.v1.Task.CountsEntry
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 16: google.protobuf.Struct
+	(*AgentUsage)(nil),            // 10: switchyard.v1.AgentUsage
+	(*AgentEvent)(nil),            // 11: switchyard.v1.AgentEvent
+	(*LogEntry)(nil),              // 12: switchyard.v1.LogEntry
+	nil,                           // 13: switchyard.v1.Run.TasksEntry
+	nil,                           // 14: switchyard.v1.Run.TaskCountsEntry
+	nil,                           // 15: switchyard.v1.Run.InstanceCountsEntry
+	nil,                           // 16: switchyard.v1.Task.CountsEntry
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
 }
 var file_switchyard_v1_run_proto_depIdxs = []int32{
-	15, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	15, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
-	11, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
-	16, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
-	16, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
-	12, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
-	13, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
+	17, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	17, // 1: switchyard.v1.Run.completed_at:type_name -> google.protobuf.Timestamp
+	13, // 2: switchyard.v1.Run.tasks:type_name -> switchyard.v1.Run.TasksEntry
+	18, // 3: switchyard.v1.Run.context:type_name -> google.protobuf.Struct
+	18, // 4: switchyard.v1.Run.input:type_name -> google.protobuf.Struct
+	14, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
+	15, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
 	1,  // 7: switchyard.v1.Run.approval:type_name -> switchyard.v1.RunApproval
-	15, // 8: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
+	17, // 8: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
 	9,  // 9: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
-	15, // 10: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
-	15, // 11: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	15, // 12: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	15, // 13: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
+	17, // 10: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 11: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	17, // 12: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 13: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
 	4,  // 14: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
-	14, // 15: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
+	16, // 15: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
 	3,  // 16: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
-	15, // 17: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	15, // 18: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
-	15, // 19: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	17, // 17: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	17, // 18: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
+	17, // 19: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
 	9,  // 20: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
-	15, // 21: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
-	15, // 22: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
-	15, // 23: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
-	15, // 24: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
+	17, // 21: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 22: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
+	17, // 23: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 24: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
 	4,  // 25: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
-	15, // 26: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
-	15, // 27: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
-	15, // 28: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	15, // 29: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
-	15, // 30: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	15, // 31: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
-	15, // 32: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	16, // 33: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
+	17, // 26: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
+	17, // 27: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
+	17, // 28: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	17, // 29: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 30: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	17, // 31: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 32: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	18, // 33: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
 	7,  // 34: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
 	4,  // 35: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	15, // 36: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	16, // 37: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	16, // 38: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
-	15, // 39: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	2,  // 40: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	17, // 36: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	18, // 37: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	18, // 38: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
+	10, // 39: switchyard.v1.TaskResult.agent:type_name -> switchyard.v1.AgentUsage
+	17, // 40: switchyard.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	17, // 41: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	2,  // 42: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }
@@ -1909,7 +2185,7 @@ func file_switchyard_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_proto_rawDesc), len(file_switchyard_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -31,7 +31,10 @@ type RetryRunRequest struct {
 	// Run that has ended.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// These tasks and all below them, whatever their state; empty: everything that did not complete.
-	From          []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
+	From []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
+	// New limits of tasks of type "subagent", by the name of the task, from this generation on: an agent that ended by
+	// "max_cost" or "max_turns" continues with them.
+	Limits        map[string]*AgentLimits `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -80,6 +83,68 @@ func (x *RetryRunRequest) GetFrom() []string {
 	return nil
 }
 
+func (x *RetryRunRequest) GetLimits() map[string]*AgentLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// AgentLimits are limits of an agent that replace those of its spec; 0: that of the spec stays.
+type AgentLimits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As SubagentSpec.max_turns.
+	MaxTurns int32 `protobuf:"varint,1,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
+	// As SubagentSpec.max_cost_usd.
+	MaxCostUsd    float64 `protobuf:"fixed64,2,opt,name=max_cost_usd,json=maxCostUsd,proto3" json:"max_cost_usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentLimits) Reset() {
+	*x = AgentLimits{}
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentLimits) ProtoMessage() {}
+
+func (x *AgentLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentLimits.ProtoReflect.Descriptor instead.
+func (*AgentLimits) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *AgentLimits) GetMaxTurns() int32 {
+	if x != nil {
+		return x.MaxTurns
+	}
+	return 0
+}
+
+func (x *AgentLimits) GetMaxCostUsd() float64 {
+	if x != nil {
+		return x.MaxCostUsd
+	}
+	return 0
+}
+
 // RetryRunResponse reports that the run continues.
 type RetryRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -93,7 +158,7 @@ type RetryRunResponse struct {
 
 func (x *RetryRunResponse) Reset() {
 	*x = RetryRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[1]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -105,7 +170,7 @@ func (x *RetryRunResponse) String() string {
 func (*RetryRunResponse) ProtoMessage() {}
 
 func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[1]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -118,7 +183,7 @@ func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunResponse.ProtoReflect.Descriptor instead.
 func (*RetryRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RetryRunResponse) GetId() string {
@@ -148,7 +213,7 @@ type RerunRunRequest struct {
 
 func (x *RerunRunRequest) Reset() {
 	*x = RerunRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -160,7 +225,7 @@ func (x *RerunRunRequest) String() string {
 func (*RerunRunRequest) ProtoMessage() {}
 
 func (x *RerunRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -173,7 +238,7 @@ func (x *RerunRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerunRunRequest.ProtoReflect.Descriptor instead.
 func (*RerunRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RerunRunRequest) GetId() string {
@@ -203,7 +268,7 @@ type RerunRunResponse struct {
 
 func (x *RerunRunResponse) Reset() {
 	*x = RerunRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -215,7 +280,7 @@ func (x *RerunRunResponse) String() string {
 func (*RerunRunResponse) ProtoMessage() {}
 
 func (x *RerunRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -228,7 +293,7 @@ func (x *RerunRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerunRunResponse.ProtoReflect.Descriptor instead.
 func (*RerunRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RerunRunResponse) GetId() string {
@@ -258,7 +323,7 @@ type PauseRunRequest struct {
 
 func (x *PauseRunRequest) Reset() {
 	*x = PauseRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -270,7 +335,7 @@ func (x *PauseRunRequest) String() string {
 func (*PauseRunRequest) ProtoMessage() {}
 
 func (x *PauseRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -283,7 +348,7 @@ func (x *PauseRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRunRequest.ProtoReflect.Descriptor instead.
 func (*PauseRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PauseRunRequest) GetId() string {
@@ -311,7 +376,7 @@ type PauseRunResponse struct {
 
 func (x *PauseRunResponse) Reset() {
 	*x = PauseRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -323,7 +388,7 @@ func (x *PauseRunResponse) String() string {
 func (*PauseRunResponse) ProtoMessage() {}
 
 func (x *PauseRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -336,7 +401,7 @@ func (x *PauseRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRunResponse.ProtoReflect.Descriptor instead.
 func (*PauseRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PauseRunResponse) GetId() string {
@@ -359,7 +424,7 @@ type ApproveRunRequest struct {
 
 func (x *ApproveRunRequest) Reset() {
 	*x = ApproveRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -371,7 +436,7 @@ func (x *ApproveRunRequest) String() string {
 func (*ApproveRunRequest) ProtoMessage() {}
 
 func (x *ApproveRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -384,7 +449,7 @@ func (x *ApproveRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveRunRequest.ProtoReflect.Descriptor instead.
 func (*ApproveRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ApproveRunRequest) GetId() string {
@@ -412,7 +477,7 @@ type ApproveRunResponse struct {
 
 func (x *ApproveRunResponse) Reset() {
 	*x = ApproveRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -424,7 +489,7 @@ func (x *ApproveRunResponse) String() string {
 func (*ApproveRunResponse) ProtoMessage() {}
 
 func (x *ApproveRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -437,7 +502,7 @@ func (x *ApproveRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveRunResponse.ProtoReflect.Descriptor instead.
 func (*ApproveRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ApproveRunResponse) GetId() string {
@@ -460,7 +525,7 @@ type RejectRunRequest struct {
 
 func (x *RejectRunRequest) Reset() {
 	*x = RejectRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -472,7 +537,7 @@ func (x *RejectRunRequest) String() string {
 func (*RejectRunRequest) ProtoMessage() {}
 
 func (x *RejectRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -485,7 +550,7 @@ func (x *RejectRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectRunRequest.ProtoReflect.Descriptor instead.
 func (*RejectRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RejectRunRequest) GetId() string {
@@ -513,7 +578,7 @@ type RejectRunResponse struct {
 
 func (x *RejectRunResponse) Reset() {
 	*x = RejectRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +590,7 @@ func (x *RejectRunResponse) String() string {
 func (*RejectRunResponse) ProtoMessage() {}
 
 func (x *RejectRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +603,7 @@ func (x *RejectRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectRunResponse.ProtoReflect.Descriptor instead.
 func (*RejectRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RejectRunResponse) GetId() string {
@@ -559,7 +624,7 @@ type ResumeRunRequest struct {
 
 func (x *ResumeRunRequest) Reset() {
 	*x = ResumeRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +636,7 @@ func (x *ResumeRunRequest) String() string {
 func (*ResumeRunRequest) ProtoMessage() {}
 
 func (x *ResumeRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +649,7 @@ func (x *ResumeRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRunRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ResumeRunRequest) GetId() string {
@@ -605,7 +670,7 @@ type ResumeRunResponse struct {
 
 func (x *ResumeRunResponse) Reset() {
 	*x = ResumeRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -617,7 +682,7 @@ func (x *ResumeRunResponse) String() string {
 func (*ResumeRunResponse) ProtoMessage() {}
 
 func (x *ResumeRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -630,7 +695,7 @@ func (x *ResumeRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRunResponse.ProtoReflect.Descriptor instead.
 func (*ResumeRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ResumeRunResponse) GetId() string {
@@ -659,7 +724,7 @@ type GetRunRequest struct {
 
 func (x *GetRunRequest) Reset() {
 	*x = GetRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +736,7 @@ func (x *GetRunRequest) String() string {
 func (*GetRunRequest) ProtoMessage() {}
 
 func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +749,7 @@ func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
 func (*GetRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetRunRequest) GetId() string {
@@ -735,7 +800,7 @@ type GetRunResponse struct {
 
 func (x *GetRunResponse) Reset() {
 	*x = GetRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[13]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +812,7 @@ func (x *GetRunResponse) String() string {
 func (*GetRunResponse) ProtoMessage() {}
 
 func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[13]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +825,7 @@ func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
 func (*GetRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetRunResponse) GetRun() *Run {
@@ -788,7 +853,7 @@ type GetRunDefinitionRequest struct {
 
 func (x *GetRunDefinitionRequest) Reset() {
 	*x = GetRunDefinitionRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[14]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +865,7 @@ func (x *GetRunDefinitionRequest) String() string {
 func (*GetRunDefinitionRequest) ProtoMessage() {}
 
 func (x *GetRunDefinitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[14]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +878,7 @@ func (x *GetRunDefinitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunDefinitionRequest.ProtoReflect.Descriptor instead.
 func (*GetRunDefinitionRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetRunDefinitionRequest) GetId() string {
@@ -836,7 +901,7 @@ type GetRunDefinitionResponse struct {
 
 func (x *GetRunDefinitionResponse) Reset() {
 	*x = GetRunDefinitionResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[15]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +913,7 @@ func (x *GetRunDefinitionResponse) String() string {
 func (*GetRunDefinitionResponse) ProtoMessage() {}
 
 func (x *GetRunDefinitionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[15]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +926,7 @@ func (x *GetRunDefinitionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunDefinitionResponse.ProtoReflect.Descriptor instead.
 func (*GetRunDefinitionResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetRunDefinitionResponse) GetId() string {
@@ -914,7 +979,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[16]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +991,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[16]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1004,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListRunsRequest) GetState() string {
@@ -1046,7 +1111,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[17]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1123,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[17]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1136,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListRunsResponse) GetItems() []*Run {
@@ -1099,7 +1164,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[18]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1176,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[18]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1189,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WatchRunRequest) GetId() string {
@@ -1147,7 +1212,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[19]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1224,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[19]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1237,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -1205,7 +1270,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[20]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1282,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[20]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1295,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CancelRunRequest) GetId() string {
@@ -1269,7 +1334,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[21]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1346,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_service_proto_msgTypes[21]
+	mi := &file_switchyard_v1_run_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1359,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_run_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CancelRunResponse) GetId() string {
@@ -1322,10 +1387,18 @@ var File_switchyard_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fswitchyard/v1/run_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a switchyard/v1/dead_letters.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x17switchyard/v1/run.proto\x1a\x1eswitchyard/v1/run_events.proto\x1a\x1cswitchyard/v1/run_logs.proto\x1a\x1eswitchyard/v1/run_submit.proto\x1a\x1dswitchyard/v1/run_tasks.proto\">\n" +
+	"\x1fswitchyard/v1/run_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a switchyard/v1/dead_letters.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x17switchyard/v1/run.proto\x1a\x1eswitchyard/v1/run_events.proto\x1a\x1cswitchyard/v1/run_logs.proto\x1a\x1eswitchyard/v1/run_submit.proto\x1a\x1dswitchyard/v1/run_tasks.proto\"\xd9\x01\n" +
 	"\x0fRetryRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
-	"\x04from\x18\x02 \x03(\tR\x04from\"B\n" +
+	"\x04from\x18\x02 \x03(\tR\x04from\x12B\n" +
+	"\x06limits\x18\x03 \x03(\v2*.switchyard.v1.RetryRunRequest.LimitsEntryR\x06limits\x1aU\n" +
+	"\vLimitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.switchyard.v1.AgentLimitsR\x05value:\x028\x01\"e\n" +
+	"\vAgentLimits\x12$\n" +
+	"\tmax_turns\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmaxTurns\x120\n" +
+	"\fmax_cost_usd\x18\x02 \x01(\x01B\x0e\xbaH\v\x12\t)\x00\x00\x00\x00\x00\x00\x00\x00R\n" +
+	"maxCostUsd\"B\n" +
 	"\x10RetryRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1461,149 +1534,153 @@ func file_switchyard_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_service_proto_rawDescData
 }
 
-var file_switchyard_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_switchyard_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_switchyard_v1_run_service_proto_goTypes = []any{
 	(*RetryRunRequest)(nil),          // 0: switchyard.v1.RetryRunRequest
-	(*RetryRunResponse)(nil),         // 1: switchyard.v1.RetryRunResponse
-	(*RerunRunRequest)(nil),          // 2: switchyard.v1.RerunRunRequest
-	(*RerunRunResponse)(nil),         // 3: switchyard.v1.RerunRunResponse
-	(*PauseRunRequest)(nil),          // 4: switchyard.v1.PauseRunRequest
-	(*PauseRunResponse)(nil),         // 5: switchyard.v1.PauseRunResponse
-	(*ApproveRunRequest)(nil),        // 6: switchyard.v1.ApproveRunRequest
-	(*ApproveRunResponse)(nil),       // 7: switchyard.v1.ApproveRunResponse
-	(*RejectRunRequest)(nil),         // 8: switchyard.v1.RejectRunRequest
-	(*RejectRunResponse)(nil),        // 9: switchyard.v1.RejectRunResponse
-	(*ResumeRunRequest)(nil),         // 10: switchyard.v1.ResumeRunRequest
-	(*ResumeRunResponse)(nil),        // 11: switchyard.v1.ResumeRunResponse
-	(*GetRunRequest)(nil),            // 12: switchyard.v1.GetRunRequest
-	(*GetRunResponse)(nil),           // 13: switchyard.v1.GetRunResponse
-	(*GetRunDefinitionRequest)(nil),  // 14: switchyard.v1.GetRunDefinitionRequest
-	(*GetRunDefinitionResponse)(nil), // 15: switchyard.v1.GetRunDefinitionResponse
-	(*ListRunsRequest)(nil),          // 16: switchyard.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),         // 17: switchyard.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),          // 18: switchyard.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),         // 19: switchyard.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),         // 20: switchyard.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),        // 21: switchyard.v1.CancelRunResponse
-	(*structpb.Struct)(nil),          // 22: google.protobuf.Struct
-	(*Run)(nil),                      // 23: switchyard.v1.Run
-	(*Definition)(nil),               // 24: switchyard.v1.Definition
-	(*timestamppb.Timestamp)(nil),    // 25: google.protobuf.Timestamp
-	(*SubmitRunRequest)(nil),         // 26: switchyard.v1.SubmitRunRequest
-	(*ListRunTasksRequest)(nil),      // 27: switchyard.v1.ListRunTasksRequest
-	(*GetRunTaskRequest)(nil),        // 28: switchyard.v1.GetRunTaskRequest
-	(*ListRunLogsRequest)(nil),       // 29: switchyard.v1.ListRunLogsRequest
-	(*StreamRunLogsRequest)(nil),     // 30: switchyard.v1.StreamRunLogsRequest
-	(*ListRunEventsRequest)(nil),     // 31: switchyard.v1.ListRunEventsRequest
-	(*ExplainTaskRequest)(nil),       // 32: switchyard.v1.ExplainTaskRequest
-	(*ListDeadLettersRequest)(nil),   // 33: switchyard.v1.ListDeadLettersRequest
-	(*RetryDeadLetterRequest)(nil),   // 34: switchyard.v1.RetryDeadLetterRequest
-	(*PurgeDeadLetterRequest)(nil),   // 35: switchyard.v1.PurgeDeadLetterRequest
-	(*PlanRunRequest)(nil),           // 36: switchyard.v1.PlanRunRequest
-	(*HoldTaskRequest)(nil),          // 37: switchyard.v1.HoldTaskRequest
-	(*ReleaseTaskRequest)(nil),       // 38: switchyard.v1.ReleaseTaskRequest
-	(*CancelTaskRequest)(nil),        // 39: switchyard.v1.CancelTaskRequest
-	(*PauseTaskRequest)(nil),         // 40: switchyard.v1.PauseTaskRequest
-	(*ResumeTaskRequest)(nil),        // 41: switchyard.v1.ResumeTaskRequest
-	(*KillTaskRequest)(nil),          // 42: switchyard.v1.KillTaskRequest
-	(*ApproveTaskRequest)(nil),       // 43: switchyard.v1.ApproveTaskRequest
-	(*RejectTaskRequest)(nil),        // 44: switchyard.v1.RejectTaskRequest
-	(*ListInstancesRequest)(nil),     // 45: switchyard.v1.ListInstancesRequest
-	(*SubmitRunResponse)(nil),        // 46: switchyard.v1.SubmitRunResponse
-	(*ListRunTasksResponse)(nil),     // 47: switchyard.v1.ListRunTasksResponse
-	(*GetRunTaskResponse)(nil),       // 48: switchyard.v1.GetRunTaskResponse
-	(*ListRunLogsResponse)(nil),      // 49: switchyard.v1.ListRunLogsResponse
-	(*StreamRunLogsResponse)(nil),    // 50: switchyard.v1.StreamRunLogsResponse
-	(*ListRunEventsResponse)(nil),    // 51: switchyard.v1.ListRunEventsResponse
-	(*ExplainTaskResponse)(nil),      // 52: switchyard.v1.ExplainTaskResponse
-	(*ListDeadLettersResponse)(nil),  // 53: switchyard.v1.ListDeadLettersResponse
-	(*RetryDeadLetterResponse)(nil),  // 54: switchyard.v1.RetryDeadLetterResponse
-	(*PurgeDeadLetterResponse)(nil),  // 55: switchyard.v1.PurgeDeadLetterResponse
-	(*PlanRunResponse)(nil),          // 56: switchyard.v1.PlanRunResponse
-	(*HoldTaskResponse)(nil),         // 57: switchyard.v1.HoldTaskResponse
-	(*ReleaseTaskResponse)(nil),      // 58: switchyard.v1.ReleaseTaskResponse
-	(*CancelTaskResponse)(nil),       // 59: switchyard.v1.CancelTaskResponse
-	(*PauseTaskResponse)(nil),        // 60: switchyard.v1.PauseTaskResponse
-	(*ResumeTaskResponse)(nil),       // 61: switchyard.v1.ResumeTaskResponse
-	(*KillTaskResponse)(nil),         // 62: switchyard.v1.KillTaskResponse
-	(*ApproveTaskResponse)(nil),      // 63: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskResponse)(nil),       // 64: switchyard.v1.RejectTaskResponse
-	(*ListInstancesResponse)(nil),    // 65: switchyard.v1.ListInstancesResponse
+	(*AgentLimits)(nil),              // 1: switchyard.v1.AgentLimits
+	(*RetryRunResponse)(nil),         // 2: switchyard.v1.RetryRunResponse
+	(*RerunRunRequest)(nil),          // 3: switchyard.v1.RerunRunRequest
+	(*RerunRunResponse)(nil),         // 4: switchyard.v1.RerunRunResponse
+	(*PauseRunRequest)(nil),          // 5: switchyard.v1.PauseRunRequest
+	(*PauseRunResponse)(nil),         // 6: switchyard.v1.PauseRunResponse
+	(*ApproveRunRequest)(nil),        // 7: switchyard.v1.ApproveRunRequest
+	(*ApproveRunResponse)(nil),       // 8: switchyard.v1.ApproveRunResponse
+	(*RejectRunRequest)(nil),         // 9: switchyard.v1.RejectRunRequest
+	(*RejectRunResponse)(nil),        // 10: switchyard.v1.RejectRunResponse
+	(*ResumeRunRequest)(nil),         // 11: switchyard.v1.ResumeRunRequest
+	(*ResumeRunResponse)(nil),        // 12: switchyard.v1.ResumeRunResponse
+	(*GetRunRequest)(nil),            // 13: switchyard.v1.GetRunRequest
+	(*GetRunResponse)(nil),           // 14: switchyard.v1.GetRunResponse
+	(*GetRunDefinitionRequest)(nil),  // 15: switchyard.v1.GetRunDefinitionRequest
+	(*GetRunDefinitionResponse)(nil), // 16: switchyard.v1.GetRunDefinitionResponse
+	(*ListRunsRequest)(nil),          // 17: switchyard.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),         // 18: switchyard.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),          // 19: switchyard.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),         // 20: switchyard.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),         // 21: switchyard.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),        // 22: switchyard.v1.CancelRunResponse
+	nil,                              // 23: switchyard.v1.RetryRunRequest.LimitsEntry
+	(*structpb.Struct)(nil),          // 24: google.protobuf.Struct
+	(*Run)(nil),                      // 25: switchyard.v1.Run
+	(*Definition)(nil),               // 26: switchyard.v1.Definition
+	(*timestamppb.Timestamp)(nil),    // 27: google.protobuf.Timestamp
+	(*SubmitRunRequest)(nil),         // 28: switchyard.v1.SubmitRunRequest
+	(*ListRunTasksRequest)(nil),      // 29: switchyard.v1.ListRunTasksRequest
+	(*GetRunTaskRequest)(nil),        // 30: switchyard.v1.GetRunTaskRequest
+	(*ListRunLogsRequest)(nil),       // 31: switchyard.v1.ListRunLogsRequest
+	(*StreamRunLogsRequest)(nil),     // 32: switchyard.v1.StreamRunLogsRequest
+	(*ListRunEventsRequest)(nil),     // 33: switchyard.v1.ListRunEventsRequest
+	(*ExplainTaskRequest)(nil),       // 34: switchyard.v1.ExplainTaskRequest
+	(*ListDeadLettersRequest)(nil),   // 35: switchyard.v1.ListDeadLettersRequest
+	(*RetryDeadLetterRequest)(nil),   // 36: switchyard.v1.RetryDeadLetterRequest
+	(*PurgeDeadLetterRequest)(nil),   // 37: switchyard.v1.PurgeDeadLetterRequest
+	(*PlanRunRequest)(nil),           // 38: switchyard.v1.PlanRunRequest
+	(*HoldTaskRequest)(nil),          // 39: switchyard.v1.HoldTaskRequest
+	(*ReleaseTaskRequest)(nil),       // 40: switchyard.v1.ReleaseTaskRequest
+	(*CancelTaskRequest)(nil),        // 41: switchyard.v1.CancelTaskRequest
+	(*PauseTaskRequest)(nil),         // 42: switchyard.v1.PauseTaskRequest
+	(*ResumeTaskRequest)(nil),        // 43: switchyard.v1.ResumeTaskRequest
+	(*KillTaskRequest)(nil),          // 44: switchyard.v1.KillTaskRequest
+	(*ApproveTaskRequest)(nil),       // 45: switchyard.v1.ApproveTaskRequest
+	(*RejectTaskRequest)(nil),        // 46: switchyard.v1.RejectTaskRequest
+	(*ListInstancesRequest)(nil),     // 47: switchyard.v1.ListInstancesRequest
+	(*SubmitRunResponse)(nil),        // 48: switchyard.v1.SubmitRunResponse
+	(*ListRunTasksResponse)(nil),     // 49: switchyard.v1.ListRunTasksResponse
+	(*GetRunTaskResponse)(nil),       // 50: switchyard.v1.GetRunTaskResponse
+	(*ListRunLogsResponse)(nil),      // 51: switchyard.v1.ListRunLogsResponse
+	(*StreamRunLogsResponse)(nil),    // 52: switchyard.v1.StreamRunLogsResponse
+	(*ListRunEventsResponse)(nil),    // 53: switchyard.v1.ListRunEventsResponse
+	(*ExplainTaskResponse)(nil),      // 54: switchyard.v1.ExplainTaskResponse
+	(*ListDeadLettersResponse)(nil),  // 55: switchyard.v1.ListDeadLettersResponse
+	(*RetryDeadLetterResponse)(nil),  // 56: switchyard.v1.RetryDeadLetterResponse
+	(*PurgeDeadLetterResponse)(nil),  // 57: switchyard.v1.PurgeDeadLetterResponse
+	(*PlanRunResponse)(nil),          // 58: switchyard.v1.PlanRunResponse
+	(*HoldTaskResponse)(nil),         // 59: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskResponse)(nil),      // 60: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskResponse)(nil),       // 61: switchyard.v1.CancelTaskResponse
+	(*PauseTaskResponse)(nil),        // 62: switchyard.v1.PauseTaskResponse
+	(*ResumeTaskResponse)(nil),       // 63: switchyard.v1.ResumeTaskResponse
+	(*KillTaskResponse)(nil),         // 64: switchyard.v1.KillTaskResponse
+	(*ApproveTaskResponse)(nil),      // 65: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskResponse)(nil),       // 66: switchyard.v1.RejectTaskResponse
+	(*ListInstancesResponse)(nil),    // 67: switchyard.v1.ListInstancesResponse
 }
 var file_switchyard_v1_run_service_proto_depIdxs = []int32{
-	22, // 0: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
-	23, // 1: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	24, // 2: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
-	25, // 3: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
-	23, // 4: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	23, // 5: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	26, // 6: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	12, // 7: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	14, // 8: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
-	16, // 9: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	18, // 10: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	20, // 11: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	27, // 12: switchyard.v1.RunService.ListRunTasks:input_type -> switchyard.v1.ListRunTasksRequest
-	28, // 13: switchyard.v1.RunService.GetRunTask:input_type -> switchyard.v1.GetRunTaskRequest
-	29, // 14: switchyard.v1.RunService.ListRunLogs:input_type -> switchyard.v1.ListRunLogsRequest
-	30, // 15: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	31, // 16: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	32, // 17: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	33, // 18: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	34, // 19: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	35, // 20: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	36, // 21: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
-	0,  // 22: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
-	2,  // 23: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
-	4,  // 24: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	10, // 25: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	37, // 26: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	38, // 27: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	39, // 28: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	40, // 29: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	41, // 30: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	42, // 31: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	43, // 32: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	44, // 33: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	6,  // 34: switchyard.v1.RunService.ApproveRun:input_type -> switchyard.v1.ApproveRunRequest
-	8,  // 35: switchyard.v1.RunService.RejectRun:input_type -> switchyard.v1.RejectRunRequest
-	45, // 36: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	46, // 37: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	13, // 38: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	15, // 39: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	17, // 40: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	19, // 41: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	21, // 42: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	47, // 43: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
-	48, // 44: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
-	49, // 45: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
-	50, // 46: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	51, // 47: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	52, // 48: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	53, // 49: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	54, // 50: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	55, // 51: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	56, // 52: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	1,  // 53: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	3,  // 54: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	5,  // 55: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	11, // 56: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	57, // 57: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	58, // 58: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	59, // 59: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	60, // 60: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	61, // 61: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	62, // 62: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	63, // 63: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	64, // 64: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	7,  // 65: switchyard.v1.RunService.ApproveRun:output_type -> switchyard.v1.ApproveRunResponse
-	9,  // 66: switchyard.v1.RunService.RejectRun:output_type -> switchyard.v1.RejectRunResponse
-	65, // 67: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	37, // [37:68] is the sub-list for method output_type
-	6,  // [6:37] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	23, // 0: switchyard.v1.RetryRunRequest.limits:type_name -> switchyard.v1.RetryRunRequest.LimitsEntry
+	24, // 1: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
+	25, // 2: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	26, // 3: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
+	27, // 4: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
+	25, // 5: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	25, // 6: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	1,  // 7: switchyard.v1.RetryRunRequest.LimitsEntry.value:type_name -> switchyard.v1.AgentLimits
+	28, // 8: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	13, // 9: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	15, // 10: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
+	17, // 11: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	19, // 12: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	21, // 13: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	29, // 14: switchyard.v1.RunService.ListRunTasks:input_type -> switchyard.v1.ListRunTasksRequest
+	30, // 15: switchyard.v1.RunService.GetRunTask:input_type -> switchyard.v1.GetRunTaskRequest
+	31, // 16: switchyard.v1.RunService.ListRunLogs:input_type -> switchyard.v1.ListRunLogsRequest
+	32, // 17: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	33, // 18: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	34, // 19: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	35, // 20: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	36, // 21: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	37, // 22: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	38, // 23: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	0,  // 24: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	3,  // 25: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	5,  // 26: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	11, // 27: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	39, // 28: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	40, // 29: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	41, // 30: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	42, // 31: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	43, // 32: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	44, // 33: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	45, // 34: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	46, // 35: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	7,  // 36: switchyard.v1.RunService.ApproveRun:input_type -> switchyard.v1.ApproveRunRequest
+	9,  // 37: switchyard.v1.RunService.RejectRun:input_type -> switchyard.v1.RejectRunRequest
+	47, // 38: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	48, // 39: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	14, // 40: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	16, // 41: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	18, // 42: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	20, // 43: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	22, // 44: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	49, // 45: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
+	50, // 46: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
+	51, // 47: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
+	52, // 48: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	53, // 49: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	54, // 50: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	55, // 51: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	56, // 52: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	57, // 53: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	58, // 54: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	2,  // 55: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	4,  // 56: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	6,  // 57: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	12, // 58: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	59, // 59: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	60, // 60: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	61, // 61: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	62, // 62: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	63, // 63: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	64, // 64: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	65, // 65: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	66, // 66: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	8,  // 67: switchyard.v1.RunService.ApproveRun:output_type -> switchyard.v1.ApproveRunResponse
+	10, // 68: switchyard.v1.RunService.RejectRun:output_type -> switchyard.v1.RejectRunResponse
+	67, // 69: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	39, // [39:70] is the sub-list for method output_type
+	8,  // [8:39] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_service_proto_init() }
@@ -1625,7 +1702,7 @@ func file_switchyard_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_service_proto_rawDesc), len(file_switchyard_v1_run_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -599,19 +599,49 @@ func (x *K8SJobSpec) GetLabels() map[string]string {
 	return nil
 }
 
-// SubagentSpec is the `spec` of a task of type "subagent": an LLM agent with a goal.
+// SubagentSpec is the `spec` of a task of type "subagent": an agent with a goal, led by a language model. Its key for the
+// model is the task's `secretEnv` ANTHROPIC_API_KEY or OPENAI_API_KEY, else that of the node. The output is the answer as
+// `text`, or with `outputSchema` the answer itself.
 type SubagentSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the agent is asked to do.
 	Prompt string `protobuf:"bytes,1,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	// Name of the model.
+	// Name of the model, as its provider knows it. Needed, unless a program leads the agent.
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
-	// Names of the tools that the agent may use.
+	// Tools that the agent may use, of those that the node allows: "shell" and "files" work in the directory of the agent,
+	// "fetch" reads pages of `fetchHosts`, "fleet" starts runs and reads their results. Those of `mcpServers` need no mention.
 	Tools []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Summary of the conversation that the agent starts from.
 	ContextSummary string `protobuf:"bytes,4,opt,name=context_summary,json=contextSummary,proto3" json:"context_summary,omitempty"`
-	// Most turns that the agent may take; 0: the executor's default.
-	MaxTurns      int32 `protobuf:"varint,5,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
+	// Most turns that the agent may take, each of them one reply of the model; 0: 50. More fail the task by "max_turns".
+	MaxTurns int32 `protobuf:"varint,5,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
+	// What the agent is told about itself and its work, before the prompt.
+	System string `protobuf:"bytes,6,opt,name=system,proto3" json:"system,omitempty"`
+	// Who serves the model: "anthropic" (the default), or "openai" for whatever speaks its chat completions.
+	Provider string `protobuf:"bytes,7,opt,name=provider,proto3" json:"provider,omitempty"`
+	// Where the provider is, such as "http://127.0.0.1:11434/v1"; empty: its own address.
+	BaseUrl string `protobuf:"bytes,8,opt,name=base_url,json=baseUrl,proto3" json:"base_url,omitempty"`
+	// Most tokens of one reply; 0: 8192.
+	MaxTokens int32 `protobuf:"varint,9,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
+	// What the agent may cost in US dollars, over all attempts; 0: no limit. A turn that passes it is the last: the task fails
+	// by "max_cost". Needs a model whose prices the node has.
+	MaxCostUsd float64 `protobuf:"fixed64,10,opt,name=max_cost_usd,json=maxCostUsd,proto3" json:"max_cost_usd,omitempty"`
+	// JSON schema of the answer, an object. An answer that does not match is asked for again.
+	OutputSchema *structpb.Struct `protobuf:"bytes,11,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	// Servers of tools, by name; their tools are called "<server>__<tool>".
+	McpServers map[string]*McpServer `protobuf:"bytes,12,rep,name=mcp_servers,json=mcpServers,proto3" json:"mcp_servers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Image of containers that the tool "shell" runs its commands in; empty: it runs them in a sandbox.
+	Image string `protobuf:"bytes,13,opt,name=image,proto3" json:"image,omitempty"`
+	// Hosts that the tool "fetch" may read, such as "docs.example.com" or "*.example.com". The node must allow them, too.
+	FetchHosts []string `protobuf:"bytes,14,rep,name=fetch_hosts,json=fetchHosts,proto3" json:"fetch_hosts,omitempty"`
+	// Network of the commands of the tool "shell": "none" (the default), or "node" for that of the node.
+	Network string `protobuf:"bytes,15,opt,name=network,proto3" json:"network,omitempty"`
+	// Program on the node that leads the agent in place of a model: "claude-code", or another one that `command` names.
+	Agent string `protobuf:"bytes,16,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Program that leads the agent, and its first arguments. It speaks the stream of JSON lines of claude-code.
+	Command []string `protobuf:"bytes,17,rep,name=command,proto3" json:"command,omitempty"`
+	// Longest time without a line of such a program, such as "10m", which is the default.
+	StallTimeout  string `protobuf:"bytes,18,opt,name=stall_timeout,json=stallTimeout,proto3" json:"stall_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -681,16 +711,191 @@ func (x *SubagentSpec) GetMaxTurns() int32 {
 	return 0
 }
 
-// ClaudeRelaySpec is the `spec` of a task of type "claude_relay": a message to a running session.
+func (x *SubagentSpec) GetSystem() string {
+	if x != nil {
+		return x.System
+	}
+	return ""
+}
+
+func (x *SubagentSpec) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *SubagentSpec) GetBaseUrl() string {
+	if x != nil {
+		return x.BaseUrl
+	}
+	return ""
+}
+
+func (x *SubagentSpec) GetMaxTokens() int32 {
+	if x != nil {
+		return x.MaxTokens
+	}
+	return 0
+}
+
+func (x *SubagentSpec) GetMaxCostUsd() float64 {
+	if x != nil {
+		return x.MaxCostUsd
+	}
+	return 0
+}
+
+func (x *SubagentSpec) GetOutputSchema() *structpb.Struct {
+	if x != nil {
+		return x.OutputSchema
+	}
+	return nil
+}
+
+func (x *SubagentSpec) GetMcpServers() map[string]*McpServer {
+	if x != nil {
+		return x.McpServers
+	}
+	return nil
+}
+
+func (x *SubagentSpec) GetImage() string {
+	if x != nil {
+		return x.Image
+	}
+	return ""
+}
+
+func (x *SubagentSpec) GetFetchHosts() []string {
+	if x != nil {
+		return x.FetchHosts
+	}
+	return nil
+}
+
+func (x *SubagentSpec) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
+}
+
+func (x *SubagentSpec) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *SubagentSpec) GetCommand() []string {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *SubagentSpec) GetStallTimeout() string {
+	if x != nil {
+		return x.StallTimeout
+	}
+	return ""
+}
+
+// McpServer is a server of tools that speaks the Model Context Protocol. In `env` and `headers`, $NAME stands for a variable
+// of the task.
+type McpServer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Program and arguments of a server that speaks over its standard input and output.
+	Command []string `protobuf:"bytes,1,rep,name=command,proto3" json:"command,omitempty"`
+	// Variables of that program; it has no others of the task.
+	Env map[string]string `protobuf:"bytes,2,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Address of a server that speaks over HTTP.
+	Url string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
+	// Headers that it is sent.
+	Headers map[string]string `protobuf:"bytes,4,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Tools of the server that the agent gets; empty: all.
+	Tools         []string `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *McpServer) Reset() {
+	*x = McpServer{}
+	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *McpServer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*McpServer) ProtoMessage() {}
+
+func (x *McpServer) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use McpServer.ProtoReflect.Descriptor instead.
+func (*McpServer) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *McpServer) GetCommand() []string {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *McpServer) GetEnv() map[string]string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+func (x *McpServer) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *McpServer) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *McpServer) GetTools() []string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+// ClaudeRelaySpec is the `spec` of a task of type "claude_relay": a message to a session of an agent that
+// `switchyard agent attach` keeps alive on a node. The task is placed there, and messages to one session take turns.
 type ClaudeRelaySpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Session that gets the prompt.
+	// Session that gets the prompt, as `switchyard agent sessions` lists it.
 	TargetSessionId string `protobuf:"bytes,1,opt,name=target_session_id,json=targetSessionId,proto3" json:"target_session_id,omitempty"`
 	// What is sent.
 	Prompt string `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	// Sends the whole context along.
+	// Sends the outputs of the parents and the context of the run along.
 	FullContext bool `protobuf:"varint,3,opt,name=full_context,json=fullContext,proto3" json:"full_context,omitempty"`
-	// Waits for the answer, which becomes the task's output.
+	// Waits for the answer, which becomes the output as `text`.
 	AwaitResponse bool `protobuf:"varint,4,opt,name=await_response,json=awaitResponse,proto3" json:"await_response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -698,7 +903,7 @@ type ClaudeRelaySpec struct {
 
 func (x *ClaudeRelaySpec) Reset() {
 	*x = ClaudeRelaySpec{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +915,7 @@ func (x *ClaudeRelaySpec) String() string {
 func (*ClaudeRelaySpec) ProtoMessage() {}
 
 func (x *ClaudeRelaySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[7]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +928,7 @@ func (x *ClaudeRelaySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaudeRelaySpec.ProtoReflect.Descriptor instead.
 func (*ClaudeRelaySpec) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ClaudeRelaySpec) GetTargetSessionId() string {
@@ -770,7 +975,7 @@ type RunSpec struct {
 
 func (x *RunSpec) Reset() {
 	*x = RunSpec{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +987,7 @@ func (x *RunSpec) String() string {
 func (*RunSpec) ProtoMessage() {}
 
 func (x *RunSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[8]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +1000,7 @@ func (x *RunSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSpec.ProtoReflect.Descriptor instead.
 func (*RunSpec) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunSpec) GetWorkflow() string {
@@ -840,7 +1045,7 @@ type ApprovalSpec struct {
 
 func (x *ApprovalSpec) Reset() {
 	*x = ApprovalSpec{}
-	mi := &file_switchyard_v1_spec_proto_msgTypes[9]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +1057,7 @@ func (x *ApprovalSpec) String() string {
 func (*ApprovalSpec) ProtoMessage() {}
 
 func (x *ApprovalSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_spec_proto_msgTypes[9]
+	mi := &file_switchyard_v1_spec_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +1070,7 @@ func (x *ApprovalSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalSpec.ProtoReflect.Descriptor instead.
 func (*ApprovalSpec) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ApprovalSpec) GetMessage() string {
@@ -964,13 +1169,46 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\x06labels\x18\x05 \x03(\v2%.switchyard.v1.K8sJobSpec.LabelsEntryR\x06labels\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\x06\n" +
 	"\fSubagentSpec\x12\x1f\n" +
 	"\x06prompt\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06prompt\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12\x14\n" +
 	"\x05tools\x18\x03 \x03(\tR\x05tools\x12'\n" +
 	"\x0fcontext_summary\x18\x04 \x01(\tR\x0econtextSummary\x12$\n" +
-	"\tmax_turns\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmaxTurns\"\xb1\x01\n" +
+	"\tmax_turns\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmaxTurns\x12\x16\n" +
+	"\x06system\x18\x06 \x01(\tR\x06system\x126\n" +
+	"\bprovider\x18\a \x01(\tB\x1a\xbaH\x17r\x15R\x00R\tanthropicR\x06openaiR\bprovider\x12\x19\n" +
+	"\bbase_url\x18\b \x01(\tR\abaseUrl\x12&\n" +
+	"\n" +
+	"max_tokens\x18\t \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\tmaxTokens\x120\n" +
+	"\fmax_cost_usd\x18\n" +
+	" \x01(\x01B\x0e\xbaH\v\x12\t)\x00\x00\x00\x00\x00\x00\x00\x00R\n" +
+	"maxCostUsd\x12<\n" +
+	"\routput_schema\x18\v \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12L\n" +
+	"\vmcp_servers\x18\f \x03(\v2+.switchyard.v1.SubagentSpec.McpServersEntryR\n" +
+	"mcpServers\x12\x14\n" +
+	"\x05image\x18\r \x01(\tR\x05image\x12\x1f\n" +
+	"\vfetch_hosts\x18\x0e \x03(\tR\n" +
+	"fetchHosts\x12-\n" +
+	"\anetwork\x18\x0f \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04noneR\x04nodeR\anetwork\x12*\n" +
+	"\x05agent\x18\x10 \x01(\tB\x14\xbaH\x11r\x0fR\x00R\vclaude-codeR\x05agent\x12\x18\n" +
+	"\acommand\x18\x11 \x03(\tR\acommand\x12#\n" +
+	"\rstall_timeout\x18\x12 \x01(\tR\fstallTimeout\x1aW\n" +
+	"\x0fMcpServersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
+	"\x05value\x18\x02 \x01(\v2\x18.switchyard.v1.McpServerR\x05value:\x028\x01\"\xb7\x02\n" +
+	"\tMcpServer\x12\x18\n" +
+	"\acommand\x18\x01 \x03(\tR\acommand\x123\n" +
+	"\x03env\x18\x02 \x03(\v2!.switchyard.v1.McpServer.EnvEntryR\x03env\x12\x10\n" +
+	"\x03url\x18\x03 \x01(\tR\x03url\x12?\n" +
+	"\aheaders\x18\x04 \x03(\v2%.switchyard.v1.McpServer.HeadersEntryR\aheaders\x12\x14\n" +
+	"\x05tools\x18\x05 \x03(\tR\x05tools\x1a6\n" +
+	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb1\x01\n" +
 	"\x0fClaudeRelaySpec\x123\n" +
 	"\x11target_session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x0ftargetSessionId\x12\x1f\n" +
 	"\x06prompt\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06prompt\x12!\n" +
@@ -1003,7 +1241,7 @@ func file_switchyard_v1_spec_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_spec_proto_rawDescData
 }
 
-var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_switchyard_v1_spec_proto_goTypes = []any{
 	(*ShellSpec)(nil),       // 0: switchyard.v1.ShellSpec
 	(*ContainerSpec)(nil),   // 1: switchyard.v1.ContainerSpec
@@ -1012,31 +1250,40 @@ var file_switchyard_v1_spec_proto_goTypes = []any{
 	(*VpsSpec)(nil),         // 4: switchyard.v1.VpsSpec
 	(*K8SJobSpec)(nil),      // 5: switchyard.v1.K8sJobSpec
 	(*SubagentSpec)(nil),    // 6: switchyard.v1.SubagentSpec
-	(*ClaudeRelaySpec)(nil), // 7: switchyard.v1.ClaudeRelaySpec
-	(*RunSpec)(nil),         // 8: switchyard.v1.RunSpec
-	(*ApprovalSpec)(nil),    // 9: switchyard.v1.ApprovalSpec
-	nil,                     // 10: switchyard.v1.ContainerSpec.LabelsEntry
-	nil,                     // 11: switchyard.v1.K8sJobSpec.LabelsEntry
-	(*structpb.Value)(nil),  // 12: google.protobuf.Value
-	(*structpb.Struct)(nil), // 13: google.protobuf.Struct
+	(*McpServer)(nil),       // 7: switchyard.v1.McpServer
+	(*ClaudeRelaySpec)(nil), // 8: switchyard.v1.ClaudeRelaySpec
+	(*RunSpec)(nil),         // 9: switchyard.v1.RunSpec
+	(*ApprovalSpec)(nil),    // 10: switchyard.v1.ApprovalSpec
+	nil,                     // 11: switchyard.v1.ContainerSpec.LabelsEntry
+	nil,                     // 12: switchyard.v1.K8sJobSpec.LabelsEntry
+	nil,                     // 13: switchyard.v1.SubagentSpec.McpServersEntry
+	nil,                     // 14: switchyard.v1.McpServer.EnvEntry
+	nil,                     // 15: switchyard.v1.McpServer.HeadersEntry
+	(*structpb.Value)(nil),  // 16: google.protobuf.Value
+	(*structpb.Struct)(nil), // 17: google.protobuf.Struct
 }
 var file_switchyard_v1_spec_proto_depIdxs = []int32{
-	12, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
-	12, // 1: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
-	10, // 2: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
+	16, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
+	16, // 1: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
+	11, // 2: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
 	3,  // 3: switchyard.v1.ContainerSpec.mounts:type_name -> switchyard.v1.Mount
-	12, // 4: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
+	16, // 4: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
 	2,  // 5: switchyard.v1.ContainerSpec.ulimits:type_name -> switchyard.v1.Ulimit
 	3,  // 6: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
-	12, // 7: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
-	11, // 8: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
-	13, // 9: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
-	13, // 10: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	16, // 7: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
+	12, // 8: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
+	17, // 9: switchyard.v1.SubagentSpec.output_schema:type_name -> google.protobuf.Struct
+	13, // 10: switchyard.v1.SubagentSpec.mcp_servers:type_name -> switchyard.v1.SubagentSpec.McpServersEntry
+	14, // 11: switchyard.v1.McpServer.env:type_name -> switchyard.v1.McpServer.EnvEntry
+	15, // 12: switchyard.v1.McpServer.headers:type_name -> switchyard.v1.McpServer.HeadersEntry
+	17, // 13: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
+	17, // 14: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
+	7,  // 15: switchyard.v1.SubagentSpec.McpServersEntry.value:type_name -> switchyard.v1.McpServer
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_spec_proto_init() }
@@ -1050,7 +1297,7 @@ func file_switchyard_v1_spec_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_spec_proto_rawDesc), len(file_switchyard_v1_spec_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -104,8 +104,10 @@ const (
 	EventRejected     = "rejected"
 	EventRefused      = "refused" // a decision that no gateway has signed
 	EventKilled       = "killed"
-	EventExpanded     = "expanded" // into instances
-	EventSilent       = "silent"   // its node has sent no heartbeat in time; the run awaits its answer
+	EventExpanded     = "expanded"  // into instances
+	EventSilent       = "silent"    // its node has sent no heartbeat in time; the run awaits its answer
+	EventTurn         = "turn"      // a model has replied to an agent
+	EventToolCall     = "tool_call" // an agent has called a tool
 )
 
 // Strategies of a RunConcurrency: what becomes of a run for which there is no place.
@@ -182,6 +184,11 @@ const (
 	ReasonBadSpec     = "bad_spec"     // the spec with its expressions replaced is not valid
 	ReasonStartFailed = "start_failed" // its process could not be started
 	ReasonPayload     = "payload"      // a message to or from the node was too large or malformed
+	ReasonMaxTurns    = "max_turns"    // the agent has taken as many turns as it may
+	ReasonMaxCost     = "max_cost"     // the agent has cost as much as it may
+	ReasonProvider    = "provider"     // the provider of the model refused, or did not answer for too long
+	ReasonStalled     = "stalled"      // the program that leads the agent printed nothing for too long
+	ReasonNoSession   = "no_session"   // no such session of an agent is on the node
 )
 
 // Reasons of a dispatch that was moved.
@@ -230,7 +237,7 @@ func EventWords() []string {
 	return []string{
 		EventSubmitted, EventQueued, EventAssigned, EventStarted, EventPaused, EventCompleted, EventFailed, EventRetried, EventReassigned,
 		EventCancelled, EventDeadLettered, EventSkipped, EventResumed, EventHeld, EventReleased, EventApproved, EventRejected, EventRefused, EventKilled,
-		EventExpanded, EventSilent,
+		EventExpanded, EventSilent, EventTurn, EventToolCall,
 	}
 }
 
