@@ -12,6 +12,8 @@ type Program struct {
 	Out, Err string
 	// Env names a variable whose value is printed on standard output.
 	Env string
+	// Echo prints what it reads from standard input, on standard output.
+	Echo bool
 	// PrintDir prints the working directory on standard output.
 	PrintDir bool
 	// Dir is the working directory that the spec asks for; empty: none.
@@ -69,6 +71,9 @@ func (p Program) Script() string {
 	}
 	if p.Env != "" {
 		line(`printf %%s "$%s"`, p.Env)
+	}
+	if p.Echo {
+		line("cat")
 	}
 	if p.PrintDir {
 		line("pwd")

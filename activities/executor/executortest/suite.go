@@ -43,6 +43,8 @@ type Harness struct {
 	Image bool
 	// Memory says that the memory of attempts is limited here.
 	Memory bool
+	// Stdin says that attempts may have a standard input.
+	Stdin bool
 	// Abandon starts an attempt by a worker of its own, and kills that when the attempt
 	// has printed a text; nil: attempts do not outlive their worker.
 	Abandon func(t *testing.T, a executor.Attempt, ready string)
@@ -63,6 +65,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("many at once", h.many)
 	atOnce(t, map[string]func(*testing.T){
 		"streams":             h.streams,
+		"standard input":      h.stdin,
 		"exit code":           h.exitCode,
 		"signal":              h.signal,
 		"environment":         h.environment,

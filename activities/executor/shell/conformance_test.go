@@ -45,6 +45,7 @@ func conformance(t *testing.T, mechanisms []Mechanism, floodBytes int64, many in
 				FloodBytes: floodBytes,
 				Many:       many,
 				Repeats:    20,
+				Stdin:      true,
 				Memory:     newExecutor(t, Options{Mechanism: m}).bounds.can() == nil,
 			}
 			executortest.Run(t, h)

@@ -6,7 +6,7 @@
 //
 // Its environment is what inheritedVariables and Options.PassEnv name of the node's, because
 // the rest may hold credentials of the worker, then Attempt.Env, then PWD and
-// SWITCHYARD_CLAIM, the attempt's id. Standard input is empty. It leads a
+// SWITCHYARD_CLAIM, the attempt's id. Standard input is Attempt.Stdin, else empty. It leads a
 // session of its own: Ctrl-C in the worker's terminal does not reach it, and it
 // cannot stop to ask at that terminal.
 //

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.Finish())
 	}
 	out, errs := r.pipes.Files()
-	process, err := r.start(ctx, p, []*os.File{e.null, out, errs})
+	process, err := r.start(ctx, p, []*os.File{cmp.Or(a.Stdin, e.null), out, errs})
 	r.pipes.Forked()
 	if err == errStopped {
 		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.Finish())

@@ -60,6 +60,7 @@ func TestLongSandboxConformance(t *testing.T) {
 				FloodBytes: 16 << 20,
 				Many:       20,
 				Repeats:    20,
+				Stdin:      true,
 				Memory:     true,
 			})
 		})
