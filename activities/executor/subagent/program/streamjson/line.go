@@ -1,0 +1,169 @@
+package streamjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// Types of lines; others are ignored.
+const (
+	typeSystem    = "system"
+	typeAssistant = "assistant"
+	typeUser      = "user"
+	typeResult    = "result"
+)
+
+// Line is a line of the stream.
+type Line struct {
+	Type      string          `json:"type"`
+	Subtype   string          `json:"subtype"`
+	SessionID string          `json:"session_id"`
+	Model     string          `json:"model"`
+	Message   *Message        `json:"message"`
+	IsError   bool            `json:"is_error"`
+	Result    text            `json:"result"`
+	Errors    texts           `json:"errors"`
+	Output    json.RawMessage `json:"structured_output"`
+	NumTurns  count           `json:"num_turns"`
+	CostUSD   amount          `json:"total_cost_usd"`
+	Usage     Usage           `json:"usage"`
+}
+
+// Message is what the model, or a tool, has said.
+type Message struct {
+	ID      string `json:"id"`
+	Model   string `json:"model"`
+	Content blocks `json:"content"`
+	Usage   Usage  `json:"usage"`
+}
+
+// Block is a part of a message.
+type Block struct {
+	Type      string          `json:"type"`
+	Text      text            `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	IsError   bool            `json:"is_error"`
+	Content   json.RawMessage `json:"content"`
+}
+
+// Usage has the tokens of a message, or of all.
+type Usage struct {
+	Input      count `json:"input_tokens"`
+	Output     count `json:"output_tokens"`
+	CacheRead  count `json:"cache_read_input_tokens"`
+	CacheWrite count `json:"cache_creation_input_tokens"`
+}
+
+// ParseLine returns the line of a text, or nil if the text is no line of the stream.
+func ParseLine(line []byte) *Line {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] != '{' {
+		return nil
+	}
+	var l Line
+	if json.Unmarshal(line, &l) != nil || l.Type == "" {
+		return nil
+	}
+	return &l
+}
+
+// isCutResult reports whether the start of a line is that of a result.
+func isCutResult(start []byte) bool {
+	start = bytes.ReplaceAll(start[:min(len(start), 64)], []byte(" "), nil)
+	return bytes.HasPrefix(start, []byte(`{"type":"result"`))
+}
+
+// InitSession returns the session that the line begins, or "" if it begins none.
+func (l *Line) InitSession() string {
+	if l.Type != typeSystem || l.Subtype != "init" || !IsSessionID(l.SessionID) {
+		return ""
+	}
+	return l.SessionID
+}
+
+// IsResult reports whether the line ends what was asked for.
+func (l *Line) IsResult() bool { return l.Type == typeResult }
+
+// maxSessionID bounds the id of a session, in bytes.
+const maxSessionID = 128
+
+// IsSessionID reports whether an id can name a session: letters, digits, '.', '_' and '-', with a letter or digit first.
+func IsSessionID(id string) bool {
+	if id == "" || len(id) > maxSessionID {
+		return false
+	}
+	for i, c := range []byte(id) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// text is a string; another value is none.
+type text string
+
+// UnmarshalJSON accepts anything.
+func (t *text) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*t = text(s)
+	}
+	return nil
+}
+
+// texts is a list of strings; another value is an empty one.
+type texts []text
+
+// UnmarshalJSON accepts anything.
+func (t *texts) UnmarshalJSON(b []byte) error {
+	var list []text
+	if json.Unmarshal(b, &list) == nil {
+		*t = list
+	}
+	return nil
+}
+
+// blocks are those of a message, whose content may also be one text.
+type blocks []Block
+
+// UnmarshalJSON accepts a list of blocks, or a string.
+func (c *blocks) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		var s text
+		_ = s.UnmarshalJSON(b)
+		*c = blocks{{Type: "text", Text: s}}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]Block)(c))
+}
+
+// count is a number that is not negative; another value is 0.
+type count int64
+
+// UnmarshalJSON accepts anything.
+func (c *count) UnmarshalJSON(b []byte) error {
+	var a amount
+	_ = a.UnmarshalJSON(b)
+	*c = count(min(a, 1<<50))
+	return nil
+}
+
+// amount is a sum that is not negative; another value is 0.
+type amount float64
+
+// UnmarshalJSON accepts anything.
+func (a *amount) UnmarshalJSON(b []byte) error {
+	if f, err := strconv.ParseFloat(string(b), 64); err == nil && f > 0 && !math.IsInf(f, 0) {
+		*a = amount(f)
+	}
+	return nil
+}
