@@ -1,0 +1,31 @@
+package model
+
+import "time"
+
+// Kind classifies why a provider gave no reply.
+type Kind string
+
+// Kinds of errors.
+const (
+	RateLimited Kind = "rate limited" // the provider limits how much its client may send
+	Overloaded  Kind = "overloaded"   // the provider is too busy for any client
+	Unavailable Kind = "unavailable"  // the provider is unreachable, fails, or broke its reply
+	Refused     Kind = "refused"      // the provider rejects the key, the model or the request
+)
+
+// Error is the failure of a request to a provider. Its text is for people: it names the provider and a remedy, quotes what
+// the provider answered, and never contains the key.
+type Error struct {
+	Kind       Kind
+	Status     int           // the HTTP status, or that which an event of the stream stands for; 0 if there is none
+	RetryAfter time.Duration // how long the provider asks to wait; 0 if it does not
+	Err        error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the explanation.
+func (e *Error) Unwrap() error { return e.Err }
+
+// IsTemporary reports whether the same request may succeed later.
+func (e *Error) IsTemporary() bool { return e.Kind != Refused }

@@ -1,0 +1,100 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"switchyard/dev/scriptedmodel"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// testKey is the key of tests. No error may contain it.
+const testKey = "sk-test-0123456789"
+
+// patience bounds what a test waits for. Only a broken test reaches it.
+const patience = time.Minute
+
+// eachProvider runs a test for every wire format, in parallel.
+func eachProvider(t *testing.T, test func(t *testing.T, provider string)) {
+	t.Helper()
+	for _, provider := range []string{providerAnthropic, providerOpenAI} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			test(t, provider)
+		})
+	}
+}
+
+// serve serves a script until the test ends.
+func serve(t *testing.T, rules ...scriptedmodel.Rule) (*scriptedmodel.Server, *httptest.Server) {
+	t.Helper()
+	script := scriptedmodel.Script{Key: testKey, Rules: rules}
+	if err := script.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	model := scriptedmodel.New(script)
+	server := httptest.NewServer(model)
+	t.Cleanup(server.Close)
+	return model, server
+}
+
+// ask returns a client of a server. A change may be nil.
+func ask(t *testing.T, provider string, server *httptest.Server, change func(*Options)) Client {
+	t.Helper()
+	o := Options{Provider: provider, BaseURL: server.URL, Key: testKey, HTTPClient: server.Client()}
+	if change != nil {
+		change(&o)
+	}
+	c, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// says returns a conversation of one message.
+func says(text string) Request {
+	return Request{Model: "test-model", Messages: []Message{{Role: User, Parts: []Part{{Text: text}}}}}
+}
+
+// bounded returns a context that ends a test which hangs.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// failure asks for a reply and returns the error that the request must end with.
+func failure(t *testing.T, c Client, r Request) *Error {
+	t.Helper()
+	reply, err := c.Reply(bounded(t), r, nil)
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("reply %+v, error %v", reply, err)
+	}
+	if strings.Contains(err.Error(), testKey) {
+		t.Errorf("the error contains the key: %v", err)
+	}
+	return e
+}
+
+// raw serves one response to every request.
+func raw(t *testing.T, status int, contentType, body string) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
