@@ -191,8 +191,22 @@ func (k *checkpointer) poll(ctx context.Context) (changed bool) {
 		k.seen = workspace.CheckpointState{} // the next look tries again
 		return false
 	}
+	kept.Journal = k.checkpoint.GetJournal()
 	k.checkpoint = kept
 	return true
+}
+
+// setJournal has the next heartbeat report the journal of the member that runs.
+func (k *checkpointer) setJournal(prefix string) {
+	k.mu.Lock()
+	checkpoint := &v1.Checkpoint{Data: k.checkpoint.GetData(), Key: k.checkpoint.GetKey(), Journal: prefix}
+	k.checkpoint = checkpoint
+	k.mu.Unlock()
+	k.a.advance(func(p *v1.ExecuteProgress) { p.Checkpoint = checkpoint })
+	select {
+	case k.a.news <- struct{}{}:
+	default:
+	}
 }
 
 // saveCheckpoint makes a checkpoint ready to travel.
@@ -210,7 +224,7 @@ func (n *Node) saveCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *me
 // that is lost costs time only: the member begins at its start.
 func (n *Node) loadCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *member) ([]byte, error) {
 	switch {
-	case m.checkpoint == nil:
+	case m.checkpoint == nil, m.checkpoint.GetKey() == "" && m.checkpoint.Data == nil && m.checkpoint.GetJournal() != "":
 		return nil, nil
 	case m.checkpoint.GetKey() == "":
 		return append([]byte{}, m.checkpoint.GetData()...), nil
@@ -218,7 +232,11 @@ func (n *Node) loadCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *me
 	data, err := n.Store.Await(ctx, m.checkpoint.GetKey(), store.Arrival)
 	if errors.Is(err, store.ErrNotFound) {
 		n.Logger.Warn("a checkpoint is lost", "run", req.GetRunId(), "task", m.name, "error", err)
-		m.checkpoint = nil
+		if m.checkpoint.GetJournal() == "" {
+			m.checkpoint = nil
+		} else {
+			m.checkpoint = &v1.Checkpoint{Journal: m.checkpoint.GetJournal()}
+		}
 		return nil, nil
 	}
 	return data, err

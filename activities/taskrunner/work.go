@@ -105,6 +105,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		BaseDir:  w.node.BaseDir,
 		Stdout:   w.log.Stream("stdout"),
 		Stderr:   w.log.Stream("stderr"),
+		Journal:  w.newJournal(m),
 		Grace:    stopGrace,
 		EndGrace: w.node.EndGrace,
 		Lease:    a.lease,

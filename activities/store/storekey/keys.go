@@ -20,6 +20,9 @@ import (
 //	batches/<task>/<generation>.<first>-<last>.<attempt>.<claim>
 //	                                             results of the instances of a batch
 //	checkpoints/<task>.<generation>.<claim>      what a dispatch left for the next
+//	journal/<task>.<generation>.<claim>/<n>      n-th entry of the journal of a dispatch, which an agent continues from
+//	journal/<task>.<generation>.<claim>/from     the journal that it continues
+//	journal/<task>.<generation>.<claim>/archive  size and place of its newest archive, whose parts lie beside it
 //	logs/<task>/<generation>.<attempt>.<claim>.<chunk>
 //	                                             a chunk of what a dispatch printed
 //	logs/<task>.batches/<first>-<last>.<generation>.<attempt>.<claim>.<chunk>

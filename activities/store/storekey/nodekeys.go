@@ -19,6 +19,8 @@ const (
 	BatchValue
 	// CheckpointValue is the newest checkpoint of a dispatch.
 	CheckpointValue
+	// JournalValue is an entry of a journal, or what belongs to it.
+	JournalValue
 	// LogChunkValue is a chunk of a log, stored once.
 	LogChunkValue
 )
@@ -60,6 +62,10 @@ func ParseNode(key string) (NodeKey, error) {
 			if task, generation, claim, ok := parseAttempt(rest); ok && key == Checkpoint(home, generation, task, claim) {
 				return found(CheckpointValue, task)
 			}
+		case "journal":
+			if j, rest, ok := ParseJournal(key); ok && isJournalKey(j, key, rest) {
+				return found(JournalValue, j.Task)
+			}
 		case "batches":
 			if task, ok := batchOfNode(home, key, rest); ok {
 				return found(BatchValue, task)
@@ -70,7 +76,7 @@ func ParseNode(key string) (NodeKey, error) {
 			}
 		}
 	}
-	return NodeKey{}, fmt.Errorf("%q is no key of a node: nodes store results, batches, checkpoints and logs of tasks", key)
+	return NodeKey{}, fmt.Errorf("%q is no key of a node: nodes store results, batches, checkpoints, journals and logs of tasks", key)
 }
 
 // parseAttempt takes <task>.<number>.<number> apart.

@@ -19,11 +19,15 @@ func TestParseNodeKeyTakesWhatNodesStore(t *testing.T) {
 			return storekey.NodeKey{Kind: kind, Run: strings.TrimSuffix(run, "/chain-1"), Chain: "chain-1", Task: task}
 		}
 		for key, want := range map[string]storekey.NodeKey{
-			storekey.Result(run, n, task, n):                                               of(storekey.ResultValue, base),
-			storekey.Checkpoint(run, n, task, n):                                           of(storekey.CheckpointValue, base),
-			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n):           of(storekey.BatchValue, "a__0x"),
-			storekey.LogChunk(run, 0, printer, n, n, int64(n)):                             of(storekey.LogChunkValue, base),
-			storekey.LogChunk(run, 0, storekey.BatchName("a__0x", 0, int(n)), n, n, 1<<40): of(storekey.LogChunkValue, "a__0x"),
+			storekey.Result(run, n, task, n):                                                   of(storekey.ResultValue, base),
+			storekey.Checkpoint(run, n, task, n):                                               of(storekey.CheckpointValue, base),
+			storekey.Journal{Home: run, Task: task, Generation: n, Claim: n}.Entry(int(n)):     of(storekey.JournalValue, base),
+			storekey.Journal{Home: run, Task: task, Generation: n, Claim: n}.From():            of(storekey.JournalValue, base),
+			storekey.Journal{Home: run, Task: task, Generation: n, Claim: n}.Archive():         of(storekey.JournalValue, base),
+			storekey.Journal{Home: run, Task: task, Generation: n, Claim: n}.ArchivePart(1, 7): of(storekey.JournalValue, base),
+			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n):               of(storekey.BatchValue, "a__0x"),
+			storekey.LogChunk(run, 0, printer, n, n, int64(n)):                                 of(storekey.LogChunkValue, base),
+			storekey.LogChunk(run, 0, storekey.BatchName("a__0x", 0, int(n)), n, n, 1<<40):     of(storekey.LogChunkValue, "a__0x"),
 		} {
 			if got, err := storekey.ParseNode(key); got != want || err != nil {
 				t.Errorf("%s: %v, %v, want %v", key, got, err, want)

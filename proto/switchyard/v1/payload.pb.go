@@ -7289,13 +7289,15 @@ func (x *Member) GetLeft() []string {
 	return nil
 }
 
-// Checkpoint is what a task has written to the file $SWITCHYARD_CHECKPOINT.
+// Checkpoint is what a task has written to the file $SWITCHYARD_CHECKPOINT, and the journal of an agent.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The bytes, when they are few.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	// Key of the bytes in the store; empty: `data` is whole.
-	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Start of the keys of the journal that the attempt has kept besides; empty: it has kept none.
+	Journal       string `protobuf:"bytes,3,opt,name=journal,proto3" json:"journal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7340,6 +7342,13 @@ func (x *Checkpoint) GetData() []byte {
 func (x *Checkpoint) GetKey() string {
 	if x != nil {
 		return x.Key
+	}
+	return ""
+}
+
+func (x *Checkpoint) GetJournal() string {
+	if x != nil {
+		return x.Journal
 	}
 	return ""
 }
@@ -9031,11 +9040,12 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"checkpoint\x18\x06 \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
 	"checkpoint\x12\x12\n" +
-	"\x04left\x18\a \x03(\tR\x04left\"2\n" +
+	"\x04left\x18\a \x03(\tR\x04left\"L\n" +
 	"\n" +
 	"Checkpoint\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\"\x9f\x01\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x18\n" +
+	"\ajournal\x18\x03 \x01(\tR\ajournal\"\x9f\x01\n" +
 	"\fParentOutput\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
