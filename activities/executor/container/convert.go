@@ -21,9 +21,10 @@ import (
 
 // Where a container finds what the node gives to its task.
 const (
-	workspaceIn = "/switchyard"
-	tempIn      = "/local_temp"
-	sharedIn    = "/shared"
+	// WorkspaceDir is the attempt's private directory.
+	WorkspaceDir = "/switchyard"
+	tempIn       = "/local_temp"
+	sharedIn     = "/shared"
 )
 
 // request is all that says how the container of an attempt is made.
@@ -139,7 +140,7 @@ func mounts(r request) []mount.Mount {
 		all = append(all, mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly})
 	}
 	if a.WorkspaceDir != "" {
-		add(a.WorkspaceDir, workspaceIn, false)
+		add(a.WorkspaceDir, WorkspaceDir, false)
 	}
 	if a.TempDir != "" {
 		add(a.TempDir, tempIn, false)
@@ -190,7 +191,7 @@ func environment(a executor.Attempt) ([]string, error) {
 // paths stays as it is.
 func inside(value string, a executor.Attempt) string {
 	for _, dir := range []struct{ from, to string }{
-		{a.TempDir, tempIn}, {a.WorkspaceDir, workspaceIn}, {a.SharedDir, sharedIn},
+		{a.TempDir, tempIn}, {a.WorkspaceDir, WorkspaceDir}, {a.SharedDir, sharedIn},
 	} {
 		if !filepath.IsAbs(dir.from) {
 			continue // the attempt has none

@@ -1,7 +1,7 @@
 // Package tool has what an agent may call: a shell, files, web pages. All of them work on one directory, WorkDir of the
 // attempt's workspace, which can be packed, restored on another node and compared. It may import proto,
-// activities/executor, Docker's client through activities/executor/container, golang.org/x/net/html,
-// golang.org/x/sys and the standard library; it knows no Temporal.
+// activities/executor, the place of workspaces in activities/executor/container, klauspost's zstd, golang.org/x/net/html and
+// the standard library; it knows no Temporal.
 //
 // # What an agent reaches
 //

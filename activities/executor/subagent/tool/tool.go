@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -55,8 +56,10 @@ func failure(format string, args ...any) Outcome {
 
 // cleanText returns text without bytes that JSON, protocol buffers or providers refuse.
 func cleanText(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	return nulRuns.ReplaceAllLiteralString(strings.ToValidUTF8(text, "\uFFFD"), "\uFFFD")
 }
+
+var nulRuns = regexp.MustCompile("\x00+")
 
 // parseArguments reads the arguments of a call. Its error is for the model.
 func parseArguments(call Call, into any) error {

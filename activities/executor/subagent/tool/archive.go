@@ -1,0 +1,128 @@
+package tool
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxContent bounds what the files of an archive hold together. The archive itself is smaller.
+const maxContent = 1 << 30
+
+// archiveWindow bounds the memory of packing and of restoring.
+const archiveWindow = 1 << 20
+
+// Pack returns a directory as a tar archive, compressed by zstd: regular files, directories and links, with their
+// permissions. It follows no link, and leaves out sockets, pipes and devices, and what the worker may not read. The same
+// directory gives the same archive. Files may change meanwhile; what the archive has of those is unspecified. An archive of
+// more than max bytes, and a directory of more than 1 GiB, is a *TooLargeError.
+func Pack(dir string, max int64) ([]byte, error) {
+	root, err := openTree(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var packed bytes.Buffer
+	bound := &bounded{w: &packed, left: max, max: max}
+	compressed, err := zstd.NewWriter(bound, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(archiveWindow))
+	if err != nil {
+		return nil, err
+	}
+	p := &packer{tar: tar.NewWriter(compressed)}
+	if err := walk(root, p.add); err != nil {
+		_ = compressed.Close()
+		return nil, err
+	}
+	if err := errors.Join(p.tar.Close(), compressed.Close()); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}
+
+// packer writes files to an archive.
+type packer struct {
+	tar     *tar.Writer
+	content int64
+}
+
+func (p *packer) add(e entry) error {
+	header := &tar.Header{
+		Name: e.path, Mode: int64(e.info.Mode().Perm()), ModTime: e.info.ModTime(), Format: tar.FormatPAX,
+	}
+	switch e.info.Mode().Type() {
+	case 0:
+		return p.addFile(e, header)
+	case fs.ModeDir:
+		header.Typeflag, header.Name = tar.TypeDir, e.path+"/"
+		// It changes whenever a file is made.
+		header.ModTime = unsetTime
+	case fs.ModeSymlink:
+		target, err := e.dir.Readlink(e.info.Name())
+		if err != nil {
+			return nil //nolint:nilerr // it has gone
+		}
+		header.Typeflag, header.Linkname, header.ModTime = tar.TypeSymlink, target, unsetTime
+	default:
+		return nil
+	}
+	return p.tar.WriteHeader(header)
+}
+
+func (p *packer) addFile(e entry, header *tar.Header) error {
+	f, err := e.dir.OpenFile(e.info.Name(), os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil //nolint:nilerr // it has gone, or is closed to the worker
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !os.SameFile(info, e.info) {
+		return nil //nolint:nilerr // it was replaced
+	}
+	if p.content += info.Size(); p.content > maxContent {
+		return &TooLargeError{What: fmt.Sprintf("the files of the agent hold more than %d MiB", maxContent>>20)}
+	}
+	header.Typeflag, header.Size, header.ModTime, header.Mode = tar.TypeReg, info.Size(), info.ModTime(), int64(info.Mode().Perm())
+	if err := p.tar.WriteHeader(header); err != nil {
+		return err
+	}
+	n, err := io.Copy(p.tar, io.LimitReader(f, info.Size()))
+	if err != nil && isTooLarge(err) {
+		return err
+	}
+	// It was cut meanwhile, or cannot be read.
+	_, err = io.CopyN(p.tar, zeros{}, info.Size()-n)
+	return err
+}
+
+type zeros struct{}
+
+// Read returns zeros without an end.
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func isTooLarge(err error) bool {
+	_, ok := errors.AsType[*TooLargeError](err)
+	return ok
+}
+
+// bounded is a writer that takes at most so many bytes.
+type bounded struct {
+	w         io.Writer
+	left, max int64
+}
+
+// Write fails with a *TooLargeError.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, &TooLargeError{What: fmt.Sprintf("the work directory of the agent has more than %d MiB, compressed", b.max>>20)}
+	}
+	return b.w.Write(p)
+}

@@ -1,0 +1,47 @@
+package tool
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+)
+
+// Fingerprint returns a text that changes when what Pack would pack of a directory changes: paths, sizes, permissions and
+// times of change. It reads no file, and is the same after Unpack of what Pack returned.
+func Fingerprint(dir string) (string, error) {
+	root, err := openTree(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	sum := sha256.New()
+	err = walk(root, func(e entry) error {
+		if !isPacked(e.info) {
+			return nil
+		}
+		fmt.Fprintf(sum, "%q %o", e.path, e.info.Mode()&(fs.ModeType|fs.ModePerm))
+		switch e.info.Mode().Type() {
+		case 0:
+			fmt.Fprintf(sum, " %d %d", e.info.Size(), e.info.ModTime().UnixNano())
+		case fs.ModeSymlink:
+			target, err := e.dir.Readlink(e.info.Name())
+			fmt.Fprintf(sum, " %q %v", target, err != nil)
+		}
+		sum.Write([]byte{'\n'})
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}
+
+// isPacked reports whether a file is one that an archive holds.
+func isPacked(info fs.FileInfo) bool {
+	switch info.Mode().Type() {
+	case 0, fs.ModeDir, fs.ModeSymlink:
+		return true
+	}
+	return false
+}

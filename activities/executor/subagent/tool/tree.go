@@ -1,0 +1,163 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"switchyard/activities/executor/container"
+)
+
+// Tree is the work directory of an agent, which its tools share. One call works on it at a time, so that no command
+// exchanges a file while the worker opens it.
+type Tree struct {
+	workspace string
+	turn      chan struct{}
+}
+
+// NewTree makes the work directory of a workspace, unless it is there.
+func NewTree(workspaceDir string) (*Tree, error) {
+	t := &Tree{workspace: workspaceDir, turn: make(chan struct{}, 1)}
+	root, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	return t, root.Close()
+}
+
+// Path returns the work directory, which an agent may have replaced by anything.
+func (t *Tree) Path() string { return filepath.Join(t.workspace, WorkDir) }
+
+// acquire waits for the calls before and returns what ends this one's turn.
+func (t *Tree) acquire(ctx context.Context) (release func(), err error) {
+	select {
+	case t.turn <- struct{}{}:
+		return func() { <-t.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// errNoDirectory says that something else is, or came, where a directory was.
+var errNoDirectory = errors.New("not a directory, or it was replaced meanwhile")
+
+// open opens the work directory, and makes a new one if the agent has removed it or put something else in its place.
+func (t *Tree) open() (*os.Root, error) {
+	workspace, err := os.OpenRoot(t.workspace)
+	if err != nil {
+		return nil, fmt.Errorf("open the workspace: %w", err)
+	}
+	defer workspace.Close()
+	if info, err := workspace.Lstat(WorkDir); err == nil && !info.IsDir() {
+		if err := workspace.Remove(WorkDir); err != nil {
+			return nil, fmt.Errorf("make the work directory: %w", err)
+		}
+	}
+	if err := workspace.Mkdir(WorkDir, dirMode); err == nil {
+		owner, err := ownerOf(workspace)
+		if err == nil {
+			err = errors.Join(workspace.Chmod(WorkDir, dirMode), owner.giveDir(workspace, WorkDir))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("make the work directory: %w", err)
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("make the work directory: %w", err)
+	}
+	return openDir(workspace, WorkDir)
+}
+
+// owner returns to whom belongs what the worker makes in the work directory.
+func (t *Tree) owner() (owner, error) {
+	workspace, err := os.OpenRoot(t.workspace)
+	if err != nil {
+		return owner{}, fmt.Errorf("open the workspace: %w", err)
+	}
+	defer workspace.Close()
+	return ownerOf(workspace)
+}
+
+// adopt gives the user of a sandbox what the worker has made in the work directory before that user was known.
+func (t *Tree) adopt() error {
+	owner, err := t.owner()
+	if err != nil || !owner.differs {
+		return err
+	}
+	root, err := t.open()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return walk(root, func(e entry) error { return ignoreGone(owner.giveDir(e.dir, e.info.Name())) })
+}
+
+// Modes of what the worker makes. The workspace lies in a directory that no other user can enter.
+const (
+	fileMode fs.FileMode = 0o666
+	dirMode  fs.FileMode = 0o777
+)
+
+// openDir opens a directory that is no link.
+func openDir(parent *os.Root, name string) (*os.Root, error) {
+	before, err := parent.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, errNoDirectory
+	}
+	root, err := parent.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	after, err := root.Stat(".")
+	if err == nil && !os.SameFile(before, after) {
+		err = errNoDirectory
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, nil
+}
+
+// openTree opens a directory by its path; it may be no link itself.
+func openTree(dir string) (*os.Root, error) {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	return openDir(parent, filepath.Base(dir))
+}
+
+// relative returns a path of the model relative to the work directory. The model may also use the absolute path that its
+// commands see.
+func (t *Tree) relative(name string) (string, error) {
+	clean := path.Clean(filepath.ToSlash(name))
+	for _, dir := range []string{filepath.ToSlash(t.Path()), path.Join(container.WorkspaceDir, WorkDir)} {
+		if rest, ok := strings.CutPrefix(clean, dir); ok && (rest == "" || rest[0] == '/') {
+			clean = path.Clean("./" + rest)
+			break
+		}
+	}
+	switch {
+	case strings.ContainsRune(name, 0):
+		return "", errors.New("a path cannot hold a NUL character")
+	case !filepath.IsLocal(clean):
+		return "", fmt.Errorf("%s is outside of the work directory; give a path relative to it", name)
+	}
+	return clean, nil
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
