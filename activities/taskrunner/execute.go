@@ -294,7 +294,9 @@ func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) 
 				n.Logger.Warn("a result was not recorded", "run", a.req.GetRunId(), "task", m.name, "error", err)
 			}
 		}
-		return moved(v1.ReasonLeaseLost, errLeaseLost.Error()), nil
+		over := moved(v1.ReasonLeaseLost, errLeaseLost.Error())
+		over.AgentEvents = res.GetAgentEvents()
+		return over, nil
 	}
 	return n.keepResult(ctx, a.req, m, res)
 }

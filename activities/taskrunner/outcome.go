@@ -77,6 +77,11 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 		return stopped(ctx, result), nil
 	case r.OOMKilled:
 		return &v1.ExecuteResponse{State: v1.TaskKilledOOM, Reason: v1.ReasonOOM, Error: "out of memory", Result: result}, nil
+	case r.Failure != nil:
+		if result.ExitCode == 0 {
+			result.ExitCode = -1 // no program has ended with one
+		}
+		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: r.Failure.Reason, Error: r.Failure.Err.Error(), Result: result}, nil
 	case r.Signal != "":
 		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSignal, Error: "ended by " + r.Signal, Result: result}, nil
 	case r.ExitCode != 0:

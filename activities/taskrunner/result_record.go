@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
@@ -75,11 +77,15 @@ func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member
 		defer cancel()
 	}
 	key := storekey.Result(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.attempt)
+	record := withoutAgentEvents(res)
 	var first *v1.ExecuteResponse
 	err := n.insist(ctx, func() (err error) {
-		first, err = n.putRecord(ctx, key, res)
+		first, err = n.putRecord(ctx, key, record)
 		return err
 	})
+	if first == record {
+		first = res
+	}
 	switch {
 	case err == nil:
 		return results.Cut(first, key, limit), nil
@@ -88,4 +94,14 @@ func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member
 		return res, nil
 	}
 	return nil, fmt.Errorf("store the result of %s: %w", m.name, err)
+}
+
+// withoutAgentEvents returns an answer as its record has it: the run keeps the events of an agent among its own.
+func withoutAgentEvents(res *v1.ExecuteResponse) *v1.ExecuteResponse {
+	if len(res.GetAgentEvents()) == 0 {
+		return res
+	}
+	record := proto.CloneOf(res)
+	record.AgentEvents = nil
+	return record
 }

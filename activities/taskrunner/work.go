@@ -116,7 +116,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
 	}, w.spawned)
 	a.steering.end()
-	if done := err == nil && !result.Stopped && result.ExitCode == 0; a.lease.Over() || a.lease.Lost() && !done {
+	if done := err == nil && !result.Stopped && result.ExitCode == 0 && result.Failure == nil; a.lease.Over() || a.lease.Lost() && !done {
 		// The watchdog may have ended it. What has done its work before it was asked to
 		// stop counts for as long as it cannot run elsewhere.
 		a.stop(errLeaseLost)
@@ -128,6 +128,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		return nil, fmt.Errorf("run %s: %w", m.name, w.secrets.maskError(err))
 	}
 	res.Error = w.secrets.masks.Text(res.GetError())
+	w.addAgentReport(res, result.Agent)
 	if res.GetState() != v1.AttemptMoved {
 		w.log.Flush()
 		collectStreams(res.GetResult(), w.log)
