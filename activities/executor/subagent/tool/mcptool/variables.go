@@ -1,0 +1,47 @@
+package mcptool
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// variable matches what stands for a variable of the task.
+var variable = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([^}]*)\})`)
+
+// modelKeys are the variables with keys of models, which no server gets.
+var modelKeys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
+
+// expandAll returns values with the variables of the task in place of $NAME and ${NAME}. path is where they stand in the spec.
+func expandAll(values, env map[string]string, path string) (map[string]string, error) {
+	var errs []error
+	expanded := make(map[string]string, len(values))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value, err := expand(values[key], env)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s.%s: %w", path, key, err))
+		}
+		expanded[key] = value
+	}
+	return expanded, errors.Join(errs...)
+}
+
+// expand returns a value with the variables of the task in it.
+func expand(value string, env map[string]string) (string, error) {
+	var errs []error
+	expanded := variable.ReplaceAllStringFunc(value, func(found string) string {
+		name := strings.Trim(found, "${}")
+		set, ok := env[name]
+		switch {
+		case slices.Contains(modelKeys, name):
+			errs = append(errs, fmt.Errorf("%s is the key of the agent's model, which no tool gets; give the server a key of its own by another variable", found))
+		case !ok:
+			errs = append(errs, fmt.Errorf("%s is no variable of the task; set it in `env` or `secretEnv`", found))
+		}
+		return set
+	})
+	return expanded, errors.Join(errs...)
+}
