@@ -20,7 +20,7 @@ func write(t testing.TB, path, content string) {
 
 func TestDefinitionsAreSchemasOfObjects(t *testing.T) {
 	tree := newTree(t)
-	tools := append(Files(tree), NewShell(tree, ShellOptions{}))
+	tools := append(Files(tree), NewShell(tree, ShellOptions{}), NewFetch(FetchOptions{}))
 	for _, tool := range tools {
 		d := tool.Definition()
 		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(d.Schema)))
@@ -244,7 +244,7 @@ func TestListsMatchPatterns(t *testing.T) {
 
 func TestBrokenArgumentsAreToldToTheModel(t *testing.T) {
 	tree := newTree(t)
-	for _, tool := range append(Files(tree), NewShell(tree, ShellOptions{})) {
+	for _, tool := range append(Files(tree), NewShell(tree, ShellOptions{}), NewFetch(FetchOptions{})) {
 		for _, arguments := range []string{`{"path":`, `[]`, `"x"`, `7`, "\x00", `{"path":{},"command":{}}`} {
 			out, err := tool.Call(t.Context(), Call{Arguments: json.RawMessage(arguments)})
 			if err != nil || !out.IsError || out.Text == "" {

@@ -1,0 +1,94 @@
+package tool
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// HostList is a list of hosts: names such as "docs.example.com", patterns such as "*.example.com", which stands for all
+// hosts below that name, "*" for all, and IP addresses. The case of letters does not matter.
+type HostList []string
+
+// CheckHost returns why a text cannot be in a HostList, or nil if it can.
+func CheckHost(pattern string) error {
+	if pattern == "*" {
+		return nil
+	}
+	if _, err := netip.ParseAddr(pattern); err == nil {
+		return nil
+	}
+	name := strings.TrimPrefix(pattern, "*.")
+	valid := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
+	}
+	if name == "" || strings.Trim(name, ".") != name || strings.ContainsFunc(name, func(r rune) bool { return !valid(r) }) {
+		return fmt.Errorf("%q is no host, such as docs.example.com, *.example.com or 192.0.2.1; it has no scheme, port or path", pattern)
+	}
+	return nil
+}
+
+// allows reports whether a host is in the list.
+func (l HostList) allows(host string) bool {
+	host = normalHost(host)
+	return slices.ContainsFunc(l, func(pattern string) bool {
+		if pattern == "*" {
+			return true
+		}
+		if below, ok := strings.CutPrefix(pattern, "*."); ok {
+			return strings.HasSuffix(host, "."+normalHost(below)) && !isAddress(host)
+		}
+		return normalHost(pattern) == host
+	})
+}
+
+// names reports whether a host is in the list without a wildcard.
+func (l HostList) names(host string) bool {
+	return slices.ContainsFunc(l, func(pattern string) bool {
+		return !strings.Contains(pattern, "*") && normalHost(pattern) == normalHost(host)
+	})
+}
+
+// normalHost returns the form of a host by which two are compared.
+func normalHost(host string) string {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().String()
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// innerNetworks are addresses that lead to this machine, its neighbours or its cloud, or to nowhere, beside those that
+// netip names. Source: the special-purpose registries of IANA (RFC 6890) and what they say of translations.
+var innerNetworks = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"), // shared by carriers; Alibaba's metadata is 100.100.100.200
+	netip.MustParsePrefix("192.0.0.0/24"),  // Oracle's metadata is 192.0.0.192
+	netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("192.88.99.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("168.63.129.16/32"), // Azure's metadata
+	netip.MustParsePrefix("::/96"),            // contains IPv4 addresses
+	netip.MustParsePrefix("64:ff9b::/96"),     // NAT64
+	netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("100::/64"),
+	netip.MustParsePrefix("2001::/23"), // Teredo among others
+	netip.MustParsePrefix("2001:db8::/32"),
+	netip.MustParsePrefix("2002::/16"), // 6to4
+	netip.MustParsePrefix("fec0::/10"),
+}
+
+// isInner reports whether an address is not one of the internet.
+func isInner(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	return !addr.IsValid() || addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.IsUnspecified() ||
+		slices.ContainsFunc(innerNetworks, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
