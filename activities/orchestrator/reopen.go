@@ -85,7 +85,7 @@ func (c *Control) addAbandoned(ctx context.Context, req *v1.ReopenRequest, carry
 
 // carried returns what is kept of a task of a run that has ended.
 func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskCarry {
-	t := &v1.TaskCarry{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name]}
+	t := &v1.TaskCarry{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name], Checkpoint: status.GetCheckpoints()[name]}
 	if r := task.GetResult(); r != nil && t.Record != "" {
 		r.Stdout, r.Stderr, r.Output, r.ContextUpdate = "", "", nil, nil
 		r.StdoutTruncated, r.StderrTruncated = true, true

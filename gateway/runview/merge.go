@@ -12,7 +12,7 @@ import (
 // mergeAnswers returns the status that the parts of an answer of a run make together, of which the later ones are newer. It
 // shares tasks with them.
 func mergeAnswers(answers []*v1.StatusResponse) *v1.StatusResponse {
-	all := &v1.StatusResponse{Run: &v1.Run{}, Records: map[string]string{}, Claims: map[string]int32{}}
+	all := &v1.StatusResponse{Run: &v1.Run{}, Records: map[string]string{}, Claims: map[string]int32{}, Checkpoints: map[string]*v1.Checkpoint{}}
 	tasks := map[string]*v1.Task{}
 	for _, a := range answers {
 		run := headerOf(a.GetRun())
@@ -39,7 +39,7 @@ func mergeAnswers(answers []*v1.StatusResponse) *v1.StatusResponse {
 	return all
 }
 
-// copyClaim copies what a reports about the record and the claim of a task or an instance to all.
+// copyClaim copies what a reports about the record, the claim and the checkpoint of a task or an instance to all.
 func copyClaim(all, a *v1.StatusResponse, name string) {
 	delete(all.Records, name)
 	if record := a.GetRecords()[name]; record != "" {
@@ -48,6 +48,10 @@ func copyClaim(all, a *v1.StatusResponse, name string) {
 	delete(all.Claims, name)
 	if claim := a.GetClaims()[name]; claim != 0 {
 		all.Claims[name] = claim
+	}
+	delete(all.Checkpoints, name)
+	if checkpoint := a.GetCheckpoints()[name]; checkpoint != nil {
+		all.Checkpoints[name] = checkpoint
 	}
 }
 

@@ -99,6 +99,6 @@ func withProblem(status *v1.StatusResponse, problem string) *v1.StatusResponse {
 	return &v1.StatusResponse{
 		Run: run, Revision: status.GetRevision(), TaskCount: status.GetTaskCount(), Claims: status.GetClaims(),
 		Records: status.GetRecords(), Parts: status.GetParts(), Chain: status.GetChain(), Items: status.GetItems(),
-		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(),
+		EventParts: status.GetEventParts(), NextEvent: status.GetNextEvent(), Checkpoints: status.GetCheckpoints(),
 	}
 }

@@ -58,11 +58,16 @@ func (r *Reader) Describe(ctx context.Context, id string) (*Description, error) 
 
 // ask asks the workflow of a run for everything after a revision.
 func (r *Reader) ask(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, since int64) ([]*v1.StatusResponse, error) {
+	return r.askFor(ctx, info, &v1.StatusRequest{Since: since})
+}
+
+// askFor asks the workflow of a run for everything after the revision of a request.
+func (r *Reader) askFor(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, req *v1.StatusRequest) ([]*v1.StatusResponse, error) {
 	id := info.GetExecution().GetWorkflowId()
 	var answers []*v1.StatusResponse
-	for {
+	for since := req.GetSince(); ; {
 		answer := &v1.StatusResponse{}
-		if err := r.Query(ctx, id, names.StatusQuery, &v1.StatusRequest{Since: since}, answer); err != nil {
+		if err := r.Query(ctx, id, names.StatusQuery, &v1.StatusRequest{Since: since, Checkpoints: req.GetCheckpoints()}, answer); err != nil {
 			return nil, fmt.Errorf("ask run %s for its status: %w", id, err)
 		}
 		setOrigin(answer.GetRun(), info)

@@ -429,9 +429,11 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	if r.log.Len() > 0 {
 		final.EventParts++
 	}
+	r.status.AddCheckpoints(final)
 	if err := r.mustNow("save its status", names.SaveStatusActivity, nil, final, r.unstoredEvents()); err != nil {
 		workflow.GetLogger(r.ctx).Error("the store takes no such status", "error", err)
 	}
+	final.Checkpoints = nil // the next generation reads them from the store
 	kept := workflowResult(final, r.isChild())
 	status.EndRun(r.status.Run, end, now) // not before it is kept: until then the run is open
 	r.attributes.wanted.DeadLetters = r.countDeadLetters()

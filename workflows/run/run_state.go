@@ -212,6 +212,9 @@ func (r *run) restore(carry *v1.RunCarry) error {
 	r.status.AddInstances(r.core)
 	for i := range r.core.Len() {
 		if t := tasks[r.core.Name(i)]; t != nil {
+			if len(r.startsWith().From) > 0 && !v1.IsTaskTerminal(r.core.Task(i).State) {
+				t.Checkpoint = nil // the task is done anew from its beginning
+			}
 			_, instances := r.core.Instances(r.status.TaskOf(i))
 			r.status.Restore(i, t, instances > 0)
 			r.restorePartitions(i, t)

@@ -115,15 +115,39 @@ func (s *Status) Answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 	}
 	for size := 0; i >= 0; i = s.order.after(i) {
 		add, bytes := s.part(res, i)
+		if req.GetCheckpoints() {
+			bytes += proto.Size(s.Checkpoint(i))
+		}
 		if size += bytes; size > limit && len(res.Run.Tasks) > 0 {
 			res.More = true
 			return res, nil
 		}
 		add()
+		if req.GetCheckpoints() {
+			s.addCheckpoint(res, i)
+		}
 		res.Revision = s.entries[i].revision
 	}
 	res.Revision = s.Revision
 	return res, nil
+}
+
+// AddCheckpoints adds the checkpoints of all tasks and instances that have not completed to an answer.
+func (s *Status) AddCheckpoints(res *v1.StatusResponse) {
+	for i := range s.entries {
+		s.addCheckpoint(res, i)
+	}
+}
+
+func (s *Status) addCheckpoint(res *v1.StatusResponse, i int) {
+	e := &s.entries[i]
+	if e.checkpoint == nil || v1.IsTaskSuccess(e.state) {
+		return
+	}
+	if res.Checkpoints == nil {
+		res.Checkpoints = map[string]*v1.Checkpoint{}
+	}
+	res.Checkpoints[s.Name(i)] = e.checkpoint
 }
 
 // part returns how to add task i to an answer, and how many bytes it takes there.

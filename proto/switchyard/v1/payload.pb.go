@@ -7817,7 +7817,9 @@ type StatusRequest struct {
 	// Only tasks that have changed after this revision; 0: all.
 	Since int64 `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"`
 	// Most bytes that the tasks in the answer may take; 0, and at most: 256 KiB.
-	MaxBytes      int32 `protobuf:"varint,2,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	MaxBytes int32 `protobuf:"varint,2,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	// The answer has the checkpoints of its tasks, too.
+	Checkpoints   bool `protobuf:"varint,3,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7866,6 +7868,13 @@ func (x *StatusRequest) GetMaxBytes() int32 {
 	return 0
 }
 
+func (x *StatusRequest) GetCheckpoints() bool {
+	if x != nil {
+		return x.Checkpoints
+	}
+	return false
+}
+
 // StatusResponse is the answer to the query `status` of a run.
 type StatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -7891,7 +7900,10 @@ type StatusResponse struct {
 	// Number of the next event; only in the final status.
 	NextEvent int64 `protobuf:"varint,11,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
 	// Chain of the run, as in RunInput.
-	Chain         string `protobuf:"bytes,10,opt,name=chain,proto3" json:"chain,omitempty"`
+	Chain string `protobuf:"bytes,10,opt,name=chain,proto3" json:"chain,omitempty"`
+	// What attempts have left in the file $SWITCHYARD_CHECKPOINT of tasks that have not completed, by task or instance; only
+	// in the final status, and where the request asks for it.
+	Checkpoints   map[string]*Checkpoint `protobuf:"bytes,12,rep,name=checkpoints,proto3" json:"checkpoints,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8001,6 +8013,13 @@ func (x *StatusResponse) GetChain() string {
 		return x.Chain
 	}
 	return ""
+}
+
+func (x *StatusResponse) GetCheckpoints() map[string]*Checkpoint {
+	if x != nil {
+		return x.Checkpoints
+	}
+	return nil
 }
 
 // NodeInput is what the workflow `Node` is started with.
@@ -9095,10 +9114,11 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06record\x18\x06 \x01(\tR\x06record\x121\n" +
 	"\x05batch\x18\a \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\x12\x16\n" +
 	"\x06notice\x18\b \x01(\tR\x06notice\x123\n" +
-	"\asent_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06sentAt\"B\n" +
+	"\asent_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06sentAt\"d\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
-	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\"\x9c\x05\n" +
+	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\x12 \n" +
+	"\vcheckpoints\x18\x03 \x01(\bR\vcheckpoints\"\xc9\x06\n" +
 	"\x0eStatusResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12D\n" +
 	"\arecords\x18\x02 \x03(\v2*.switchyard.v1.StatusResponse.RecordsEntryR\arecords\x12A\n" +
@@ -9114,7 +9134,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"next_event\x18\v \x01(\x03R\tnextEvent\x12\x14\n" +
 	"\x05chain\x18\n" +
-	" \x01(\tR\x05chain\x1a:\n" +
+	" \x01(\tR\x05chain\x12P\n" +
+	"\vcheckpoints\x18\f \x03(\v2..switchyard.v1.StatusResponse.CheckpointsEntryR\vcheckpoints\x1a:\n" +
 	"\fRecordsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
@@ -9124,7 +9145,10 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"ItemsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
-	"\x05value\x18\x02 \x01(\v2\x14.switchyard.v1.ItemsR\x05value:\x028\x01\"t\n" +
+	"\x05value\x18\x02 \x01(\v2\x14.switchyard.v1.ItemsR\x05value:\x028\x01\x1aY\n" +
+	"\x10CheckpointsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.CheckpointR\x05value:\x028\x01\"t\n" +
 	"\tNodeInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x121\n" +
@@ -9171,7 +9195,7 @@ func file_switchyard_v1_payload_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_payload_proto_rawDescData
 }
 
-var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 116)
+var file_switchyard_v1_payload_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
 var file_switchyard_v1_payload_proto_goTypes = []any{
 	(*RunInput)(nil),              // 0: switchyard.v1.RunInput
 	(*Decision)(nil),              // 1: switchyard.v1.Decision
@@ -9287,36 +9311,37 @@ var file_switchyard_v1_payload_proto_goTypes = []any{
 	nil,                           // 111: switchyard.v1.StatusResponse.RecordsEntry
 	nil,                           // 112: switchyard.v1.StatusResponse.ClaimsEntry
 	nil,                           // 113: switchyard.v1.StatusResponse.ItemsEntry
-	nil,                           // 114: switchyard.v1.OwnerBeat.BenchedEntry
-	nil,                           // 115: switchyard.v1.OwnerBeat.SuspicionsEntry
-	(*Definition)(nil),            // 116: switchyard.v1.Definition
-	(*structpb.Struct)(nil),       // 117: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 118: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 119: google.protobuf.Duration
-	(*structpb.ListValue)(nil),    // 120: google.protobuf.ListValue
-	(*structpb.Value)(nil),        // 121: google.protobuf.Value
-	(*Run)(nil),                   // 122: switchyard.v1.Run
-	(*RunApproval)(nil),           // 123: switchyard.v1.RunApproval
-	(*Instance)(nil),              // 124: switchyard.v1.Instance
-	(*Event)(nil),                 // 125: switchyard.v1.Event
-	(*Task)(nil),                  // 126: switchyard.v1.Task
-	(*TaskResult)(nil),            // 127: switchyard.v1.TaskResult
-	(*Constraints)(nil),           // 128: switchyard.v1.Constraints
-	(*Resources)(nil),             // 129: switchyard.v1.Resources
-	(*ContainerNeeds)(nil),        // 130: switchyard.v1.ContainerNeeds
-	(*AgentEvent)(nil),            // 131: switchyard.v1.AgentEvent
-	(*NodeRecord)(nil),            // 132: switchyard.v1.NodeRecord
-	(*NodeVerdict)(nil),           // 133: switchyard.v1.NodeVerdict
+	nil,                           // 114: switchyard.v1.StatusResponse.CheckpointsEntry
+	nil,                           // 115: switchyard.v1.OwnerBeat.BenchedEntry
+	nil,                           // 116: switchyard.v1.OwnerBeat.SuspicionsEntry
+	(*Definition)(nil),            // 117: switchyard.v1.Definition
+	(*structpb.Struct)(nil),       // 118: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 119: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 120: google.protobuf.Duration
+	(*structpb.ListValue)(nil),    // 121: google.protobuf.ListValue
+	(*structpb.Value)(nil),        // 122: google.protobuf.Value
+	(*Run)(nil),                   // 123: switchyard.v1.Run
+	(*RunApproval)(nil),           // 124: switchyard.v1.RunApproval
+	(*Instance)(nil),              // 125: switchyard.v1.Instance
+	(*Event)(nil),                 // 126: switchyard.v1.Event
+	(*Task)(nil),                  // 127: switchyard.v1.Task
+	(*TaskResult)(nil),            // 128: switchyard.v1.TaskResult
+	(*Constraints)(nil),           // 129: switchyard.v1.Constraints
+	(*Resources)(nil),             // 130: switchyard.v1.Resources
+	(*ContainerNeeds)(nil),        // 131: switchyard.v1.ContainerNeeds
+	(*AgentEvent)(nil),            // 132: switchyard.v1.AgentEvent
+	(*NodeRecord)(nil),            // 133: switchyard.v1.NodeRecord
+	(*NodeVerdict)(nil),           // 134: switchyard.v1.NodeVerdict
 }
 var file_switchyard_v1_payload_proto_depIdxs = []int32{
-	116, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
-	117, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
+	117, // 0: switchyard.v1.RunInput.definition:type_name -> switchyard.v1.Definition
+	118, // 1: switchyard.v1.RunInput.input:type_name -> google.protobuf.Struct
 	97,  // 2: switchyard.v1.RunInput.references:type_name -> switchyard.v1.RunInput.ReferencesEntry
 	16,  // 3: switchyard.v1.RunInput.options:type_name -> switchyard.v1.RunOptions
 	17,  // 4: switchyard.v1.RunInput.carry:type_name -> switchyard.v1.RunCarry
 	4,   // 5: switchyard.v1.RunInput.again:type_name -> switchyard.v1.Again
 	5,   // 6: switchyard.v1.RunInput.part:type_name -> switchyard.v1.Part
-	118, // 7: switchyard.v1.Decision.at:type_name -> google.protobuf.Timestamp
+	119, // 7: switchyard.v1.Decision.at:type_name -> google.protobuf.Timestamp
 	1,   // 8: switchyard.v1.VerifyRequest.decision:type_name -> switchyard.v1.Decision
 	8,   // 9: switchyard.v1.Part.items:type_name -> switchyard.v1.Items
 	86,  // 10: switchyard.v1.Part.parents:type_name -> switchyard.v1.ParentOutput
@@ -9324,31 +9349,31 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	10,  // 12: switchyard.v1.Part.context:type_name -> switchyard.v1.Shared
 	6,   // 13: switchyard.v1.Part.pace:type_name -> switchyard.v1.Pace
 	81,  // 14: switchyard.v1.Part.ends:type_name -> switchyard.v1.AncestorEnds
-	119, // 15: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
-	120, // 16: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
+	120, // 15: switchyard.v1.Pace.instance:type_name -> google.protobuf.Duration
+	121, // 16: switchyard.v1.Items.list:type_name -> google.protobuf.ListValue
 	99,  // 17: switchyard.v1.Items.states:type_name -> switchyard.v1.Items.StatesEntry
-	121, // 18: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
+	122, // 18: switchyard.v1.ItemList.items:type_name -> google.protobuf.Value
 	100, // 19: switchyard.v1.ItemList.states:type_name -> switchyard.v1.ItemList.StatesEntry
-	117, // 20: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
+	118, // 20: switchyard.v1.Shared.value:type_name -> google.protobuf.Struct
 	101, // 21: switchyard.v1.PartReport.counts:type_name -> switchyard.v1.PartReport.CountsEntry
 	12,  // 22: switchyard.v1.PartReport.context_updates:type_name -> switchyard.v1.ContextUpdate
 	6,   // 23: switchyard.v1.PartReport.pace:type_name -> switchyard.v1.Pace
-	117, // 24: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
+	118, // 24: switchyard.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
 	14,  // 25: switchyard.v1.ContextAnswer.verdicts:type_name -> switchyard.v1.ContextVerdict
-	119, // 26: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
-	119, // 27: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	119, // 28: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
-	118, // 29: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
+	120, // 26: switchyard.v1.RunOptions.placement_timeout:type_name -> google.protobuf.Duration
+	120, // 27: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	120, // 28: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
+	119, // 29: switchyard.v1.RunCarry.created_at:type_name -> google.protobuf.Timestamp
 	102, // 30: switchyard.v1.RunCarry.tasks:type_name -> switchyard.v1.RunCarry.TasksEntry
-	117, // 31: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
-	122, // 32: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
-	118, // 33: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
+	118, // 31: switchyard.v1.RunCarry.context:type_name -> google.protobuf.Struct
+	123, // 32: switchyard.v1.RunCarry.doom:type_name -> switchyard.v1.Run
+	119, // 33: switchyard.v1.RunCarry.deadline_at:type_name -> google.protobuf.Timestamp
 	103, // 34: switchyard.v1.RunCarry.held_by:type_name -> switchyard.v1.RunCarry.HeldByEntry
 	78,  // 35: switchyard.v1.RunCarry.abandoned:type_name -> switchyard.v1.AwaitAnswerRequest
-	123, // 36: switchyard.v1.RunCarry.approval:type_name -> switchyard.v1.RunApproval
+	124, // 36: switchyard.v1.RunCarry.approval:type_name -> switchyard.v1.RunApproval
 	1,   // 37: switchyard.v1.TaskCommand.decision:type_name -> switchyard.v1.Decision
 	1,   // 38: switchyard.v1.RunCommand.decision:type_name -> switchyard.v1.Decision
-	124, // 39: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
+	125, // 39: switchyard.v1.InstancesResponse.instances:type_name -> switchyard.v1.Instance
 	104, // 40: switchyard.v1.InstancesResponse.records:type_name -> switchyard.v1.InstancesResponse.RecordsEntry
 	105, // 41: switchyard.v1.InstancesResponse.claims:type_name -> switchyard.v1.InstancesResponse.ClaimsEntry
 	8,   // 42: switchyard.v1.InstancesResponse.items:type_name -> switchyard.v1.Items
@@ -9362,84 +9387,84 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	31,  // 50: switchyard.v1.LockInput.answers:type_name -> switchyard.v1.LockAnswer
 	25,  // 51: switchyard.v1.LockAnswer.to:type_name -> switchyard.v1.AcquireRequest
 	27,  // 52: switchyard.v1.LockAnswer.granted:type_name -> switchyard.v1.Granted
-	125, // 53: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
-	125, // 54: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
-	125, // 55: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
-	126, // 56: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
-	126, // 57: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
-	118, // 58: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
+	126, // 53: switchyard.v1.SaveEventsRequest.events:type_name -> switchyard.v1.Event
+	126, // 54: switchyard.v1.EventsResponse.events:type_name -> switchyard.v1.Event
+	126, // 55: switchyard.v1.EventPart.events:type_name -> switchyard.v1.Event
+	127, // 56: switchyard.v1.TaskCarry.task:type_name -> switchyard.v1.Task
+	127, // 57: switchyard.v1.TaskCarry.failure:type_name -> switchyard.v1.Task
+	119, // 58: switchyard.v1.TaskCarry.expanded_at:type_name -> google.protobuf.Timestamp
 	8,   // 59: switchyard.v1.TaskCarry.items:type_name -> switchyard.v1.Items
-	118, // 60: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
+	119, // 60: switchyard.v1.TaskCarry.ready_at:type_name -> google.protobuf.Timestamp
 	11,  // 61: switchyard.v1.TaskCarry.parts:type_name -> switchyard.v1.PartReport
-	126, // 62: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
+	127, // 62: switchyard.v1.TaskCarry.doom:type_name -> switchyard.v1.Task
 	85,  // 63: switchyard.v1.TaskCarry.checkpoint:type_name -> switchyard.v1.Checkpoint
 	40,  // 64: switchyard.v1.TaskCarry.handed_over:type_name -> switchyard.v1.HandedOver
 	11,  // 65: switchyard.v1.TaskCarry.parts_before:type_name -> switchyard.v1.PartReport
 	6,   // 66: switchyard.v1.TaskCarry.pace:type_name -> switchyard.v1.Pace
 	39,  // 67: switchyard.v1.TaskCarry.approvals:type_name -> switchyard.v1.ApprovalRecord
-	118, // 68: switchyard.v1.TaskCarry.approval_until:type_name -> google.protobuf.Timestamp
-	118, // 69: switchyard.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
-	118, // 70: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
+	119, // 68: switchyard.v1.TaskCarry.approval_until:type_name -> google.protobuf.Timestamp
+	119, // 69: switchyard.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
+	119, // 70: switchyard.v1.HandedOver.lease_until:type_name -> google.protobuf.Timestamp
 	73,  // 71: switchyard.v1.DetachRequest.attempts:type_name -> switchyard.v1.ClaimRef
-	119, // 72: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	120, // 72: switchyard.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
 	73,  // 73: switchyard.v1.DetachResponse.others:type_name -> switchyard.v1.ClaimRef
 	46,  // 74: switchyard.v1.EvaluateRequest.conditions:type_name -> switchyard.v1.Condition
 	106, // 75: switchyard.v1.EvaluateRequest.parents:type_name -> switchyard.v1.EvaluateRequest.ParentsEntry
 	63,  // 76: switchyard.v1.EvaluateRequest.workflow:type_name -> switchyard.v1.WorkflowView
 	60,  // 77: switchyard.v1.Condition.attempt:type_name -> switchyard.v1.AttemptView
-	117, // 78: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
-	117, // 79: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
-	119, // 80: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	121, // 81: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
+	118, // 78: switchyard.v1.Condition.template:type_name -> google.protobuf.Struct
+	118, // 79: switchyard.v1.Condition.input:type_name -> google.protobuf.Struct
+	120, // 80: switchyard.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	122, // 81: switchyard.v1.Condition.item:type_name -> google.protobuf.Value
 	48,  // 82: switchyard.v1.PrepareRequest.children:type_name -> switchyard.v1.ChildRequest
 	49,  // 83: switchyard.v1.ChildRequest.run:type_name -> switchyard.v1.ChildRunRequest
 	0,   // 84: switchyard.v1.ChildRequest.input:type_name -> switchyard.v1.RunInput
-	117, // 85: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
+	118, // 85: switchyard.v1.ChildRunRequest.spec:type_name -> google.protobuf.Struct
 	16,  // 86: switchyard.v1.ChildRunRequest.options:type_name -> switchyard.v1.RunOptions
 	51,  // 87: switchyard.v1.PrepareResponse.children:type_name -> switchyard.v1.PreparedChild
 	0,   // 88: switchyard.v1.PreparedChild.input:type_name -> switchyard.v1.RunInput
 	53,  // 89: switchyard.v1.AwaitRunsRequest.runs:type_name -> switchyard.v1.AwaitedRun
-	118, // 90: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
+	119, // 90: switchyard.v1.AwaitedRun.since:type_name -> google.protobuf.Timestamp
 	54,  // 91: switchyard.v1.AwaitedRun.child:type_name -> switchyard.v1.AwaitingChild
 	56,  // 92: switchyard.v1.AwaitRunsResponse.ends:type_name -> switchyard.v1.RunEnd
 	59,  // 93: switchyard.v1.ChildRunEndsRequest.children:type_name -> switchyard.v1.ChildRunEndRequest
 	87,  // 94: switchyard.v1.ChildRunEndsResponse.answers:type_name -> switchyard.v1.ExecuteResponse
-	127, // 95: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	127, // 96: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	128, // 95: switchyard.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	128, // 96: switchyard.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
 	62,  // 97: switchyard.v1.ParentView.fan_out:type_name -> switchyard.v1.FanOutView
 	8,   // 98: switchyard.v1.FanOutView.outputs:type_name -> switchyard.v1.Items
-	117, // 99: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	117, // 100: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	118, // 99: switchyard.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	118, // 100: switchyard.v1.WorkflowView.input:type_name -> google.protobuf.Struct
 	65,  // 101: switchyard.v1.EvaluateResponse.answers:type_name -> switchyard.v1.ConditionAnswer
 	8,   // 102: switchyard.v1.ConditionAnswer.items:type_name -> switchyard.v1.Items
 	66,  // 103: switchyard.v1.ConditionAnswer.cached:type_name -> switchyard.v1.CachedResult
-	117, // 104: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	118, // 105: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	118, // 104: switchyard.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	119, // 105: switchyard.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
 	87,  // 106: switchyard.v1.CachedResult.response:type_name -> switchyard.v1.ExecuteResponse
 	66,  // 107: switchyard.v1.SaveCachedRequest.result:type_name -> switchyard.v1.CachedResult
 	69,  // 108: switchyard.v1.CollectRequest.items:type_name -> switchyard.v1.CollectItem
 	70,  // 109: switchyard.v1.CollectRequest.parts:type_name -> switchyard.v1.CollectPart
-	117, // 110: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	118, // 110: switchyard.v1.CollectItem.output:type_name -> google.protobuf.Struct
 	72,  // 111: switchyard.v1.PlaceRequest.requests:type_name -> switchyard.v1.TaskRequest
 	73,  // 112: switchyard.v1.PlaceRequest.released:type_name -> switchyard.v1.ClaimRef
-	128, // 113: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	129, // 114: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	118, // 115: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	119, // 116: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	130, // 117: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
+	129, // 113: switchyard.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	130, // 114: switchyard.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	119, // 115: switchyard.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	120, // 116: switchyard.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	131, // 117: switchyard.v1.TaskRequest.container:type_name -> switchyard.v1.ContainerNeeds
 	75,  // 118: switchyard.v1.PlaceResponse.assigned:type_name -> switchyard.v1.Assignment
 	76,  // 119: switchyard.v1.PlaceResponse.waiting:type_name -> switchyard.v1.Waiting
 	79,  // 120: switchyard.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.v1.ExecuteRequest
-	119, // 121: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	118, // 122: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	118, // 123: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	117, // 124: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	120, // 121: switchyard.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	119, // 122: switchyard.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	119, // 123: switchyard.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	118, // 124: switchyard.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
 	107, // 125: switchyard.v1.ExecuteRequest.env:type_name -> switchyard.v1.ExecuteRequest.EnvEntry
-	117, // 126: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	118, // 126: switchyard.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
 	86,  // 127: switchyard.v1.ExecuteRequest.parents:type_name -> switchyard.v1.ParentOutput
-	129, // 128: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	119, // 129: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	121, // 130: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	130, // 128: switchyard.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	120, // 129: switchyard.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	122, // 130: switchyard.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
 	10,  // 131: switchyard.v1.ExecuteRequest.context:type_name -> switchyard.v1.Shared
 	108, // 132: switchyard.v1.ExecuteRequest.views:type_name -> switchyard.v1.ExecuteRequest.ViewsEntry
 	10,  // 133: switchyard.v1.ExecuteRequest.run_input:type_name -> switchyard.v1.Shared
@@ -9453,49 +9478,51 @@ var file_switchyard_v1_payload_proto_depIdxs = []int32{
 	82,  // 141: switchyard.v1.AncestorEnds.others:type_name -> switchyard.v1.AncestorEnd
 	83,  // 142: switchyard.v1.AncestorEnd.fan_out:type_name -> switchyard.v1.FanOutCounts
 	8,   // 143: switchyard.v1.FanOutCounts.items:type_name -> switchyard.v1.Items
-	121, // 144: switchyard.v1.Member.item:type_name -> google.protobuf.Value
+	122, // 144: switchyard.v1.Member.item:type_name -> google.protobuf.Value
 	85,  // 145: switchyard.v1.Member.checkpoint:type_name -> switchyard.v1.Checkpoint
-	117, // 146: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	118, // 146: switchyard.v1.ParentOutput.output:type_name -> google.protobuf.Struct
 	62,  // 147: switchyard.v1.ParentOutput.fan_out:type_name -> switchyard.v1.FanOutView
-	127, // 148: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	118, // 149: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	118, // 150: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	118, // 151: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	128, // 148: switchyard.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	119, // 149: switchyard.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	119, // 150: switchyard.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	119, // 151: switchyard.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
 	85,  // 152: switchyard.v1.ExecuteResponse.checkpoint:type_name -> switchyard.v1.Checkpoint
 	88,  // 153: switchyard.v1.ExecuteResponse.batch:type_name -> switchyard.v1.MemberResult
-	131, // 154: switchyard.v1.ExecuteResponse.agent_events:type_name -> switchyard.v1.AgentEvent
-	127, // 155: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	132, // 154: switchyard.v1.ExecuteResponse.agent_events:type_name -> switchyard.v1.AgentEvent
+	128, // 155: switchyard.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
 	85,  // 156: switchyard.v1.MemberResult.checkpoint:type_name -> switchyard.v1.Checkpoint
-	118, // 157: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	119, // 157: switchyard.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
 	85,  // 158: switchyard.v1.ExecuteProgress.checkpoint:type_name -> switchyard.v1.Checkpoint
 	88,  // 159: switchyard.v1.ExecuteProgress.batch:type_name -> switchyard.v1.MemberResult
-	118, // 160: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	122, // 161: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
+	119, // 160: switchyard.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	123, // 161: switchyard.v1.StatusResponse.run:type_name -> switchyard.v1.Run
 	111, // 162: switchyard.v1.StatusResponse.records:type_name -> switchyard.v1.StatusResponse.RecordsEntry
 	112, // 163: switchyard.v1.StatusResponse.claims:type_name -> switchyard.v1.StatusResponse.ClaimsEntry
 	11,  // 164: switchyard.v1.StatusResponse.parts:type_name -> switchyard.v1.PartReport
 	113, // 165: switchyard.v1.StatusResponse.items:type_name -> switchyard.v1.StatusResponse.ItemsEntry
-	132, // 166: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
-	118, // 167: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
-	114, // 168: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
-	115, // 169: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
-	72,  // 170: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
-	72,  // 171: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
-	133, // 172: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	96,  // 173: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
-	15,  // 174: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
-	61,  // 175: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	38,  // 176: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
-	61,  // 177: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
-	61,  // 178: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	61,  // 179: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
-	8,   // 180: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
-	118, // 181: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
-	182, // [182:182] is the sub-list for method output_type
-	182, // [182:182] is the sub-list for method input_type
-	182, // [182:182] is the sub-list for extension type_name
-	182, // [182:182] is the sub-list for extension extendee
-	0,   // [0:182] is the sub-list for field type_name
+	114, // 166: switchyard.v1.StatusResponse.checkpoints:type_name -> switchyard.v1.StatusResponse.CheckpointsEntry
+	133, // 167: switchyard.v1.NodeInput.record:type_name -> switchyard.v1.NodeRecord
+	119, // 168: switchyard.v1.OwnerBeat.since:type_name -> google.protobuf.Timestamp
+	115, // 169: switchyard.v1.OwnerBeat.benched:type_name -> switchyard.v1.OwnerBeat.BenchedEntry
+	116, // 170: switchyard.v1.OwnerBeat.suspicions:type_name -> switchyard.v1.OwnerBeat.SuspicionsEntry
+	72,  // 171: switchyard.v1.ExplainRequest.request:type_name -> switchyard.v1.TaskRequest
+	72,  // 172: switchyard.v1.ExplainRequest.more:type_name -> switchyard.v1.TaskRequest
+	134, // 173: switchyard.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	96,  // 174: switchyard.v1.ExplainResponse.more:type_name -> switchyard.v1.ExplainResponse
+	15,  // 175: switchyard.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.v1.ConditionReferences
+	61,  // 176: switchyard.v1.Part.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	38,  // 177: switchyard.v1.RunCarry.TasksEntry.value:type_name -> switchyard.v1.TaskCarry
+	61,  // 178: switchyard.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.v1.ParentView
+	61,  // 179: switchyard.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	61,  // 180: switchyard.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.v1.ParentView
+	8,   // 181: switchyard.v1.StatusResponse.ItemsEntry.value:type_name -> switchyard.v1.Items
+	85,  // 182: switchyard.v1.StatusResponse.CheckpointsEntry.value:type_name -> switchyard.v1.Checkpoint
+	119, // 183: switchyard.v1.OwnerBeat.BenchedEntry.value:type_name -> google.protobuf.Timestamp
+	184, // [184:184] is the sub-list for method output_type
+	184, // [184:184] is the sub-list for method input_type
+	184, // [184:184] is the sub-list for extension type_name
+	184, // [184:184] is the sub-list for extension extendee
+	0,   // [0:184] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_payload_proto_init() }
@@ -9515,7 +9542,7 @@ func file_switchyard_v1_payload_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_payload_proto_rawDesc), len(file_switchyard_v1_payload_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   116,
+			NumMessages:   117,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
