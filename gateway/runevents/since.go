@@ -33,6 +33,7 @@ func (s *Since) Select(e *v1.Event) []*v1.Event {
 		return selected
 	case e.GetEvent() == v1.EventStarted:
 		s.held[part] = append(s.held[part], e)
+	case e.GetEvent() == v1.EventTurn || e.GetEvent() == v1.EventToolCall: // between the start of an attempt and its end
 	default:
 		delete(s.held, part)
 	}

@@ -1,6 +1,8 @@
 package eventlog
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -11,21 +13,28 @@ type Key string
 
 // Keys of the data of events.
 const (
-	KeyBy         Key = "by"
-	KeyCachedFrom Key = "cachedFrom"
-	KeyContainer  Key = "container"
-	KeyError      Key = "error"
-	KeyExitCode   Key = "exitCode"
-	KeyGeneration Key = "generation"
-	KeyGPUs       Key = "gpus"
-	KeyInstances  Key = "instances"
-	KeyMessage    Key = "message"
-	KeyNUMANode   Key = "numaNode"
-	KeyReason     Key = "reason"
-	KeyScore      Key = "score"
-	KeyState      Key = "state"
-	KeyUntil      Key = "until"
-	KeyWaitsFor   Key = "waitsFor"
+	KeyBegan        Key = "began"
+	KeyBy           Key = "by"
+	KeyCachedFrom   Key = "cachedFrom"
+	KeyContainer    Key = "container"
+	KeyCostUSD      Key = "costUsd"
+	KeyError        Key = "error"
+	KeyExitCode     Key = "exitCode"
+	KeyGeneration   Key = "generation"
+	KeyGPUs         Key = "gpus"
+	KeyInputTokens  Key = "inputTokens"
+	KeyInstances    Key = "instances"
+	KeyMessage      Key = "message"
+	KeyNUMANode     Key = "numaNode"
+	KeyOutputTokens Key = "outputTokens"
+	KeyReason       Key = "reason"
+	KeyScore        Key = "score"
+	KeyState        Key = "state"
+	KeyTool         Key = "tool"
+	KeyTookMs       Key = "tookMs"
+	KeyTurn         Key = "turn"
+	KeyUntil        Key = "until"
+	KeyWaitsFor     Key = "waitsFor"
 )
 
 // maxDataItems bounds a list in the data of an event.
@@ -113,6 +122,21 @@ func CauseFacts(reason, text string) []Fact {
 // CommandFacts returns who steered, and why.
 func CommandFacts(who, why string) []Fact {
 	return []Fact{KeyBy.Of(who), KeyReason.Of(why)}
+}
+
+// AgentFacts returns what a turn of an agent, or a call of one of its tools, has taken.
+func AgentFacts(e *v1.AgentEvent) []Fact {
+	facts := []Fact{KeyTurn.Of(e.GetTurn()), KeyTookMs.Of(float64(e.GetTookMs())), KeyTool.Of(e.GetTool()), KeyError.Of(e.GetError())}
+	if e.GetAt() != nil {
+		facts = append(facts, KeyBegan.Of(e.GetAt().AsTime().Format(time.RFC3339Nano)))
+	}
+	if e.GetInputTokens() > 0 || e.GetOutputTokens() > 0 {
+		facts = append(facts, KeyInputTokens.Of(float64(e.GetInputTokens())), KeyOutputTokens.Of(float64(e.GetOutputTokens())))
+	}
+	if e.GetCostUsd() > 0 {
+		facts = append(facts, KeyCostUSD.Of(e.GetCostUsd()))
+	}
+	return facts
 }
 
 // PlaceFacts returns the place on a node that a task has been given.

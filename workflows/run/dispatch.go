@@ -198,6 +198,7 @@ func (r *run) settled(end dispatchEnd) {
 		addUnknownOutcome(&end.ended)
 	}
 	r.status.EndAttempt(end.task, end.shown(), now)
+	end.res.AgentEvents = nil // they are events of the run now, and not part of a result that is kept
 	r.keepResult(end)
 	e := end.ended
 	if v1.IsRetryableEnd(e.State) && !e.NoRetry && r.core.Definition(e.Task).GetRetry().GetWhen() != "" {

@@ -81,7 +81,7 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.res, d.checkpoint = res, res.GetCheckpoint()
 	d.ended.State, d.ended.Reason, d.ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	d.ended.Node = res.GetNode()
-	d.ended.NoRetry = d.ended.Reason == v1.ReasonExpression || d.ended.Reason == v1.ReasonBadSpec
+	d.ended.NoRetry = v1.IsFinalReason(d.ended.Reason)
 	d.outcome = outcomeOf(d.ended.State, d.ended.Reason)
 	d.unacknowledged = isUnacknowledged(res)
 	d.update = res.GetResult().GetContextUpdate()

@@ -80,6 +80,7 @@ func (s *Status) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) b
 	if end.GetStartedAt() != nil {
 		add(end.GetStartedAt().AsTime(), v1.EventStarted, "")
 	}
+	s.logAgent(i, end)
 	switch at := end.GetCompletedAt().AsTime(); {
 	case end.GetState() == v1.AttemptMoved:
 		if rec.State == v1.TaskQueued {

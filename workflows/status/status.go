@@ -19,6 +19,8 @@ import (
 const (
 	// maxAttempts is how many attempts of a task are shown.
 	maxAttempts = 100
+	// maxAgentEvents is how many turns and calls of tools of an attempt are logged: its newest.
+	maxAgentEvents = 100
 	// shownInstances is how many instances of a task the status shows; the query
 	// "instances" shows all.
 	shownInstances = 1000
@@ -89,6 +91,8 @@ type Extras struct {
 	FanOut     *FanOut   // or nil if it has no instances yet
 	SteeredBy  string    // who requeued, cancelled or killed it, until the event of that is logged
 	ReadyAt    time.Time // when it could first start, if that is known
+	// agentEvents are those of the dispatch that has ended, until they are logged.
+	agentEvents []*v1.AgentEvent
 }
 
 // FanOut has what is known of the instances of a task.
@@ -414,6 +418,9 @@ func (s *Status) EndAttempt(i int, d AttemptEnd, now time.Time) {
 	}
 	if d.Checkpoint != nil {
 		e.checkpoint = d.Checkpoint
+	}
+	if events := d.Response.GetAgentEvents(); len(events) > 0 {
+		s.Extras(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
 	}
 	if d.Ended.State == v1.AttemptMoved {
 		if d.Ended.Reason == v1.ReasonLeaseLost {

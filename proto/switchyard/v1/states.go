@@ -287,6 +287,15 @@ func IsRetryableEnd(state string) bool {
 	return state == TaskFailed || state == TaskKilledOOM || state == TaskLost
 }
 
+// IsFinalReason reports whether an attempt that failed for a reason would fail for it again, so that it is not retried.
+func IsFinalReason(reason string) bool {
+	switch reason {
+	case ReasonExpression, ReasonBadSpec, ReasonMaxTurns, ReasonMaxCost:
+		return true
+	}
+	return false
+}
+
 // IsRunTerminal reports whether a run in a state has ended.
 func IsRunTerminal(state string) bool {
 	switch state {

@@ -1,0 +1,30 @@
+package status
+
+import (
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/eventlog"
+	"switchyard/workflows/phrase"
+)
+
+// logAgent logs the turns and the calls of tools of the attempt of task i that has ended, each at its end.
+func (s *Status) logAgent(i int, end *v1.Attempt) {
+	m := s.entries[i].extras
+	if m == nil || len(m.agentEvents) == 0 {
+		return
+	}
+	for _, e := range m.agentEvents {
+		took := time.Duration(e.GetTookMs()) * time.Millisecond
+		at := end.GetCompletedAt().AsTime()
+		if e.GetAt() != nil {
+			at = e.GetAt().AsTime().Add(took)
+		}
+		event, detail := v1.EventTurn, phrase.Turn(e.GetTurn(), took, e.GetInputTokens(), e.GetOutputTokens(), e.GetCostUsd(), e.GetError())
+		if e.GetEvent() == v1.EventToolCall {
+			event, detail = v1.EventToolCall, phrase.ToolCall(e.GetTool(), e.GetTurn(), took, e.GetError())
+		}
+		s.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, eventlog.AgentFacts(e)...)
+	}
+	m.agentEvents = nil
+}
