@@ -14,8 +14,11 @@ import (
 // anthropicDialect is the Messages API.
 type anthropicDialect struct{ client anthropic.Client }
 
+// newAnthropic returns the dialect. It turns telemetry off, which the environment could make record whole conversations.
 func newAnthropic(e endpoint) anthropicDialect {
-	options := []option.RequestOption{option.WithoutEnvironmentDefaults(), option.WithBaseURL(e.url), option.WithMaxRetries(0)}
+	options := []option.RequestOption{
+		option.WithoutEnvironmentDefaults(), option.WithoutOpenTelemetry(), option.WithBaseURL(e.url), option.WithMaxRetries(0),
+	}
 	if e.key != "" {
 		options = append(options, option.WithAPIKey(e.key))
 	}
@@ -54,7 +57,6 @@ func addAnthropicEvent(reply *assembly, event *anthropic.MessageStreamEventUnion
 		}
 		u := event.Message.Usage
 		reply.usage = Usage{u.InputTokens, u.OutputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens}
-		reply.hasUsage = reply.usage != Usage{}
 	case "content_block_start":
 		if event.Index != int64(len(reply.blocks)) {
 			return fmt.Errorf("content block %d begins after %d blocks", event.Index, len(reply.blocks))
@@ -130,7 +132,6 @@ func addAnthropicUsage(reply *assembly, u *anthropic.MessageDeltaUsage) {
 	} {
 		if count.isSet {
 			*count.to = count.from
-			reply.hasUsage = true
 		}
 	}
 }

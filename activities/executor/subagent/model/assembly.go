@@ -18,15 +18,14 @@ const (
 
 // assembly puts a reply together from the pieces of a stream.
 type assembly struct {
-	onText   func(string)
-	size     int
-	blocks   []*block
-	callIDs  map[string]bool // all in the conversation
-	request  int             // bytes
-	model    string
-	stop     Stop // empty until the provider has named one
-	usage    Usage
-	hasUsage bool
+	onText  func(string)
+	size    int
+	blocks  []*block
+	callIDs map[string]bool // all in the conversation
+	request int             // bytes
+	model   string
+	stop    Stop // empty until the provider has named one
+	usage   Usage
 
 	isRefusal bool // whether the text explains a refusal
 }
@@ -139,7 +138,7 @@ func (a *assembly) whole() *Reply {
 	case calls == 0 && r.Stop == StopTools:
 		r.Stop = StopEnd
 	}
-	if !a.hasUsage {
+	if a.usage == (Usage{}) { // some servers send zeros
 		r.Usage = Usage{InputTokens: int64(a.request / bytesPerToken), OutputTokens: int64(a.size / bytesPerToken)}
 	}
 	return r

@@ -22,9 +22,10 @@ type Error struct {
 	Err        error
 }
 
+// Error returns the explanation for people.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap returns the explanation.
+// Unwrap returns the error behind the explanation.
 func (e *Error) Unwrap() error { return e.Err }
 
 // IsTemporary reports whether the same request may succeed later.

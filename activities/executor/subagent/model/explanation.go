@@ -59,7 +59,7 @@ func (e endpoint) explainStatus(refusal *statusError, model string) *Error {
 	answer := newAnswer(refusal.body)
 	kind, remedy := classify(refusal.status, answer)
 	text := map[Kind]string{
-		RateLimited: "limits the rate of requests", Overloaded: "is overloaded", Unavailable: "failed", Refused: "refused the request",
+		RateLimited: "limits the rate of requests", Overloaded: "is overloaded", Unavailable: "has failed", Refused: "refused the request",
 	}[kind]
 	switch status := refusal.status; {
 	case status == http.StatusUnauthorized && e.key == "":

@@ -295,7 +295,7 @@ func TestResponsesThatAreNoStreamAreNamed(t *testing.T) {
 	})
 }
 
-func TestLongLinesAreBounded(t *testing.T) {
+func TestLinesAreBounded(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		e := failure(t, ask(t, provider, raw(t, 200, "text/event-stream", "data: "+strings.Repeat("x", maxLineBytes)), nil), says("go"))

@@ -59,7 +59,6 @@ func (d *openaiDeltas) add(reply *assembly, chunk *openai.ChatCompletionChunk) e
 	if u := chunk.Usage; u.PromptTokens+u.CompletionTokens > 0 { // each is the total so far
 		read, write := u.PromptTokensDetails.CachedTokens, u.PromptTokensDetails.CacheWriteTokens
 		reply.usage = Usage{max(0, u.PromptTokens-read-write), u.CompletionTokens, read, write}
-		reply.hasUsage = true
 	}
 	for _, choice := range chunk.Choices {
 		if choice.Index != 0 {

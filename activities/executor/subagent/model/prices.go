@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -83,8 +85,8 @@ func parsePrices(text []byte) (Prices, error) {
 	}
 	prices := Prices{}
 	var problems []error
-	for name, one := range raw {
-		price, err := parsePrice(one)
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		price, err := parsePrice(raw[name])
 		switch {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("%q: %w", name, err))

@@ -196,3 +196,18 @@ func TestEmptyRepliesAreLeftOutOfConversations(t *testing.T) {
 		}
 	})
 }
+
+func TestMissingUsageIsEstimated(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		_, server := serve(t, scriptedmodel.Rule{Reply: scriptedmodel.Reply{Text: strings.Repeat("word", 100), Usage: &scriptedmodel.Usage{}}})
+		reply, err := ask(t, provider, server, nil).Reply(bounded(t), says(strings.Repeat("word", 50)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Usage{InputTokens: 50, OutputTokens: 100 + bytesPerBlock/bytesPerToken}
+		if reply.Usage != want {
+			t.Errorf("usage %+v, want %+v", reply.Usage, want)
+		}
+	})
+}
