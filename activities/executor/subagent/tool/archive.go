@@ -20,14 +20,9 @@ const archiveWindow = 1 << 20
 
 // Pack returns a directory as a tar archive, compressed by zstd: regular files, directories and links, with their
 // permissions. It follows no link, and leaves out sockets, pipes and devices, and what the worker may not read. The same
-// directory gives the same archive. Files may change meanwhile; what the archive has of those is unspecified. An archive of
+// directory gives the same archive; one that is not there counts as empty. Files may change meanwhile; what the archive has of those is unspecified. An archive of
 // more than max bytes, and a directory of more than 1 GiB, is a *TooLargeError.
 func Pack(dir string, max int64) ([]byte, error) {
-	root, err := openTree(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
 	var packed bytes.Buffer
 	bound := &bounded{w: &packed, left: max, max: max}
 	compressed, err := zstd.NewWriter(bound, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(archiveWindow))
@@ -35,7 +30,7 @@ func Pack(dir string, max int64) ([]byte, error) {
 		return nil, err
 	}
 	p := &packer{tar: tar.NewWriter(compressed)}
-	if err := walk(root, p.add); err != nil {
+	if err := walkPath(dir, p.add); err != nil {
 		_ = compressed.Close()
 		return nil, err
 	}
@@ -65,7 +60,7 @@ func (p *packer) add(e entry) error {
 	case fs.ModeSymlink:
 		target, err := e.dir.Readlink(e.info.Name())
 		if err != nil {
-			return nil //nolint:nilerr // it has gone
+			return nil // it has gone
 		}
 		header.Typeflag, header.Linkname, header.ModTime = tar.TypeSymlink, target, unsetTime
 	default:
@@ -77,12 +72,12 @@ func (p *packer) add(e entry) error {
 func (p *packer) addFile(e entry, header *tar.Header) error {
 	f, err := e.dir.OpenFile(e.info.Name(), os.O_RDONLY|openFlags, 0)
 	if err != nil {
-		return nil //nolint:nilerr // it has gone, or is closed to the worker
+		return nil // it has gone, or is closed to the worker
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !os.SameFile(info, e.info) {
-		return nil //nolint:nilerr // it was replaced
+		return nil // it was replaced
 	}
 	if p.content += info.Size(); p.content > maxContent {
 		return &TooLargeError{What: fmt.Sprintf("the files of the agent hold more than %d MiB", maxContent>>20)}

@@ -139,8 +139,35 @@ func TestTooLargeDirectoryIsNotPacked(t *testing.T) {
 	if err := os.MkdirAll(deep, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Fingerprint(tree.Path()); !errors.As(err, &large) {
+	if _, err := Pack(tree.Path(), 64<<20); !errors.As(err, &large) || !strings.Contains(err.Error(), "256 levels") {
 		t.Errorf("error %v", err)
+	}
+	mustFingerprint(t, tree.Path())
+}
+
+func TestRemovedDirectoryIsPackedAsAnEmptyOne(t *testing.T) {
+	tree := newTree(t)
+	empty, fingerprint := mustPack(t, tree.Path()), mustFingerprint(t, tree.Path())
+	for _, replace := range []func() error{
+		func() error { return nil },
+		func() error { return os.Symlink("/etc", tree.Path()) },
+		func() error { return os.WriteFile(tree.Path(), nil, 0o600) },
+	} {
+		if err := os.RemoveAll(tree.Path()); err != nil {
+			t.Fatal(err)
+		}
+		if err := replace(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(mustPack(t, tree.Path()), empty) || mustFingerprint(t, tree.Path()) != fingerprint {
+			t.Error("it is not empty")
+		}
+		if err := Unpack(tree.Path(), empty); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Lstat(tree.Path()); err != nil || !info.IsDir() {
+			t.Errorf("%v, %v", info, err)
+		}
 	}
 }
 

@@ -53,23 +53,29 @@ func (t *Tree) open() (*os.Root, error) {
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
 	defer workspace.Close()
-	if info, err := workspace.Lstat(WorkDir); err == nil && !info.IsDir() {
-		if err := workspace.Remove(WorkDir); err != nil {
-			return nil, fmt.Errorf("make the work directory: %w", err)
-		}
-	}
-	if err := workspace.Mkdir(WorkDir, dirMode); err == nil {
-		owner, err := ownerOf(workspace)
-		if err == nil {
-			err = errors.Join(workspace.Chmod(WorkDir, dirMode), owner.giveDir(workspace, WorkDir))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("make the work directory: %w", err)
-		}
-	} else if !errors.Is(err, fs.ErrExist) {
+	if err := makeWorkDir(workspace, WorkDir); err != nil {
 		return nil, fmt.Errorf("make the work directory: %w", err)
 	}
 	return openDir(workspace, WorkDir)
+}
+
+// makeWorkDir makes a directory in place of whatever else there is.
+func makeWorkDir(parent *os.Root, name string) error {
+	if info, err := parent.Lstat(name); err == nil && !info.IsDir() {
+		if err := parent.Remove(name); err != nil {
+			return err
+		}
+	}
+	if err := parent.Mkdir(name, dirMode); errors.Is(err, fs.ErrExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	owner, err := ownerOf(parent)
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Chmod(name, dirMode), owner.giveDir(parent, name))
 }
 
 // owner returns to whom belongs what the worker makes in the work directory.
@@ -126,14 +132,23 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 	return root, nil
 }
 
-// openTree opens a directory by its path; it may be no link itself.
-func openTree(dir string) (*os.Root, error) {
+// walkPath calls visit with all that lies in the directory at a path, as walk does. Where the agent has removed the
+// directory, or has put something else in its place, it is empty.
+func walkPath(dir string, visit func(entry) error) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer parent.Close()
-	return openDir(parent, filepath.Base(dir))
+	root, err := openDir(parent, filepath.Base(dir))
+	if errors.Is(err, errNoDirectory) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return walk(root, visit)
 }
 
 // relative returns a path of the model relative to the work directory. The model may also use the absolute path that its

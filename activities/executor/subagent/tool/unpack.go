@@ -20,8 +20,7 @@ import (
 // unsetTime stands for times that are not restored.
 var unsetTime = time.Unix(0, 0)
 
-// Unpack makes a directory what it was when Pack packed it; what is in it now is removed. The directory
-// exists. Whatever the archive holds,
+// Unpack makes a directory what it was when Pack packed it; what is in it now is removed. Whatever the archive holds,
 // nothing outside of the directory is touched. What it restores belongs to the user of the sandbox, if one has the
 // workspace already, and can otherwise be written by every user, whom the workspace's directory keeps out.
 func Unpack(dir string, data []byte) error {
@@ -33,6 +32,9 @@ func Unpack(dir string, data []byte) error {
 	owner, err := ownerOf(parent)
 	if err != nil {
 		return err
+	}
+	if err := makeWorkDir(parent, filepath.Base(dir)); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
 	}
 	root, err := openDir(parent, filepath.Base(dir))
 	if err != nil {

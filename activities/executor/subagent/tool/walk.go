@@ -82,7 +82,7 @@ func (w *walker) dir(root *os.Root, at string, depth int) error {
 func (w *walker) read(root *os.Root) ([]fs.DirEntry, error) {
 	f, err := root.Open(".")
 	if err != nil {
-		return nil, nil //nolint:nilerr // it is closed to the worker
+		return nil, nil // it is closed to the worker
 	}
 	defer f.Close()
 	var all []fs.DirEntry
