@@ -67,6 +67,11 @@ func (anthropic) read(body []byte) (wireRequest, error) {
 				if json.Unmarshal(p.Input, new(object)) != nil {
 					problem = fmt.Errorf("messages.%d: tool_use.input: Input should be an object", i)
 				}
+			case "thinking":
+				message.Thinking = joinLines(message.Thinking, p.Thinking)
+				if p.Signature != signature(p.Thinking) {
+					problem = fmt.Errorf("messages.%d: thinking.signature: Invalid signature in thinking block", i)
+				}
 			case "tool_result":
 				message.ToolResults = append(message.ToolResults, ToolResult{ID: p.ToolUseID, Text: p.Content.text(), IsError: p.IsError})
 			}
@@ -95,7 +100,7 @@ func (anthropic) stream(t turn) []event {
 		events = append(events, event{name: name, data: encode(fields), isChunk: isChunk})
 	}
 	index := 0
-	block := func(start object, deltaType, field string, pieces []string) {
+	block := func(start object, deltaType, field string, pieces []string, last ...object) {
 		add(false, "content_block_start", object{"index": index, "content_block": start})
 		if index == 0 {
 			add(false, "ping", object{})
@@ -106,6 +111,9 @@ func (anthropic) stream(t turn) []event {
 		for _, piece := range pieces {
 			add(true, "content_block_delta", object{"index": index, "delta": object{"type": deltaType, field: piece}})
 		}
+		for _, delta := range last {
+			add(false, "content_block_delta", object{"index": index, "delta": delta})
+		}
 		add(false, "content_block_stop", object{"index": index})
 		index++
 	}
@@ -113,6 +121,10 @@ func (anthropic) stream(t turn) []event {
 	first := anthropicUsage(t.usage)
 	first["output_tokens"] = min(1, t.usage.Output)
 	add(false, "message_start", object{"message": anthropicMessage(t, []object{}, nil, first)})
+	if t.thinking != "" {
+		start := object{"type": "thinking", "thinking": "", "signature": ""}
+		block(start, "thinking_delta", "thinking", chunks(t.thinking, t.chunkSize), object{"type": "signature_delta", "signature": signature(t.thinking)})
+	}
 	if t.text != "" {
 		block(object{"type": "text", "text": ""}, "text_delta", "text", chunks(t.text, t.chunkSize))
 	}
@@ -130,6 +142,9 @@ func (anthropic) stream(t turn) []event {
 
 func (anthropic) message(t turn) []byte {
 	blocks := []object{}
+	if t.thinking != "" {
+		blocks = append(blocks, object{"type": "thinking", "thinking": t.thinking, "signature": signature(t.thinking)})
+	}
 	if t.text != "" {
 		blocks = append(blocks, object{"type": "text", "text": t.text})
 	}

@@ -22,6 +22,7 @@ type Conversation struct {
 type Message struct {
 	Role        string
 	Text        string // the texts of all parts, joined by line feeds
+	Thinking    string // in the Messages API, joined likewise
 	ToolCalls   []ToolCall
 	ToolResults []ToolResult
 }
@@ -85,8 +86,14 @@ func (c Conversation) NewToolResults() []ToolResult {
 func (w When) matches(c Conversation) bool {
 	return strings.Contains(c.LastUserText(), w.User) &&
 		strings.Contains(c.System, w.System) &&
+		(w.Model == "" || w.Model == c.Model) &&
 		(w.Turns == nil || *w.Turns == c.Turns()) &&
-		(w.ToolResult == "" || slices.ContainsFunc(c.NewToolResults(), func(r ToolResult) bool { return r.Name == w.ToolResult }))
+		(w.ToolResult == "" && w.ToolResultText == "" || slices.ContainsFunc(c.NewToolResults(), w.matchesResult))
+}
+
+// matchesResult reports whether a result of a tool meets the conditions of a rule.
+func (w When) matchesResult(r ToolResult) bool {
+	return (w.ToolResult == "" || r.Name == w.ToolResult) && strings.Contains(r.Text, w.ToolResultText)
 }
 
 // resolveTools names the tools of results, and returns an error unless every tool call has one result before the next

@@ -64,6 +64,8 @@ type part struct {
 	ToolUseID string          `json:"tool_use_id"`
 	Content   content         `json:"content"`
 	IsError   bool            `json:"is_error"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
 }
 
 // content is a text, or a list of parts.

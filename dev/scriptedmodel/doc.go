@@ -18,10 +18,13 @@
 //	      toolCalls: [{ name: forecast, arguments: { city: Oslo } }]
 //	    fault: { times: 1, status: 429, retryAfter: 1s }
 //	  - name: read the result
-//	    when: { toolResult: forecast }
+//	    when: { toolResult: forecast, toolResultText: rain }
 //	    pace: { chunkDelay: 50ms, chunkSize: 4 }
-//	    reply: { text: It rains in Oslo., usage: { input: 40, output: 5 } }
+//	    reply: { thinking: Rain means yes., text: It rains in Oslo., usage: { input: 40, output: 5 } }
 //	  - reply: { text: I can only talk about the weather. }
+//
+// All conditions of a rule must hold; [When] lists them. Thinking is for the Messages API only, which refuses a conversation
+// whose thinking has changed.
 //
 // A [Fault] makes a rule misbehave, for ever or so many times: it refuses, is slow, or breaks the reply in the middle.
 // The server records every request with its [Outcome], so a test can count turns that were paid twice.

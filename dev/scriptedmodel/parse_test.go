@@ -13,8 +13,9 @@ const everything = `
 key: secret
 rules:
   - name: ask
-    when: { user: weather, system: you are, toolResult: now, turns: 0 }
+    when: { user: weather, system: you are, model: small, toolResult: now, toolResultText: noon, turns: 0 }
     reply:
+      thinking: Which tool?
       text: Let me see.
       toolCalls:
         - { name: forecast, arguments: { city: Oslo, days: [1, 2] } }
@@ -33,9 +34,9 @@ func TestScriptsAreRead(t *testing.T) {
 	t.Parallel()
 	want := Script{Key: "secret", Rules: []Rule{
 		{
-			Name: "ask", When: When{User: "weather", System: "you are", ToolResult: "now", Turns: new(0)},
+			Name: "ask", When: When{User: "weather", System: "you are", Model: "small", ToolResult: "now", ToolResultText: "noon", Turns: new(0)},
 			Reply: Reply{
-				Text: "Let me see.", Usage: &Usage{10, 5, 3, 2}, StopReason: StopMaxTokens,
+				Thinking: "Which tool?", Text: "Let me see.", Usage: &Usage{10, 5, 3, 2}, StopReason: StopMaxTokens,
 				ToolCalls: []ToolCall{{"", "forecast", `{"city":"Oslo","days":[1,2]}`}, {"c2", "broken", `{"city": `}, {"", "now", ""}},
 			},
 			Pace:  Pace{time.Second, 20 * time.Millisecond, 3},

@@ -21,12 +21,17 @@ type Rule struct {
 type When struct {
 	User       string `yaml:"user"`       // contained in the last user message that has text
 	System     string `yaml:"system"`     // contained in the system prompt
+	Model      string `yaml:"model"`      // the name of the model
 	ToolResult string `yaml:"toolResult"` // the name of a tool whose result follows the last reply of the model
-	Turns      *int   `yaml:"turns"`      // how many replies of the model the conversation has; nil means any number
+	// ToolResultText is contained in a result that follows the last reply of the model, of the tool ToolResult if that is set.
+	ToolResultText string `yaml:"toolResultText"`
+	Turns          *int   `yaml:"turns"` // how many replies of the model the conversation has; nil means any number
 }
 
 // Reply defines what the model says.
 type Reply struct {
+	// Thinking precedes the text, with a signature that must come back unchanged. Chat Completions do not have it.
+	Thinking  string     `yaml:"thinking"`
 	Text      string     `yaml:"text"`
 	ToolCalls []ToolCall `yaml:"toolCalls"`
 	Usage     *Usage     `yaml:"usage"` // nil counts words

@@ -118,6 +118,6 @@ func noRule(c Conversation) string {
 	for _, result := range c.NewToolResults() {
 		results = append(results, result.Name)
 	}
-	return fmt.Sprintf("no rule of the script matches the request: last user message %.200q, turns %d, new tool results %q, system prompt %.200q",
-		c.LastUserText(), c.Turns(), results, c.System)
+	return fmt.Sprintf("no rule of the script matches the request: model %q, last user message %.200q, turns %d, new tool results %q, system prompt %.200q",
+		c.Model, c.LastUserText(), c.Turns(), results, c.System)
 }

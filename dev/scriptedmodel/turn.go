@@ -2,6 +2,7 @@ package scriptedmodel
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 type turn struct {
 	id         string // the same for the same conversation
 	model      string
+	thinking   string
 	text       string
 	calls      []ToolCall
 	usage      Usage
@@ -23,7 +25,7 @@ type turn struct {
 // newTurn returns what a rule replies to a request.
 func newTurn(reply Reply, pace Pace, c Conversation) turn {
 	t := turn{
-		id: conversationID(c), model: c.Model, text: reply.Text, calls: slices.Clone(reply.ToolCalls),
+		id: conversationID(c), model: c.Model, thinking: reply.Thinking, text: reply.Text, calls: slices.Clone(reply.ToolCalls),
 		stopReason: reply.StopReason, chunkSize: pace.ChunkSize,
 	}
 	for i, call := range t.calls {
@@ -47,11 +49,17 @@ func newTurn(reply Reply, pace Pace, c Conversation) turn {
 		t.usage = *reply.Usage
 		return t
 	}
-	t.usage = Usage{Input: c.words(), Output: countWords(t.text)}
+	t.usage = Usage{Input: c.words(), Output: countWords(t.thinking) + countWords(t.text)}
 	for _, call := range t.calls {
 		t.usage.Output += countWords(string(call.Arguments))
 	}
 	return t
+}
+
+// signature returns what signs a text of thinking.
+func signature(thinking string) string {
+	sum := sha256.Sum256([]byte(thinking))
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // conversationID returns a short digest of a conversation.
