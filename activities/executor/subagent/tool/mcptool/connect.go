@@ -42,6 +42,8 @@ type Options struct {
 	// Log takes what servers print on standard error, and what does not belong to the protocol, a line each, from one
 	// goroutine at a time. nil: it is dropped.
 	Log func(line string)
+	// Plain leaves the names of servers out of those of their tools.
+	Plain bool
 	// Transport carries the requests to servers over HTTP; nil: one like http.DefaultTransport.
 	Transport http.RoundTripper
 
@@ -103,7 +105,7 @@ func Connect(ctx context.Context, servers map[string]*v1.McpServer, o Options) (
 	names := toolNames{}
 	for i, s := range all.servers {
 		for _, t := range listed[i] {
-			made, err := newServerTool(s, names.unique(s.name, t.Name), t)
+			made, err := newServerTool(s, names.unique(s.name, t.Name, o.Plain), t)
 			if err != nil {
 				return nil, errors.Join(err, all.Close())
 			}

@@ -16,10 +16,13 @@ const (
 // toolNames are the names that are in use.
 type toolNames map[string]bool
 
-// unique returns the name of a tool of a server. It depends on the two names, and on whether an earlier tool has the name
+// unique returns the name of a tool of a server, and without that of the server if it is plain. It depends on the two names, and on whether an earlier tool has the name
 // already, so that an attempt that continues a conversation finds the same names.
-func (n toolNames) unique(server, tool string) string {
-	name := cleanName(server) + "__" + cleanName(tool)
+func (n toolNames) unique(server, tool string, plain bool) string {
+	name := cleanName(tool)
+	if !plain {
+		name = cleanName(server) + "__" + name
+	}
 	if len(name) > maxName || n[name] {
 		hash := sha256.Sum256([]byte(server + "\x00" + tool))
 		name = name[:min(len(name), maxName-suffixLength)] + "_" + hex.EncodeToString(hash[:])[:suffixLength-1]

@@ -308,7 +308,7 @@ func TestNamesFitAndAreUnique(t *testing.T) {
 	make := func() map[string]bool {
 		names := toolNames{}
 		for _, pair := range [][2]string{{"a.b", "c d"}, {"a_b", "c_d"}, {"a", long}, {"a", long + "y"}, {long, "z"}, {"ä", "ö"}} {
-			name := names.unique(pair[0], pair[1])
+			name := names.unique(pair[0], pair[1], false)
 			if len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r > 127 || r == '.' || r == ' ' }) {
 				t.Errorf("%s", name)
 			}
