@@ -98,6 +98,9 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.S
 	if run.GetGeneration() > 0 {
 		lines = append(lines, fmt.Sprintf("  generation %d", run.GetGeneration()))
 	}
+	if text := agentsText(run); text != "" {
+		lines = append(lines, "  agents  "+text)
+	}
 	lines = append(lines, valueLines("  input   ", run.GetInput())...)
 	lines = append(append(lines, valueLines("  context ", run.GetContext())...), "")
 	for _, line := range append(lines, tui.Table(b, now, width, style)...) {

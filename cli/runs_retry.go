@@ -15,8 +15,9 @@ import (
 
 func newRunsRetry(sys *system) *cobra.Command {
 	var (
-		from  []string
-		watch bool
+		from   []string
+		agents agentLimitFlags
+		watch  bool
 	)
 	cmd := &cobra.Command{
 		Use:   "retry RUN",
@@ -24,19 +25,28 @@ func newRunsRetry(sys *system) *cobra.Command {
 		Long: `Goes on with a run that has ended, under its id and with its own definition as it
 was then. Without --from everything that did not complete is done again, and what
 completed is kept; with it, these tasks and all below them are, whatever became of
-them. Another definition or input takes a new run: see submit and runs rerun.`,
+them. Another definition or input takes a new run: see submit and runs rerun.
+
+What failed finds its checkpoint, and what --from names begins anew. An agent that
+ended by max_cost or max_turns continues from its last turn with --max-cost or
+--max-turns, from this generation on.`,
 		Args: arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "do this task and all below it again; may be repeated")
+	agents.add(cmd.Flags())
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code is that of its end, and -o json prints the run")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
+		limits, err := agents.limits()
+		if err != nil {
+			return err
+		}
 		run, err := sys.resolveOwnRun(a.URL, args[0])
 		if err != nil {
 			return err
 		}
-		res, err := client.Call(ctx, a, a.Runs.RetryRun, &v1.RetryRunRequest{Id: run, From: from})
+		res, err := client.Call(ctx, a, a.Runs.RetryRun, &v1.RetryRunRequest{Id: run, From: from, Limits: limits})
 		if err != nil {
 			return withRemedy(err, func() string {
 				if a.HasEnded(ctx, run) {

@@ -67,6 +67,11 @@ func TestSteering(t *testing.T) {
 			[]string{"retry", "night", "--from", "a", "--from", "b"}, &v1.RetryRunRequest{Id: "night", From: []string{"a", "b"}},
 			"run nightly-4g5h6jkm continues with a, b and what is below, generation 2\n", "switchyard runs cancel night",
 		},
+		{
+			[]string{"retry", "night", "--max-turns", "a=100", "--max-cost", "b=$2.5", "--max-cost", "a=5"},
+			&v1.RetryRunRequest{Id: "night", Limits: map[string]*v1.AgentLimits{"a": {MaxTurns: 100, MaxCostUsd: 5}, "b": {MaxCostUsd: 2.5}}},
+			"run nightly-4g5h6jkm continues with what did not complete, generation 2\n", "switchyard dlq retry night TASK",
+		},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
 			f.backend.asked, f.fail = nil, nil

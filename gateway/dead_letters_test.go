@@ -249,10 +249,10 @@ func TestRetryClosed(t *testing.T) {
 		t.Fatalf("got %v, %v", res, err)
 	}
 	end(t, id, "completed")
-	if err := f.reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Retry: []string{"a"}}); err != nil {
+	if err := f.reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Retry: []string{"a"}}, nil); err != nil {
 		t.Error(err)
 	}
-	err = f.reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Again: &v1.Again{Failed: true}})
+	err = f.reopen(t.Context(), stale, &v1.RunInput{Generation: 2, Again: &v1.Again{Failed: true}}, nil)
 	wantCode(t, "a stale request for something else", err, connect.CodeAlreadyExists)
 	if run := f.get(t, id); run.GetState() != "completed" || run.GetGeneration() != 2 {
 		t.Errorf("the run is %v", run)

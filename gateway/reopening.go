@@ -70,7 +70,7 @@ func (g *Gateway) retryDeadLetters(ctx context.Context, id, task string) (*v1.Re
 			tasks, err = g.requeue(ctx, id, tasks, len(tasks) == 1 && task != "")
 		} else {
 			generation++
-			err = g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Retry: slices.Sorted(slices.Values(tasks))})
+			err = g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Retry: slices.Sorted(slices.Values(tasks))}, nil)
 		}
 		return fmt.Sprintf("put back %s of run %s", strings.Join(tasks, ", "), id), err
 	})
@@ -147,10 +147,11 @@ func (g *Gateway) requeue(ctx context.Context, id string, tasks []string, named 
 	return done, nil
 }
 
-// reopen starts a closed run again, as the generation of again, which does what that says. The id of the request
+// reopen starts a closed run again, as the generation of again, which does what that says. Its agents have new limits from
+// then on where there are any. The id of the request
 // is that of the closed execution: whoever asks for the same again gets the execution that has been started, even when
 // that has ended by now. If that was started for something else, it is AlreadyExists.
-func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *v1.RunInput) error {
+func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *v1.RunInput, limits map[string]*v1.AgentLimits) error {
 	info := desc.GetWorkflowExecutionInfo()
 	first, err := g.reader.Input(ctx, info.GetExecution())
 	if err != nil {
@@ -170,6 +171,8 @@ func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *
 	next := proto.CloneOf(first) // with its chain: what the generations before have left is found there
 	next.Generation, next.Retry, next.Again, next.Carry = again.GetGeneration(), again.GetRetry(), again.GetAgain(), nil
 	next.By, next.Terminated = actor(ctx), ""
+	next.Definition = withAgentLimits(next.GetDefinition(), limits)
+	definition := next.GetDefinition()
 	if runview.WasClosedFromOutside(info.GetStatus()) {
 		next.Terminated = info.GetExecution().GetRunId()
 	}
@@ -207,7 +210,7 @@ func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(got.GetRetry(), again.GetRetry()) || !proto.Equal(got.GetAgain(), again.GetAgain()) {
+	if !slices.Equal(got.GetRetry(), again.GetRetry()) || !proto.Equal(got.GetAgain(), again.GetAgain()) || !proto.Equal(got.GetDefinition(), definition) {
 		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("run %s has just been started again otherwise", info.GetExecution().GetWorkflowId()))
 	}
 	return nil

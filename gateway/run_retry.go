@@ -26,7 +26,7 @@ func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRun
 	}
 	var res *v1.RetryRunResponse
 	err = g.awaitStore(ctx, "start run "+id+" again", func(ctx context.Context) error {
-		res, err = g.retryRun(ctx, id, req.Msg.GetFrom())
+		res, err = g.retryRun(ctx, id, req.Msg.GetFrom(), req.Msg.GetLimits())
 		return err
 	})
 	if err != nil {
@@ -35,7 +35,7 @@ func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRun
 	return connect.NewResponse(res), nil
 }
 
-func (g *Gateway) retryRun(ctx context.Context, id string, from []string) (*v1.RetryRunResponse, error) {
+func (g *Gateway) retryRun(ctx context.Context, id string, from []string, limits map[string]*v1.AgentLimits) (*v1.RetryRunResponse, error) {
 	var generation int32
 	var owner string
 	err := g.retryWhileChanging(ctx, id, func(desc *runview.Description, v *runview.View) (string, error) {
@@ -43,11 +43,14 @@ func (g *Gateway) retryRun(ctx context.Context, id string, from []string) (*v1.R
 			return "", rpcerror.WrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
 		}
 		again, err := rerunOf(v, from)
+		if err == nil {
+			err = checkAgentLimits(v, limits)
+		}
 		if err != nil {
 			return "", err
 		}
 		generation, owner = v.Run.GetGeneration()+1, runindex.OwnerOf(desc.GetWorkflowExecutionInfo())
-		return "start run " + id + " again", g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Again: again})
+		return "start run " + id + " again", g.reopen(ctx, desc, &v1.RunInput{Generation: generation, Again: again}, limits)
 	})
 	if err != nil {
 		return nil, err

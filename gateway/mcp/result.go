@@ -11,7 +11,7 @@ import (
 )
 
 // resultOf are what is said of the result of a task.
-const resultOf = "result(exitCode signal stdout stderr output contextUpdate cpuSeconds peakMemoryMb)"
+const resultOf = "result(exitCode signal stdout stderr output contextUpdate cpuSeconds peakMemoryMb agent(model turns toolCalls inputTokens outputTokens cacheReadTokens cacheWriteTokens costUsd session))"
 
 // resultFields are what get_task_result answers.
 const resultFields = "task(name type state reason node attempt error dependsOn createdAt queuedAt startedAt completedAt scheduledAfter deadLetteredAt count counts cachedFrom childRun notice held " +

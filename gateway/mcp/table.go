@@ -86,7 +86,7 @@ func tools() []*tool {
 		},
 		{
 			name: "retry_workflow", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.RetryRun),
-			takes: "id=run from", needs: "run", gives: "id=run generation", preview: previewRunState,
+			takes: "id=run from limits", needs: "run", gives: "id=run generation", preview: previewRunState,
 		},
 		{
 			name: "list_dead_letter_tasks", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.ListDeadLetters),

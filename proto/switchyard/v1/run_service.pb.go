@@ -30,10 +30,9 @@ type RetryRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Run that has ended.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// These tasks and all below them, whatever their state; empty: everything that did not complete.
+	// These tasks and all below them, whatever their state; empty: what did not complete.
 	From []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
-	// New limits of tasks of type "subagent", by the name of the task, from this generation on: an agent that ended by
-	// "max_cost" or "max_turns" continues with them.
+	// New limits of agents by task, from this generation on.
 	Limits        map[string]*AgentLimits `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -90,12 +89,13 @@ func (x *RetryRunRequest) GetLimits() map[string]*AgentLimits {
 	return nil
 }
 
-// AgentLimits are limits of an agent that replace those of its spec; 0: that of the spec stays.
+// AgentLimits are limits of an agent that replace those of its spec; 0: that of the spec stays. An agent that ended by
+// "max_turns" or "max_cost" continues with a larger one.
 type AgentLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As SubagentSpec.max_turns.
+	// As `maxTurns`.
 	MaxTurns int32 `protobuf:"varint,1,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
-	// As SubagentSpec.max_cost_usd.
+	// As `maxCostUsd`.
 	MaxCostUsd    float64 `protobuf:"fixed64,2,opt,name=max_cost_usd,json=maxCostUsd,proto3" json:"max_cost_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -145,8 +145,8 @@ type RunServiceClient interface {
 	// Checks a definition with its input and says what a run of it would do: order, levels, and where each task could
 	// run now. Nothing is started.
 	PlanRun(context.Context, *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error)
-	// Starts a run that has ended again, under its id and with its own frozen definition, one generation on. What
-	// completed is kept. A run that is open is Aborted, and so is one in which there is nothing to do again.
+	// Starts a run that has ended again, under its id and with its frozen definition, one generation on. What completed is
+	// kept. A run that is open, or in which nothing is to be done again, is Aborted.
 	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
 	// Starts a new run with the frozen definition of another one, ended or not.
 	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)
@@ -620,8 +620,8 @@ type RunServiceHandler interface {
 	// Checks a definition with its input and says what a run of it would do: order, levels, and where each task could
 	// run now. Nothing is started.
 	PlanRun(context.Context, *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error)
-	// Starts a run that has ended again, under its id and with its own frozen definition, one generation on. What
-	// completed is kept. A run that is open is Aborted, and so is one in which there is nothing to do again.
+	// Starts a run that has ended again, under its id and with its frozen definition, one generation on. What completed is
+	// kept. A run that is open, or in which nothing is to be done again, is Aborted.
 	RetryRun(context.Context, *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error)
 	// Starts a new run with the frozen definition of another one, ended or not.
 	RerunRun(context.Context, *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error)

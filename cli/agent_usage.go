@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
+)
+
+// agentText returns what an agent has used, such as "12 turns, 5 tool calls, 48,200 tokens in, 3,100 out, $0.21, claude-x",
+// or "" if there is none. Tokens of the cache are among those that went in.
+func agentText(u *v1.AgentUsage) string {
+	if u == nil {
+		return ""
+	}
+	parts := []string{countOf(u.GetTurns(), "turn"), countOf(u.GetToolCalls(), "tool call")}
+	if in := u.GetInputTokens() + u.GetCacheReadTokens() + u.GetCacheWriteTokens(); in > 0 || u.GetOutputTokens() > 0 {
+		parts = append(parts, phrase.Tokens(in, u.GetOutputTokens()))
+	}
+	if u.GetCostUsd() > 0 {
+		parts = append(parts, phrase.Dollars(u.GetCostUsd()))
+	}
+	if u.GetModel() != "" {
+		parts = append(parts, tui.OneLine(u.GetModel()))
+	}
+	if u.GetSession() != "" {
+		parts = append(parts, "session "+tui.OneLine(u.GetSession()))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func countOf(n int32, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return phrase.Number(int64(n)) + " " + what
+}
+
+// agentsText returns what all agents of a run have used, and how many they are, or "" if there are none. A result that was
+// reused from another run has cost nothing in this one.
+func agentsText(run *v1.Run) string {
+	agents, sum := 0, &v1.AgentUsage{}
+	add := func(u *v1.AgentUsage, cachedFrom string) {
+		if u == nil || cachedFrom != "" {
+			return
+		}
+		agents++
+		sum.Turns += u.GetTurns()
+		sum.ToolCalls += u.GetToolCalls()
+		sum.InputTokens += u.GetInputTokens() + u.GetCacheReadTokens() + u.GetCacheWriteTokens()
+		sum.OutputTokens += u.GetOutputTokens()
+		sum.CostUsd += u.GetCostUsd()
+	}
+	for _, t := range run.GetTasks() {
+		add(t.GetResult().GetAgent(), t.GetCachedFrom())
+		for _, i := range t.GetInstances() {
+			add(i.GetResult().GetAgent(), i.GetCachedFrom())
+		}
+	}
+	switch agents {
+	case 0:
+		return ""
+	case 1:
+		return agentText(sum)
+	}
+	return fmt.Sprintf("%d: %s", agents, agentText(sum))
+}
