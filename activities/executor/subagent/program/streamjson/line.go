@@ -72,8 +72,8 @@ func ParseLine(line []byte) *Line {
 	return &l
 }
 
-// isCutResult reports whether the start of a line is that of a result.
-func isCutResult(start []byte) bool {
+// IsCutResult reports whether the start of a line is that of a result.
+func IsCutResult(start []byte) bool {
 	start = bytes.ReplaceAll(start[:min(len(start), 64)], []byte(" "), nil)
 	return bytes.HasPrefix(start, []byte(`{"type":"result"`))
 }

@@ -60,7 +60,7 @@ func NewTranscript(now func() time.Time) *Transcript {
 // Add adds a line, of which cut bytes are missing at the end. It returns what is to be logged of it.
 func (t *Transcript) Add(line []byte, cut int64) string {
 	if cut > 0 {
-		if t.Result == nil && isCutResult(line) {
+		if t.Result == nil && IsCutResult(line) {
 			t.Result, t.longResult = &Line{Type: typeResult}, true
 		}
 		return fmt.Sprintf("%s... [line cut: %d bytes are too long]\n", clip(string(line), maxLogInput), int64(len(line))+cut)

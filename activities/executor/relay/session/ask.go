@@ -1,0 +1,107 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+)
+
+// EndedError says that a session ended in the middle of a turn.
+type EndedError struct {
+	ID string
+	// Why is what the session has said of it; empty: nothing.
+	Why string
+}
+
+// Error returns the message.
+func (e *EndedError) Error() string {
+	if e.Why != "" {
+		return fmt.Sprintf("session %s has ended: %s", e.ID, e.Why)
+	}
+	return fmt.Sprintf("session %s has ended in the middle of the turn: whoever attached it is gone", e.ID)
+}
+
+// NotFoundError says that there is no live session of an id on this node.
+type NotFoundError struct {
+	ID string
+	// Live are the sessions that there are.
+	Live []string
+}
+
+// Error returns the message.
+func (e *NotFoundError) Error() string {
+	if len(e.Live) == 0 {
+		return fmt.Sprintf("there is no session %s on this node, nor any other; `switchyard agent attach` begins one", e.ID)
+	}
+	return fmt.Sprintf("there is no session %s on this node; there is %s", e.ID, strings.Join(e.Live, ", "))
+}
+
+// Conn is a connection to a session, for one message.
+type Conn struct {
+	id   string
+	conn net.Conn
+}
+
+// Dial connects to a session. The error is a *NotFoundError if it is not alive.
+func Dial(ctx context.Context, dir, id string) (*Conn, error) {
+	if CheckID(id) == nil && checkPrivate(dir) == nil {
+		conn, err := dial(ctx, dir, id)
+		if err == nil {
+			return &Conn{id: id, conn: conn}, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, &NotFoundError{ID: id, Live: List(ctx, dir)}
+}
+
+// Close gives the turn up, if there is one.
+func (c *Conn) Close() error { return c.conn.Close() }
+
+// Observer receives what happens to a message. Its functions are called by one goroutine.
+type Observer struct {
+	// Queued is called with how many turns come first, if any do.
+	Queued func(turns int)
+	// Line is called with each line of the turn, of which cut bytes are missing at the end.
+	Line func(line []byte, cut int64)
+}
+
+// Ask sends a message. It returns when the turn has ended, or without await when the program has taken the message. When ctx
+// ends, it gives the turn up and returns its error. An *EndedError says that the session did not answer.
+func (c *Conn) Ask(ctx context.Context, prompt string, await bool, o Observer) error {
+	defer context.AfterFunc(ctx, func() { c.conn.Close() })()
+	failed := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	if err := json.NewEncoder(c.conn).Encode(request{Prompt: prompt, Await: await}); err != nil {
+		return failed(&EndedError{ID: c.id})
+	}
+	frames := json.NewDecoder(c.conn)
+	for {
+		var f frame
+		if err := frames.Decode(&f); err != nil {
+			if _, malformed := errors.AsType[*json.SyntaxError](err); malformed && err != io.ErrUnexpectedEOF {
+				return failed(fmt.Errorf("session %s: malformed answer: %w", c.id, err))
+			}
+			return failed(&EndedError{ID: c.id})
+		}
+		switch {
+		case f.Error != "":
+			return failed(&EndedError{ID: c.id, Why: f.Error})
+		case f.Line != nil:
+			o.Line([]byte(*f.Line), f.Cut)
+		case f.Queued > 0:
+			o.Queued(f.Queued)
+		case f.Done, f.Accepted && !await:
+			return nil
+		}
+	}
+}

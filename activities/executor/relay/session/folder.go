@@ -1,0 +1,89 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"switchyard/activities/executor/subagent/program/streamjson"
+)
+
+const (
+	socketSuffix = ".sock"
+	lockSuffix   = ".lock"
+	// maxID bounds the id of a session in bytes, so that its socket has a path that the system takes.
+	maxID = 64
+	// dialTimeout is how long a session may take to accept a connection.
+	dialTimeout = 2 * time.Second
+)
+
+// Folder returns the folder of the sessions of this user below the scratch folder of a node, or below that for temporary
+// files if the node has none. Nodes of one scratch folder have their sessions in common.
+func Folder(scratch string) string {
+	if scratch == "" {
+		scratch = os.TempDir()
+	}
+	return filepath.Join(scratch, fmt.Sprintf("switchyard-agents-%d", os.Getuid()))
+}
+
+// openFolder makes the folder if it is not there. It refuses one that others could have made.
+func openFolder(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make the folder of sessions: %w", err)
+	}
+	if err := checkPrivate(dir); err != nil {
+		return fmt.Errorf("open the folder of sessions: %w", err)
+	}
+	return nil
+}
+
+// CheckID reports an id that no session can have.
+func CheckID(id string) error {
+	if !streamjson.IsSessionID(id) || len(id) > maxID {
+		return fmt.Errorf("%q is no id of a session: use at most %d of letters, digits, '.', '_' and '-', with a letter or digit first", id, maxID)
+	}
+	return nil
+}
+
+// List returns the ids of the sessions that are alive, sorted. It returns none where the folder cannot be read.
+func List(ctx context.Context, dir string) []string {
+	if checkPrivate(dir) != nil {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var live []string
+	for _, entry := range entries {
+		id, isSocket := strings.CutSuffix(entry.Name(), socketSuffix)
+		if !isSocket || CheckID(id) != nil {
+			continue
+		}
+		conn, err := dial(ctx, dir, id)
+		if err != nil {
+			continue
+		}
+		conn.Close()
+		live = append(live, id)
+	}
+	slices.Sort(live)
+	return live
+}
+
+func dial(ctx context.Context, dir, id string) (net.Conn, error) {
+	path, done, err := socketPath(dir, id)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	d := net.Dialer{Timeout: dialTimeout}
+	return d.DialContext(ctx, "unix", path)
+}

@@ -1,0 +1,60 @@
+package session
+
+// request is what a relay sends, once.
+type request struct {
+	Prompt string `json:"prompt"`
+	// Await asks for the lines of the turn.
+	Await bool `json:"await"`
+}
+
+// frame is what a relay gets: one field of it is set.
+type frame struct {
+	// Queued is how many turns come first.
+	Queued int `json:"queued,omitempty"`
+	// Accepted says that the program has taken the message.
+	Accepted bool `json:"accepted,omitempty"`
+	// Line is a line of the turn, of which Cut bytes are missing.
+	Line *string `json:"line,omitempty"`
+	Cut  int64   `json:"cut,omitempty"`
+	// Done says that the turn has ended.
+	Done bool `json:"done,omitempty"`
+	// Error is why there will be no more.
+	Error string `json:"error,omitempty"`
+}
+
+// userMessage is the line that asks the program something.
+type userMessage struct {
+	Type    string `json:"type"`
+	Message struct {
+		Role    string      `json:"role"`
+		Content []textBlock `json:"content"`
+	} `json:"message"`
+	SessionID string `json:"session_id"`
+}
+
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+func newUserMessage(id, prompt string) userMessage {
+	m := userMessage{Type: "user", SessionID: id}
+	m.Message.Role = "user"
+	m.Message.Content = []textBlock{{"text", prompt}}
+	return m
+}
+
+// controlRequest is the line that interrupts the program.
+type controlRequest struct {
+	Type      string `json:"type"`
+	RequestID string `json:"request_id"`
+	Request   struct {
+		Subtype string `json:"subtype"`
+	} `json:"request"`
+}
+
+func newInterrupt(requestID string) controlRequest {
+	c := controlRequest{Type: "control_request", RequestID: requestID}
+	c.Request.Subtype = "interrupt"
+	return c
+}

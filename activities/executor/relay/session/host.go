@@ -1,0 +1,243 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"switchyard/activities/executor/subagent/program/streamjson"
+)
+
+const (
+	// maxWaiting bounds the messages that wait for their turn.
+	maxWaiting = 100
+	// maxRequest bounds a message, in bytes.
+	maxRequest = 64 << 20
+	// requestTimeout is how long a relay may take to send its message.
+	requestTimeout = 30 * time.Second
+	// interruptWait is how long an interrupted program may take to give its result before the next turn begins.
+	interruptWait = 500 * time.Millisecond
+	// acceptPause is the wait after a connection that could not be accepted.
+	acceptPause = 100 * time.Millisecond
+)
+
+// host gives a program one message at a time.
+type host struct {
+	stdin *os.File
+	log   io.Writer
+	turns chan *turn
+	// ended is closed when the program has ended; why is set before.
+	ended chan struct{}
+	why   string
+	work  sync.WaitGroup
+
+	id string
+
+	mu      sync.Mutex
+	current *turn
+	// owed are the results of turns that were given up.
+	owed       int
+	waiting    int
+	interrupts int
+	view       *streamjson.Transcript
+}
+
+func newHost(stdin *os.File, log io.Writer) *host {
+	return &host{
+		stdin: stdin, log: log, turns: make(chan *turn, maxWaiting), ended: make(chan struct{}),
+		view: streamjson.NewTranscript(time.Now),
+	}
+}
+
+// serve accepts relays to a session, and gives their messages to the program.
+func (h *host) serve(id string, l net.Listener) {
+	h.id = id
+	h.work.Go(func() {
+		for {
+			conn, err := l.Accept()
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil: // such as too many open files
+				time.Sleep(acceptPause)
+				continue
+			}
+			h.work.Go(func() { h.serveConn(conn) })
+		}
+	})
+	h.work.Go(func() {
+		for {
+			select {
+			case t := <-h.turns:
+				h.run(t)
+			case <-h.ended:
+				return
+			}
+		}
+	})
+}
+
+// close ends the session, whose listener is closed. why is what the relays that wait are told.
+func (h *host) close(why string) {
+	h.why = why
+	close(h.ended)
+	h.stdin.Close()
+	h.work.Wait()
+}
+
+// serveConn reads the message of a relay and waits until it has been answered.
+func (h *host) serveConn(conn net.Conn) {
+	defer conn.Close()
+	r, ok := h.readRequest(conn)
+	if !ok {
+		return // such as one that only looks whether the session is alive
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	t := newTurn(conn, r)
+	h.work.Go(func() {
+		defer close(t.gone)
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	h.mu.Lock()
+	first := h.waiting
+	h.waiting++
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		h.waiting--
+		h.mu.Unlock()
+	}()
+	if first > 0 {
+		t.send(frame{Queued: first})
+	}
+	select {
+	case h.turns <- t:
+	default:
+		t.send(frame{Error: fmt.Sprintf("%d messages wait for their turn already", maxWaiting)})
+		return
+	}
+	select {
+	case <-t.answered:
+	case <-h.ended:
+		select {
+		case <-t.answered: // the result was the last that the program has said
+		default:
+			t.send(frame{Error: h.why})
+		}
+	}
+}
+
+// readRequest reads the message of a relay, until the session ends.
+func (h *host) readRequest(conn net.Conn) (r request, ok bool) {
+	read := make(chan struct{})
+	defer close(read)
+	h.work.Go(func() {
+		select {
+		case <-h.ended:
+			conn.Close()
+		case <-read:
+		}
+	})
+	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout))
+	err := json.NewDecoder(io.LimitReader(conn, maxRequest)).Decode(&r)
+	return r, err == nil
+}
+
+// run runs a turn to its end.
+func (h *host) run(t *turn) {
+	if t.isGone() {
+		close(t.answered)
+		return
+	}
+	h.mu.Lock()
+	h.current = t
+	h.view = streamjson.NewTranscript(time.Now)
+	h.mu.Unlock()
+	if err := h.write(newUserMessage(h.id, t.request.Prompt)); err != nil {
+		return // the program has ended, or is about to: close answers
+	}
+	t.send(frame{Accepted: true})
+	gone := t.gone
+	if !t.request.Await {
+		close(t.answered)
+		gone = nil
+	}
+	select {
+	case <-t.result:
+	case <-h.ended:
+		return
+	case <-gone:
+		h.giveUp(t)
+	}
+	if t.request.Await {
+		close(t.answered)
+	}
+}
+
+// giveUp interrupts the program, and lets the next turn begin soon.
+func (h *host) giveUp(t *turn) {
+	h.mu.Lock()
+	h.interrupts++
+	name := fmt.Sprintf("interrupt-%d", h.interrupts)
+	h.mu.Unlock()
+	_ = h.write(newInterrupt(name))
+	select {
+	case <-t.result:
+		return
+	case <-h.ended:
+		return
+	case <-time.After(interruptWait):
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current == t {
+		h.current = nil
+		h.owed++
+	}
+}
+
+// write gives the program a line.
+func (h *host) write(line any) error { return json.NewEncoder(h.stdin).Encode(line) }
+
+// onLine handles a line of the program.
+func (h *host) onLine(line []byte, cut int64) error {
+	parsed := streamjson.ParseLine(line)
+	isResult := cut == 0 && parsed != nil && parsed.IsResult() || cut > 0 && streamjson.IsCutResult(line)
+	h.mu.Lock()
+	t, text := h.current, ""
+	if h.owed > 0 {
+		// It belongs to a turn that was given up, until its result.
+		t = nil
+		if isResult {
+			h.owed--
+		}
+	} else {
+		text = h.view.Add(line, cut)
+		if isResult {
+			h.current = nil
+		}
+	}
+	h.mu.Unlock()
+	if text != "" && h.log != nil {
+		_, _ = io.WriteString(h.log, text) // a terminal that is gone ends no session
+	}
+	if t == nil {
+		return nil
+	}
+	if t.request.Await {
+		said := string(line)
+		t.send(frame{Line: &said, Cut: cut})
+	}
+	if isResult {
+		if t.request.Await {
+			t.send(frame{Done: true})
+		}
+		close(t.result)
+	}
+	return nil
+}
