@@ -53,7 +53,7 @@ system could not be reached or broke, 4 not allowed, 130 interrupted.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.AddCommand(
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
-		newSubmit(sys), newRuns(sys), newTasks(sys), newWorkflows(sys), newSchedules(sys), newNodes(sys), newDLQ(sys), newSecrets(sys),
+		newSubmit(sys), newRuns(sys), newTasks(sys), newWorkflows(sys), newSchedules(sys), newNodes(sys), newAgent(sys), newDLQ(sys), newSecrets(sys),
 		newTokens(sys), newAudit(sys), newLogin(sys), newLogout(sys), newWhoami(sys),
 		newMCP(sys), newValidate(sys), newSchema(sys), newVersion(sys),
 	)

@@ -90,7 +90,7 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 
 // endedUnplaced reports whether a task has ended for a reason that no node could have changed.
 func endedUnplaced(t *v1.Task) bool {
-	return v1.IsTaskTerminal(t.GetState()) && t.GetNode() == "" && t.GetReason() != v1.ReasonPlacementTimeout
+	return v1.IsTaskTerminal(t.GetState()) && t.GetNode() == "" && t.GetReason() != v1.ReasonPlacementTimeout && t.GetReason() != v1.ReasonNoSession
 }
 
 // parentEnds returns how the parents of a task ended if that, or what its condition read of them, kept it from starting.
@@ -150,7 +150,7 @@ func (g *Gateway) taskRequest(name string, def *v1.TaskDefinition, options *v1.R
 	return &v1.TaskRequest{
 		Task: name, Type: def.GetType(), Constraints: definition.Constraints(def), Resources: def.GetResources(),
 		Container: definition.ContainerNeeds(def), Priority: def.GetPriority(), QueuedAt: timestamppb.New(g.config.Now()),
-		PlacementTimeout: options.GetPlacementTimeout(),
+		PlacementTimeout: definition.PlacementTimeout(def, options.GetPlacementTimeout()),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,9 @@ type NodeConfig struct {
 	Name         string
 	Labels       []string
 	Capabilities map[string]string
+	// Sessions returns the sessions of agents that are alive on the machine, which each heartbeat makes capabilities; nil:
+	// there are none.
+	Sessions func(context.Context) []string
 	// MaxParallel is the most tasks that the node runs at once; 0: its cores, at least 4.
 	MaxParallel int
 	// Machine is shared by the nodes of one process.
@@ -320,6 +324,25 @@ func available(executors []executor.Executor) []string {
 	return types
 }
 
+// withSessions returns the capabilities of a node with those of the sessions that are alive.
+func withSessions(ctx context.Context, cfg NodeConfig) map[string]string {
+	if cfg.Sessions == nil {
+		return cfg.Capabilities
+	}
+	live := cfg.Sessions(ctx)
+	if len(live) == 0 {
+		return cfg.Capabilities
+	}
+	all := maps.Clone(cfg.Capabilities)
+	if all == nil {
+		all = make(map[string]string, len(live))
+	}
+	for _, id := range live {
+		all[v1.SessionCapability(id)] = "true"
+	}
+	return all
+}
+
 // snapshotter returns what takes the node's figures for its heartbeat.
 func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.NodeSnapshot {
 	dir := cfg.WorkDir
@@ -330,7 +353,7 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 	machine := cmp.Or(cfg.machineID, machineID())
 	return func(ctx context.Context) *v1.NodeSnapshot {
 		s := probe.Snapshot(ctx)
-		s.Capabilities = cfg.Capabilities
+		s.Capabilities = withSessions(ctx, cfg)
 		s.Executors = available(cfg.Executors)
 		s.MaxParallel = int32(cfg.MaxParallel)
 		s.Machine = machine

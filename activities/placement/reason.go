@@ -96,6 +96,8 @@ func (q *Queue) reasonFor(s *requestClass) string {
 		return fmt.Sprintf("%d of %d nodes fit: it is to be placed at once, or what is more urgent comes first", all.fitting, all.nodes+all.fitting)
 	case all.nodes == 0 && s.target.Node != "":
 		return bounded("no node could ever fit: there is no node " + s.target.Node)
+	case !all.possible && q.lacksSession(s):
+		return q.sessionReason(s)
 	case !all.possible:
 		return bounded("no node could ever fit: " + all.String())
 	}

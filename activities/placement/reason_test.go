@@ -43,6 +43,10 @@ func TestReasonsGolden(t *testing.T) {
 		{"pinned and busy", append(many(3), aNode("x", full...)), aTask("t", constrained(func(c *v1.Constraints) { c.TargetNode = "x" }))},
 		{"pinned to none", many(3), aTask("t", constrained(func(c *v1.Constraints) { c.TargetNode = "x" }))},
 		{"GPUs in use", []*v1.NodeSnapshot{aNode("a", gpus(1)), aNode("b")}, aTask("t", func(r *v1.TaskRequest) { r.Resources.Gpus = 1 })},
+		{"no session", many(2), aTask("t", inSession("s-1"))},
+		{"other sessions", []*v1.NodeSnapshot{aNode("a", sessions("s-2", "s-3")), aNode("b", sessions("s-3"))}, aTask("t", inSession("s-1"))},
+		{"many sessions", []*v1.NodeSnapshot{aNode("a", sessions("1", "2", "3", "4", "5", "6", "7", "8"))}, aTask("t", inSession("s-1"))},
+		{"session on another node", []*v1.NodeSnapshot{aNode("a", sessions("s-1"), full[0], full[2]), aNode("b")}, aTask("t", inSession("s-1"))},
 		{"long names", many(1), aTask("t", constrained(func(c *v1.Constraints) { c.NodeLabels = []string{strings.Repeat("ä", 200)} }))},
 	}
 	var out strings.Builder
@@ -72,4 +76,19 @@ func TestReasonsGolden(t *testing.T) {
 	if out.String() != string(want) {
 		t.Errorf("reasons differ from %s (run with -update to accept):\n%s", golden, out.String())
 	}
+}
+
+// sessions gives a node sessions of agents.
+func sessions(ids ...string) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) {
+		n.Capabilities = map[string]string{"gpu": "nvidia"}
+		for _, id := range ids {
+			n.Capabilities[v1.SessionCapability(id)] = "true"
+		}
+	}
+}
+
+// inSession has a task need a session.
+func inSession(id string) func(*v1.TaskRequest) {
+	return constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{v1.SessionCapability(id): "true"} })
 }

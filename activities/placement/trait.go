@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/policy"
 )
 
@@ -46,6 +47,9 @@ func (v *view) missingCapabilities() []string {
 func (v *view) capabilityPhrase() phrase {
 	key := v.missingCapabilities()[0]
 	value, ok := v.n.snap.GetCapabilities()[key]
+	if session, is := v1.SessionOfCapability(key); is && !ok {
+		return phrase{verb: does, object: "not have session " + session}
+	}
 	if !ok {
 		return phrase{verb: lacks, object: "capability " + key}
 	}

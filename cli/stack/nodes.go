@@ -11,6 +11,8 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container"
+	"switchyard/activities/executor/relay"
+	"switchyard/activities/executor/relay/session"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/metrics"
 	"switchyard/activities/secrets"
@@ -59,6 +61,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Guard: func(dir string) { guards.start(dir, n.Name) },
 				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
+				Sessions:    func(ctx context.Context) []string { return session.List(ctx, session.Folder(n.ScratchDir)) },
 				Secrets:     &secrets.Resolver{Allow: n.Secrets, Store: stored, Getenv: os.LookupEnv},
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
 				OfflineAfter: n.OfflineAfter, EndGrace: s.graceEnded.Done(), Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.MetricsURL(),
@@ -120,5 +123,6 @@ func (s *Stack) newExecutors(cfg Config) (*shell.Executor, []executor.Executor, 
 		return nil, nil, fmt.Errorf("container engine: %w", err)
 	}
 	s.addCloser("container executor", containers.Close)
-	return sh, []executor.Executor{sh, containers}, nil
+	relays := relay.New(session.Folder(cfg.Nodes[0].ScratchDir))
+	return sh, []executor.Executor{sh, containers, relays}, nil
 }

@@ -43,7 +43,9 @@ type Running struct {
 type GaveUp struct {
 	Task  int
 	Claim int32
-	Error string
+	// Reason is why the task fails; empty: by its placement time-out.
+	Reason string
+	Error  string
 }
 
 // Ended says how a dispatched attempt ended.
@@ -121,7 +123,7 @@ func (e Running) apply(s *State) {
 func (e GaveUp) apply(s *State) {
 	if s.requested(e.Task, e.Claim) {
 		rec := s.tasks[e.Task]
-		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonPlacementTimeout, e.Error
+		rec.State, rec.Reason, rec.Error = v1.TaskFailed, cmp.Or(e.Reason, v1.ReasonPlacementTimeout), e.Error
 		s.finish(e.Task, rec)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // withoutExamples are messages of executors that nothing can run yet.
-var withoutExamples = []protoreflect.Name{"VpsSpec", "K8sJobSpec", "SubagentSpec", "McpServer", "ClaudeRelaySpec"}
+var withoutExamples = []protoreflect.Name{"VpsSpec", "K8sJobSpec", "SubagentSpec", "McpServer"}
 
 // Each task type that nothing can run has its warning, and no other has one.
 func TestTypesWithoutExecutorAreWarnedOf(t *testing.T) {

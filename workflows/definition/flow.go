@@ -69,6 +69,9 @@ func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.M
 	if run, ok := spec.(*v1.RunSpec); ok {
 		d.runSpec(run, at.Field("spec"))
 	}
+	if relay, ok := spec.(*v1.ClaudeRelaySpec); ok {
+		d.relaySpec(relay, at.Field("spec"))
+	}
 	if approval, ok := spec.(*v1.ApprovalSpec); ok {
 		d.approvalSpec(approval, at.Field("spec"))
 	}

@@ -27,10 +27,11 @@ func (d *decoder) shellSpec(spec *v1.ShellSpec, p *source.Path) {
 // Constraints are those of a task, with what its spec needs of a node. They are not to be changed.
 func Constraints(task *v1.TaskDefinition) *v1.Constraints {
 	said := task.GetConstraints()
-	if !Sandboxed(task) {
+	needed := neededCapability(task)
+	if needed == "" {
 		return said
 	}
-	if _, ok := said.GetRequiresCapabilities()[SandboxCapability]; ok {
+	if _, ok := said.GetRequiresCapabilities()[needed]; ok {
 		return said
 	}
 	c := &v1.Constraints{}
@@ -41,6 +42,17 @@ func Constraints(task *v1.TaskDefinition) *v1.Constraints {
 	if c.RequiresCapabilities == nil {
 		c.RequiresCapabilities = map[string]string{}
 	}
-	c.RequiresCapabilities[SandboxCapability] = "true"
+	c.RequiresCapabilities[needed] = "true"
 	return c
+}
+
+// neededCapability returns the capability that the spec of a task needs, or "" if it needs none.
+func neededCapability(task *v1.TaskDefinition) string {
+	switch {
+	case Sandboxed(task):
+		return SandboxCapability
+	case targetSession(task) != "":
+		return v1.SessionCapability(targetSession(task))
+	}
+	return ""
 }

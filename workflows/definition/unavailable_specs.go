@@ -36,9 +36,6 @@ func (d *decoder) unavailableSpec(spec proto.Message, p *source.Path) {
 		for i, tool := range spec.GetTools() {
 			d.notBlank(tool, p.Field("tools").Item(i))
 		}
-	case *v1.ClaudeRelaySpec:
-		d.notBlank(spec.GetTargetSessionId(), p.Field("targetSessionId"))
-		d.notBlank(spec.GetPrompt(), p.Field("prompt"))
 	}
 }
 

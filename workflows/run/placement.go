@@ -194,7 +194,7 @@ func (r *run) placed(res *v1.PlaceResponse) {
 		u := r.units[i]
 		r.leave(u)
 		for _, m := range u.members {
-			r.events = append(r.events, dag.GaveUp{Task: m, Claim: r.core.Task(m).Claim, Error: w.GetReason()})
+			r.events = append(r.events, dag.GaveUp{Task: m, Claim: r.core.Task(m).Claim, Reason: definition.PlacementReason(r.core.Definition(m)), Error: w.GetReason()})
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (r *run) taskRequest(i int) *v1.TaskRequest {
 		Container:        definition.ContainerNeeds(task),
 		Priority:         task.GetPriority(),
 		QueuedAt:         timestamppb.New(r.status.QueuedAt(i)),
-		PlacementTimeout: r.in.GetOptions().GetPlacementTimeout(),
+		PlacementTimeout: definition.PlacementTimeout(task, r.in.GetOptions().GetPlacementTimeout()),
 		Refusals:         r.status.Refusals(i),
 	}
 	if node := r.status.AvoidedNode(i); node != "" {

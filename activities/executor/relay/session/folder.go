@@ -12,14 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/activities/executor/subagent/program/streamjson"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 const (
 	socketSuffix = ".sock"
 	lockSuffix   = ".lock"
-	// maxID bounds the id of a session in bytes, so that its socket has a path that the system takes.
-	maxID = 64
 	// dialTimeout is how long a session may take to accept a connection.
 	dialTimeout = 2 * time.Second
 )
@@ -46,8 +44,8 @@ func openFolder(dir string) error {
 
 // CheckID reports an id that no session can have.
 func CheckID(id string) error {
-	if !streamjson.IsSessionID(id) || len(id) > maxID {
-		return fmt.Errorf("%q is no id of a session: use at most %d of letters, digits, '.', '_' and '-', with a letter or digit first", id, maxID)
+	if !v1.IsSessionID(id) {
+		return fmt.Errorf("%q is no id of a session: use at most %d of letters, digits, '.', '_' and '-', with a letter or digit first", id, v1.MaxSessionID)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
-	"switchyard/activities/executor/subagent/program/streamjson"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -57,7 +56,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, badSpec(fmt.Errorf("system has %d bytes; a program can be given at most %d", len(o.System), maxArgument))
 	case len(o.OutputSchema) > maxArgument:
 		return o, badSpec(fmt.Errorf("outputSchema has %d bytes; a program can be given at most %d", len(o.OutputSchema), maxArgument))
-	case o.Resume != "" && !streamjson.IsSessionID(o.Resume):
+	case o.Resume != "" && !v1.IsSessionID(o.Resume):
 		return o, fmt.Errorf("session %q of an earlier attempt is no id of a session", o.Resume)
 	}
 	return o, nil

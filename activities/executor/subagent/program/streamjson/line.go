@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Types of lines; others are ignored.
@@ -80,7 +82,7 @@ func IsCutResult(start []byte) bool {
 
 // InitSession returns the session that the line begins, or "" if it begins none.
 func (l *Line) InitSession() string {
-	if l.Type != typeSystem || l.Subtype != "init" || !IsSessionID(l.SessionID) {
+	if l.Type != typeSystem || l.Subtype != "init" || !v1.IsSessionID(l.SessionID) {
 		return ""
 	}
 	return l.SessionID
@@ -88,25 +90,6 @@ func (l *Line) InitSession() string {
 
 // IsResult reports whether the line ends what was asked for.
 func (l *Line) IsResult() bool { return l.Type == typeResult }
-
-// maxSessionID bounds the id of a session, in bytes.
-const maxSessionID = 128
-
-// IsSessionID reports whether an id can name a session: letters, digits, '.', '_' and '-', with a letter or digit first.
-func IsSessionID(id string) bool {
-	if id == "" || len(id) > maxSessionID {
-		return false
-	}
-	for i, c := range []byte(id) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return true
-}
 
 // text is a string; another value is none.
 type text string

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // split writes a text in pieces and returns its lines.
@@ -93,7 +95,7 @@ func FuzzTranscript(f *testing.F) {
 		if u.Turns < 0 || u.InputTokens < 0 || u.OutputTokens < 0 || u.CostUsd < 0 {
 			t.Errorf("usage %+v", u)
 		}
-		if tr.Session != "" && !IsSessionID(tr.Session) {
+		if tr.Session != "" && !v1.IsSessionID(tr.Session) {
 			t.Errorf("session %q", tr.Session)
 		}
 		if tr.Result != nil {

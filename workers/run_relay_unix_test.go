@@ -1,0 +1,109 @@
+//go:build unix
+
+package workers
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/relay"
+	"switchyard/activities/executor/relay/session"
+	"switchyard/activities/executor/shell"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// answering is an agent that answers each message.
+const answering = `while read -r line; do
+	echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"It is good."}],"usage":{"input_tokens":3,"output_tokens":2}}}'
+	echo '{"type":"result","subtype":"success","result":"It is good."}'
+done`
+
+// attachSession keeps an agent alive in a folder of sessions until the test ends or detach is called.
+func attachSession(t *testing.T, folder, name string) (detach func()) {
+	t.Helper()
+	sh, err := shell.New(shell.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := session.Attach(ctx, session.AttachOptions{
+			Shell: sh, Dir: folder, Name: name, Command: []string{"sh", "-c", answering}, Ready: func(string) { close(ready) },
+		})
+		ended <- err
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("attach: %v", err)
+		}
+		if err := sh.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-ready:
+	case <-time.After(limit):
+		t.Fatal("the session cannot be reached")
+	}
+	return cancel
+}
+
+// relaying has a node run messages to the sessions of a folder, which is returned.
+func relaying(t *testing.T, c *workerSet, short string) (folder string, change func(*NodeConfig)) {
+	t.Helper()
+	scratch := filepath.Join(t.TempDir(), short)
+	if err := os.Mkdir(scratch, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	folder = session.Folder(scratch)
+	return folder, func(cfg *NodeConfig) {
+		cfg.Executors = []executor.Executor{c.fake, relay.New(folder)}
+		cfg.Sessions = func(ctx context.Context) []string { return session.List(ctx, folder) }
+	}
+}
+
+func TestARelayRunsOnTheNodeOfItsSession(t *testing.T) {
+	t.Parallel()
+	c := own(t, ControlConfig{}).workers(t, nil) // in the shared one nodes of other tests are expected all the time
+	there, hasThere := relaying(t, c, "there")
+	other, hasOther := relaying(t, c, "other")
+	attachSession(t, other, "writer")
+	c.start("other", hasOther)
+	c.start("there", hasThere)
+	const document = `{name: relayed, tasks: {
+		first: {type: shell, spec: {command: x}},
+		ask: {type: claude_relay, dependsOn: [first], spec: {targetSessionId: reviewer, prompt: "Is it good?", fullContext: true, awaitResponse: true}},
+		tell: {type: claude_relay, dependsOn: [ask], spec: {targetSessionId: reviewer, prompt: "Thanks."}}}}`
+
+	in := c.input(document)
+	in.Options.PlacementTimeout = durationpb.New(200 * time.Millisecond)
+	run := c.submit(in).wait()
+	want(t, run, "failed", map[string]string{"ask": "failed no_session"})
+	if text := run.Tasks["ask"].GetError(); text != "no node has session reviewer; there is writer (on "+c.name("other")+")" {
+		t.Errorf("error %q", text)
+	}
+
+	h := c.submit(c.input(document))
+	h.until("ask", func(x *v1.Task) bool { return strings.Contains(x.GetError(), "no node has session reviewer") })
+	// The next heartbeat of the node makes the session known.
+	attachSession(t, there, "reviewer")
+	run = h.wait()
+	want(t, run, "completed", nil)
+	for _, name := range []string{"ask", "tell"} {
+		if got := run.Tasks[name].GetNode(); got != c.name("there") {
+			t.Errorf("task %s ran on %s", name, got)
+		}
+	}
+	if text := run.Tasks["ask"].GetResult().GetOutput().GetFields()["text"].GetStringValue(); text != "It is good." {
+		t.Errorf("output %v", run.Tasks["ask"].GetResult())
+	}
+}
