@@ -39,6 +39,7 @@ type nodeFlags struct {
 	drainTimeout time.Duration // its value before the flags are read is the default
 	gaming       gamingFlags
 	containers   containerFlags
+	agents       agentFlags
 }
 
 // addOne adds the flags of a command that runs one node.
@@ -57,6 +58,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long what runs may continue when the node stops; then it moves to another node")
 	n.gaming.add(f)
 	n.containers.add(f)
+	n.agents.add(f)
 }
 
 // addSecrets adds the flag of a command whose tasks may not ask for every secret of the machine.
@@ -120,6 +122,10 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 		return nil, err
 	}
 	containers.Policy.Command = n.command
+	agents, err := n.agents.config()
+	if err != nil {
+		return nil, err
+	}
 	allowed, err := n.secrets()
 	if err != nil {
 		return nil, err
@@ -140,7 +146,7 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 		nodes = append(nodes, stack.NodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
 			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, Secrets: allowed, MaxOutput: n.maxOutputMB << 20,
-			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers,
+			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers, Agents: agents,
 		})
 	}
 	return nodes, nil
@@ -159,8 +165,8 @@ func checkFolder(flag, dir string) error {
 }
 
 // onlyLocal are the flags that make no sense for a run on a gateway.
-var onlyLocal = [...]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
-	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}
+var onlyLocal = append([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
+	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}, agentFlagNames...)
 
 // refuseLocal refuses flags about nodes of this process.
 func refuseLocal(cmd *cobra.Command) error {

@@ -226,10 +226,12 @@ type Result struct {
 
 // AgentReport is what an attempt of an agent has done.
 type AgentReport struct {
-	// Usage counts all attempts of the task.
-	Usage *v1.AgentUsage
-	// Events are the turns and the calls of tools that no earlier attempt has reported, oldest first.
+	// Usage counts all attempts of the task, and Before those before this one; Before is nil if there were none.
+	Usage, Before *v1.AgentUsage
+	// Events are the turns and the calls of tools that no earlier attempt has reported, oldest first. The newest Own of them are of
+	// this attempt.
 	Events []*v1.AgentEvent
+	Own    int
 }
 
 // Failure is how an attempt failed of which no exit code tells.

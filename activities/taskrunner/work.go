@@ -116,6 +116,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
 	}, w.spawned)
 	a.steering.end()
+	w.node.countAgent(result.Agent)
 	if done := err == nil && !result.Stopped && result.ExitCode == 0 && result.Failure == nil; a.lease.Over() || a.lease.Lost() && !done {
 		// The watchdog may have ended it. What has done its work before it was asked to
 		// stop counts for as long as it cannot run elsewhere.

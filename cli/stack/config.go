@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"switchyard/activities/executor/subagent/model"
 	"switchyard/activities/placement"
 	"switchyard/activities/secrets"
 	"switchyard/dev/embedded"
@@ -97,6 +98,20 @@ type NodeConfig struct {
 	Gaming *node.GamingRules
 	// Containers is what containers may do on the node. The nodes of a process share it.
 	Containers ContainerConfig
+	// Agents is what agents may do on the node. The nodes of a process share it.
+	Agents AgentConfig
+}
+
+// AgentConfig describes what agents may do, and get, on the nodes of a process.
+type AgentConfig struct {
+	// Tools are the names of the tools that agents may use.
+	Tools []string
+	// FetchHosts are the hosts that the tool "fetch" may read.
+	FetchHosts []string
+	// KeyFiles are files with keys for models, by provider.
+	KeyFiles map[string]string
+	// Prices are those of the models.
+	Prices model.Prices
 }
 
 // ContainerConfig describes what containers may do, and get, on the nodes of a process.

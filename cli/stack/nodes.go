@@ -14,6 +14,7 @@ import (
 	"switchyard/activities/executor/relay"
 	"switchyard/activities/executor/relay/session"
 	"switchyard/activities/executor/shell"
+	"switchyard/activities/executor/subagent"
 	"switchyard/activities/metrics"
 	"switchyard/activities/secrets"
 	"switchyard/activities/store"
@@ -123,6 +124,17 @@ func (s *Stack) newExecutors(cfg Config) (*shell.Executor, []executor.Executor, 
 		return nil, nil, fmt.Errorf("container engine: %w", err)
 	}
 	s.addCloser("container executor", containers.Close)
+	agents := cfg.Nodes[0].Agents
+	subagents := subagent.New(subagent.Options{
+		Shell: sh, Container: containers, Tools: agents.Tools, FetchHosts: agents.FetchHosts, KeyFiles: agents.KeyFiles, Prices: agents.Prices,
+		Gateway: func() string {
+			if url := s.gatewayURL.Load(); url != nil {
+				return *url
+			}
+			return cfg.NodeGateway
+		},
+		Logger: cfg.Logger,
+	})
 	relays := relay.New(session.Folder(cfg.Nodes[0].ScratchDir))
-	return sh, []executor.Executor{sh, containers, relays}, nil
+	return sh, []executor.Executor{sh, containers, subagents, relays}, nil
 }

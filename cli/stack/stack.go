@@ -34,7 +34,9 @@ type Stack struct {
 	store    *store.Store
 	gateway  *gateway.Server // nil without one
 	metrics  *metrics.Server // nil without one of its own
-	vault    *vault.Vault
+	// gatewayURL is where tasks reach the gateway, or nil while none is known.
+	gatewayURL atomic.Pointer[string]
+	vault      *vault.Vault
 	// adminTokenFile is "" if this stack has made no token.
 	adminTokenFile string
 	failed         chan error // has room for one error of a node that cannot continue
@@ -172,6 +174,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			return nil, err
 		}
 		s.addCloser("gateway", s.gateway.Close)
+		s.gatewayURL.Store(new(s.gateway.URL()))
 	}
 	if cfg.Temporal == nil {
 		// An embedded server needs much of its program all the time.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/scriptedmodel"
 )
 
 // TestExamples runs every definition in dev/examples and compares what happens
@@ -34,6 +36,8 @@ func TestExamples(t *testing.T) {
 				Env map[string]string `json:"env"`
 				// Image says that it runs containers, of the image that is its input of the name.
 				Image bool `json:"image"`
+				// Model is the script of the model that its agents ask, at the address that is its input "provider".
+				Model string `json:"model"`
 			}
 			if err := json.Unmarshal(text, &want); err != nil {
 				t.Fatal(err)
@@ -41,6 +45,9 @@ func TestExamples(t *testing.T) {
 			args := []string{"run", file, "-o", "json"}
 			if want.Image {
 				args = append(args, "--input", "image="+enginetest.Image(t))
+			}
+			if want.Model != "" {
+				args = append(args, "--input", "provider="+startModel(t, filepath.Join(repository, want.Model)))
 			}
 			var env []string
 			for name, value := range want.Env {
@@ -60,6 +67,22 @@ func TestExamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// startModel starts a model that follows a script and returns its address.
+func startModel(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := scriptedmodel.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(scriptedmodel.New(script))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // only returns the part of got that want has something to say about. The set of

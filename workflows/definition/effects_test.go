@@ -122,6 +122,13 @@ var samples = map[string]any{
 	"VpsSpec.diskSize":                "50G",
 	"VpsSpec.mounts":                  []any{map[string]any{"hostPath": "/x", "containerPath": "/x"}},
 	"VpsSpec.sshPublicKey":            "ssh-ed25519 AAAA",
+	"SubagentSpec.tools":              []any{"shell"},
+	"SubagentSpec.baseUrl":            "http://127.0.0.1:1",
+	"SubagentSpec.outputSchema":       map[string]any{"type": "object"},
+	"SubagentSpec.stallTimeout":       "1m",
+	"SubagentSpec.fetchHosts":         []any{"example.com"},
+	"SubagentSpec.mcpServers":         map[string]any{"a": map[string]any{"command": []any{"x"}}},
+	"McpServer.url":                   "http://127.0.0.1:1",
 	"RunSpec.definition":              map[string]any{"name": "inner", "tasks": map[string]any{"t": map[string]any{"type": "approval"}}},
 }
 
@@ -129,6 +136,14 @@ var samples = map[string]any{
 var companions = map[string]map[string]any{
 	"Definition.a2a":              {"description": "x"},
 	"RunConcurrency.strategy":     {"maxRuns": 1},
+	"SubagentSpec.image":          {"tools": []any{"shell"}},
+	"SubagentSpec.provider":       {"model": "x"},
+	"SubagentSpec.network":        {"tools": []any{"shell"}},
+	"SubagentSpec.fetchHosts":     {"tools": []any{"fetch"}},
+	"SubagentSpec.stallTimeout":   {"command": []any{"x"}},
+	"McpServer.env":               {"command": []any{"x"}},
+	"McpServer.headers":           {"url": "http://127.0.0.1:1"},
+	"McpServer.tools":             {"command": []any{"x"}},
 	"ScheduleDefinition.timezone": {"cron": "@daily"},
 	"ScheduleDefinition.jitter":   {"cron": "@daily"},
 	"ScheduleDefinition.overlap":  {"cron": "@daily"},
@@ -208,6 +223,12 @@ func documentWith(field protoreflect.FieldDescriptor, taskType string, value any
 		}
 		in = map[string]any{"hostPath": "/x", "containerPath": "/x"}
 		spec["mounts"], at = []any{in}, "tasks.t.spec.mounts[0]."
+	case "McpServer":
+		if taskType != v1.TypeSubagent {
+			return nil, "", false
+		}
+		in = map[string]any{}
+		spec["mcpServers"], at = map[string]any{"a": in}, "tasks.t.spec.mcpServers.a."
 	case "Ulimit":
 		if taskType != v1.TypeContainer {
 			return nil, "", false

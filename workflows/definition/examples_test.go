@@ -14,7 +14,15 @@ import (
 )
 
 // withoutExamples are messages of executors that nothing can run yet.
-var withoutExamples = []protoreflect.Name{"VpsSpec", "K8sJobSpec", "SubagentSpec", "McpServer"}
+var withoutExamples = []protoreflect.Name{"VpsSpec", "K8sJobSpec"}
+
+// fieldsWithoutExamples are fields of agents that need what a machine may not have: a sandbox, an engine, programs, the internet.
+var fieldsWithoutExamples = map[protoreflect.FullName]bool{
+	"switchyard.v1.SubagentSpec.image": true, "switchyard.v1.SubagentSpec.network": true, "switchyard.v1.SubagentSpec.fetch_hosts": true,
+	"switchyard.v1.SubagentSpec.agent": true, "switchyard.v1.SubagentSpec.command": true, "switchyard.v1.SubagentSpec.stall_timeout": true,
+	"switchyard.v1.SubagentSpec.mcp_servers": true, "switchyard.v1.McpServer.command": true, "switchyard.v1.McpServer.env": true,
+	"switchyard.v1.McpServer.url": true, "switchyard.v1.McpServer.headers": true, "switchyard.v1.McpServer.tools": true,
+}
 
 // Each task type that nothing can run has its warning, and no other has one.
 func TestTypesWithoutExecutorAreWarnedOf(t *testing.T) {
@@ -57,7 +65,7 @@ func TestExamplesUseEverything(t *testing.T) {
 			message := file.Messages().Get(i)
 			for k := range message.Fields().Len() {
 				name := message.Fields().Get(k).FullName()
-				if skipped := slices.Contains(withoutExamples, message.Name()); skipped == used[name] {
+				if skipped := slices.Contains(withoutExamples, message.Name()) || fieldsWithoutExamples[name]; skipped == used[name] {
 					t.Errorf("%s: used by an example: %v, excused: %v", name, used[name], skipped)
 				}
 			}

@@ -81,6 +81,9 @@ func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.M
 	if shell, ok := spec.(*v1.ShellSpec); ok {
 		d.shellSpec(shell, at.Field("spec"))
 	}
+	if agent, ok := spec.(*v1.SubagentSpec); ok {
+		d.agentSpec(agent, at.Field("spec"))
+	}
 	d.env(task.GetEnv(), at.Field("env"))
 	d.secretEnv(task.GetSecretEnv(), task.GetEnv(), at.Field("secretEnv"))
 	d.duration(task.GetTimeout(), at.Field("timeout"))

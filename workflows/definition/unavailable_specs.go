@@ -31,11 +31,6 @@ func (d *decoder) unavailableSpec(spec proto.Message, p *source.Path) {
 		d.vpsSpec(spec, p)
 	case *v1.K8SJobSpec:
 		d.kubernetesSpec(spec, p)
-	case *v1.SubagentSpec:
-		d.notBlank(spec.GetPrompt(), p.Field("prompt"))
-		for i, tool := range spec.GetTools() {
-			d.notBlank(tool, p.Field("tools").Item(i))
-		}
 	}
 }
 

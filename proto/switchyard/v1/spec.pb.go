@@ -606,7 +606,8 @@ type SubagentSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the agent is asked to do.
 	Prompt string `protobuf:"bytes,1,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	// Name of the model, as its provider knows it. Needed, unless a program leads the agent.
+	// Name of the model, as its provider knows it. Empty: with provider "anthropic" it is "claude-sonnet-5-5", and a program
+	// chooses its own; "openai" needs one.
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	// Tools that the agent may use, of those that the node allows: "shell" and "files" work in the directory of the agent,
 	// "fetch" reads pages of `fetchHosts`, "fleet" starts runs and reads their results. Those of `mcpServers` need no mention.

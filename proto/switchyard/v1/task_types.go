@@ -45,7 +45,7 @@ var taskTypes = []TaskType{
 	{TypeContainer, true, true, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
 	{TypeVPS, true, false, "image", nil, &VpsSpec{}},
 	{TypeK8sJob, true, false, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
-	{TypeSubagent, true, false, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
+	{TypeSubagent, true, true, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
 	{TypeClaudeRelay, true, true, "prompt", nil, &ClaudeRelaySpec{}},
 	{TypeRun, false, true, "workflow", []string{"workflow", "subworkflow", "childworkflow", "dag", "pipeline"}, &RunSpec{}},
 	{TypeApproval, false, true, "message", []string{"manual", "gate", "approve", "wait", "confirm"}, &ApprovalSpec{}},

@@ -1,0 +1,88 @@
+package subagent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// answerSchema is what an answer must match, or nil if any text is one.
+type answerSchema struct {
+	text   string
+	schema *jsonschema.Schema
+}
+
+// newAnswerSchema compiles a JSON schema. It refers to nothing outside of itself.
+func newAnswerSchema(s *structpb.Struct) (*answerSchema, error) {
+	if s == nil {
+		return nil, nil
+	}
+	text, err := protojson.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(noLoader{})
+	const name = "schema.json"
+	if err := compiler.AddResource(name, value); err != nil {
+		return nil, fmt.Errorf("outputSchema is no JSON schema: %w", err)
+	}
+	schema, err := compiler.Compile(name)
+	if err != nil {
+		return nil, fmt.Errorf("outputSchema is no JSON schema: %w", err)
+	}
+	return &answerSchema{text: string(text), schema: schema}, nil
+}
+
+// noLoader loads no schema from elsewhere.
+type noLoader struct{}
+
+// Load returns an error.
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("a schema cannot refer to %s", url)
+}
+
+// parse returns the answer that a text holds. The error is for the model.
+func (a *answerSchema) parse(text string) (map[string]any, error) {
+	text = unfence(text)
+	var object map[string]any
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		return nil, fmt.Errorf("it is not one JSON object: %w", err)
+	}
+	if object == nil {
+		return nil, errors.New("it is null and not a JSON object")
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.schema.Validate(value); err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+// unfence returns what stands in a fenced block, if a text is one.
+func unfence(text string) string {
+	text = strings.TrimSpace(text)
+	body, ok := strings.CutPrefix(text, "```")
+	if !ok {
+		return text
+	}
+	body, ok = strings.CutSuffix(body, "```")
+	_, body, found := strings.Cut(body, "\n")
+	if !ok || !found {
+		return text
+	}
+	return strings.TrimSpace(body)
+}

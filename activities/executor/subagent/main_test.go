@@ -1,0 +1,189 @@
+package subagent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/shell"
+	"switchyard/activities/executor/subagent/model"
+	"switchyard/dev/scriptedmodel"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// shells is the shell executor of all tests: two of them would give sandboxes the same users.
+var shells *shell.Executor
+
+func TestMain(m *testing.M) {
+	shell.ServeIfAsked()
+	var err error
+	if shells, err = shell.New(shell.Options{}); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(closing{m})
+}
+
+// closing closes the shell executor after the tests.
+type closing struct{ m *testing.M }
+
+func (c closing) Run() int {
+	code := c.m.Run()
+	if err := shells.Close(); err != nil {
+		panic(err)
+	}
+	return code
+}
+
+// memory is a journal that its attempts share. After failAfter entries it takes no more, as if the worker was killed.
+type memory struct {
+	mu        sync.Mutex
+	entries   [][]byte
+	archive   []byte
+	failAfter int // 0: it does not fail
+}
+
+var errKilled = errors.New("the worker is killed")
+
+func (m *memory) Entries(context.Context) iter.Seq2[[]byte, error] {
+	m.mu.Lock()
+	entries := slices.Clone(m.entries)
+	m.mu.Unlock()
+	return func(yield func([]byte, error) bool) {
+		for _, entry := range entries {
+			if !yield(entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Append(_ context.Context, entry []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failAfter > 0 && len(m.entries) >= m.failAfter {
+		return errKilled
+	}
+	m.entries = append(m.entries, entry)
+	return nil
+}
+
+func (m *memory) Archive(context.Context) ([]byte, error) { return m.archive, nil }
+
+func (m *memory) SaveArchive(_ context.Context, data []byte) error {
+	m.archive = data
+	return nil
+}
+
+// trial is one agent with its provider.
+type trial struct {
+	t        *testing.T
+	executor *Executor
+	provider *scriptedmodel.Server
+	url      string
+	journal  *memory
+	spec     map[string]any
+	env      map[string]string
+
+	stdout, stderr bytes.Buffer
+	notices        []string
+}
+
+// newTrial returns a trial whose spec has a prompt, a model and the address of the provider.
+func newTrial(t *testing.T, rules ...scriptedmodel.Rule) *trial {
+	t.Helper()
+	provider := scriptedmodel.New(scriptedmodel.Script{Key: "secret-key", Rules: rules})
+	server := httptest.NewServer(provider)
+	t.Cleanup(server.Close)
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := New(Options{Tools: []string{v1.AgentToolShell, v1.AgentToolFiles, v1.AgentToolMCP, v1.AgentToolFleet}, Prices: prices, HTTPClient: server.Client()})
+	e.firstPause = time.Millisecond
+	return &trial{
+		t: t, executor: e, provider: provider, url: server.URL, journal: &memory{}, env: map[string]string{"ANTHROPIC_API_KEY": "secret-key"},
+		spec: map[string]any{"prompt": "do it", "model": "claude-sonnet-5", "baseUrl": server.URL},
+	}
+}
+
+// withShell gives the executor the shell executor. The test is skipped where there is no sandbox.
+func (c *trial) withShell() {
+	c.t.Helper()
+	if err := shells.CanSandbox(); err != nil {
+		c.t.Skip(err)
+	}
+	c.executor.o.Shell = shells
+}
+
+// run runs an attempt in a workspace of its own and returns its output.
+func (c *trial) run(ctx context.Context) (executor.Result, map[string]any, error) {
+	c.t.Helper()
+	spec, err := structpb.NewStruct(c.spec)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	dir := c.t.TempDir()
+	temp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		c.t.Fatal(err)
+	}
+	env := map[string]string{"SWITCHYARD_OUTPUT": filepath.Join(dir, "output")}
+	for k, v := range c.env {
+		env[k] = v
+	}
+	result, err := c.executor.Run(ctx, executor.Attempt{
+		ID: "run@chain/agent/c1", Identity: executor.Identity{Run: "run", Task: "agent", Node: "n1", Index: -1}, WorkspaceDir: dir, TempDir: temp,
+		Spec: spec, Env: env, BaseDir: dir, Stdout: &c.stdout, Stderr: &c.stderr, Journal: c.journal, Grace: time.Second,
+		Limits: executor.Limits{Memory: 256 << 20, Processes: 64}, Notify: func(line string) { c.notices = append(c.notices, line) },
+	}, func() {})
+	text, readErr := os.ReadFile(env["SWITCHYARD_OUTPUT"])
+	var output map[string]any
+	if readErr == nil {
+		if err := json.Unmarshal(text, &output); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return result, output, err
+}
+
+// must runs an attempt that has to complete.
+func (c *trial) must() (executor.Result, map[string]any) {
+	c.t.Helper()
+	result, output, err := c.run(c.t.Context())
+	if err != nil || result.Failure != nil || result.Stopped || result.ExitCode != 0 {
+		c.t.Fatalf("result %+v, error %v, notices %q", result, err, c.notices)
+	}
+	return result, output
+}
+
+// mustFail runs an attempt that has to fail for a reason.
+func (c *trial) mustFail(reason, text string) executor.Result {
+	c.t.Helper()
+	result, _, err := c.run(c.t.Context())
+	if err != nil || result.Failure == nil || result.Failure.Reason != reason || !strings.Contains(result.Failure.Err.Error(), text) {
+		c.t.Fatalf("result %+v, failure %+v, error %v", result, result.Failure, err)
+	}
+	return result
+}
+
+func calls(tool string, arguments string) scriptedmodel.Reply {
+	return scriptedmodel.Reply{ToolCalls: []scriptedmodel.ToolCall{{Name: tool, Arguments: scriptedmodel.Arguments(arguments)}}}
+}
+
+func says(text string) scriptedmodel.Reply { return scriptedmodel.Reply{Text: text} }
+
+func turns(n int) scriptedmodel.When { return scriptedmodel.When{Turns: &n} }

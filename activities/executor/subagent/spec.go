@@ -1,0 +1,95 @@
+package subagent
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	defaultMaxTurns  = 50
+	defaultMaxTokens = 8192
+)
+
+// parseSpec reads a spec whose templates are replaced. An unknown field is refused rather than ignored: it may come from a
+// newer release and matter there.
+func parseSpec(s *structpb.Struct) (*v1.SubagentSpec, error) {
+	text, err := protojson.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("subagent spec: %w", err)
+	}
+	spec := &v1.SubagentSpec{}
+	if err := protojson.Unmarshal(text, spec); err != nil {
+		return nil, fmt.Errorf("subagent spec: %w", err)
+	}
+	switch {
+	case strings.TrimSpace(spec.GetPrompt()) == "":
+		return nil, errors.New("subagent spec: prompt is empty")
+	case !isProgram(spec) && spec.GetModel() == "" && spec.GetProvider() == v1.ProviderOpenAI:
+		return nil, errors.New("subagent spec: model is empty; with provider openai there is no default")
+	case !isProgram(spec):
+		spec.Model = cmp.Or(spec.GetModel(), v1.DefaultAgentModel)
+	}
+	spec.MaxTurns = cmp.Or(spec.GetMaxTurns(), defaultMaxTurns)
+	spec.MaxTokens = cmp.Or(spec.GetMaxTokens(), defaultMaxTokens)
+	spec.Provider = cmp.Or(spec.GetProvider(), v1.ProviderAnthropic)
+	return spec, nil
+}
+
+// isProgram reports whether a program leads the agent.
+func isProgram(spec *v1.SubagentSpec) bool {
+	return spec.GetAgent() != "" || len(spec.GetCommand()) > 0
+}
+
+// checkTools returns an error for a tool that there is not, or that the node does not allow.
+func (e *Executor) checkTools(spec *v1.SubagentSpec) error {
+	for _, name := range spec.GetTools() {
+		switch {
+		case !slices.Contains(v1.AgentTools(), name):
+			return badSpec(fmt.Errorf("subagent spec: there is no tool %q; there are %s", name, strings.Join(v1.AgentTools(), ", ")))
+		case !slices.Contains(e.o.Tools, name):
+			return cannotStart(fmt.Errorf("this node allows agents the tools %s, and not %s; start its worker with --agent-tools %s, or require another node",
+				cmp.Or(strings.Join(e.o.Tools, ", "), "none"), name, strings.Join(append(slices.Clone(e.o.Tools), name), ",")))
+		}
+	}
+	if len(spec.GetMcpServers()) > 0 && !slices.Contains(e.o.Tools, v1.AgentToolMCP) {
+		return cannotStart(fmt.Errorf("this node allows agents no servers of tools; start its worker with --agent-tools %s, or require another node",
+			strings.Join(append(slices.Clone(e.o.Tools), v1.AgentToolMCP), ",")))
+	}
+	return nil
+}
+
+// keyVariables are the variables with the keys of providers.
+var keyVariables = map[string]string{v1.ProviderAnthropic: "ANTHROPIC_API_KEY", v1.ProviderOpenAI: "OPENAI_API_KEY"}
+
+// key returns the key for a model: that of the task, or that of the node. A server of one's own may need none.
+func (e *Executor) key(a executor.Attempt, spec *v1.SubagentSpec) (string, error) {
+	provider := spec.GetProvider()
+	if key := strings.TrimSpace(a.Env[keyVariables[provider]]); key != "" {
+		return key, nil
+	}
+	if path := e.o.KeyFiles[provider]; path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("read the key for %s: %w", provider, err)
+		}
+		if key := strings.TrimSpace(string(text)); key != "" {
+			return key, nil
+		}
+		return "", cannotStart(fmt.Errorf("the file with the key for %s, %s, is empty", provider, path))
+	}
+	if spec.GetBaseUrl() != "" {
+		return "", nil
+	}
+	return "", cannotStart(fmt.Errorf("there is no key for %s; give the task secretEnv %s, or start the worker with --agent-key-file %s=FILE",
+		provider, keyVariables[provider], provider))
+}

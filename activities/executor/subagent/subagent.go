@@ -1,0 +1,123 @@
+package subagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/subagent/model"
+	"switchyard/activities/executor/subagent/tool"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Options configure an Executor.
+type Options struct {
+	// Shell runs commands of agents in sandboxes, servers of tools, and programs that lead agents.
+	Shell tool.Sandboxer
+	// Container runs commands of agents whose spec names an image.
+	Container executor.Executor
+	// Tools are the names of the tools that the node allows.
+	Tools []string
+	// FetchHosts are the hosts that the node allows the tool "fetch" to read.
+	FetchHosts []string
+	// KeyFiles are files with keys by the name of the provider, for tasks that bring none.
+	KeyFiles map[string]string
+	// Prices are those of the models.
+	Prices model.Prices
+	// Gateway is what the tool "fleet" calls unless the task says another one; it may be empty, and is asked for each attempt.
+	Gateway func() string
+	// HTTPClient asks models; nil: http.DefaultClient.
+	HTTPClient *http.Client
+	Logger     *slog.Logger
+}
+
+// Executor runs tasks of type "subagent". It is safe for concurrent use.
+type Executor struct {
+	o Options
+	// patience and firstPause are those of provider.go.
+	patience, firstPause time.Duration
+}
+
+var _ executor.Executor = (*Executor)(nil)
+
+// New returns an Executor.
+func New(o Options) *Executor {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Gateway == nil {
+		o.Gateway = func() string { return "" }
+	}
+	return &Executor{o: o, patience: defaultPatience, firstPause: defaultFirstPause}
+}
+
+// Type is "subagent".
+func (e *Executor) Type() string { return v1.TypeSubagent }
+
+// Run leads an agent to its answer and writes that to the file SWITCHYARD_OUTPUT. Limits, refusals and a provider that is
+// away for too long are Results with a Failure. A spec that cannot be used is a *executor.StartError.
+func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	if ctx.Err() != nil || a.Lease.Lost() {
+		return executor.Result{ExitCode: -1, Stopped: true}, nil
+	}
+	spec, err := parseSpec(a.Spec)
+	if err != nil {
+		return executor.Result{}, badSpec(err)
+	}
+	if isProgram(spec) {
+		return e.runProgram(ctx, a, spec, spawned)
+	}
+	l, err := e.newLoop(ctx, a, spec)
+	if err == nil {
+		err = l.start(ctx)
+	}
+	if l != nil {
+		defer l.close()
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return executor.Result{ExitCode: -1, Stopped: true}, nil
+		}
+		return executor.Result{}, err
+	}
+	if ctx.Err() != nil || a.Lease.Lost() {
+		return executor.Result{ExitCode: -1, Stopped: true}, nil
+	}
+	spawned()
+	failure, err := l.run(ctx)
+	l.output.endLine()
+	if err != nil && ctx.Err() == nil && !a.Lease.Lost() {
+		return executor.Result{}, err
+	}
+	result := executor.Result{Failure: failure, Stopped: err != nil}
+	if failure != nil || err != nil {
+		result.ExitCode = -1
+	}
+	result.Agent = l.report(ctx)
+	return result, l.output.err
+}
+
+// badSpec returns the error of a spec with which no attempt can start.
+func badSpec(err error) error {
+	return &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: err}
+}
+
+// cannotStart returns the error of an attempt that cannot start here.
+func cannotStart(err error) error {
+	if executor.AsStartError(err) != nil {
+		return err
+	}
+	return &executor.StartError{ExitCode: codeCannotRun, Err: err}
+}
+
+// codeCannotRun is the exit code with which a shell says that a program cannot be run.
+const codeCannotRun = 126
+
+// errLeaseLost ends an attempt that another node may have been given.
+var errLeaseLost = errors.New("the lease of the attempt is lost")
+
+func fault(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }

@@ -1,0 +1,192 @@
+package subagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/subagent/model"
+	"switchyard/activities/executor/subagent/session"
+	"switchyard/activities/executor/subagent/tool"
+	"switchyard/activities/executor/subagent/tool/mcptool"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// toolbox has the tools of an agent, and the directory that they work in. The zero value has none.
+type toolbox struct {
+	tree    *tool.Tree // nil if no tool works in a directory
+	byName  map[string]tool.Tool
+	models  []model.Tool
+	saved   string // fingerprint of the directory as it was archived last
+	tooBig  bool   // the directory is not archived, and the log says so
+	closers []func() error
+}
+
+func (t *toolbox) hasFiles() bool { return t.tree != nil }
+
+// open makes the tools ready. If an earlier attempt has left a directory, it is restored.
+func (t *toolbox) open(ctx context.Context, l *loop, continues bool) error {
+	t.byName = map[string]tool.Tool{}
+	spec := l.spec
+	wants := func(name string) bool { return slices.Contains(spec.GetTools(), name) }
+	if wants(v1.AgentToolShell) || wants(v1.AgentToolFiles) {
+		if err := t.openTree(ctx, l, continues); err != nil {
+			return err
+		}
+	}
+	if wants(v1.AgentToolFiles) {
+		t.add(tool.Files(t.tree)...)
+	}
+	if wants(v1.AgentToolShell) {
+		shell := tool.NewShell(t.tree, tool.ShellOptions{
+			Attempt: l.a, Sandbox: l.e.o.Shell, Image: spec.GetImage(), Container: l.e.o.Container,
+			NodeNetwork: spec.GetNetwork() == "node", Output: l.a.Stderr,
+		})
+		t.closers = append(t.closers, shell.Close)
+		if err := shell.Check(ctx); err != nil {
+			return cannotStart(err)
+		}
+		t.add(shell)
+	}
+	if wants(v1.AgentToolFetch) {
+		for _, host := range spec.GetFetchHosts() {
+			if err := tool.CheckHost(host); err != nil {
+				return badSpec(fmt.Errorf("subagent spec: fetchHosts: %w", err))
+			}
+		}
+		t.add(tool.NewFetch(tool.FetchOptions{Task: spec.GetFetchHosts(), Node: l.e.o.FetchHosts}))
+	}
+	if len(spec.GetMcpServers()) > 0 {
+		return t.openServers(ctx, l)
+	}
+	return nil
+}
+
+// openServers connects to the servers of tools of the task.
+func (t *toolbox) openServers(ctx context.Context, l *loop) error {
+	env := maps.Clone(l.a.Env)
+	for _, name := range keyVariables {
+		delete(env, name) // no server gets the keys of models
+	}
+	servers, err := mcptool.Connect(ctx, l.spec.GetMcpServers(), mcptool.Options{Shell: l.e.o.Shell, Attempt: l.a, Env: env, Log: l.notify})
+	if err != nil {
+		return cannotStart(err)
+	}
+	t.closers = append(t.closers, servers.Close)
+	t.add(servers.Tools()...)
+	return nil
+}
+
+// openTree makes the directory, with what an earlier attempt has archived.
+func (t *toolbox) openTree(ctx context.Context, l *loop, continues bool) (err error) {
+	if t.tree, err = tool.NewTree(l.a.WorkspaceDir); err != nil {
+		return err
+	}
+	if continues && l.a.Journal != nil {
+		archive, err := l.a.Journal.Archive(ctx)
+		if err != nil {
+			return fmt.Errorf("restore the directory of the agent: %w", err)
+		}
+		if archive != nil {
+			if err := tool.Unpack(t.tree.Path(), archive); err != nil {
+				return fmt.Errorf("restore the directory of the agent: %w", err)
+			}
+		}
+	}
+	t.saved, err = tool.Fingerprint(t.tree.Path())
+	return err
+}
+
+func (t *toolbox) add(tools ...tool.Tool) {
+	for _, one := range tools {
+		d := one.Definition()
+		t.byName[d.Name] = one
+		t.models = append(t.models, model.Tool{Name: d.Name, Description: d.Description, Schema: d.Schema})
+	}
+}
+
+func (t *toolbox) close() error {
+	var errs []error
+	for _, closer := range slices.Backward(t.closers) {
+		errs = append(errs, closer())
+	}
+	return errors.Join(errs...)
+}
+
+// names returns the names of all tools, for the model.
+func (t *toolbox) names() string {
+	if len(t.models) == 0 {
+		return "there are none"
+	}
+	names := make([]string, len(t.models))
+	for i, one := range t.models {
+		names[i] = one.Name
+	}
+	return "there are " + strings.Join(names, ", ")
+}
+
+// archive saves the directory if it has changed. One that is too large is not saved, which costs its content if the node is
+// lost, and the log says so once.
+func (t *toolbox) archive(ctx context.Context, l *loop) error {
+	if t.tree == nil || l.a.Journal == nil {
+		return nil
+	}
+	now, err := tool.Fingerprint(t.tree.Path())
+	if err != nil || now == t.saved {
+		return err
+	}
+	data, err := tool.Pack(t.tree.Path(), executor.MaxJournalArchive)
+	if tooLarge, ok := errors.AsType[*tool.TooLargeError](err); ok {
+		if !t.tooBig {
+			l.notify(fmt.Sprintf("the directory of the agent is not saved for another node: %v", tooLarge))
+		}
+		t.tooBig, t.saved = true, now
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.a.Journal.SaveArchive(ctx, data); err != nil {
+		return err
+	}
+	t.tooBig, t.saved = false, now
+	return nil
+}
+
+// call brings a call to its end, and records that.
+func (l *loop) call(ctx context.Context, c session.Call) error {
+	end := func(at time.Time, o tool.Outcome) error {
+		return l.add(context.WithoutCancel(ctx), session.Entry{Ended: &session.CallEnded{
+			CallResult: model.CallResult{ID: c.ID, Text: o.Text, IsError: o.IsError}, TookMs: time.Since(at).Milliseconds(),
+		}})
+	}
+	now := time.Now()
+	chosen := l.tools.byName[c.Name]
+	switch {
+	case c.Began != nil:
+		l.notify(fmt.Sprintf("the outcome of a call of %s on node %s is unknown; it is not repeated", c.Name, c.Began.Node))
+		return end(now, tool.Outcome{Text: unknownOutcome(c), IsError: true})
+	case chosen == nil:
+		return end(now, tool.Outcome{Text: fmt.Sprintf("There is no tool %q; %s.", c.Name, l.tools.names()), IsError: true})
+	case c.Broken != "":
+		return end(now, tool.Outcome{Text: "The arguments are not a JSON object, so nothing was called. Call again with valid JSON.", IsError: true})
+	}
+	if err := l.add(ctx, session.Entry{Began: &session.CallBegan{ID: c.ID, Node: l.a.Identity.Node, At: now}}); err != nil {
+		return err
+	}
+	l.notify(fmt.Sprintf("%s %s", c.Name, arguments(c.Arguments)))
+	outcome, err := chosen.Call(ctx, tool.Call{ID: c.ID, Arguments: c.Arguments})
+	if err != nil {
+		return fault("call "+c.Name, err)
+	}
+	// What the call did to the directory is saved before its end: a node that is lost in between leaves the outcome unknown.
+	if err := l.tools.archive(context.WithoutCancel(ctx), l); err != nil {
+		return err
+	}
+	return end(now, outcome)
+}

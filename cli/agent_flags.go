@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/activities/executor/subagent/model"
+	"switchyard/activities/executor/subagent/tool"
+	"switchyard/cli/config"
+	"switchyard/cli/exit"
+	"switchyard/cli/stack"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// agentFlags say what the agents of tasks may do on the nodes of a process.
+type agentFlags struct {
+	tools    []string
+	hosts    []string
+	keyFiles []string
+	prices   string
+}
+
+// nodeAgentTools returns the tools that a node can allow.
+func nodeAgentTools() []string { return append(v1.AgentTools(), v1.AgentToolMCP) }
+
+func (a *agentFlags) add(f *pflag.FlagSet) {
+	f.StringSliceVar(&a.tools, "agent-tools", []string{v1.AgentToolShell, v1.AgentToolFiles, v1.AgentToolFleet, v1.AgentToolMCP}, "tools that agents may use here, of those that their tasks name: shell, files, fetch, fleet, and mcp for mcpServers; none: no tool")
+	f.StringSliceVar(&a.hosts, "agent-fetch-host", nil, "host that the tool fetch may read, such as docs.example.com or *.example.com; may be repeated")
+	f.StringSliceVar(&a.keyFiles, "agent-key-file", nil, "file with the key for the models of agents whose tasks bring none, as PROVIDER=FILE with anthropic or openai; may be repeated")
+	f.StringVar(&a.prices, "agent-prices", "", "JSON file with prices of models in dollars per million tokens, over the built-in ones: {\"MODEL\": {\"input\": 1, \"output\": 5}}")
+}
+
+// agentFlagNames are the flags of agentFlags.
+var agentFlagNames = []string{"agent-tools", "agent-fetch-host", "agent-key-file", "agent-prices"}
+
+func (a *agentFlags) config() (cfg stack.AgentConfig, err error) {
+	if !slices.Equal(a.tools, []string{"none"}) {
+		for _, name := range a.tools {
+			if !slices.Contains(nodeAgentTools(), name) {
+				return cfg, exit.Usagef("--agent-tools %s: there is no such tool; there are %s, and none", name, strings.Join(nodeAgentTools(), ", "))
+			}
+		}
+		cfg.Tools = a.tools
+	}
+	for _, host := range a.hosts {
+		if err := tool.CheckHost(host); err != nil {
+			return cfg, exit.Usagef("--agent-fetch-host: %w", err)
+		}
+	}
+	cfg.FetchHosts = a.hosts
+	if cfg.KeyFiles, err = config.ParsePairs("agent-key-file", a.keyFiles); err != nil {
+		return cfg, err
+	}
+	for provider, file := range cfg.KeyFiles {
+		if !slices.Contains(v1.Providers(), provider) {
+			return cfg, exit.Usagef("--agent-key-file %s=%s: there is no provider %s; there are %s", provider, file, provider, strings.Join(v1.Providers(), " and "))
+		}
+		path, err := filepath.Abs(file)
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return cfg, exit.Usagef("--agent-key-file %s: %w", provider, err)
+		}
+		cfg.KeyFiles[provider] = path
+	}
+	if cfg.Prices, err = model.LoadPrices(a.prices); err != nil {
+		return cfg, exit.Usagef("--agent-prices: %w", err)
+	}
+	return cfg, nil
+}
