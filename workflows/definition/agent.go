@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 var (
 	mcpServerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,31}$`)
+	agentAddress  = regexp.MustCompile(`^https?://[A-Za-z0-9.:\[\]_-]+(/[^\s@]*)?$`)
 	fetchHost     = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$`)
 )
 
@@ -108,10 +108,7 @@ func (d *decoder) mcpServers(spec *v1.SubagentSpec, p *source.Path) {
 
 // agentAddress checks the URL of a provider or a server of tools.
 func (d *decoder) agentAddress(text string, p *source.Path) {
-	d.word(text, p, func(text string) bool {
-		u, err := url.Parse(text)
-		return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
-	}, "no address", "such as https://models.example.com/v1; keys do not stand in it")
+	d.word(text, p, agentAddress.MatchString, "no address", "such as https://models.example.com/v1; keys do not stand in it")
 }
 
 func (d *decoder) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
