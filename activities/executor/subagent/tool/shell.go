@@ -245,6 +245,7 @@ func (s *Shell) run(ctx context.Context, command string, out *output) (executor.
 	a := s.o.Attempt
 	a.ID = fmt.Sprintf("%s/t%d", a.ID, s.ran)
 	a.Env, a.Stdout, a.Stderr = maps.Clone(s.env), out, out
+	a.Stdin, a.Journal = nil, nil
 	a.Grace = min(a.Grace, maxGrace)
 	if a.Spec, err = s.spec(command); err != nil {
 		return executor.Result{}, &executor.StartError{ExitCode: 126, Err: err}
