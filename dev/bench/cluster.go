@@ -13,8 +13,11 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container"
 	"switchyard/activities/executor/shell"
+	"switchyard/activities/executor/subagent"
+	"switchyard/activities/executor/subagent/model"
 	"switchyard/activities/store"
 	"switchyard/dev/embedded"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workflows/visibility"
 )
@@ -82,10 +85,15 @@ func openCluster(ctx context.Context, durable bool) (_ *cluster, err error) {
 		return nil, err
 	}
 	y.onClose(containers.Close)
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		return nil, err
+	}
+	agents := subagent.New(subagent.Options{Shell: sh, Container: containers, Tools: v1.AgentTools(), Prices: prices, Logger: logger})
 	control.ExpectNodes(benchNode)
 	n, err := workers.StartNode(ctx, workers.NodeConfig{
 		Client: y.conn, Store: st, Logger: logger, Name: benchNode, MaxParallel: window,
-		Machine: workers.ThisMachine(ctx), Executors: []executor.Executor{sh, containers}, ScratchDir: filepath.Join(dir, "scratch"),
+		Machine: workers.ThisMachine(ctx), Executors: []executor.Executor{sh, containers, agents}, ScratchDir: filepath.Join(dir, "scratch"),
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/dev/scriptedmodel"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// agentShape is the -shape that measures agents. Part of a name behind a colon, as in "agents:turn", measures only those.
+const agentShape = "agents"
+
+// agentTurns is how many turns an agent takes whose own cost is measured.
+const agentTurns = 50
+
+// agentKind is a kind of agent by what it does in each turn.
+type agentKind struct {
+	name  string
+	tools []string
+	call  *scriptedmodel.ToolCall // nil: nothing
+}
+
+func agentKinds() []agentKind {
+	return []agentKind{
+		{"no call", nil, nil},
+		{"`list_files`", []string{v1.AgentToolFiles}, &scriptedmodel.ToolCall{Name: "list_files"}},
+		{"`write_file`", []string{v1.AgentToolFiles}, &scriptedmodel.ToolCall{Name: "write_file", Arguments: `{"path":"notes.txt","content":"one more"}`}},
+		{"`shell`: `true`", []string{v1.AgentToolShell}, &scriptedmodel.ToolCall{Name: "shell", Arguments: `{"command":"true"}`}},
+	}
+}
+
+// definition returns a definition of so many agents of a kind at once.
+func (k agentKind) definition(url string, turns, agents int) *v1.Definition {
+	tools := make([]any, len(k.tools))
+	for i, name := range k.tools {
+		tools[i] = name
+	}
+	spec, _ := structpb.NewStruct(map[string]any{ // all of it are values
+		"prompt": "Look at all files, one after the other, and say whether they are fine.", "baseUrl": url, "model": agentModel,
+		"tools": tools, "maxTurns": turns + 1,
+	})
+	task := &v1.TaskDefinition{Type: v1.TypeSubagent, Spec: spec, Resources: &v1.Resources{Cores: proto.Float64(0)}}
+	if agents > 1 {
+		task.Parallel = structpb.NewNumberValue(float64(agents))
+	}
+	return &v1.Definition{Name: "agents", Tasks: map[string]*v1.TaskDefinition{"t": task}}
+}
+
+// benchTurns measures what a turn of an agent takes besides the provider, and beside it what it takes if the official client
+// has the same conversation with the same provider.
+func benchTurns(ctx context.Context, rounds int, only string) (err error) {
+	y, err := openCluster(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, y.close()) }()
+	fmt.Printf("| each of %d turns makes | a turn of an agent, less the provider | of the official client | difference | connections |\n|---|--:|--:|--:|--:|\n", agentTurns)
+	for _, kind := range agentKinds() {
+		if !strings.Contains(kind.name, only) {
+			continue
+		}
+		var ours, theirs []time.Duration
+		var connections int64
+		for round := range rounds + 1 {
+			a, n, err := ownCost(kind, func(p *provider) (time.Duration, error) { return leadAgent(ctx, y, kind, p) })
+			if err != nil {
+				return fmt.Errorf("%s: %w", kind.name, err)
+			}
+			b, _, err := ownCost(kind, func(p *provider) (time.Duration, error) { return leadByHand(ctx, kind, p) })
+			if err != nil {
+				return fmt.Errorf("%s, by hand: %w", kind.name, err)
+			}
+			if round > 0 { // the first warms caches up
+				ours, theirs, connections = append(ours, a), append(theirs, b), max(connections, n)
+			}
+		}
+		a, b := median(ours), median(theirs)
+		fmt.Printf("| %s | %s (%s to %s) | %s | %s | %d |\n", kind.name, rounded(a), rounded(slices.Min(ours)), rounded(slices.Max(ours)), rounded(b), rounded(a-b), connections)
+	}
+	return nil
+}
+
+// ownCost returns what a turn takes besides the provider, and how many connections there were to it.
+func ownCost(kind agentKind, lead func(*provider) (time.Duration, error)) (turn time.Duration, connections int64, err error) {
+	p, err := startProvider(agentScript(agentTurns, kind.call, scriptedmodel.Pace{}))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer p.stop()
+	took, err := lead(p)
+	if err != nil {
+		return 0, 0, err
+	}
+	if n := p.model.Delivered(); n != agentTurns {
+		return 0, 0, fmt.Errorf("the agent took %d turns instead of %d", n, agentTurns)
+	}
+	return (took - p.took()) / agentTurns, p.conns.Load(), nil
+}
+
+// leadAgent returns how long a task takes from its start to its end.
+func leadAgent(ctx context.Context, y *cluster, kind agentKind, p *provider) (time.Duration, error) {
+	status, _, err := y.run(ctx, kind.definition(p.url, agentTurns, 1))
+	if err != nil {
+		return 0, err
+	}
+	task := status.GetRun().GetTasks()["t"]
+	if task.GetState() != v1.TaskCompleted {
+		return 0, fmt.Errorf("the task is %s: %s", task.GetState(), task.GetError())
+	}
+	return task.GetCompletedAt().AsTime().Sub(task.GetStartedAt().AsTime()), nil
+}
+
+// leadByHand has the conversation of an agent without an agent.
+func leadByHand(ctx context.Context, kind agentKind, p *provider) (time.Duration, error) {
+	began := time.Now()
+	client := anthropic.NewClient(option.WithoutEnvironmentDefaults(), option.WithBaseURL(p.url), option.WithMaxRetries(0))
+	conversation := []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("Look at all files, one after the other, and say whether they are fine."))}
+	var tools []anthropic.ToolUnionParam
+	if kind.call != nil {
+		tools = append(tools, anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{}, kind.call.Name))
+	}
+	for {
+		stream := client.Messages.NewStreaming(ctx, anthropic.MessageNewParams{Model: agentModel, MaxTokens: 8192, Messages: conversation, Tools: tools})
+		var reply anthropic.Message
+		for stream.Next() {
+			if err := reply.Accumulate(stream.Current()); err != nil {
+				return 0, err
+			}
+		}
+		if err := errors.Join(stream.Err(), stream.Close()); err != nil {
+			return 0, err
+		}
+		if reply.StopReason == anthropic.StopReasonEndTurn {
+			return time.Since(began), nil
+		}
+		next := []anthropic.ContentBlockParamUnion{}
+		for _, block := range reply.Content {
+			if block.Type == "tool_use" {
+				next = append(next, anthropic.NewToolResultBlock(block.ID, "done", false))
+			}
+		}
+		if len(next) == 0 {
+			next = append(next, anthropic.NewTextBlock("Your reply was cut off. Continue exactly where it ends."))
+		}
+		conversation = append(conversation, reply.ToParam(), anthropic.NewUserMessage(next...))
+	}
+}
