@@ -161,6 +161,8 @@ type Attempt struct {
 	Spec *structpb.Struct
 	// Env is the whole environment that is added to that of the node.
 	Env map[string]string
+	// SecretEnv says where the values of variables in Env are from that are secrets, such as "env:API_KEY".
+	SecretEnv map[string]string
 	// BaseDir is the directory that relative working directories start at.
 	BaseDir string
 	// Stdout and Stderr take what the program prints; nil: it is thrown away. The

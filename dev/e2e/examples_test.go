@@ -76,6 +76,12 @@ func startModel(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startScript(t, text)
+}
+
+// startScript is startModel of a script that is no file.
+func startScript(t *testing.T, text []byte) string {
+	t.Helper()
 	script, err := scriptedmodel.Parse(text)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package subagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"switchyard/activities/executor/subagent/model"
 	"switchyard/activities/executor/subagent/session"
 	"switchyard/activities/executor/subagent/tool"
+	"switchyard/activities/executor/subagent/tool/fleet"
 	"switchyard/activities/executor/subagent/tool/mcptool"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -61,9 +63,34 @@ func (t *toolbox) open(ctx context.Context, l *loop, continues bool) error {
 		}
 		t.add(tool.NewFetch(tool.FetchOptions{Task: spec.GetFetchHosts(), Node: l.e.o.FetchHosts}))
 	}
+	if wants(v1.AgentToolFleet) {
+		if err := t.openFleet(ctx, l); err != nil {
+			return cannotStart(err)
+		}
+	}
 	if len(spec.GetMcpServers()) > 0 {
 		return t.openServers(ctx, l)
 	}
+	return nil
+}
+
+// openFleet connects to the gateway that the task names, or to that of the node.
+func (t *toolbox) openFleet(ctx context.Context, l *loop) error {
+	id := l.a.Identity
+	plain := maps.Clone(l.a.Env)
+	maps.DeleteFunc(plain, func(name, _ string) bool {
+		_, isSecret := l.a.SecretEnv[name]
+		return isSecret || strings.HasPrefix(name, "SWITCHYARD_") || name == "TMPDIR"
+	})
+	connection, err := fleet.New(ctx, fleet.Options{
+		Gateway: cmp.Or(l.a.Env["SWITCHYARD_GATEWAY"], l.e.o.Gateway()), Token: l.a.Env["SWITCHYARD_TOKEN"], Run: id.Run, Task: id.Task,
+		KeyPrefix: fmt.Sprintf("%s/%s/%d", id.Run, id.Task, id.Index), Defaults: l.spec, SecretEnv: l.a.SecretEnv, Env: plain,
+	})
+	if err != nil {
+		return err
+	}
+	t.closers = append(t.closers, connection.Close)
+	t.add(connection.Tools()...)
 	return nil
 }
 
