@@ -10,7 +10,13 @@ import (
 // needSandbox skips where this machine can neither limit tasks nor put them into a sandbox.
 func needSandbox(t *testing.T, gateway string) {
 	t.Helper()
-	if node := ask[nodeItem](t, gateway, "nodes", "get", "local"); node.Capabilities["sandbox"] != "true" {
+	needSandboxOn(t, gateway, "local")
+}
+
+// needSandboxOn is needSandbox for a node of a worker.
+func needSandboxOn(t *testing.T, gateway, name string) {
+	t.Helper()
+	if node := ask[nodeItem](t, gateway, "nodes", "get", name); node.Capabilities["sandbox"] != "true" {
 		testneeds.Missing(t, "no sandboxes and no memory limits on this machine")
 	}
 }

@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"switchyard/dev/scriptedmodel"
+)
+
+// heldModel is a scripted model that holds back its replies to some requests. It notices when a client leaves meanwhile.
+type heldModel struct {
+	*scriptedmodel.Server
+	url string
+	// words is what requests that are held have in their conversation.
+	words string
+
+	mu      sync.Mutex
+	held    int
+	release chan struct{}
+}
+
+// startHeldModel starts a model that holds requests with certain words until letGo is called.
+func startHeldModel(t *testing.T, words string, rules ...scriptedmodel.Rule) *heldModel {
+	t.Helper()
+	m := &heldModel{Server: scriptedmodel.New(scriptedmodel.Script{Rules: rules}), words: words, release: make(chan struct{})}
+	server := httptest.NewServer(m)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	m.url = server.URL
+	return m
+}
+
+// ServeHTTP answers a request, once it is not held.
+func (m *heldModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if bytes.Contains(body, []byte(m.words)) {
+		m.mu.Lock()
+		m.held++
+		release := m.release
+		m.mu.Unlock()
+		defer func() {
+			m.mu.Lock()
+			m.held--
+			m.mu.Unlock()
+		}()
+		w = &heldResponse{ResponseWriter: w, request: r, release: release}
+	}
+	m.Server.ServeHTTP(w, r)
+}
+
+// heldResponse holds the first byte back.
+type heldResponse struct {
+	http.ResponseWriter
+	request *http.Request
+	release chan struct{}
+}
+
+func (h *heldResponse) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+func (h *heldResponse) WriteHeader(status int) {
+	select {
+	case <-h.release:
+	case <-h.request.Context().Done():
+	}
+	h.ResponseWriter.WriteHeader(status)
+}
+
+// heldNow returns how many requests are held.
+func (m *heldModel) heldNow() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held
+}
+
+// letGo lets all requests that are held get their replies, and holds later ones.
+func (m *heldModel) letGo() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.release)
+	m.release = make(chan struct{})
+}
+
+// askedTwice returns the states of conversations that were asked for more than once, but for requests whose client left
+// before the reply came, with the outcomes of their requests.
+func askedTwice(m *scriptedmodel.Server) []string {
+	outcomes := map[string][]scriptedmodel.Outcome{}
+	var order []string
+	for _, request := range m.Requests() {
+		c := request.Conversation
+		state := fmt.Sprintf("%q with %d messages", c.Messages[0].Text, len(c.Messages))
+		if len(outcomes[state]) == 0 {
+			order = append(order, state)
+		}
+		outcomes[state] = append(outcomes[state], request.Outcome)
+	}
+	var twice []string
+	for _, state := range order {
+		all := outcomes[state]
+		if last := len(all) - 1; slices.ContainsFunc(all[:last], func(o scriptedmodel.Outcome) bool { return o != scriptedmodel.OutcomeAbandoned }) {
+			twice = append(twice, fmt.Sprintf("%s: %v", state, all))
+		}
+	}
+	return twice
+}
+
+// agentTurns matches conversations with so many replies.
+func agentTurns(n int, user string) scriptedmodel.When {
+	return scriptedmodel.When{Turns: &n, User: user}
+}
+
+// agentCalls is a reply that calls a tool.
+func agentCalls(tool, arguments string) scriptedmodel.Reply {
+	return scriptedmodel.Reply{
+		Text:      "I call " + tool + ".",
+		ToolCalls: []scriptedmodel.ToolCall{{Name: tool, Arguments: scriptedmodel.Arguments(arguments)}},
+	}
+}
