@@ -92,7 +92,7 @@ func decision(run *v1.Run, task *v1.Task) tool.Outcome {
 	case task.GetState() == v1.TaskCompleted:
 		answer["decision"] = "approved"
 	case task.GetState() == v1.TaskRejected && answer["by"] != nil:
-		answer["decision"] = "rejected"
+		answer["decision"] = v1.TaskRejected
 	case task.GetState() == v1.TaskRejected:
 		answer["note"] = "No person has decided in time."
 	default:
