@@ -30,7 +30,7 @@ type Options struct {
 	Prices model.Prices
 	// Gateway is what the tool "fleet" calls unless the task says another one; it may be empty, and is asked for each attempt.
 	Gateway func() string
-	// HTTPClient asks models; nil: http.DefaultClient.
+	// HTTPClient asks models; nil: one that keeps a connection for each of many agents.
 	HTTPClient *http.Client
 	Logger     *slog.Logger
 }
@@ -52,7 +52,21 @@ func New(o Options) *Executor {
 	if o.Gateway == nil {
 		o.Gateway = func() string { return "" }
 	}
+	if o.HTTPClient == nil {
+		o.HTTPClient = newHTTPClient()
+	}
 	return &Executor{o: o, patience: defaultPatience, firstPause: defaultFirstPause}
+}
+
+// maxIdleConnections bounds the connections to one provider that are kept for the next turn.
+const maxIdleConnections = 512
+
+// newHTTPClient returns a client for all agents of a node. The default one keeps two connections to a provider, so that most
+// turns would open one, with its handshake.
+func newHTTPClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = maxIdleConnections, maxIdleConnections
+	return &http.Client{Transport: transport}
 }
 
 // Type is "subagent".

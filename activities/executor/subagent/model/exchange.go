@@ -18,6 +18,10 @@ const (
 	maxLineBytes = 4 << 20
 	// maxFailureBytes bounds the body of a refusal.
 	maxFailureBytes = 64 << 10
+	// maxRestBytes and restTimeout bound what is read after the end of a reply, so that the connection can serve the next
+	// request. Providers end the response at once, but some proxies do not.
+	maxRestBytes = 4 << 10
+	restTimeout  = 10 * time.Millisecond
 )
 
 // errStalled is the cause of a request that ended because the provider sent nothing.
@@ -45,6 +49,7 @@ type exchange struct {
 	base    http.RoundTripper
 	stall   time.Duration
 	silence *time.Timer
+	cancel  context.CancelCauseFunc
 
 	isSent      bool
 	sendError   error // the request got no response
@@ -57,7 +62,7 @@ func newExchange(base http.RoundTripper, stall time.Duration, cancel context.Can
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	e := &exchange{base: base, stall: stall, silence: time.AfterFunc(stall, func() { cancel(errStalled) })}
+	e := &exchange{base: base, stall: stall, cancel: cancel, silence: time.AfterFunc(stall, func() { cancel(errStalled) })}
 	e.silence.Stop() // runs only while the exchange waits for the provider
 	return e
 }
@@ -91,7 +96,8 @@ type boundedBody struct {
 	exchange *exchange
 	rest     io.ReadCloser
 	bytes    int
-	line     int // bytes since the last line break
+	line     int  // bytes since the last line break
+	isOver   bool // nothing of use follows
 }
 
 // Read reads what the provider sends.
@@ -112,8 +118,16 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	case b.line > maxLineBytes:
 		err = errEndless{fmt.Sprintf("%d MiB in one event", maxLineBytes>>20)}
 	}
+	b.isOver = b.isOver || err != nil
 	return n, err
 }
 
-// Close ends the response.
-func (b *boundedBody) Close() error { return b.rest.Close() }
+// Close ends the response. It reads the rest of one that is about to end.
+func (b *boundedBody) Close() error {
+	if !b.isOver {
+		timer := time.AfterFunc(restTimeout, func() { b.exchange.cancel(nil) })
+		_, _ = io.CopyN(io.Discard, b.rest, maxRestBytes) // an error costs the connection
+		timer.Stop()
+	}
+	return b.rest.Close()
+}

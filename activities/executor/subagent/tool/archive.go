@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -25,10 +26,14 @@ const archiveWindow = 1 << 20
 func Pack(dir string, max int64) ([]byte, error) {
 	var packed bytes.Buffer
 	bound := &bounded{w: &packed, left: max, max: max}
-	compressed, err := zstd.NewWriter(bound, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(archiveWindow))
+	compressed, err := newCompressor(bound)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		compressed.Reset(nil) // it must not hold the archive
+		compressors.Put(compressed)
+	}()
 	p := &packer{tar: tar.NewWriter(compressed)}
 	if err := walkPath(dir, p.add); err != nil {
 		_ = compressed.Close()
@@ -38,6 +43,17 @@ func Pack(dir string, max int64) ([]byte, error) {
 		return nil, err
 	}
 	return packed.Bytes(), nil
+}
+
+// compressors holds unused encoders, each of which has some MiB of buffers.
+var compressors sync.Pool
+
+func newCompressor(w io.Writer) (*zstd.Encoder, error) {
+	if unused, ok := compressors.Get().(*zstd.Encoder); ok {
+		unused.Reset(w)
+		return unused, nil
+	}
+	return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(archiveWindow))
 }
 
 // packer writes files to an archive.

@@ -1,0 +1,60 @@
+package model
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchyard/dev/scriptedmodel"
+)
+
+// serveSlowEnds serves a model that ends each response with a function, and counts its connections.
+func serveSlowEnds(t *testing.T, end func(*http.Request)) (*httptest.Server, *atomic.Int32) {
+	t.Helper()
+	model := scriptedmodel.New(scriptedmodel.Script{Rules: []scriptedmodel.Rule{{Reply: scriptedmodel.Reply{Text: "It rains in Oslo, as it does."}}}})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		model.ServeHTTP(w, r)
+		end(r)
+	}))
+	connections := &atomic.Int32{}
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server, connections
+}
+
+func TestRepliesShareAConnectionAlthoughTheirResponsesEndLater(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		server, connections := serveSlowEnds(t, func(*http.Request) { time.Sleep(time.Millisecond) })
+		c := ask(t, provider, server, nil)
+		const replies = 40
+		for range replies {
+			if _, err := c.Reply(bounded(t), says("weather?"), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// On a busy machine, the end of a response may come too late.
+		if n := connections.Load(); n > replies*3/4 {
+			t.Errorf("%d replies took %d connections", replies, n)
+		}
+	})
+}
+
+func TestResponseThatStaysOpenDelaysNoReply(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		server, _ := serveSlowEnds(t, func(r *http.Request) { <-r.Context().Done() })
+		reply, err := ask(t, provider, server, nil).Reply(bounded(t), says("weather?"), nil)
+		if err != nil || len(reply.Message.Parts) != 1 {
+			t.Errorf("reply %+v, %v", reply, err)
+		}
+	})
+}
