@@ -187,3 +187,6 @@ func calls(tool string, arguments string) scriptedmodel.Reply {
 func says(text string) scriptedmodel.Reply { return scriptedmodel.Reply{Text: text} }
 
 func turns(n int) scriptedmodel.When { return scriptedmodel.When{Turns: &n} }
+
+// scriptedModelIsNotAsked is the rule of trials that ask no model.
+var scriptedModelIsNotAsked = scriptedmodel.Rule{Reply: says("never")}

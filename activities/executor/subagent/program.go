@@ -2,10 +2,9 @@ package subagent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
-
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/subagent/program"
@@ -18,8 +17,15 @@ var commands = map[string][]string{v1.AgentClaudeCode: {"claude"}}
 
 // runProgram has a program on the node lead an agent.
 func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.SubagentSpec, spawned func()) (executor.Result, error) {
-	l := &loop{e: e, a: a, spec: spec, session: session.New(firstMessage(spec))}
+	schema, err := newAnswerSchema(spec.GetOutputSchema())
+	if err != nil {
+		return executor.Result{}, badSpec(fmt.Errorf("subagent spec: %w", err))
+	}
+	l := &loop{e: e, a: a, spec: spec, schema: schema, session: session.New(firstMessage(spec))}
 	if err := l.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return executor.Result{ExitCode: -1, Stopped: true}, nil
+		}
 		return executor.Result{}, err
 	}
 	o := program.Options{
@@ -39,12 +45,8 @@ func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.
 		}
 		o.StallTimeout = d
 	}
-	if schema := spec.GetOutputSchema(); schema != nil {
-		text, err := protojson.Marshal(schema)
-		if err != nil {
-			return executor.Result{}, badSpec(err)
-		}
-		o.OutputSchema = string(text)
+	if schema != nil {
+		o.OutputSchema = schema.text
 	}
 	switch before := l.session.Program(); {
 	case before.Session == "":
@@ -59,7 +61,7 @@ func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.
 	}
 	result.Failure = report.Failure
 	if report.Failure == nil && result.ExitCode == 0 && !result.Stopped {
-		if err := l.finishProgram(report); err != nil {
+		if result.Failure, err = l.finishProgram(report); err != nil {
 			return result, err
 		}
 	}
@@ -80,11 +82,24 @@ func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.
 	return result, nil
 }
 
-// finishProgram writes the output of an agent that a program has led to its answer.
-func (l *loop) finishProgram(report program.Report) error {
+// finishProgram writes the output of an agent that a program has led to its answer. An answer that does not match the schema
+// is a failure.
+func (l *loop) finishProgram(report program.Report) (*executor.Failure, error) {
 	var output any = map[string]any{"text": report.Text}
-	if object, ok := report.Output.(map[string]any); ok {
+	if l.schema != nil {
+		answer := report.Text
+		if report.Output != nil {
+			text, err := json.Marshal(report.Output)
+			if err != nil {
+				return nil, err
+			}
+			answer = string(text)
+		}
+		object, err := l.schema.parse(answer)
+		if err != nil {
+			return &executor.Failure{Reason: v1.ReasonOutput, Err: fmt.Errorf("the answer of the program does not match outputSchema: %w", err)}, nil
+		}
 		output = object
 	}
-	return writeOutput(l.a.WorkspaceDir, l.a.Env["SWITCHYARD_OUTPUT"], output)
+	return nil, writeOutput(l.a.WorkspaceDir, l.a.Env["SWITCHYARD_OUTPUT"], output)
 }

@@ -1,0 +1,66 @@
+package subagent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// leading is a program that names a session, or says that it resumes one, and answers with $ANSWER. It fails while the file
+// $BROKEN is there.
+const leading = `#!/bin/sh
+prompt=$(cat)
+session=s-1
+case "$*" in *"--resume s-1"*) echo "resumed" ;; esac
+echo '{"type":"system","subtype":"init","session_id":"'$session'","model":"m"}'
+[ ! -e "$BROKEN" ] || exit 3
+echo '{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"hello"}],"usage":{"input_tokens":7,"output_tokens":2}}}'
+echo '{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"'$ANSWER'","session_id":"'$session'","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":2}}'
+`
+
+// newProgram returns a trial whose agent a program leads.
+func newProgram(t *testing.T, answer string) (c *trial, broken string) {
+	t.Helper()
+	c = newTrial(t, scriptedModelIsNotAsked)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "leading")
+	if err := os.WriteFile(program, []byte(leading), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	broken = filepath.Join(dir, "broken")
+	c.executor.o.Shell = shells
+	c.spec = map[string]any{"prompt": "do it", "command": []any{program}}
+	c.env = map[string]string{"ANSWER": answer, "BROKEN": broken}
+	return c, broken
+}
+
+func TestProgramLeadsAnAgent(t *testing.T) {
+	t.Parallel()
+	c, broken := newProgram(t, "done")
+	if err := os.WriteFile(broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if result, _, err := c.run(t.Context()); err != nil || result.ExitCode != 3 {
+		t.Fatalf("a program that fails: %+v, %v", result, err)
+	}
+	if err := os.Remove(broken); err != nil {
+		t.Fatal(err)
+	}
+	result, output := c.must()
+	if u := result.Agent.Usage; output["text"] != "done" || u.GetTurns() != 1 || u.GetCostUsd() != 0.5 || u.GetSession() != "s-1" {
+		t.Errorf("output %v, usage %v", output, u)
+	}
+	if log := c.stdout.String(); !strings.Contains(log, "resumed") || !strings.Contains(log, "hello") {
+		t.Errorf("the log is %q", log)
+	}
+}
+
+func TestAnswerOfAProgramIsHeldToItsSchema(t *testing.T) {
+	t.Parallel()
+	c, _ := newProgram(t, "done")
+	c.spec["outputSchema"] = map[string]any{"type": "object", "required": []any{"score"}}
+	c.mustFail(v1.ReasonOutput, "does not match outputSchema")
+}
