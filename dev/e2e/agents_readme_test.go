@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestReadmeAgents runs the commands of the README about agents. The model listens on a port that is free here.
+func TestReadmeAgents(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)\n## Agents\n.*?```sh\n(.*?)```").FindSubmatch(text)
+	const address, definition = "127.0.0.1:7411", "dev/examples/agents.yaml"
+	if block == nil || !strings.Contains(string(block[1]), address+" &\n") || !strings.Contains(string(block[1]), "switchyard run "+definition+"\n") {
+		t.Fatalf("the section starts no model at %s, or does not run %s", address, definition)
+	}
+	free := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	commands := strings.NewReplacer(address, free, definition, definition+" --input provider=http://"+free).Replace(string(block[1]))
+	// The shell ends its group, because the model that `go run` has started outlives it.
+	shell := exec.Command(tool(t, "bash"), "-euc", "switchyard() { "+binary+` "$@"; }; trap 'trap "" TERM; kill 0' EXIT`+"\n"+commands)
+	shell.Dir, shell.Env, shell.SysProcAttr = repository, cleanEnv(), &syscall.SysProcAttr{Setpgid: true}
+	out, err := shell.CombinedOutput()
+	if err != nil || !regexp.MustCompile(`run agents-\S+ completed`).Match(out) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestGuideOfAgents validates the first definition of the guide, which needs a key to run.
+func TestGuideOfAgents(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(repository, "activities/executor/subagent/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(text)
+	if definition == nil {
+		t.Fatal("no definition")
+	}
+	if code, stdout, stderr := run(t, "validate", write(t, string(definition[1]))); code != 0 {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
