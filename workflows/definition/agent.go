@@ -127,8 +127,9 @@ func (d *decoder) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
 	if err == nil {
 		compiler := jsonschema.NewCompiler()
 		compiler.UseLoader(noSchemas{})
-		if err = compiler.AddResource("schema.json", value); err == nil {
-			_, err = compiler.Compile("schema.json")
+		const name = "outputSchema:/" // errors name it, and a relative name would become a path of this machine
+		if err = compiler.AddResource(name, value); err == nil {
+			_, err = compiler.Compile(name)
 		}
 	}
 	if err != nil {

@@ -33,7 +33,7 @@ func newAnswerSchema(s *structpb.Struct) (*answerSchema, error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
-	const name = "schema.json"
+	const name = "outputSchema:/" // errors name it, and a relative name would become a path of this machine
 	if err := compiler.AddResource(name, value); err != nil {
 		return nil, fmt.Errorf("outputSchema is no JSON schema: %w", err)
 	}

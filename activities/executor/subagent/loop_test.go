@@ -162,6 +162,30 @@ func TestAnswersThatDoNotMatchAreAskedForAgain(t *testing.T) {
 	}
 }
 
+// TestAnswersThatAreCutOffAreContinued cuts an answer off twice, and kills the agent in between.
+func TestAnswersThatAreCutOffAreContinued(t *testing.T) {
+	t.Parallel()
+	cut := func(text string) scriptedmodel.Reply {
+		return scriptedmodel.Reply{Text: text, StopReason: scriptedmodel.StopMaxTokens}
+	}
+	for killedAfter := range 6 {
+		c := newTrial(t,
+			scriptedmodel.Rule{When: turns(0), Reply: cut(`{"text": "one, `)}, scriptedmodel.Rule{When: turns(1), Reply: cut(`two, `)},
+			scriptedmodel.Rule{When: turns(2), Reply: says(`three"}`)},
+		)
+		c.spec["outputSchema"] = map[string]any{"type": "object", "required": []any{"text"}}
+		if c.journal.failAfter = killedAfter; killedAfter > 0 {
+			if _, _, err := c.run(t.Context()); err == nil && killedAfter < 5 {
+				t.Fatalf("after %d entries nothing is killed", killedAfter)
+			}
+			c.journal.failAfter = 0
+		}
+		if result, output := c.must(); output["text"] != "one, two, three" || result.Agent.Usage.GetTurns() != 3 {
+			t.Errorf("killed after %d entries: output %v, usage %v", killedAfter, output, result.Agent.Usage)
+		}
+	}
+}
+
 func TestProviderThatFailsForAWhileFailsNoAttempt(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]scriptedmodel.Fault{

@@ -3,6 +3,7 @@ package subagent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,9 +29,15 @@ func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.
 		}
 		return executor.Result{}, err
 	}
+	if end, ok := errors.AsType[*giveUp](l.checkLimits()); ok {
+		spawned()
+		return executor.Result{ExitCode: -1, Failure: end.failure(), Agent: l.report(ctx)}, nil
+	}
+	// The limits are those of all attempts together, and the program counts its own alone.
+	used := l.session.Usage()
 	o := program.Options{
 		Command: spec.GetCommand(), Model: spec.GetModel(), System: spec.GetSystem(), Prompt: firstMessage(spec),
-		MaxTurns: int(spec.GetMaxTurns()), MaxCostUSD: spec.GetMaxCostUsd(),
+		MaxTurns: int(spec.GetMaxTurns() - used.GetTurns()), MaxCostUSD: max(0, spec.GetMaxCostUsd()-used.GetCostUsd()),
 		OnSession: func(id string) error {
 			return l.add(ctx, session.Entry{Program: &session.Program{Session: id, Node: a.Identity.Node}})
 		},

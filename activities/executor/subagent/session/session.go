@@ -16,12 +16,13 @@ type Session struct {
 	usage    v1.AgentUsage
 	events   []*v1.AgentEvent // that are not reported
 	calls    []*call          // of the newest reply
-	// answer and stop are the text and the end of the newest reply, if isAnswered.
-	answer     string
-	stop       model.Stop
-	isAnswered bool
-	repliedAt  time.Time
-	program    Program
+	// answer and stop are the text and the end of the newest reply, with the replies that it continues, if isAnswered.
+	answer      string
+	stop        model.Stop
+	isAnswered  bool
+	isContinued bool // by the next reply, because the newest one was cut off
+	repliedAt   time.Time
+	program     Program
 }
 
 // call is a call of a tool.
@@ -74,7 +75,10 @@ func (s *Session) Add(e Entry) error {
 }
 
 func (s *Session) addReply(r *Reply) {
-	s.calls, s.answer, s.stop, s.repliedAt = nil, "", r.Stop, r.At
+	if !s.isContinued {
+		s.answer = ""
+	}
+	s.calls, s.stop, s.repliedAt, s.isContinued = nil, r.Stop, r.At, false
 	// Providers refuse a message of the assistant without content.
 	if len(r.Message.Parts) > 0 {
 		s.messages = append(s.messages, r.Message)
@@ -135,8 +139,9 @@ func (s *Session) endCall(c *call, end *CallEnded) {
 	s.messages, s.calls = append(s.messages, results), nil
 }
 
-// addNote adds to the newest message of the user, or begins one.
+// addNote adds to the newest message of the user, or begins one. A note after a reply that was cut off asks to continue it.
 func (s *Session) addNote(note string) {
+	s.isContinued = s.isAnswered && s.stop == model.StopLength
 	last := &s.messages[len(s.messages)-1]
 	if last.Role == model.User {
 		last.Parts = append(last.Parts, model.Part{Text: note})
@@ -164,7 +169,7 @@ func (s *Session) Pending() []Call {
 	return pending
 }
 
-// Answer returns the text of the newest reply, and how it ended. ok is false if the model has to reply next, or if calls are
+// Answer returns the text of the newest reply, after that of the replies that it continues, and how it ended. ok is false if the model has to reply next, or if calls are
 // pending.
 func (s *Session) Answer() (answer string, stop model.Stop, ok bool) {
 	return s.answer, s.stop, s.isAnswered
