@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/subagent/tool"
 	"switchyard/dev/scriptedmodel"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -57,14 +60,14 @@ func (k agentKind) definition(url string, turns, agents int) *v1.Definition {
 }
 
 // benchTurns measures what a turn of an agent takes besides the provider, and beside it what it takes if the official client
-// has the same conversation with the same provider.
+// has the same conversation with the same provider, and calls the same tool.
 func benchTurns(ctx context.Context, rounds int, only string) (err error) {
 	y, err := openCluster(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, y.close()) }()
-	fmt.Printf("| each of %d turns makes | a turn of an agent, less the provider | of the official client | difference | connections |\n|---|--:|--:|--:|--:|\n", agentTurns)
+	fmt.Printf("| each of %d turns makes | a turn of an agent, less the provider | of the official client and the tool by themselves | difference | connections |\n|---|--:|--:|--:|--:|\n", agentTurns)
 	for _, kind := range agentKinds() {
 		if !strings.Contains(kind.name, only) {
 			continue
@@ -76,7 +79,7 @@ func benchTurns(ctx context.Context, rounds int, only string) (err error) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", kind.name, err)
 			}
-			b, _, err := ownCost(kind, func(p *provider) (time.Duration, error) { return leadByHand(ctx, kind, p) })
+			b, _, err := ownCost(kind, func(p *provider) (time.Duration, error) { return leadByHand(ctx, y, kind, p) })
 			if err != nil {
 				return fmt.Errorf("%s, by hand: %w", kind.name, err)
 			}
@@ -120,13 +123,32 @@ func leadAgent(ctx context.Context, y *cluster, kind agentKind, p *provider) (ti
 	return task.GetCompletedAt().AsTime().Sub(task.GetStartedAt().AsTime()), nil
 }
 
-// leadByHand has the conversation of an agent without an agent.
-func leadByHand(ctx context.Context, kind agentKind, p *provider) (time.Duration, error) {
+// leadByHand has the conversation of an agent without an agent: the official client, and the tools by themselves. Nothing is
+// recorded.
+func leadByHand(ctx context.Context, y *cluster, kind agentKind, p *provider) (_ time.Duration, err error) {
+	workspace, err := os.MkdirTemp("", "switchyard-bench-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(workspace)
+	tree, err := tool.NewTree(workspace)
+	if err != nil {
+		return 0, err
+	}
+	sh := tool.NewShell(tree, tool.ShellOptions{Sandbox: y.shell, Attempt: executor.Attempt{
+		ID: fmt.Sprintf("bench-%d", time.Now().UnixNano()), Identity: executor.Identity{Run: "bench", Task: "t", Node: benchNode, Index: -1, Claim: 1},
+		WorkspaceDir: workspace, BaseDir: workspace,
+	}})
+	defer func() { err = errors.Join(err, sh.Close()) }()
 	began := time.Now()
 	client := anthropic.NewClient(option.WithoutEnvironmentDefaults(), option.WithBaseURL(p.url), option.WithMaxRetries(0))
 	conversation := []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("Look at all files, one after the other, and say whether they are fine."))}
+	byName := map[string]tool.Tool{}
 	var tools []anthropic.ToolUnionParam
 	if kind.call != nil {
+		for _, one := range append(tool.Files(tree), tool.Tool(sh)) {
+			byName[one.Definition().Name] = one
+		}
 		tools = append(tools, anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{}, kind.call.Name))
 	}
 	for {
@@ -145,9 +167,14 @@ func leadByHand(ctx context.Context, kind agentKind, p *provider) (time.Duration
 		}
 		next := []anthropic.ContentBlockParamUnion{}
 		for _, block := range reply.Content {
-			if block.Type == "tool_use" {
-				next = append(next, anthropic.NewToolResultBlock(block.ID, "done", false))
+			if block.Type != "tool_use" {
+				continue
 			}
+			outcome, err := byName[block.Name].Call(ctx, tool.Call{ID: block.ID, Arguments: block.Input})
+			if err != nil {
+				return 0, err
+			}
+			next = append(next, anthropic.NewToolResultBlock(block.ID, outcome.Text, outcome.IsError))
 		}
 		if len(next) == 0 {
 			next = append(next, anthropic.NewTextBlock("Your reply was cut off. Continue exactly where it ends."))

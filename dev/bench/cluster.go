@@ -35,6 +35,7 @@ var grantNodes = flag.Bool("grants", false, "have nodes granted their tasks, as 
 type cluster struct {
 	conn    *workers.Connection
 	store   *store.Store
+	shell   *shell.Executor
 	closers []func() error
 }
 
@@ -79,6 +80,7 @@ func openCluster(ctx context.Context, durable bool) (_ *cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
+	y.shell = sh
 	y.onClose(sh.Close)
 	containers, err := container.New(container.Options{Logger: logger})
 	if err != nil {
