@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,12 +25,21 @@ import (
 type sandboxing struct {
 	once sync.Once
 	err  error
+	// builds has room for the sandboxes that are built at once.
+	builds chan struct{}
 }
+
+// buildsPerCPU bounds how many sandboxes are built at once on each CPU. Each takes some 50 ms of a CPU, mostly for the start of
+// this program, so that hundreds at once would keep the worker from renewing its leases.
+const buildsPerCPU = 2
 
 // CanSandbox returns why tasks cannot run in a sandbox here; nil: they can. The first call
 // takes a few milliseconds.
 func (e *Executor) CanSandbox() error {
-	e.sandboxing.once.Do(func() { e.sandboxing.err = e.checkSandbox() })
+	e.sandboxing.once.Do(func() {
+		e.sandboxing.builds = make(chan struct{}, buildsPerCPU*runtime.NumCPU())
+		e.sandboxing.err = e.checkSandbox()
+	})
 	return e.sandboxing.err
 }
 
@@ -55,8 +65,9 @@ func (e *Executor) checkSandbox() error {
 
 // box is the sandbox of an attempt, or of a batch of them. A nil box is none.
 type box struct {
-	users *users
-	user  *user
+	users  *users
+	user   *user
+	builds chan struct{} // as in sandboxing
 	// given are the private directories of attempts that belong to the user.
 	given map[string]bool
 }
@@ -69,7 +80,7 @@ func (e *Executor) newBox() (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &box{users: e.users, user: one, given: make(map[string]bool)}, nil
+	return &box{users: e.users, user: one, builds: e.sandboxing.builds, given: make(map[string]bool)}, nil
 }
 
 // release takes the workspaces back. Nothing of the user's runs any more.
@@ -109,6 +120,15 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 		return nil, fmt.Errorf("sandbox %s: %w", r.attempt.ID, err)
 	}
 	a, b := r.attempt, r.tree.box
+	select {
+	case b.builds <- struct{}{}:
+		defer func() { <-b.builds }()
+	case <-ctx.Done():
+		return nil, errStopped
+	}
+	if a.Lease.Lost() {
+		return nil, errStopped
+	}
 	for _, dir := range a.PrivateDirs() {
 		if err := hand(dir, b.user.id, b.user.id); err != nil {
 			return failed(fmt.Errorf("give the workspace: %w", err))

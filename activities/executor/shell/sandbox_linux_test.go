@@ -462,3 +462,37 @@ func TestSandboxSeesNoVariablesOfOthers(t *testing.T) {
 		t.Errorf("it found %q", out.String())
 	}
 }
+
+func TestSandboxesAreBuiltAFewAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	builds := s.sandboxing.builds
+	for range cap(builds) {
+		builds <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan executor.Result, 1)
+	start := func(ctx context.Context) {
+		a, _ := s.attempt(t, "true")
+		go func() {
+			r, err := s.Run(ctx, a, func() {})
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- r
+		}()
+	}
+	start(ctx)
+	cancel()
+	if r := <-ended; !r.Stopped {
+		t.Errorf("an attempt that waited when it was cancelled ended with %+v", r)
+	}
+	start(t.Context())
+	<-builds
+	if r := <-ended; r.Stopped || r.ExitCode != 0 {
+		t.Errorf("an attempt that waited for a sandbox ended with %+v", r)
+	}
+	if n := len(builds); n != cap(builds)-1 {
+		t.Errorf("%d sandboxes are being built", n-cap(builds)+1)
+	}
+}
