@@ -14,16 +14,16 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// travellers are the rules of agents that write a file, are busy for ever on the nodes whose names begin with "leaves", and
+// travellers is the script of agents that write a file, are busy for ever on the nodes whose names begin with "leaves", and
 // read their file afterwards: those with "ask" in their prompt are busy with a request that is held, the others with a command.
-func travellers(seconds string) []scriptedmodel.Rule {
-	return []scriptedmodel.Rule{
+func travellers(seconds string) scriptedmodel.Script {
+	return scriptedmodel.Script{Rules: []scriptedmodel.Rule{
 		{When: agentTurns(0, ""), Reply: agentCalls("write_file", `{"path": "notes.txt", "content": "written on the first node"}`)},
 		{When: agentTurns(1, "ask"), Reply: agentCalls("write_file", `{"path": "hold.txt", "content": "x"}`)},
 		{When: agentTurns(1, ""), Reply: agentCalls("shell", fmt.Sprintf(`{"command": "case $SWITCHYARD_NODE in leaves*) exec sleep %s;; esac"}`, seconds))},
 		{When: agentTurns(2, ""), Reply: agentCalls("read_file", `{"path": "notes.txt"}`)},
 		{When: scriptedmodel.When{Turns: new(3), ToolResultText: "written on the first node"}, Reply: scriptedmodel.Reply{Text: "I am done."}},
-	}
+	}}
 }
 
 // sleepers counts the processes that sleep so many seconds.
@@ -116,7 +116,7 @@ tasks:
 
 	join("leaves-1")
 	needSandboxOn(t, s.gateway, "leaves-1")
-	m := startHeldModel(t, "hold.txt", travellers(asleep(1))...)
+	m := startHeldModel(t, "hold.txt", travellers(asleep(1)))
 	id := begin(m, asleep(1), 4)
 	stays := join("stays-1")
 	do(t, s.gateway, 0, "nodes", "drain", "leaves-1", "--deadline", "100ms", "--wait")
@@ -131,7 +131,7 @@ tasks:
 
 	leaves := join("leaves-2")
 	do(t, s.gateway, 0, "nodes", "drain", "stays-1", "--wait")
-	m = startHeldModel(t, "hold.txt", travellers(asleep(2))...)
+	m = startHeldModel(t, "hold.txt", travellers(asleep(2)))
 	id = begin(m, asleep(2), 4)
 	do(t, s.gateway, 0, "nodes", "undrain", "stays-1")
 	leaves.signal(syscall.SIGTERM)
@@ -145,7 +145,7 @@ tasks:
 	}
 
 	leaves = join("leaves-3")
-	m = startHeldModel(t, "hold.txt", travellers(asleep(3))...)
+	m = startHeldModel(t, "hold.txt", travellers(asleep(3)))
 	id = begin(m, asleep(3), many)
 	var lost, cut int // agents on the node, and those of them with a command
 	for _, i := range instances(t, s.gateway, id, "agent") {

@@ -26,9 +26,9 @@ type heldModel struct {
 }
 
 // startHeldModel starts a model that holds requests with certain words until letGo is called.
-func startHeldModel(t *testing.T, words string, rules ...scriptedmodel.Rule) *heldModel {
+func startHeldModel(t *testing.T, words string, script scriptedmodel.Script) *heldModel {
 	t.Helper()
-	m := &heldModel{Server: scriptedmodel.New(scriptedmodel.Script{Rules: rules}), words: words, release: make(chan struct{})}
+	m := &heldModel{Server: scriptedmodel.New(script), words: words, release: make(chan struct{})}
 	server := httptest.NewServer(m)
 	t.Cleanup(func() {
 		server.CloseClientConnections()

@@ -27,7 +27,13 @@ func startDev(t *testing.T, args ...string) *devStack {
 // startDevOf starts the stack of a switchyard that may be of another release.
 func startDevOf(t *testing.T, binary string, args ...string) *devStack {
 	t.Helper()
-	p := startOther(t, binary, repository, nil, append([]string{"dev", "--port", "0", "--gateway-port", "0", "--ui-port", "0"}, args...)...)
+	return startDevWith(t, binary, nil, args...)
+}
+
+// startDevWith starts the stack of a switchyard with variables.
+func startDevWith(t *testing.T, binary string, env []string, args ...string) *devStack {
+	t.Helper()
+	p := startOther(t, binary, repository, env, append([]string{"dev", "--port", "0", "--gateway-port", "0", "--ui-port", "0"}, args...)...)
 	s := &devStack{program: p}
 	field := func(name string) string {
 		line := p.expect(&p.stdout, name)
