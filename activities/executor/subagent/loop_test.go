@@ -3,6 +3,8 @@ package subagent
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -282,5 +284,23 @@ func TestAttemptsThatCannotStartSayWhatHelps(t *testing.T) {
 		if len(c.provider.Requests()) > 0 {
 			t.Errorf("%s: the model was asked", name)
 		}
+	}
+}
+
+func TestKeyOfTheNodeIsForTasksThatBringNone(t *testing.T) {
+	t.Parallel()
+	c := newTrial(t, scriptedmodel.Rule{Reply: says("done")})
+	delete(c.env, "ANTHROPIC_API_KEY")
+	file := filepath.Join(t.TempDir(), "key")
+	c.executor.o.KeyFiles = map[string]string{v1.ProviderAnthropic: file}
+	for text, works := range map[string]bool{"secret-key\n": true, "\n": false} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := c.run(t.Context())
+		if works != (err == nil) || err != nil && !strings.Contains(err.Error(), "is empty") {
+			t.Errorf("a file with %q: %v", text, err)
+		}
+		c.journal = &memory{}
 	}
 }
