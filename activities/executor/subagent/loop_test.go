@@ -218,6 +218,16 @@ func TestProviderThatDoesNotComeBackIsNamed(t *testing.T) {
 	}
 }
 
+// TestAReplyThatDoesNotEndIsNotAskedForAgain holds that an agent does not pay for such a reply more than once in an attempt.
+func TestAReplyThatDoesNotEndIsNotAskedForAgain(t *testing.T) {
+	t.Parallel()
+	c := newTrial(t, scriptedmodel.Rule{Reply: says("more and more "), Fault: &scriptedmodel.Fault{Break: scriptedmodel.BreakEndless}})
+	c.mustFail(v1.ReasonProvider, "does not end its reply")
+	if n := len(c.provider.Requests()); n != 1 {
+		t.Errorf("it was asked for %d times", n)
+	}
+}
+
 func TestCallsThatCannotBeMadeAreAnswered(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t,

@@ -11,6 +11,7 @@ const (
 	Overloaded  Kind = "overloaded"   // the provider is too busy for any client
 	Unavailable Kind = "unavailable"  // the provider is unreachable, fails, or broke its reply
 	Refused     Kind = "refused"      // the provider rejects the key, the model or the request
+	Endless     Kind = "endless"      // the provider does not end its reply, whose tokens it charges each time
 )
 
 // Error is the failure of a request to a provider. Its text is for people: it names the provider and a remedy, quotes what
@@ -29,4 +30,4 @@ func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
 // IsTemporary reports whether the same request may succeed later.
-func (e *Error) IsTemporary() bool { return e.Kind != Refused }
+func (e *Error) IsTemporary() bool { return e.Kind != Refused && e.Kind != Endless }

@@ -28,6 +28,7 @@ func (e endpoint) explain(err error, model string, x *exchange) *Error {
 	case errors.Is(err, errStalled):
 		text = fmt.Sprintf("model provider %s has sent nothing for %s", e.host, x.stall)
 	case errors.As(err, &endless):
+		kind = Endless
 		text = fmt.Sprintf("model provider %s does not end its reply: more than %s have arrived", e.host, endless.bound)
 	case x.sendError != nil:
 		text = fmt.Sprintf("model provider %s cannot be reached: %s; check the task's baseUrl and the network of the node",

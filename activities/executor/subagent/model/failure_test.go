@@ -132,7 +132,7 @@ func TestBrokenRepliesAreUnavailable(t *testing.T) {
 		{"stalled", scriptedmodel.Fault{Break: scriptedmodel.BreakStall, After: 1}, Unavailable, "has sent nothing for 1s"},
 		{"stalled before the first chunk", scriptedmodel.Fault{Break: scriptedmodel.BreakStall}, Unavailable, "has sent nothing for 1s"},
 		{"stalled before the header", scriptedmodel.Fault{Pace: &scriptedmodel.Pace{Delay: time.Hour}}, Unavailable, "has sent nothing for 1s"},
-		{"endless", scriptedmodel.Fault{Break: scriptedmodel.BreakEndless, After: 1}, Unavailable, "does not end its reply: more than 1 MiB of text"},
+		{"endless", scriptedmodel.Fault{Break: scriptedmodel.BreakEndless, After: 1}, Endless, "does not end its reply: more than 1 MiB of text"},
 		{"error event", scriptedmodel.Fault{Break: scriptedmodel.BreakError, After: 1}, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestBrokenRepliesAreUnavailable(t *testing.T) {
 				if kind == "" { // the errors of the providers differ
 					kind = map[string]Kind{providerAnthropic: Overloaded, providerOpenAI: Unavailable}[provider]
 				}
-				if e.Kind != kind || !e.IsTemporary() || !strings.Contains(e.Error(), test.text) {
+				if e.Kind != kind || e.IsTemporary() != (kind != Endless) || !strings.Contains(e.Error(), test.text) {
 					t.Errorf("%+v", e)
 				}
 				waitUntil(t, "no handler is left", func() bool { return model.Open() == 0 })
@@ -299,7 +299,7 @@ func TestLinesAreBounded(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		e := failure(t, ask(t, provider, raw(t, 200, "text/event-stream", "data: "+strings.Repeat("x", maxLineBytes)), nil), says("go"))
-		if e.Kind != Unavailable || !strings.Contains(e.Error(), "more than 4 MiB in one event") {
+		if e.Kind != Endless || !strings.Contains(e.Error(), "more than 4 MiB in one event") {
 			t.Errorf("%v", e)
 		}
 	})
