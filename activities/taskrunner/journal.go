@@ -110,9 +110,7 @@ func (j *journal) findBefore(ctx context.Context) error {
 // newest returns the journal that an earlier dispatch has left last, or false if there is none.
 func (j *journal) newest(ctx context.Context) (found storekey.Journal, ok bool, err error) {
 	found, _, ok = storekey.ParseJournal(j.m.checkpoint.GetJournal())
-	if ok && found.Home != j.own.Home {
-		return found, true, nil // the run was reset since
-	}
+	isFromReset := ok && found.Home != j.own.Home // any journal since the reset is newer
 	err = j.w.node.insist(ctx, func() error {
 		for key, err := range j.store().Keys(ctx, storekey.JournalsPrefix(j.own.Home, j.own.Task)) {
 			if err != nil {
@@ -122,8 +120,8 @@ func (j *journal) newest(ctx context.Context) (found storekey.Journal, ok bool, 
 			if !valid || other.Task != j.own.Task || other.Generation != j.own.Generation || other.Claim >= j.own.Claim {
 				continue
 			}
-			if !ok || cmp.Or(cmp.Compare(other.Generation, found.Generation), cmp.Compare(other.Claim, found.Claim)) > 0 {
-				found, ok = other, true
+			if !ok || isFromReset || cmp.Or(cmp.Compare(other.Generation, found.Generation), cmp.Compare(other.Claim, found.Claim)) > 0 {
+				found, ok, isFromReset = other, true, false
 			}
 		}
 		return nil
@@ -188,7 +186,7 @@ func (j *journal) begin(ctx context.Context) error {
 	return nil
 }
 
-// Append stores an entry, in which the values of secrets are masked.
+// Append stores an entry, in which the values of secrets are masked as by maskEntry.
 func (j *journal) Append(ctx context.Context, entry []byte) error {
 	if len(entry) > executor.MaxJournalEntry {
 		return fmt.Errorf("record a turn of %s: it has %d bytes; at most %d are recorded", j.m.name, len(entry), executor.MaxJournalEntry)
@@ -196,7 +194,7 @@ func (j *journal) Append(ctx context.Context, entry []byte) error {
 	if err := j.begin(ctx); err != nil {
 		return err
 	}
-	if err := j.put(ctx, j.own.Entry(j.next), j.w.secrets.masks.Bytes(entry)); err != nil {
+	if err := j.put(ctx, j.own.Entry(j.next), maskEntry(j.w.secrets.masks, entry)); err != nil {
 		return fmt.Errorf("record a turn of %s: %w", j.m.name, err)
 	}
 	j.next++
