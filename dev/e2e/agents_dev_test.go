@@ -142,6 +142,7 @@ func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
 	id := s.submit(t, agentDefinition(t, "limited-agents", fmt.Sprintf(`
   turns: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Few turns.", maxTurns: 1 } }
   cost: { spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Little money.", maxCostUsd: 0.01 } }
+  each: { parallel: 2, maxFailures: 1, spec: { model: claude-sonnet-5, baseUrl: %[1]s, tools: [files], prompt: "Few turns of ${{ input.index }}.", maxTurns: 1 } }
 `, m.url)))
 	eventually(t, "the run has ended", func() bool { return !slices.Contains([]string{"", "pending", "running"}, s.peek(t, id).State) })
 	d := s.peek(t, id)
@@ -150,16 +151,16 @@ func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
 			t.Errorf("%s: %+v", task, got)
 		}
 	}
-	if n := len(m.Requests()); n != 2 {
-		t.Errorf("the model was asked %d times before the limits are raised, want 2", n)
+	if n := len(m.Requests()); n != 4 {
+		t.Errorf("the model was asked %d times before the limits are raised, want 4", n)
 	}
-	do(t, s.gateway, 0, "runs", "retry", id, "--max-turns", "turns=9", "--max-cost", "cost=5")
-	eventually(t, "both agents are done", func() bool {
+	do(t, s.gateway, 0, "runs", "retry", id, "--max-turns", "turns=9", "--max-turns", "each=9", "--max-cost", "cost=5")
+	eventually(t, "all agents are done", func() bool {
 		d = s.peek(t, id)
-		return d.Tasks["turns"].State == "completed" && d.Tasks["cost"].State == "completed"
+		return d.Tasks["turns"].State == "completed" && d.Tasks["cost"].State == "completed" && d.Tasks["each"].State == "completed"
 	})
-	if twice := askedTwice(m.Server); len(m.Requests()) != 6 || len(twice) > 0 {
-		t.Errorf("the model was asked %d times, want 6; asked twice: %s", len(m.Requests()), strings.Join(twice, "\n"))
+	if twice := askedTwice(m.Server); len(m.Requests()) != 12 || len(twice) > 0 {
+		t.Errorf("the model was asked %d times, want 12; asked twice: %s", len(m.Requests()), strings.Join(twice, "\n"))
 	}
 	if stdout, _ := do(t, s.gateway, 0, "runs", "get", id, "turns"); !strings.Contains(stdout, "3 turns, 2 tool calls") {
 		t.Errorf("the task is shown as\n%s", stdout)
