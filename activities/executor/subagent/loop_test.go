@@ -3,6 +3,7 @@ package subagent
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,13 +90,13 @@ func TestKilledAgentContinues(t *testing.T) {
 			t.Fatalf("after %d entries nothing is killed", after)
 		}
 		c.journal.failAfter = 0
-		paid := len(c.provider.Requests())
+		paid := c.requests()
 		result, output := c.must()
 		if output["text"] != "done" || result.Agent.Usage.GetTurns() != 3 || result.Agent.Usage.GetToolCalls() != 2 {
 			t.Errorf("killed after %d entries: output %v, usage %v", after, output, result.Agent.Usage)
 		}
 		replies := map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 5: 2, 6: 2}[after] // recorded before the kill
-		if again := len(c.provider.Requests()) - paid; again != 3-replies {
+		if again := c.requests() - paid; again != 3-replies {
 			t.Errorf("killed after %d entries, with %d replies recorded, it asked for %d", after, replies, again)
 		}
 		unknown := strings.Contains(string(mustJSON(t, c.provider.Requests())), "outcome of this call is unknown")
@@ -223,7 +224,7 @@ func TestAReplyThatDoesNotEndIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, scriptedmodel.Rule{Reply: says("more and more "), Fault: &scriptedmodel.Fault{Break: scriptedmodel.BreakEndless}})
 	c.mustFail(v1.ReasonProvider, "does not end its reply")
-	if n := len(c.provider.Requests()); n != 1 {
+	if n := c.requests(); n != 1 {
 		t.Errorf("it was asked for %d times", n)
 	}
 }
@@ -297,20 +298,38 @@ func TestAttemptsThatCannotStartSayWhatHelps(t *testing.T) {
 	}
 }
 
+// asProvider sends the requests to a provider to a server of the test.
+type asProvider struct {
+	server string
+	base   http.RoundTripper
+}
+
+func (p asProvider) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Scheme, r.URL.Host = "http", strings.TrimPrefix(p.server, "http://")
+	return p.base.RoundTrip(r)
+}
+
 func TestKeyOfTheNodeIsForTasksThatBringNone(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, scriptedmodel.Rule{Reply: says("done")})
 	delete(c.env, "ANTHROPIC_API_KEY")
+	delete(c.spec, "baseUrl")
+	client := c.executor.o.HTTPClient
+	c.executor.o.HTTPClient = &http.Client{Transport: asProvider{c.url, client.Transport}}
 	file := filepath.Join(t.TempDir(), "key")
 	c.executor.o.KeyFiles = map[string]string{v1.ProviderAnthropic: file}
 	for text, works := range map[string]bool{"secret-key\n": true, "\n": false} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := c.run(t.Context())
-		if works != (err == nil) || err != nil && !strings.Contains(err.Error(), "is empty") {
-			t.Errorf("a file with %q: %v", text, err)
+		result, _, err := c.run(t.Context())
+		if works != (err == nil && result.Failure == nil) || err != nil && !strings.Contains(err.Error(), "is empty") {
+			t.Errorf("a file with %q: %+v, %v", text, result.Failure, err)
 		}
 		c.journal = &memory{}
 	}
+	c.spec["baseUrl"] = c.url // another server does not get it
+	c.executor.o.HTTPClient = client
+	c.mustFail(v1.ReasonProvider, "at the provider's own address")
 }

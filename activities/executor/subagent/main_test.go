@@ -180,6 +180,14 @@ func (c *trial) mustFail(reason, text string) executor.Result {
 	return result
 }
 
+// requests returns how many requests the provider has had. It records each when its handler ends, which may be after the agent.
+func (c *trial) requests() int {
+	for c.provider.Open() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	return len(c.provider.Requests())
+}
+
 func calls(tool string, arguments string) scriptedmodel.Reply {
 	return scriptedmodel.Reply{ToolCalls: []scriptedmodel.ToolCall{{Name: tool, Arguments: scriptedmodel.Arguments(arguments)}}}
 }

@@ -32,7 +32,7 @@ func newProgram(t *testing.T, answer string) (c *trial, broken string) {
 	}
 	broken = filepath.Join(dir, "broken")
 	c.executor.o.Shell = shells
-	c.spec = map[string]any{"prompt": "do it", "command": []any{program}}
+	c.spec = map[string]any{"prompt": "do it", "command": []any{"sh", program}} // itself it could be busy: another test may just fork
 	c.env = map[string]string{"ANSWER": answer, "BROKEN": broken}
 	return c, broken
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/subagent/model"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -71,13 +72,14 @@ func (e *Executor) checkTools(spec *v1.SubagentSpec) error {
 // keyVariables are the variables with the keys of providers.
 var keyVariables = map[string]string{v1.ProviderAnthropic: "ANTHROPIC_API_KEY", v1.ProviderOpenAI: "OPENAI_API_KEY"}
 
-// key returns the key for a model: that of the task, or that of the node. A server of one's own may need none.
+// key returns the key for a model: that of the task, or that of the node. The key of the node goes to the provider alone, and to no
+// server that a task names. Such a server may need none.
 func (e *Executor) key(a executor.Attempt, spec *v1.SubagentSpec) (string, error) {
 	provider := spec.GetProvider()
 	if key := strings.TrimSpace(a.Env[keyVariables[provider]]); key != "" {
 		return key, nil
 	}
-	if path := e.o.KeyFiles[provider]; path != "" {
+	if path := e.o.KeyFiles[provider]; path != "" && model.IsProviderAddress(provider, spec.GetBaseUrl()) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return "", fmt.Errorf("read the key for %s: %w", provider, err)

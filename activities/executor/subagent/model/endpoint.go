@@ -28,6 +28,15 @@ var providers = map[string]struct{ url, keyVariable string }{
 	providerOpenAI:    {"https://api.openai.com/v1", "OPENAI_API_KEY"},
 }
 
+// IsProviderAddress reports whether a base URL is that of the provider itself, encrypted, or empty.
+func IsProviderAddress(provider, baseURL string) bool {
+	if baseURL == "" {
+		return true
+	}
+	u, err := url.Parse(baseURL)
+	return err == nil && u.User == nil && strings.HasPrefix(providers[provider].url+"/", u.Scheme+"://"+u.Host+"/")
+}
+
 // newEndpoint checks where a provider is.
 func newEndpoint(o Options) (endpoint, error) {
 	known, ok := providers[o.Provider]
@@ -67,6 +76,6 @@ func newEndpoint(o Options) (endpoint, error) {
 
 // keySources tells people where keys come from.
 func (e endpoint) keySources() string {
-	return fmt.Sprintf("the key is the task's secretEnv %s, else the content of the node's --agent-key-file",
+	return fmt.Sprintf("the key is the task's secretEnv %s, else, at the provider's own address, the content of the node's --agent-key-file",
 		providers[e.provider].keyVariable)
 }
