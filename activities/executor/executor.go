@@ -163,6 +163,9 @@ type Attempt struct {
 	Env map[string]string
 	// SecretEnv says where the values of variables in Env are from that are secrets, such as "env:API_KEY".
 	SecretEnv map[string]string
+	// Mask replaces the values of secrets in a text; nil: there are none. The caller masks what is written to Stdout, Stderr,
+	// Notify and Journal.
+	Mask func(text []byte) []byte
 	// BaseDir is the directory that relative working directories start at.
 	BaseDir string
 	// Stdout and Stderr take what the program prints; nil: it is thrown away. The

@@ -1,6 +1,7 @@
 package subagent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -332,4 +333,24 @@ func TestKeyOfTheNodeIsForTasksThatBringNone(t *testing.T) {
 	c.spec["baseUrl"] = c.url // another server does not get it
 	c.executor.o.HTTPClient = client
 	c.mustFail(v1.ReasonProvider, "at the provider's own address")
+}
+
+// TestModelReadsNoSecrets has a command print a secret of its task: neither the provider nor the journal gets it.
+func TestModelReadsNoSecrets(t *testing.T) {
+	t.Parallel()
+	c := newTrial(t,
+		scriptedmodel.Rule{When: turns(0), Reply: calls("shell", `{"command": "echo \"$DEPLOY\""}`)},
+		scriptedmodel.Rule{When: scriptedmodel.When{ToolResultText: "***"}, Reply: says("done")},
+	)
+	c.withShell()
+	c.spec["tools"] = []any{"shell"}
+	const secret = `hunter"2`
+	c.env["DEPLOY"] = secret
+	c.mask = func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(secret), []byte("***")) }
+	c.must()
+	for _, entry := range c.journal.entries {
+		if strings.Contains(string(entry), "hunter") {
+			t.Errorf("the journal has %s", entry)
+		}
+	}
 }

@@ -97,6 +97,7 @@ type trial struct {
 	journal  *memory
 	spec     map[string]any
 	env      map[string]string
+	mask     func([]byte) []byte
 
 	stdout, stderr bytes.Buffer
 	notices        []string
@@ -147,7 +148,7 @@ func (c *trial) run(ctx context.Context) (executor.Result, map[string]any, error
 	}
 	result, err := c.executor.Run(ctx, executor.Attempt{
 		ID: "run@chain/agent/c1", Identity: executor.Identity{Run: "run", Task: "agent", Node: "n1", Index: -1}, WorkspaceDir: dir, TempDir: temp,
-		Spec: spec, Env: env, BaseDir: dir, Stdout: &c.stdout, Stderr: &c.stderr, Journal: c.journal, Grace: time.Second,
+		Spec: spec, Env: env, BaseDir: dir, Stdout: &c.stdout, Stderr: &c.stderr, Journal: c.journal, Mask: c.mask, Grace: time.Second,
 		Limits: executor.Limits{Memory: 256 << 20, Processes: 64}, Notify: func(line string) { c.notices = append(c.notices, line) },
 	}, func() {})
 	text, readErr := os.ReadFile(env["SWITCHYARD_OUTPUT"])
