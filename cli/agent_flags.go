@@ -28,7 +28,7 @@ type agentFlags struct {
 func nodeAgentTools() []string { return append(v1.AgentTools(), v1.AgentToolMCP) }
 
 func (a *agentFlags) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.tools, "agent-tools", []string{v1.AgentToolShell, v1.AgentToolFiles, v1.AgentToolFleet, v1.AgentToolMCP}, "tools that agents may use here, of those that their tasks name: shell, files, fetch, fleet, and mcp for mcpServers; none: no tool")
+	f.StringSliceVar(&a.tools, "agent-tools", []string{v1.AgentToolShell, v1.AgentToolFiles, v1.AgentToolMCP}, "tools that agents may use here, of those that their tasks name: shell, files, fetch, fleet, and mcp for mcpServers; none: no tool; fleet lets them start any task")
 	f.StringSliceVar(&a.hosts, "agent-fetch-host", nil, "host that the tool fetch may read, such as docs.example.com or *.example.com; may be repeated")
 	f.StringSliceVar(&a.keyFiles, "agent-key-file", nil, "file with the key for the models of agents whose tasks bring none, as PROVIDER=FILE with anthropic or openai; may be repeated")
 	f.StringVar(&a.prices, "agent-prices", "", "JSON file with prices of models in dollars per million tokens, over the built-in ones: {\"MODEL\": {\"input\": 1, \"output\": 5}}")

@@ -55,7 +55,7 @@ func TestAgentAsksPersonAndRunsTask(t *testing.T) {
 // TestAgentDispatchesSubagents has an agent start others by its tool, on the gateway of its node, and read their answers.
 func TestAgentDispatchesSubagents(t *testing.T) {
 	t.Parallel()
-	s := startDev(t)
+	s := startDev(t, "--agent-tools", "fleet")
 	model := startScript(t, []byte(`
 rules:
   - when: { user: Ask three others, turns: 0 }

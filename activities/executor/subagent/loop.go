@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -26,6 +27,7 @@ type loop struct {
 	session *session.Session
 	tools   toolbox
 	output  textLog
+	printed textLog // by commands
 	// before is what earlier attempts have used, or nil if there were none, and unreported how many of their events no attempt has
 	// reported.
 	before     *v1.AgentUsage
@@ -57,7 +59,7 @@ func (e *Executor) newLoop(ctx context.Context, a executor.Attempt, spec *v1.Sub
 	if err != nil {
 		return nil, badSpec(fmt.Errorf("subagent spec: %w", err))
 	}
-	return &loop{e: e, a: a, spec: spec, client: client, schema: schema, session: session.New(firstMessage(spec)), output: textLog{to: a.Stdout}}, nil
+	return &loop{e: e, a: a, spec: spec, client: client, schema: schema, session: session.New(firstMessage(spec)), output: textLog{to: a.Stdout}, printed: textLog{to: a.Stderr}}, nil
 }
 
 // firstMessage returns what the agent is asked first.
@@ -282,7 +284,17 @@ func unknownOutcome(c session.Call) string {
 
 // arguments returns the arguments of a call in one short line.
 func arguments(raw json.RawMessage) string {
-	text := string(raw)
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return ""
+	}
+	var line strings.Builder
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false) // people read it
+	if encoder.Encode(value) != nil {
+		return ""
+	}
+	text := strings.TrimSpace(line.String())
 	const most = 120
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "..."

@@ -24,6 +24,12 @@ func (t *textLog) write(text string) {
 	t.inLine = !strings.HasSuffix(text, "\n")
 }
 
+// Write is write, for what commands print.
+func (t *textLog) Write(text []byte) (int, error) {
+	t.write(string(text))
+	return len(text), t.err
+}
+
 // endLine ends a line that has begun.
 func (t *textLog) endLine() {
 	if t.inLine {

@@ -47,7 +47,7 @@ func (t *toolbox) open(ctx context.Context, l *loop, continues bool) error {
 	if wants(v1.AgentToolShell) {
 		shell := tool.NewShell(t.tree, tool.ShellOptions{
 			Attempt: l.a, Sandbox: l.e.o.Shell, Image: spec.GetImage(), Container: l.e.o.Container,
-			NodeNetwork: spec.GetNetwork() == "node", Output: l.a.Stderr,
+			NodeNetwork: spec.GetNetwork() == "node", Output: &l.printed,
 		})
 		t.closers = append(t.closers, shell.Close)
 		if err := shell.Check(ctx); err != nil {
@@ -211,6 +211,7 @@ func (l *loop) call(ctx context.Context, c session.Call) error {
 	}
 	l.notify(fmt.Sprintf("%s %s", c.Name, arguments(c.Arguments)))
 	outcome, err := chosen.Call(ctx, tool.Call{ID: c.ID, Arguments: c.Arguments})
+	l.printed.endLine()
 	if err != nil {
 		return fault("call "+c.Name, err)
 	}
