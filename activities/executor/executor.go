@@ -165,7 +165,7 @@ type Attempt struct {
 	SecretEnv map[string]string
 	// Mask replaces the values of secrets in a text; nil: there are none. The caller masks what is written to Stdout, Stderr,
 	// Notify and Journal.
-	Mask func(text []byte) []byte
+	Mask func(text string) string
 	// BaseDir is the directory that relative working directories start at.
 	BaseDir string
 	// Stdout and Stderr take what the program prints; nil: it is thrown away. The

@@ -101,7 +101,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		},
 		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.SharedDir, Notify: w.notify,
 		Spec: w.spec,
-		Env:  w.secrets.env(w.ws.Env()), SecretEnv: req.GetSecretEnv(), Mask: w.secrets.masks.Bytes,
+		Env:  w.secrets.env(w.ws.Env()), SecretEnv: req.GetSecretEnv(), Mask: w.secrets.masks.Text,
 		BaseDir:  w.node.BaseDir,
 		Stdout:   w.log.Stream("stdout"),
 		Stderr:   w.log.Stream("stderr"),

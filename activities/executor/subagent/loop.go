@@ -112,23 +112,16 @@ func (l *loop) notify(line string) {
 	}
 }
 
-// add records an entry and has the session follow. Both get it with the values of secrets masked, so that the conversation
-// of this attempt is that of the next.
+// add records an entry and has the session follow.
 func (l *loop) add(ctx context.Context, entry session.Entry) error {
 	if l.a.Lease.Lost() {
 		return errLeaseLost
 	}
-	text, err := entry.Encode()
-	if err != nil {
-		return err
-	}
-	if l.a.Mask != nil {
-		text = l.a.Mask(text)
-		if entry, err = session.Decode(text); err != nil {
+	if l.a.Journal != nil {
+		text, err := entry.Encode()
+		if err != nil {
 			return err
 		}
-	}
-	if l.a.Journal != nil {
 		if err := l.a.Journal.Append(ctx, text); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package subagent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -98,7 +97,7 @@ func TestKilledAgentContinues(t *testing.T) {
 		}
 		replies := map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 5: 2, 6: 2}[after] // recorded before the kill
 		if again := c.requests() - paid; again != 3-replies {
-			t.Errorf("killed after %d entries, with %d replies recorded, it asked for %d", after, replies, again)
+			t.Errorf("killed after %d entries, with %d replies recorded, it asked for %d; notices %q", after, replies, again, c.notices)
 		}
 		unknown := strings.Contains(string(mustJSON(t, c.provider.Requests())), "outcome of this call is unknown")
 		if began := after == 2 || after == 5; unknown != began {
@@ -346,7 +345,7 @@ func TestModelReadsNoSecrets(t *testing.T) {
 	c.spec["tools"] = []any{"shell"}
 	const secret = `hunter"2`
 	c.env["DEPLOY"] = secret
-	c.mask = func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(secret), []byte("***")) }
+	c.mask = func(text string) string { return strings.ReplaceAll(text, secret, "***") }
 	c.must()
 	for _, entry := range c.journal.entries {
 		if strings.Contains(string(entry), "hunter") {

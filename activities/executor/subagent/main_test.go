@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,11 +99,14 @@ type trial struct {
 	journal  *memory
 	spec     map[string]any
 	env      map[string]string
-	mask     func([]byte) []byte
+	mask     func(string) string
 
 	stdout, stderr bytes.Buffer
 	notices        []string
 }
+
+// attempts numbers attempts: the processes of one are found by its id, on the whole machine.
+var attempts atomic.Int64
 
 // newTrial returns a trial whose spec has a prompt, a model and the address of the provider.
 func newTrial(t *testing.T, rules ...scriptedmodel.Rule) *trial {
@@ -147,7 +152,7 @@ func (c *trial) run(ctx context.Context) (executor.Result, map[string]any, error
 		env[k] = v
 	}
 	result, err := c.executor.Run(ctx, executor.Attempt{
-		ID: "run@chain/agent/c1", Identity: executor.Identity{Run: "run", Task: "agent", Node: "n1", Index: -1}, WorkspaceDir: dir, TempDir: temp,
+		ID: fmt.Sprintf("run@%d/agent/c%d", os.Getpid(), attempts.Add(1)), Identity: executor.Identity{Run: "run", Task: "agent", Node: "n1", Index: -1}, WorkspaceDir: dir, TempDir: temp,
 		Spec: spec, Env: env, BaseDir: dir, Stdout: &c.stdout, Stderr: &c.stderr, Journal: c.journal, Mask: c.mask, Grace: time.Second,
 		Limits: executor.Limits{Memory: 256 << 20, Processes: 64}, Notify: func(line string) { c.notices = append(c.notices, line) },
 	}, func() {})

@@ -189,7 +189,7 @@ func (t *toolbox) archive(ctx context.Context, l *loop) error {
 func (l *loop) call(ctx context.Context, c session.Call) error {
 	end := func(at time.Time, o tool.Outcome) error {
 		if l.a.Mask != nil {
-			o.Text = string(l.a.Mask([]byte(o.Text))) // as it is, before it is encoded
+			o.Text = l.a.Mask(o.Text)
 		}
 		return l.add(context.WithoutCancel(ctx), session.Entry{Ended: &session.CallEnded{
 			CallResult: model.CallResult{ID: c.ID, Text: o.Text, IsError: o.IsError}, TookMs: time.Since(at).Milliseconds(),
