@@ -169,8 +169,8 @@ func (s *Session) Pending() []Call {
 	return pending
 }
 
-// Answer returns the text of the newest reply, after that of the replies that it continues, and how it ended. ok is false if the model has to reply next, or if calls are
-// pending.
+// Answer returns the text of the newest reply, after that of the replies that it continues, and how it ended. ok is false if
+// the model has to reply next, or if calls are pending.
 func (s *Session) Answer() (answer string, stop model.Stop, ok bool) {
 	return s.answer, s.stop, s.isAnswered
 }
