@@ -72,3 +72,29 @@ tasks:
 	}
 	end(t, id, "completed")
 }
+
+// TestRetryRunContinuesAgentsOfACompletedRun raises the limit of an agent whose failure its run has survived.
+func TestRetryRunContinuesAgentsOfACompletedRun(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	res, err := f.client.SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `
+name: tolerant-agents
+tasks:
+  writer: { type: subagent, continueOnError: true, spec: { prompt: write, model: m, maxTurns: 3 } }
+  judge: { type: subagent, spec: { prompt: judge, model: m } }
+`}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := res.Msg.GetId()
+	set(t, id, "writer", 1, &v1.Task{State: "failed", Reason: v1.ReasonMaxTurns, Type: "subagent"})
+	set(t, id, "judge", 1, &v1.Task{State: "completed", Type: "subagent"})
+	end(t, id, "completed")
+	wantCode(t, "an agent that has completed", f.againWith(t, id, map[string]*v1.AgentLimits{"judge": {MaxTurns: 9}}), connect.CodeAborted)
+	if err := f.againWith(t, id, map[string]*v1.AgentLimits{"writer": {MaxTurns: 9}}); err != nil {
+		t.Fatal(err)
+	}
+	if in := f.inputOf(t, id); in.GetGeneration() != 1 || !in.GetAgain().GetFailed() {
+		t.Errorf("the input is %v", in)
+	}
+}

@@ -42,7 +42,7 @@ func (g *Gateway) retryRun(ctx context.Context, id string, from []string, limits
 		if runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
 			return "", rpcerror.WrongState("run %s is still open; only one that has ended is started again, while of an open one dead letters can be put back", id)
 		}
-		again, err := rerunOf(v, from)
+		again, err := rerunOf(v, from, limits)
 		if err == nil {
 			err = checkAgentLimits(v, limits)
 		}
@@ -59,9 +59,9 @@ func (g *Gateway) retryRun(ctx context.Context, id string, from []string, limits
 	return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
 }
 
-// rerunOf is what a new generation of an ended run does again: some tasks with all below them, or, when none is
-// named, everything that did not complete.
-func rerunOf(v *runview.View, from []string) (*v1.Again, error) {
+// rerunOf returns what a new generation of an ended run does again: some tasks with all below them, or, if none is named,
+// everything that did not complete. A run that has completed although agents failed is continued if these have new limits.
+func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) (*v1.Again, error) {
 	id := v.Run.GetId()
 	if len(from) > 0 {
 		from = slices.Compact(slices.Sorted(slices.Values(from)))
@@ -75,7 +75,7 @@ func rerunOf(v *runview.View, from []string) (*v1.Again, error) {
 	if len(v.Tasks) == 0 {
 		return nil, rpcerror.WrongState("run %s has ended before it had a definition, and there is nothing to do again in it; submit its workflow", id)
 	}
-	if v.Run.GetState() == v1.RunCompleted {
+	if v.Run.GetState() == v1.RunCompleted && !failedWithNewLimits(v, limits) {
 		return nil, rpcerror.WrongState("run %s has completed, and there is nothing to do again in it; name the tasks to do again from", id)
 	}
 	for _, t := range v.Tasks {
@@ -84,6 +84,16 @@ func rerunOf(v *runview.View, from []string) (*v1.Again, error) {
 		}
 	}
 	return nil, rpcerror.WrongState("every task of run %s has completed; name the tasks to do again from", id)
+}
+
+// failedWithNewLimits reports whether one of the tasks that have new limits did not complete.
+func failedWithNewLimits(v *runview.View, limits map[string]*v1.AgentLimits) bool {
+	for name := range limits {
+		if t := v.Tasks[name]; t != nil && !v1.IsTaskSuccess(t.Task.GetState()) {
+			return true
+		}
+	}
+	return false
 }
 
 // RerunRun starts a new run with the definition that another one was started with, and its input where the

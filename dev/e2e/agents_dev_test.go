@@ -162,6 +162,12 @@ func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
 	if twice := askedTwice(m.Server); len(m.Requests()) != 12 || len(twice) > 0 {
 		t.Errorf("the model was asked %d times, want 12; asked twice: %s", len(m.Requests()), strings.Join(twice, "\n"))
 	}
+	// A run that has completed although its agent did not is continued, too.
+	id = s.submit(t, agentDefinition(t, "tolerant-agents", fmt.Sprintf(`
+  turns: { continueOnError: true, spec: { model: claude-sonnet-5, baseUrl: %s, tools: [files], prompt: "Few turns more.", maxTurns: 1 } }
+`, m.url)))
+	eventually(t, "the run has ended", func() bool { return s.peek(t, id).State == "completed" })
+	do(t, s.gateway, 0, "runs", "retry", id, "--max-turns", "turns=9", "--watch")
 	if stdout, _ := do(t, s.gateway, 0, "runs", "get", id, "turns"); !strings.Contains(stdout, "3 turns, 2 tool calls") {
 		t.Errorf("the task is shown as\n%s", stdout)
 	}

@@ -275,19 +275,12 @@ func unknownOutcome(c session.Call) string {
 		c.Began.Node, c.Began.At.UTC().Format(time.RFC3339))
 }
 
+// unescaped undoes how encoding/json writes characters of HTML, for people.
+var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
 // arguments returns the arguments of a call in one short line.
 func arguments(raw json.RawMessage) string {
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
-		return ""
-	}
-	var line strings.Builder
-	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false) // people read it
-	if encoder.Encode(value) != nil {
-		return ""
-	}
-	text := strings.TrimSpace(line.String())
+	text := unescaped.Replace(string(raw))
 	const most = 120
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "..."
