@@ -239,7 +239,7 @@ type AgentReport struct {
 	Own    int
 }
 
-// Failure is how an attempt failed of which no exit code tells.
+// Failure is the failure of an attempt that no exit code describes.
 type Failure struct {
 	// Reason is one of v1.Reason...
 	Reason string

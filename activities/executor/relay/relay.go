@@ -149,7 +149,7 @@ func parseSpec(s *structpb.Struct) (*v1.ClaudeRelaySpec, error) {
 	return spec, session.CheckID(spec.GetTargetSessionId())
 }
 
-// message returns what the session is told.
+// message returns the prompt of a relay, with the inputs of its task if the spec asks for them.
 func message(spec *v1.ClaudeRelaySpec, inputFile string) (string, error) {
 	if !spec.GetFullContext() || inputFile == "" {
 		return spec.GetPrompt(), nil

@@ -231,12 +231,12 @@ func (l *loop) askAgain(ctx context.Context, note string) error {
 func firstWords(text string) string {
 	const most = 300
 	if len(text) > most {
-		return text[:most] + "..."
+		return strings.ToValidUTF8(text[:most], "") + "..."
 	}
 	return text
 }
 
-// system returns what the agent is told besides its task.
+// system returns the system prompt.
 func (l *loop) system() string {
 	text := l.spec.GetSystem()
 	if text == "" {

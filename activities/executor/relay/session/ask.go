@@ -67,7 +67,7 @@ func (c *Conn) Close() error { return c.conn.Close() }
 type Observer struct {
 	// Queued is called with how many turns come first, if any do.
 	Queued func(turns int)
-	// Line is called with each line of the turn, of which cut bytes are missing at the end.
+	// Line is called with each line of the turn, without its last cut bytes.
 	Line func(line []byte, cut int64)
 }
 

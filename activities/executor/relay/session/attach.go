@@ -146,7 +146,7 @@ func (s *attached) onLine(line []byte, cut int64) error {
 	return s.host.onLine(line, cut)
 }
 
-// close ends the session, whose program has ended.
+// close ends the session after its program has ended.
 func (s *attached) close(r executor.Result) {
 	why := fmt.Sprintf("its program has ended with exit code %d", r.ExitCode)
 	if r.Stopped {

@@ -13,7 +13,7 @@ type frame struct {
 	Queued int `json:"queued,omitempty"`
 	// Accepted says that the program has taken the message.
 	Accepted bool `json:"accepted,omitempty"`
-	// Line is a line of the turn, of which Cut bytes are missing.
+	// Line is a line of the turn without its last Cut bytes.
 	Line *string `json:"line,omitempty"`
 	Cut  int64   `json:"cut,omitempty"`
 	// Done says that the turn has ended.

@@ -82,7 +82,7 @@ func (h *host) serve(id string, l net.Listener) {
 	})
 }
 
-// close ends the session, whose listener is closed. why is what the relays that wait are told.
+// close ends the session after its listener is closed, and fails the relays that wait with why.
 func (h *host) close(why string) {
 	h.why = why
 	close(h.ended)

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"switchyard/activities/executor/container"
 )
 
 func write(t testing.TB, path, content string) {
@@ -55,7 +58,7 @@ func TestFilesAreWrittenReadAndEdited(t *testing.T) {
 		{map[string]any{"path": "a/b/c.txt", "offset": 4}, "a/b/c.txt has 3 lines; line 4 is not there"},
 		{map[string]any{"path": "a/b/c.txt", "offset": 9}, "a/b/c.txt has 3 lines; line 9 is not there"},
 		{map[string]any{"path": tree.Path() + "/a/b/c.txt", "offset": 3}, "three\n"},
-		{map[string]any{"path": "/switchyard/work/a/b/c.txt", "offset": 3}, "three\n"},
+		{map[string]any{"path": path.Join(container.WorkspaceDir, WorkDir, "a/b/c.txt"), "offset": 3}, "three\n"},
 		{map[string]any{"path": "missing"}, "cannot read missing: no such file or directory"},
 		{map[string]any{"path": "a"}, "cannot read a: it is a directory; list it by list_files"},
 		{map[string]any{"path": 3}, `the argument "path" is a number; it must be a string`},
