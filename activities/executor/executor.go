@@ -110,6 +110,22 @@ type Leftover struct {
 	Env map[string]string
 }
 
+// Remote is an Executor whose attempts run outside of the node, where any node that has the executor can continue them. It finds
+// them by the Identity without node and claim, and the dispatch with the highest claim has the attempt: the others let go of it.
+//
+// Run of an attempt that exists already continues it. When the cause of ctx is ErrLetGo, Run returns soon, leaves the attempt as it
+// is, and its Result has Stopped set. The lease of an attempt only ends its Run in this way.
+type Remote interface {
+	Executor
+
+	// Recorded says that the end of an attempt is in the store, so that what was kept of it may be removed. It is called once at
+	// most after Run, and not after a Run that let go.
+	Recorded(ctx context.Context, a Attempt) error
+}
+
+// ErrLetGo is the cause for which a Remote leaves an attempt to another node.
+var ErrLetGo = errors.New("another node continues the attempt")
+
 // Available is an Executor that cannot always run something.
 type Available interface {
 	Executor
@@ -126,6 +142,8 @@ type Identity struct {
 	Chain string
 	// Fleet distinguishes nodes of one name that are of different fleets; empty: it is not known.
 	Fleet string
+	// Generation of the run.
+	Generation int32
 	// Index is the number of an instance; -1: the task is not fanned out.
 	Index int32
 	// Attempt counts from 0, Claim is the number of the dispatch.
@@ -178,6 +196,21 @@ type Attempt struct {
 	// Journal keeps what a later attempt of the task continues from, or is nil if nothing is kept. Only executors of agents
 	// use it.
 	Journal Journal
+	// Continues says that an earlier dispatch of the attempt has started it. Only executors that are Remote use it, and all up to
+	// Resources.
+	Continues bool
+	// LogPosition is what MarkLog was last told of what the log has of the attempt; empty: nothing. Stdout leaves out what the log
+	// has from there on.
+	LogPosition string
+	// MarkLog notes where in its source that begins which is written to Stdout next. It is called between two writes to Stdout, by
+	// the goroutine that writes.
+	MarkLog func(position string)
+	// Waits says what the attempt waits for, for people; "": for nothing any more.
+	Waits func(text string)
+	// Timeout is how long the attempt may take; 0: there is no limit. The caller ends ctx then.
+	Timeout time.Duration
+	// Resources are those that the task asks for, or nil.
+	Resources *v1.Resources
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
 	// EndGrace ends that time early when it is closed, or is nil.
@@ -223,6 +256,8 @@ type Result struct {
 	Image string
 	// Container is the start of the container's id, as the engine lists it; empty: it is no container.
 	Container string
+	// Released says, where it is not empty, why another node is to continue the attempt, which a Remote has let go of by itself.
+	Released string
 	// Failure is why an attempt failed that is no program with an exit code, or nil.
 	Failure *Failure
 	// Agent is what an agent reports, or nil if the attempt is of no agent.
@@ -241,7 +276,7 @@ type AgentReport struct {
 
 // Failure is the failure of an attempt that no exit code describes.
 type Failure struct {
-	// Reason is one of v1.Reason...
+	// Reason is one of v1.Reason...; with v1.ReasonEvicted the attempt is lost, and has not failed.
 	Reason string
 	// Err says what went wrong and what helps, in one line.
 	Err error

@@ -1133,7 +1133,9 @@ type RunningAttempt struct {
 	// Indices of the GPUs that it holds.
 	Gpus []int32 `protobuf:"varint,6,rep,packed,name=gpus,proto3" json:"gpus,omitempty"`
 	// NUMA node that it is bound to; absent: none.
-	NumaNode      *int32 `protobuf:"varint,7,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	NumaNode *int32 `protobuf:"varint,7,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	// It runs outside of the node, such as in a cluster, and takes no slot.
+	Remote        bool `protobuf:"varint,8,opt,name=remote,proto3" json:"remote,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1215,6 +1217,13 @@ func (x *RunningAttempt) GetNumaNode() int32 {
 		return *x.NumaNode
 	}
 	return 0
+}
+
+func (x *RunningAttempt) GetRemote() bool {
+	if x != nil {
+		return x.Remote
+	}
+	return false
 }
 
 // Node is a machine of the fleet as its registry entry and its newest heartbeat tell it.
@@ -1961,7 +1970,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\tnuma_node\x18\x05 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12$\n" +
 	"\x0ememory_used_mb\x18\x06 \x01(\x01R\fmemoryUsedMbB\f\n" +
 	"\n" +
-	"_numa_node\"\xc8\x01\n" +
+	"_numa_node\"\xe0\x01\n" +
 	"\x0eRunningAttempt\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x14\n" +
@@ -1969,7 +1978,8 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x05cores\x18\x04 \x01(\x01R\x05cores\x12\x1b\n" +
 	"\tmemory_mb\x18\x05 \x01(\x01R\bmemoryMb\x12\x12\n" +
 	"\x04gpus\x18\x06 \x03(\x05R\x04gpus\x12 \n" +
-	"\tnuma_node\x18\a \x01(\x05H\x00R\bnumaNode\x88\x01\x01B\f\n" +
+	"\tnuma_node\x18\a \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x16\n" +
+	"\x06remote\x18\b \x01(\bR\x06remoteB\f\n" +
 	"\n" +
 	"_numa_node\"\xe6\b\n" +
 	"\x04Node\x12\x12\n" +

@@ -6605,7 +6605,9 @@ type ExecuteRequest struct {
 	// How the ancestors of the task ended, when that is small.
 	Ends *AncestorEnds `protobuf:"bytes,37,opt,name=ends,proto3" json:"ends,omitempty"`
 	// Variables with secret values, as TaskDefinition.secret_env: the places of the values, never the values.
-	SecretEnv     map[string]string `protobuf:"bytes,38,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	SecretEnv map[string]string `protobuf:"bytes,38,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// An earlier dispatch has started the attempt, which runs outside of the node that was lost and is to be continued.
+	Continues     bool `protobuf:"varint,39,opt,name=continues,proto3" json:"continues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6904,6 +6906,13 @@ func (x *ExecuteRequest) GetSecretEnv() map[string]string {
 		return x.SecretEnv
 	}
 	return nil
+}
+
+func (x *ExecuteRequest) GetContinues() bool {
+	if x != nil {
+		return x.Continues
+	}
+	return false
 }
 
 // Ancestors are what the tasks above a task have left, as far as it reads them.
@@ -8968,7 +8977,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x11heartbeat_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x127\n" +
 	"\tclosed_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12;\n" +
 	"\vlease_until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"leaseUntil\"\xc7\f\n" +
+	"leaseUntil\"\xe5\f\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -9013,7 +9022,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\texecution\x18$ \x01(\tR\texecution\x12/\n" +
 	"\x04ends\x18% \x01(\v2\x1b.switchyard.v1.AncestorEndsR\x04ends\x12K\n" +
 	"\n" +
-	"secret_env\x18& \x03(\v2,.switchyard.v1.ExecuteRequest.SecretEnvEntryR\tsecretEnv\x1a6\n" +
+	"secret_env\x18& \x03(\v2,.switchyard.v1.ExecuteRequest.SecretEnvEntryR\tsecretEnv\x12\x1c\n" +
+	"\tcontinues\x18' \x01(\bR\tcontinues\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +

@@ -1773,7 +1773,9 @@ type LogEntry struct {
 	// Generation of the run in which it was printed.
 	Generation int32 `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Number of the dispatch of the attempt that printed it.
-	Claim         int32 `protobuf:"varint,8,opt,name=claim,proto3" json:"claim,omitempty"`
+	Claim int32 `protobuf:"varint,8,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Where `data` begins in the source of the output, in the words of the executor; empty: not known. Only the store has it.
+	Position      string `protobuf:"bytes,9,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1862,6 +1864,13 @@ func (x *LogEntry) GetClaim() int32 {
 		return x.Claim
 	}
 	return 0
+}
+
+func (x *LogEntry) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
 }
 
 var File_switchyard_v1_run_proto protoreflect.FileDescriptor
@@ -2073,7 +2082,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12!\n" +
 	"\finput_tokens\x18\a \x01(\x03R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\b \x01(\x03R\foutputTokens\x12\x19\n" +
-	"\bcost_usd\x18\t \x01(\x01R\acostUsd\"\xf9\x01\n" +
+	"\bcost_usd\x18\t \x01(\x01R\acostUsd\"\x95\x02\n" +
 	"\bLogEntry\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12-\n" +
@@ -2084,7 +2093,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\a \x01(\x05R\n" +
 	"generation\x12\x14\n" +
-	"\x05claim\x18\b \x01(\x05R\x05claimB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x05claim\x18\b \x01(\x05R\x05claim\x12\x1a\n" +
+	"\bposition\x18\t \x01(\tR\bpositionB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_run_proto_rawDescOnce sync.Once

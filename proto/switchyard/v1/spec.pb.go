@@ -517,19 +517,43 @@ func (x *VpsSpec) GetMounts() []*Mount {
 	return nil
 }
 
-// K8sJobSpec is the `spec` of a task of type "k8s_job".
+// K8sJobSpec is the `spec` of a task of type "k8s_job": a Job of a Kubernetes cluster, whose pod has the resources of the
+// task. The fields that are named as in a pod hold what they hold there.
 type K8SJobSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Context of the kubeconfig; empty: its current one.
+	// Another name of `cluster`.
 	ClusterContext string `protobuf:"bytes,1,opt,name=cluster_context,json=clusterContext,proto3" json:"cluster_context,omitempty"`
-	// Namespace of the job; empty: "default".
+	// Namespace of the Job; empty: that of the context that the node has for the cluster, else "default".
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Image to run.
+	// Image to run. May be left out if `template` has it.
 	Image string `protobuf:"bytes,3,opt,name=image,proto3" json:"image,omitempty"`
 	// Replaces the image's entry point. A string runs with `sh -c`.
 	Command *structpb.Value `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`
-	// Labels put on the job and its pod.
-	Labels        map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Labels of the Job and its pod.
+	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Name of the cluster, as `--kube` of the nodes has it; empty: "default".
+	Cluster string `protobuf:"bytes,6,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// Arguments of the command, or of the image's entry point.
+	Args []string `protobuf:"bytes,7,rep,name=args,proto3" json:"args,omitempty"`
+	// Variables as a container of Kubernetes has them, such as those with `valueFrom`. Those of the task stand in its `env`.
+	Env []*structpb.Struct `protobuf:"bytes,8,rep,name=env,proto3" json:"env,omitempty"`
+	// Annotations of the Job and its pod.
+	Annotations map[string]string `protobuf:"bytes,9,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Service account of the pod; empty: the namespace's "default".
+	ServiceAccount string `protobuf:"bytes,10,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
+	// Labels that a node of the cluster must have.
+	NodeSelector map[string]string `protobuf:"bytes,11,rep,name=node_selector,json=nodeSelector,proto3" json:"node_selector,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Taints of nodes of the cluster that the pod tolerates.
+	Tolerations []*structpb.Struct `protobuf:"bytes,12,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
+	// Volumes of the pod.
+	Volumes []*structpb.Struct `protobuf:"bytes,13,rep,name=volumes,proto3" json:"volumes,omitempty"`
+	// Where the container has the volumes.
+	VolumeMounts []*structpb.Struct `protobuf:"bytes,14,rep,name=volume_mounts,json=volumeMounts,proto3" json:"volume_mounts,omitempty"`
+	// Names of the secrets of the cluster with credentials for the image's registry.
+	ImagePullSecrets []string `protobuf:"bytes,15,rep,name=image_pull_secrets,json=imagePullSecrets,proto3" json:"image_pull_secrets,omitempty"`
+	// Pod template, with `metadata` and `spec`, that the rest is merged into. The program of the task is the container "main",
+	// or the only one. What the rest sets, too, must not stand in it.
+	Template      *structpb.Struct `protobuf:"bytes,16,opt,name=template,proto3" json:"template,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -595,6 +619,83 @@ func (x *K8SJobSpec) GetCommand() *structpb.Value {
 func (x *K8SJobSpec) GetLabels() map[string]string {
 	if x != nil {
 		return x.Labels
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *K8SJobSpec) GetArgs() []string {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetEnv() []*structpb.Struct {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetAnnotations() map[string]string {
+	if x != nil {
+		return x.Annotations
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetServiceAccount() string {
+	if x != nil {
+		return x.ServiceAccount
+	}
+	return ""
+}
+
+func (x *K8SJobSpec) GetNodeSelector() map[string]string {
+	if x != nil {
+		return x.NodeSelector
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetTolerations() []*structpb.Struct {
+	if x != nil {
+		return x.Tolerations
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetVolumes() []*structpb.Struct {
+	if x != nil {
+		return x.Volumes
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetVolumeMounts() []*structpb.Struct {
+	if x != nil {
+		return x.VolumeMounts
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetImagePullSecrets() []string {
+	if x != nil {
+		return x.ImagePullSecrets
+	}
+	return nil
+}
+
+func (x *K8SJobSpec) GetTemplate() *structpb.Struct {
+	if x != nil {
+		return x.Template
 	}
 	return nil
 }
@@ -1160,15 +1261,33 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\abackend\x18\x02 \x01(\tB\x15\xbaH\x12r\x10R\x00R\x06dockerR\x04qemuR\abackend\x12$\n" +
 	"\x0essh_public_key\x18\x03 \x01(\tR\fsshPublicKey\x12\x1b\n" +
 	"\tdisk_size\x18\x04 \x01(\tR\bdiskSize\x12,\n" +
-	"\x06mounts\x18\x05 \x03(\v2\x14.switchyard.v1.MountR\x06mounts\"\x9e\x02\n" +
+	"\x06mounts\x18\x05 \x03(\v2\x14.switchyard.v1.MountR\x06mounts\"\xc7\a\n" +
 	"\n" +
 	"K8sJobSpec\x12'\n" +
 	"\x0fcluster_context\x18\x01 \x01(\tR\x0eclusterContext\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x1d\n" +
-	"\x05image\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05image\x120\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05image\x18\x03 \x01(\tR\x05image\x120\n" +
 	"\acommand\x18\x04 \x01(\v2\x16.google.protobuf.ValueR\acommand\x12=\n" +
-	"\x06labels\x18\x05 \x03(\v2%.switchyard.v1.K8sJobSpec.LabelsEntryR\x06labels\x1a9\n" +
+	"\x06labels\x18\x05 \x03(\v2%.switchyard.v1.K8sJobSpec.LabelsEntryR\x06labels\x12\x18\n" +
+	"\acluster\x18\x06 \x01(\tR\acluster\x12\x12\n" +
+	"\x04args\x18\a \x03(\tR\x04args\x12)\n" +
+	"\x03env\x18\b \x03(\v2\x17.google.protobuf.StructR\x03env\x12L\n" +
+	"\vannotations\x18\t \x03(\v2*.switchyard.v1.K8sJobSpec.AnnotationsEntryR\vannotations\x12'\n" +
+	"\x0fservice_account\x18\n" +
+	" \x01(\tR\x0eserviceAccount\x12P\n" +
+	"\rnode_selector\x18\v \x03(\v2+.switchyard.v1.K8sJobSpec.NodeSelectorEntryR\fnodeSelector\x129\n" +
+	"\vtolerations\x18\f \x03(\v2\x17.google.protobuf.StructR\vtolerations\x121\n" +
+	"\avolumes\x18\r \x03(\v2\x17.google.protobuf.StructR\avolumes\x12<\n" +
+	"\rvolume_mounts\x18\x0e \x03(\v2\x17.google.protobuf.StructR\fvolumeMounts\x12,\n" +
+	"\x12image_pull_secrets\x18\x0f \x03(\tR\x10imagePullSecrets\x123\n" +
+	"\btemplate\x18\x10 \x01(\v2\x17.google.protobuf.StructR\btemplate\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a>\n" +
+	"\x10AnnotationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a?\n" +
+	"\x11NodeSelectorEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\x06\n" +
 	"\fSubagentSpec\x12\x1f\n" +
@@ -1242,7 +1361,7 @@ func file_switchyard_v1_spec_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_spec_proto_rawDescData
 }
 
-var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_switchyard_v1_spec_proto_goTypes = []any{
 	(*ShellSpec)(nil),       // 0: switchyard.v1.ShellSpec
 	(*ContainerSpec)(nil),   // 1: switchyard.v1.ContainerSpec
@@ -1257,34 +1376,43 @@ var file_switchyard_v1_spec_proto_goTypes = []any{
 	(*ApprovalSpec)(nil),    // 10: switchyard.v1.ApprovalSpec
 	nil,                     // 11: switchyard.v1.ContainerSpec.LabelsEntry
 	nil,                     // 12: switchyard.v1.K8sJobSpec.LabelsEntry
-	nil,                     // 13: switchyard.v1.SubagentSpec.McpServersEntry
-	nil,                     // 14: switchyard.v1.McpServer.EnvEntry
-	nil,                     // 15: switchyard.v1.McpServer.HeadersEntry
-	(*structpb.Value)(nil),  // 16: google.protobuf.Value
-	(*structpb.Struct)(nil), // 17: google.protobuf.Struct
+	nil,                     // 13: switchyard.v1.K8sJobSpec.AnnotationsEntry
+	nil,                     // 14: switchyard.v1.K8sJobSpec.NodeSelectorEntry
+	nil,                     // 15: switchyard.v1.SubagentSpec.McpServersEntry
+	nil,                     // 16: switchyard.v1.McpServer.EnvEntry
+	nil,                     // 17: switchyard.v1.McpServer.HeadersEntry
+	(*structpb.Value)(nil),  // 18: google.protobuf.Value
+	(*structpb.Struct)(nil), // 19: google.protobuf.Struct
 }
 var file_switchyard_v1_spec_proto_depIdxs = []int32{
-	16, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
-	16, // 1: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
+	18, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
+	18, // 1: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
 	11, // 2: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
 	3,  // 3: switchyard.v1.ContainerSpec.mounts:type_name -> switchyard.v1.Mount
-	16, // 4: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
+	18, // 4: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
 	2,  // 5: switchyard.v1.ContainerSpec.ulimits:type_name -> switchyard.v1.Ulimit
 	3,  // 6: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
-	16, // 7: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
+	18, // 7: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
 	12, // 8: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
-	17, // 9: switchyard.v1.SubagentSpec.output_schema:type_name -> google.protobuf.Struct
-	13, // 10: switchyard.v1.SubagentSpec.mcp_servers:type_name -> switchyard.v1.SubagentSpec.McpServersEntry
-	14, // 11: switchyard.v1.McpServer.env:type_name -> switchyard.v1.McpServer.EnvEntry
-	15, // 12: switchyard.v1.McpServer.headers:type_name -> switchyard.v1.McpServer.HeadersEntry
-	17, // 13: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
-	17, // 14: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
-	7,  // 15: switchyard.v1.SubagentSpec.McpServersEntry.value:type_name -> switchyard.v1.McpServer
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	19, // 9: switchyard.v1.K8sJobSpec.env:type_name -> google.protobuf.Struct
+	13, // 10: switchyard.v1.K8sJobSpec.annotations:type_name -> switchyard.v1.K8sJobSpec.AnnotationsEntry
+	14, // 11: switchyard.v1.K8sJobSpec.node_selector:type_name -> switchyard.v1.K8sJobSpec.NodeSelectorEntry
+	19, // 12: switchyard.v1.K8sJobSpec.tolerations:type_name -> google.protobuf.Struct
+	19, // 13: switchyard.v1.K8sJobSpec.volumes:type_name -> google.protobuf.Struct
+	19, // 14: switchyard.v1.K8sJobSpec.volume_mounts:type_name -> google.protobuf.Struct
+	19, // 15: switchyard.v1.K8sJobSpec.template:type_name -> google.protobuf.Struct
+	19, // 16: switchyard.v1.SubagentSpec.output_schema:type_name -> google.protobuf.Struct
+	15, // 17: switchyard.v1.SubagentSpec.mcp_servers:type_name -> switchyard.v1.SubagentSpec.McpServersEntry
+	16, // 18: switchyard.v1.McpServer.env:type_name -> switchyard.v1.McpServer.EnvEntry
+	17, // 19: switchyard.v1.McpServer.headers:type_name -> switchyard.v1.McpServer.HeadersEntry
+	19, // 20: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
+	19, // 21: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
+	7,  // 22: switchyard.v1.SubagentSpec.McpServersEntry.value:type_name -> switchyard.v1.McpServer
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_spec_proto_init() }
@@ -1298,7 +1426,7 @@ func file_switchyard_v1_spec_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_spec_proto_rawDesc), len(file_switchyard_v1_spec_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -189,6 +189,8 @@ const (
 	ReasonProvider    = "provider"     // the provider of the model refused, or did not answer for too long
 	ReasonStalled     = "stalled"      // the program that leads the agent printed nothing for too long
 	ReasonNoSession   = "no_session"   // no such session of an agent is on the node
+	ReasonEvicted     = "evicted"      // the cluster has ended it: eviction, preemption, or the loss or shutdown of a node of the cluster
+	ReasonDeleted     = "deleted"      // its Job, its pod or its namespace was deleted from outside
 )
 
 // Reasons of a dispatch that was moved.

@@ -28,6 +28,9 @@ type TaskType struct {
 	OnNode bool
 	// Runs reports whether tasks can run: the type has an executor, or needs none.
 	Runs bool
+	// Remote reports whether tasks run outside of the nodes, such as in a cluster, so that another node continues an attempt whose
+	// node is lost. They take no slot and no resources of their node.
+	Remote bool
 	// MainField is the field of the spec that says what to run, by its JSON name.
 	MainField string
 	// Aliases are the words of other systems for it, in lower case and without separators.
@@ -41,14 +44,14 @@ func (t TaskType) NewSpec() proto.Message { return t.spec.ProtoReflect().New().I
 
 // taskTypes is the table of all types.
 var taskTypes = []TaskType{
-	{TypeShell, true, true, "command", []string{"bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python"}, &ShellSpec{}},
-	{TypeContainer, true, true, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
-	{TypeVPS, true, false, "image", nil, &VpsSpec{}},
-	{TypeK8sJob, true, false, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
-	{TypeSubagent, true, true, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
-	{TypeClaudeRelay, true, true, "prompt", nil, &ClaudeRelaySpec{}},
-	{TypeRun, false, true, "workflow", []string{"workflow", "subworkflow", "childworkflow", "dag", "pipeline"}, &RunSpec{}},
-	{TypeApproval, false, true, "message", []string{"manual", "gate", "approve", "wait", "confirm"}, &ApprovalSpec{}},
+	{TypeShell, true, true, false, "command", []string{"bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python"}, &ShellSpec{}},
+	{TypeContainer, true, true, false, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
+	{TypeVPS, true, false, false, "image", nil, &VpsSpec{}},
+	{TypeK8sJob, true, false, true, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
+	{TypeSubagent, true, true, false, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
+	{TypeClaudeRelay, true, true, false, "prompt", nil, &ClaudeRelaySpec{}},
+	{TypeRun, false, true, false, "workflow", []string{"workflow", "subworkflow", "childworkflow", "dag", "pipeline"}, &RunSpec{}},
+	{TypeApproval, false, true, false, "message", []string{"manual", "gate", "approve", "wait", "confirm"}, &ApprovalSpec{}},
 }
 
 // FindTaskType returns the type of a name, or false if there is none.
@@ -77,6 +80,12 @@ func TaskTypes() []string {
 		names = append(names, t.Name)
 	}
 	return names
+}
+
+// IsRemote reports whether tasks of a type run outside of the nodes.
+func IsRemote(taskType string) bool {
+	t, _ := FindTaskType(taskType)
+	return t.Remote
 }
 
 // NeedsNode reports whether tasks of a type run on a node, as those of an unknown type do.
