@@ -175,6 +175,9 @@ func (a *attempt) advance(change func(p *v1.ExecuteProgress)) {
 // extendStart notes that what the process needs is being brought, which may be silent for a
 // while.
 func (a *attempt) extendStart() {
+	if a.isRemote() {
+		return
+	}
 	a.startBy.Store(int64(executor.Now().Add(prepareSilence)))
 }
 

@@ -89,19 +89,19 @@ func (s *attempts) leave(a *attempt) {
 	}
 }
 
-// stop ends the attempts that wait, and those that have started when the
+// stop ends the attempts that wait, those that another node can continue, and all when the
 // deadline has passed. mu is held.
 func (s *attempts) stop() {
 	for a := range s.live {
-		if s.over || !a.started {
+		if s.over || !a.started || a.isRemote() {
 			a.stop(s.cause)
 		}
 	}
 }
 
 // BeginDrain makes the node hand back every attempt that has not started, those
-// that come from now on included. What has started may finish until the deadline,
-// and is then ended and handed back; the zero time is no deadline. None of them
+// that come from now on included, and every attempt of a remote type, which another node continues. What else has
+// started may finish until the deadline, and is then ended and handed back; the zero time is no deadline. None of them
 // spends an attempt. The reason is for people and may be empty.
 //
 // Called again, it sets another deadline. It may be called at any time.

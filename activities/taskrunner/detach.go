@@ -245,12 +245,15 @@ func (n *Node) AwaitDetached(ctx context.Context) {
 	}
 }
 
-// AwaitEnds returns when nothing runs any more of the attempts that the node has now,
-// or when ctx ends.
+// AwaitEnds returns when nothing runs any more of the attempts that the node has now, and the executors of remote ones
+// know which ends the server has, or when ctx ends.
 func (n *Node) AwaitEnds(ctx context.Context) {
 	for _, a := range n.attempts.all() {
 		await(ctx, a.done)
 	}
+	recorded := make(chan struct{})
+	go func() { n.recording.Wait(); close(recorded) }()
+	await(ctx, recorded)
 }
 
 func await(ctx context.Context, done <-chan struct{}) {

@@ -22,7 +22,8 @@
 // An attempt may outlive the call of Execute that has brought it: Detach ends the call, and
 // another one reattaches the attempt; see detach.go. That of an executor.Survivor may outlive the
 // worker, too: it leaves a recovery file, and Recover of the next worker continues with the orphan;
-// see recovery_file.go, recovery.go and orphan_overdue.go.
+// see recovery_file.go, recovery.go and orphan_overdue.go. That of an executor.Remote runs outside of the node, which lets
+// go of it for another node to continue; see remote.go.
 //
 // Beside it a checkpointer saves what must not be lost with the node, checkpoints and
 // the results of a batch so far, and the heartbeats report it to the server.

@@ -105,6 +105,8 @@ type Node struct {
 	makeLasting sync.Once
 	guarded     sync.Once
 	recovery    atomic.Pointer[recovery] // nil: there is none
+	// recording are the calls of Recorded under way.
+	recording sync.WaitGroup
 }
 
 func (n *Node) evaluator() *condition.Evaluator {
@@ -201,7 +203,9 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	case <-confirmed != nil || !n.attempts.start(a):
 		return stopped(ctx, nil), nil
 	}
-	a.claimFile.start()
+	if !a.isRemote() { // a node that is lost before the start leaves nothing that another one could not begin
+		a.claimFile.start()
+	}
 	if len(req.GetBatch()) > 0 {
 		return n.runBatch(ctx, a, exec, s, before)
 	}
@@ -270,7 +274,11 @@ func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, erro
 	a.stamp(res)
 	answering, answered := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer answered()
-	return n.report(answering, a, res)
+	res, err = n.report(answering, a, res)
+	if err == nil && w.recorded != nil {
+		w.recorded()
+	}
+	return res, err
 }
 
 // report returns what is to be said of an attempt that has run: what it left,
@@ -285,7 +293,7 @@ func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) 
 	for _, earlier := range before {
 		return earlier.cut(int(a.req.GetInlineLimit())), nil
 	}
-	if a.lease.Over() {
+	if a.lease.Over() && !a.isRemote() {
 		// This process was held up since the end; the task may be running elsewhere. The next dispatch finds the record.
 		if res.GetState() == v1.TaskCompleted {
 			ctx, cancel := context.WithTimeout(ctx, recordTimeout)

@@ -81,7 +81,11 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 		if result.ExitCode == 0 {
 			result.ExitCode = -1 // no program has ended with one
 		}
-		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: r.Failure.Reason, Error: r.Failure.Err.Error(), Result: result}, nil
+		state := v1.TaskFailed
+		if r.Failure.Reason == v1.ReasonEvicted {
+			state = v1.TaskLost
+		}
+		return &v1.ExecuteResponse{State: state, Reason: r.Failure.Reason, Error: r.Failure.Err.Error(), Result: result}, nil
 	case r.Signal != "":
 		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSignal, Error: "ended by " + r.Signal, Result: result}, nil
 	case r.ExitCode != 0:

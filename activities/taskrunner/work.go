@@ -26,6 +26,8 @@ type work struct {
 	checkpointer *checkpointer
 	// run is Executor.Run, or that of a row of attempts.
 	run func(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error)
+	// recorded is called when the end of a remote attempt is known, once its answer is on the way; nil: it has not run.
+	recorded func()
 
 	ws *workspace.Workspace
 	// spec is that of the member that prepare has prepared.
@@ -93,11 +95,11 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		limit.suspend()
 	}
 	a.steering.begin(w.node.Executors[req.GetType()], m, w.id(m), limit)
-	result, err := w.run(runCtx, executor.Attempt{
+	x := executor.Attempt{
 		ID: w.id(m),
 		Identity: executor.Identity{
 			Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: w.node.Name, Fleet: w.node.Fleet,
-			Index: m.index, Attempt: m.attempt, Claim: m.claim,
+			Generation: req.GetGeneration(), Index: m.index, Attempt: m.attempt, Claim: m.claim,
 		},
 		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.SharedDir, Notify: w.notify,
 		Spec: w.spec,
@@ -114,7 +116,11 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		// Placement gives GPUs together with the NUMA node that they are near to,
 		// whether or not the task asks for that.
 		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
-	}, w.spawned)
+	}
+	if a.isRemote() {
+		return w.doRemote(runCtx, m, x)
+	}
+	result, err := w.run(runCtx, x, w.spawned)
 	a.steering.end()
 	w.node.countAgent(result.Agent)
 	if done := err == nil && !result.Stopped && result.ExitCode == 0 && result.Failure == nil; a.lease.Over() || a.lease.Lost() && !done {
@@ -124,6 +130,11 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		result.Stopped, err = true, nil
 	}
 	res, err := interpret(runCtx, result, err)
+	return w.collect(ctx, m, result, res, err)
+}
+
+// collect adds to the answer of a member, or to the fault of the node that ended it, what the member has left.
+func (w *work) collect(ctx context.Context, m *member, result executor.Result, res *v1.ExecuteResponse, err error) (*v1.ExecuteResponse, error) {
 	if err != nil {
 		w.checkpointer.final(ctx, false)
 		return nil, fmt.Errorf("run %s: %w", m.name, w.secrets.maskError(err))
@@ -173,6 +184,9 @@ func (w *work) root() *workspace.Root {
 // spawned notes that the process of a member has started.
 func (w *work) spawned() {
 	w.started = time.Now()
+	if w.attempt.isRemote() {
+		w.attempt.claimFile.start()
+	}
 	if w.attempt.waiting() {
 		w.attempt.spawned(w.started)
 	}

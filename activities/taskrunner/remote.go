@@ -1,0 +1,153 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/heartbeat"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// An attempt of a remote type runs outside of the node, and another node can continue it:
+//
+//	lease lost, activity gone, drain, node stops ──▶ let go: the answer is "moved", and the attempt continues elsewhere
+//	cancelled, killed, out of time ────────────────▶ stopped as any other attempt
+//
+// What its executor reports as ended has ended, whatever has become of the lease: the claim that the executor keeps beside
+// the attempt fences it.
+
+const (
+	// recordedPatience bounds how long the node waits until the server has the answer of a remote attempt.
+	recordedPatience = 30 * time.Second
+	// recordedTimeout bounds one call of Recorded.
+	recordedTimeout = 30 * time.Second
+)
+
+// isRemote reports whether the attempt runs outside of the node.
+func (a *attempt) isRemote() bool { return v1.IsRemote(a.req.GetType()) }
+
+// letGo is the cause for which a node leaves a remote attempt to another one.
+type letGo struct{ why error }
+
+// Error returns the message.
+func (l letGo) Error() string { return l.why.Error() }
+
+// Unwrap returns the cause, and executor.ErrLetGo.
+func (l letGo) Unwrap() []error { return []error{l.why, executor.ErrLetGo} }
+
+// letsGo reports whether another node is to continue a remote attempt that ends for a cause.
+func letsGo(cause error) bool {
+	_, drains := errors.AsType[drained](cause)
+	return drains || cause == errLeaseLost || cause == errNotStarted || cause == heartbeat.ErrGone
+}
+
+// remoteContext returns the context for Run of a remote attempt. It ends with ctx, by executor.ErrLetGo if another node is to
+// continue the attempt. cancel must be called.
+func remoteContext(ctx context.Context) (_ context.Context, cancel func()) {
+	own, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	unlink := context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if letsGo(cause) {
+			cause = letGo{cause}
+		}
+		stop(cause)
+	})
+	return own, func() {
+		unlink()
+		stop(nil)
+	}
+}
+
+// doRemote is the rest of do for a remote attempt.
+func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*v1.ExecuteResponse, error) {
+	w.addRemote(&x)
+	runCtx, cancel := remoteContext(ctx)
+	defer cancel()
+	result, err := w.run(runCtx, x, w.spawned)
+	w.attempt.steering.end()
+	w.attempt.showWait("")
+	res, err := interpretRemote(ctx, result, err)
+	if err == nil && res.GetState() != v1.AttemptMoved {
+		w.recorded = func() { w.tellRecorded(context.WithoutCancel(ctx), x) }
+	}
+	return w.collect(ctx, m, result, res, err)
+}
+
+// addRemote adds to an attempt what only executors read that are Remote.
+func (w *work) addRemote(x *executor.Attempt) {
+	a := w.attempt
+	x.Continues, x.Timeout, x.Resources = a.req.GetContinues(), a.req.GetTimeout().AsDuration(), a.req.GetResources()
+	x.Waits = a.showWait
+	// A cluster may take any time to start it.
+	a.startBy.Store(int64(executor.Never))
+}
+
+// showWait has the heartbeats report what the attempt waits for, or that it no longer waits if text is "".
+func (a *attempt) showWait(text string) {
+	if a.progress.Load().GetNotice() == text {
+		return
+	}
+	a.advance(func(p *v1.ExecuteProgress) { p.Notice = text })
+	a.beatNow()
+}
+
+// interpretRemote is interpret for the Run of a remote attempt.
+func interpretRemote(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
+	cause := context.Cause(ctx)
+	switch {
+	case r.Released != "":
+		return moved(v1.ReasonLeaseLost, r.Released), nil
+	case (r.Stopped || err != nil) && cause == heartbeat.ErrGone:
+		return moved(v1.ReasonLeaseLost, cause.Error()), nil
+	case err != nil && letsGo(cause):
+		return stopped(ctx, nil), nil
+	}
+	return interpret(ctx, r, err)
+}
+
+// tellRecorded tells the executor of a remote attempt that its end is with the server, once that is so: until then another
+// node may have to read the end from what is left of the attempt.
+func (w *work) tellRecorded(ctx context.Context, x executor.Attempt) {
+	n, a := w.node, w.attempt
+	remote, ok := n.Executors[a.req.GetType()].(executor.Remote)
+	if !ok {
+		return
+	}
+	n.recording.Go(func() {
+		if !a.awaitTaken(ctx) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, recordedTimeout)
+		defer cancel()
+		if err := remote.Recorded(ctx, x); err != nil {
+			n.Logger.Warn("what is left of an attempt outside of the node was not removed", "attempt", x.ID, "error", err)
+		}
+	})
+}
+
+// awaitTaken waits until the server has the answer of an attempt, which its activity returns now. It reports false if
+// the server may not have it.
+func (a *attempt) awaitTaken(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, recordedPatience)
+	defer cancel()
+	await(ctx, a.fetched)
+	for ctx.Err() == nil {
+		a.mu.Lock()
+		token := a.token
+		a.mu.Unlock()
+		sent := executor.Now()
+		switch heartbeat.Send(ctx, a.node.Client, a.terms.answer, token, a.progress.Load()) {
+		case heartbeat.ErrGone:
+			return !a.lease.Lost()
+		case nil, heartbeat.ErrCancelled:
+			a.lease.Renew(sent)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(a.terms.again, 100*time.Millisecond)):
+		}
+	}
+	return false
+}

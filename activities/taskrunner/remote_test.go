@@ -1,0 +1,237 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// newRemoteBench returns a bench whose node runs attempts in a cluster.
+func newRemoteBench(t *testing.T, c *fake.Cluster) *bench {
+	t.Helper()
+	b := newBench(t, nil)
+	b.heartbeat = 15 * time.Second
+	b.Executors = map[string]executor.Executor{v1.TypeK8sJob: fake.NewRemote(v1.TypeK8sJob, c)}
+	t.Cleanup(func() {
+		b.server.close("token")
+		b.AwaitEnds(context.Background())
+	})
+	return b
+}
+
+func remoteRequest(task string) *v1.ExecuteRequest {
+	req := request(task)
+	req.Type = v1.TypeK8sJob
+	return req
+}
+
+// awaitJob waits until a condition is true of the only job of task a.
+func awaitJob(t *testing.T, c *fake.Cluster, what string, holds func(j fake.Job) bool) fake.Job {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var found fake.Job
+	if err := c.Await(ctx, "a", func(jobs []fake.Job) bool {
+		if len(jobs) == 0 || !holds(jobs[0]) {
+			return false
+		}
+		found = jobs[0]
+		return true
+	}); err != nil {
+		t.Fatalf("waited in vain: %s", what)
+	}
+	return found
+}
+
+func hasStarted(j fake.Job) bool { return j.Starts == 1 }
+
+// What takes an attempt from its node leaves it where it runs; what ends it for its task stops it.
+func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		heartbeat     time.Duration
+		do            func(b *bench)
+		state, reason string
+		stopped       bool
+	}{
+		"drain": {do: func(b *bench) { b.BeginDrain(time.Now().Add(time.Hour), "kernel") }, state: v1.AttemptMoved, reason: v1.ReasonDraining},
+		"stop":  {do: func(b *bench) { close(b.stopping) }, state: v1.AttemptMoved, reason: v1.ReasonDraining},
+		"lease": {heartbeat: 6 * time.Second, do: func(b *bench) {
+			b.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+		}, state: v1.AttemptMoved, reason: v1.ReasonLeaseLost},
+		"gone": {do: func(b *bench) {
+			b.server.say(func(int, *v1.ExecuteProgress) error { return serviceerror.NewNotFound("no such activity") })
+		}, state: v1.AttemptMoved, reason: v1.ReasonLeaseLost},
+		"cancel": {do: func(b *bench) {
+			b.server.say(func(int, *v1.ExecuteProgress) error { return temporal.NewCanceledError() })
+		}, state: v1.TaskCancelled, reason: v1.ReasonCancelled, stopped: true},
+		"time-out": {do: func(*bench) {}, state: v1.TaskFailed, reason: v1.ReasonTimeout, stopped: true},
+	} {
+		for _, held := range []bool{false, true} {
+			if held {
+				name += " before the start"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c := fake.NewCluster()
+				c.Hold(held)
+				b := newRemoteBench(t, c)
+				if test.heartbeat > 0 {
+					b.heartbeat = test.heartbeat
+				}
+				req := remoteRequest("a")
+				if test.reason == v1.ReasonTimeout {
+					req.Timeout = durationpb.New(100 * time.Millisecond)
+				}
+				e := b.start(t.Context(), req)
+				awaitJob(t, c, "the Job is there", func(j fake.Job) bool { return held || j.Starts == 1 })
+				test.do(b)
+				res := e.answer()
+				want(t, res, test.state, test.reason)
+				if started := res.GetStartedAt() != nil; started == held {
+					t.Errorf("whether it had started: %v", started)
+				}
+				if j := c.Jobs("a")[0]; j.Stopped != test.stopped || j.Recorded != 0 {
+					t.Errorf("the Job is %+v", j)
+				}
+			})
+		}
+	}
+}
+
+// The next dispatch continues what another node has let go, and only its answer is recorded, when the server has it.
+func TestRemoteAttemptContinuesOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	c := fake.NewCluster()
+	first := newRemoteBench(t, c)
+	e := first.start(t.Context(), remoteRequest("a"))
+	awaitJob(t, c, "it has started", hasStarted)
+	first.BeginDrain(time.Time{}, "")
+	want(t, e.answer(), v1.AttemptMoved, v1.ReasonDraining)
+
+	second := newRemoteBench(t, c)
+	req := remoteRequest("a")
+	req.Claim, req.Continues, req.Generation = 2, true, 0
+	req.Resources, req.Timeout = &v1.Resources{Gpus: 2}, durationpb.New(time.Hour)
+	e = second.start(t.Context(), req)
+	j := awaitJob(t, c, "another node has it", func(j fake.Job) bool { return len(j.Dispatches) == 2 })
+	x := j.Dispatches[1]
+	if !x.Continues || x.Timeout != time.Hour || x.Resources.GetGpus() != 2 || x.Identity.Claim != 2 || x.Waits == nil || j.Dispatches[0].Continues {
+		t.Errorf("it continues as %+v", x)
+	}
+	x.Waits("waits for a node of the cluster")
+	eventually(t, "a heartbeat has what it waits for", func() bool {
+		beats := second.server.heard()
+		return len(beats) > 0 && beats[len(beats)-1].GetNotice() == "waits for a node of the cluster"
+	})
+	c.End("a", executor.Result{})
+	res := e.answer()
+	want(t, res, v1.TaskCompleted, "")
+	if j := c.Jobs("a")[0]; j.Starts != 1 || j.Recorded != 0 {
+		t.Errorf("before the server has the answer: %+v", j)
+	}
+	second.server.close("token")
+	second.AwaitEnds(t.Context())
+	awaitJob(t, c, "its end counts as recorded", func(j fake.Job) bool { return j.Recorded == 1 })
+}
+
+// A node whose dispatch another one has followed hands the attempt over.
+func TestRemoteAttemptIsFenced(t *testing.T) {
+	t.Parallel()
+	c := fake.NewCluster()
+	first, second := newRemoteBench(t, c), newRemoteBench(t, c)
+	e := first.start(t.Context(), remoteRequest("a"))
+	awaitJob(t, c, "it has started", hasStarted)
+	req := remoteRequest("a")
+	req.Claim = 2
+	last := second.start(t.Context(), req)
+	res := e.answer()
+	want(t, res, v1.AttemptMoved, v1.ReasonLeaseLost)
+	if res.GetError() != "another node has the Job" {
+		t.Errorf("the error is %q", res.GetError())
+	}
+	c.End("a", executor.Result{ExitCode: 3})
+	want(t, last.answer(), v1.TaskFailed, v1.ReasonExitCode)
+}
+
+// What has ended outside of the node has ended, also when the lease was over by then.
+func TestEndOfARemoteAttemptOutlivesItsLease(t *testing.T) {
+	t.Parallel()
+	b := newRemoteBench(t, fake.NewCluster())
+	b.heartbeat = 2 * time.Second
+	late := &lateRemote{fake.NewRemote(v1.TypeK8sJob, fake.NewCluster())}
+	b.Executors = map[string]executor.Executor{v1.TypeK8sJob: late}
+	b.server.say(func(n int, _ *v1.ExecuteProgress) error {
+		if n == 0 {
+			return nil
+		}
+		return errAway
+	})
+	want(t, b.start(t.Context(), remoteRequest("a")).answer(), v1.TaskCompleted, "")
+}
+
+// lateRemote reports a completed attempt after its lease.
+type lateRemote struct{ *fake.Remote }
+
+func (lateRemote) Run(_ context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	spawned()
+	for !a.Lease.Over() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return executor.Result{}, nil
+}
+
+// An attempt that the cluster has evicted is lost, and a later one may do the work.
+func TestEvictedRemoteAttemptIsLost(t *testing.T) {
+	t.Parallel()
+	c := fake.NewCluster()
+	b := newRemoteBench(t, c)
+	e := b.start(t.Context(), remoteRequest("a"))
+	awaitJob(t, c, "it has started", hasStarted)
+	c.End("a", executor.Result{Failure: &executor.Failure{Reason: v1.ReasonEvicted, Err: errors.New("its pod was evicted")}})
+	res := e.answer()
+	want(t, res, v1.TaskLost, v1.ReasonEvicted)
+	if res.GetError() != "its pod was evicted" {
+		t.Errorf("the error is %q", res.GetError())
+	}
+}
+
+// A worker that is killed has an attempt moved that waits in the cluster, and lost that runs there.
+func TestClaimFileOfARemoteAttemptSaysWhetherItHasStarted(t *testing.T) {
+	t.Parallel()
+	c := fake.NewCluster()
+	c.Hold(true)
+	first := newRemoteBench(t, c)
+	first.StateDir = filepath.Join(t.TempDir(), "state")
+	e := first.start(t.Context(), remoteRequest("a"))
+	awaitJob(t, c, "the Job is there", func(fake.Job) bool { return true })
+	answerOf := func() *v1.ExecuteResponse {
+		dir := filepath.Join(t.TempDir(), "copy")
+		if err := os.CopyFS(dir, os.DirFS(first.StateDir)); err != nil {
+			t.Fatal(err)
+		}
+		second := newRemoteBench(t, c)
+		second.StateDir = dir
+		end := second.Recover(t.Context())
+		defer end(t.Context())
+		eventually(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
+		return second.server.answered("token")
+	}
+	want(t, answerOf(), v1.AttemptMoved, v1.ReasonIncarnation)
+	c.Hold(false)
+	eventually(t, "the claim file says so", func() bool { return len(claimFiles(t, first.StateDir, claimStarted)) == 1 })
+	want(t, answerOf(), v1.TaskLost, v1.ReasonNodeLost)
+	c.End("a", executor.Result{})
+	want(t, e.answer(), v1.TaskCompleted, "")
+}
