@@ -37,6 +37,7 @@ var arrows = []struct {
 	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/definition/source", "switchyard/workflows/nearest", "switchyard/workflows/condition", "switchyard/workflows/cron", "switchyard/workflows/policy", "switchyard/workflows/secretref"}},
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/policy"}},
+	{"activities/executor/k8sjob/cluster", []string{"switchyard/"}, []string{"switchyard/proto"}},
 	// Tools of agents know neither the loop that calls them nor the models, and take executors as interfaces.
 	{"activities/executor/subagent/tool", []string{"switchyard/activities/executor/subagent", "switchyard/activities/executor/shell"}, []string{"switchyard/activities/executor/subagent/tool"}},
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},

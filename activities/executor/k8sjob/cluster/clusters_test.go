@@ -1,0 +1,321 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// apiServer takes one token and answers the question of a node.
+type apiServer struct {
+	*httptest.Server
+	token   atomic.Pointer[string]
+	denied  atomic.Bool
+	hanging atomic.Bool
+	asked   atomic.Int32
+	prefix  string
+}
+
+// startServer starts a server at an address, or at a free one if that is "".
+func startServer(t *testing.T, address, prefix string) *apiServer {
+	t.Helper()
+	s := &apiServer{prefix: prefix}
+	s.setToken("first")
+	listener, err := net.Listen("tcp", address)
+	if address == "" {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: s, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}, EnableHTTP2: true}
+	s.StartTLS()
+	t.Cleanup(s.Server.Close)
+	return s
+}
+
+func (s *apiServer) setToken(text string) { s.token.Store(&text) }
+
+// ServeHTTP implements http.Handler.
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked.Add(1)
+	reply := func(code int, body any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(body)
+	}
+	refuse := func(code int32, reason metav1.StatusReason, message string) {
+		reply(int(code), metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: code, Reason: reason, Message: message})
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	if s.hanging.Load() {
+		<-r.Context().Done()
+		return
+	}
+	switch {
+	case r.Header.Get("Authorization") == "":
+		refuse(403, metav1.StatusReasonForbidden, `User "system:anonymous" cannot create resource`)
+	case r.Header.Get("Authorization") != "Bearer "+*s.token.Load():
+		refuse(401, metav1.StatusReasonUnauthorized, "Unauthorized")
+	case r.URL.Path == s.prefix+"/version":
+		reply(200, version.Info{GitVersion: "v1.35.4", Platform: r.UserAgent()})
+	case r.URL.Path == s.prefix+"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" && r.Method == http.MethodPost && r.Header.Get("Content-Type") == "application/vnd.kubernetes.protobuf":
+		reply(201, map[string]any{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": map[string]any{"allowed": !s.denied.Load()}})
+	default:
+		refuse(404, metav1.StatusReasonNotFound, r.Method+" "+r.URL.Path)
+	}
+}
+
+// stop ends the server, so that its address refuses connections.
+func (s *apiServer) stop() {
+	s.CloseClientConnections()
+	s.Close()
+}
+
+// kubeconfig returns that of a server, for a user with a token.
+func (s *apiServer) kubeconfig(token string) string {
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: here
+clusters:
+- {name: c, cluster: {server: "%s%s", certificate-authority-data: %s}}
+users:
+- {name: u, user: {token: "%s"}}
+contexts:
+- {name: here, context: {cluster: c, user: u, namespace: jobs}}
+`, s.URL, s.prefix, base64.StdEncoding.EncodeToString(authority), token)
+}
+
+// logText collects the log of a test.
+type logText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// count returns how often the log has a text.
+func (l *logText) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// open opens the cluster prod of a kubeconfig.
+func open(t *testing.T, file string, o Options) (*Clusters, *logText) {
+	t.Helper()
+	log := &logText{}
+	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	c, err := Open([]Config{{Name: "prod", File: file}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c, log
+}
+
+// often asks so often that a test sees the next state soon.
+var often = Options{Interval: 20 * time.Millisecond}
+
+func eventually(t *testing.T, log *logText, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s\n%s", what, log)
+		}
+	}
+}
+
+func (c *Clusters) reaches(names ...string) func() bool {
+	return func() bool { return strings.Join(c.Reachable(), " ") == strings.Join(names, " ") }
+}
+
+func TestClusterIsReachedAtOnce(t *testing.T) {
+	s := startServer(t, "", "")
+	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), Options{})
+	if !c.reaches("prod")() {
+		t.Errorf("the cluster is not reached: %s", log)
+	}
+	got := c.Get("prod")
+	if got == nil || got.Name != "prod" || got.Namespace != "jobs" || got.Config.BearerToken != "first" || c.Get("staging") != nil {
+		t.Fatalf("cluster %+v", got)
+	}
+	info, err := got.Client.Discovery().ServerVersion()
+	if err != nil || info.Platform != userAgent {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if log.String() != "" {
+		t.Errorf("logged:\n%s", log)
+	}
+}
+
+func TestClusterThatGoesAwayAndReturnsIsLoggedOnceEach(t *testing.T) {
+	s := startServer(t, "", "")
+	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), often)
+	eventually(t, log, "reached", c.reaches("prod"))
+	address := s.Listener.Addr().String()
+	s.stop()
+	eventually(t, log, "away", c.reaches())
+	s = startServer(t, address, "")
+	eventually(t, log, "reached again", c.reaches("prod"))
+	eventually(t, log, "logged", func() bool { return log.count("is reached again") == 1 })
+	if log.count("cluster=prod reason=") != 1 {
+		t.Errorf("logged:\n%s", log)
+	}
+}
+
+func TestClusterThatRefusesConnectionsIsAway(t *testing.T) {
+	s := startServer(t, "", "")
+	s.stop()
+	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), often)
+	eventually(t, log, "away", func() bool { return log.count("refuses the connection; its API server does not run") == 1 })
+	if !c.reaches()() {
+		t.Errorf("reached: %s", log)
+	}
+}
+
+func TestExpiredCredentialsAreReadAgainFromAChangedKubeconfig(t *testing.T) {
+	s := startServer(t, "", "")
+	file := write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first"))
+	c, log := open(t, file, often)
+	eventually(t, log, "reached", c.reaches("prod"))
+	client := c.Get("prod").Client
+	s.setToken("second")
+	eventually(t, log, "away", c.reaches())
+	eventually(t, log, "reason", func() bool {
+		return log.count("does not accept the credentials, which have expired or are not valid; renew them in "+file) == 1
+	})
+	write(t, file, "apiVersion: v1\nkind: Co")
+	eventually(t, log, "broken", func() bool { return log.count("cannot be read; the node continues with the old one") == 1 })
+	write(t, file, s.kubeconfig("second"))
+	eventually(t, log, "reached again", c.reaches("prod"))
+	if _, err := client.Discovery().ServerVersion(); err != nil {
+		t.Errorf("the client of before: %v", err)
+	}
+	if got := c.Get("prod"); got.Config.BearerToken != "second" || got.Client != client {
+		t.Errorf("token %s", got.Config.BearerToken)
+	}
+}
+
+func TestClientFollowsAClusterThatMoves(t *testing.T) {
+	from, to := startServer(t, "", "/k8s/one"), startServer(t, "", "/two")
+	file := write(t, filepath.Join(t.TempDir(), "config"), from.kubeconfig("first"))
+	c, log := open(t, file, Options{Interval: time.Hour})
+	eventually(t, log, "reached", c.reaches("prod"))
+	from.stop()
+	c.Check("prod")
+	eventually(t, log, "away", c.reaches())
+	write(t, file, to.kubeconfig("first"))
+	c.Check("prod")
+	eventually(t, log, "reached again", c.reaches("prod"))
+	if _, err := c.Get("prod").Client.Discovery().ServerVersion(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClusterWithoutAnAnswerIsAway(t *testing.T) {
+	s := startServer(t, "", "")
+	s.hanging.Store(true)
+	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), Options{Interval: 20 * time.Millisecond, Timeout: 100 * time.Millisecond})
+	eventually(t, log, "away", func() bool { return log.count("no answer within 100ms") == 1 })
+	s.hanging.Store(false)
+	eventually(t, log, "reached", c.reaches("prod"))
+}
+
+func TestClusterWithoutCredentialsIsAway(t *testing.T) {
+	s := startServer(t, "", "")
+	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("")), often)
+	eventually(t, log, "away", func() bool { return log.count("there are no credentials for https://") == 1 })
+	if !c.reaches()() {
+		t.Errorf("reached: %s", log)
+	}
+}
+
+func TestClusterWhoseUserMayCreateNoJobsIsReachedWithAWarning(t *testing.T) {
+	s := startServer(t, "", "")
+	s.denied.Store(true)
+	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), often)
+	eventually(t, log, "reached", c.reaches("prod"))
+	eventually(t, log, "asked", func() bool { return s.asked.Load() > 3 })
+	if log.count("lets this node create no Jobs in the namespace of its context") != 1 {
+		t.Errorf("logged:\n%s", log)
+	}
+}
+
+func TestClusterOfAnUnknownAuthorityIsAway(t *testing.T) {
+	s := startServer(t, "", "")
+	text := s.kubeconfig("first")
+	at := strings.Index(text, ", certificate-authority-data")
+	text = text[:at] + text[at+strings.Index(text[at:], "}}"):]
+	_, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), text), often)
+	eventually(t, log, "away", func() bool { return log.count("is of an unknown authority; check certificate-authority-data") == 1 })
+}
+
+func TestClusterOfAnotherNameThanItsCertificateIsAway(t *testing.T) {
+	s := startServer(t, "", "")
+	text := strings.Replace(s.kubeconfig("first"), "127.0.0.1", "localhost", 1)
+	_, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), text), often)
+	eventually(t, log, "away", func() bool { return log.count("is not valid: x509: certificate is valid for") == 1 })
+}
+
+func TestReachableWaitsForTheFirstAnswerOnly(t *testing.T) {
+	s := startServer(t, "", "")
+	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), Options{Interval: time.Hour})
+	eventually(t, log, "reached", c.reaches("prod"))
+	s.setToken("second")
+	if !c.reaches("prod")() {
+		t.Error("the newest result does not count")
+	}
+	before := s.asked.Load()
+	c.Check("prod")
+	eventually(t, log, "asked again", func() bool { return s.asked.Load() > before })
+	eventually(t, log, "away", c.reaches())
+}
+
+func TestWatchEndsWhileAClusterHangs(t *testing.T) {
+	s := startServer(t, "", "")
+	s.hanging.Store(true)
+	c, log := open(t, write(t, filepath.Join(t.TempDir(), "config"), s.kubeconfig("first")), Options{Timeout: time.Hour})
+	eventually(t, log, "asked", func() bool { return s.asked.Load() > 0 })
+	done := make(chan error, 1)
+	go func() { done <- c.Close() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("Close does not return")
+	}
+	if log.String() != "" {
+		t.Errorf("logged:\n%s", log)
+	}
+}

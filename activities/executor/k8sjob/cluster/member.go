@@ -1,0 +1,179 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Words of member.state.
+const (
+	unknown int32 = iota
+	reached
+	away
+)
+
+// member is one of Clusters. All but the fields that are channels or atomic belongs to watch.
+type member struct {
+	cfg       Config
+	options   Options
+	logger    *slog.Logger
+	transport *renewableTransport
+	current   atomic.Pointer[Cluster]
+	state     atomic.Int32
+	asked     chan struct{} // closed with the first answer
+	wake      chan struct{}
+
+	loaded  *loaded
+	broken  string      // why the changed kubeconfig could not be read, as it was logged
+	limited bool        // that Jobs may not be created has been logged
+	pending chan answer // that of a question which has outlasted its time-out
+}
+
+// answer is what a cluster has said.
+type answer struct {
+	mayCreate bool
+	err       error
+}
+
+func newMember(l *loaded, o Options) (*member, error) {
+	l.rest.WarningHandlerWithContext = warningLog{o.Logger, l.cfg.Name}
+	transport, err := newRenewableTransport(l.rest)
+	if err != nil {
+		return nil, err
+	}
+	// The transport adds what the credentials and certificates in the configuration are for.
+	bare := &rest.Config{
+		Host: l.rest.Host, Transport: transport, ContentConfig: l.rest.ContentConfig, QPS: l.rest.QPS, Burst: l.rest.Burst,
+		UserAgent: l.rest.UserAgent, WarningHandlerWithContext: l.rest.WarningHandlerWithContext,
+	}
+	client, err := kubernetes.NewForConfig(bare)
+	if err != nil {
+		return nil, err
+	}
+	m := &member{
+		cfg: l.cfg, options: o, logger: o.Logger.With("cluster", l.cfg.Name), transport: transport, loaded: l,
+		asked: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+	m.current.Store(&Cluster{Name: l.cfg.Name, Client: client, Config: l.rest, Namespace: l.namespace})
+	return m, nil
+}
+
+func (m *member) isReached() bool { return m.state.Load() == reached }
+
+// watch asks the cluster until the context ends.
+func (m *member) watch(ctx context.Context) {
+	for {
+		m.reload()
+		if got, ok := m.ask(ctx); ok {
+			m.record(got)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.wake:
+		case <-time.After(m.options.Interval):
+		}
+	}
+}
+
+// reload reads the kubeconfig again if it has changed. One that cannot be read, such as one that is being written, changes
+// nothing.
+func (m *member) reload() {
+	if !m.loaded.hasChanged() {
+		m.broken = ""
+		return
+	}
+	fresh, err := load(m.cfg)
+	if err == nil {
+		fresh.rest.WarningHandlerWithContext = m.loaded.rest.WarningHandlerWithContext
+		err = m.transport.renew(fresh.rest)
+	}
+	if err != nil {
+		if m.broken != err.Error() {
+			m.broken = err.Error()
+			m.logger.Warn("kubeconfig of a cluster has changed and cannot be read; the node continues with the old one", "flag", m.cfg.String(), "error", err)
+		}
+		return
+	}
+	m.loaded, m.broken = fresh, ""
+	m.current.Store(&Cluster{Name: m.cfg.Name, Client: m.current.Load().Client, Config: fresh.rest, Namespace: fresh.namespace})
+	m.logger.Info("kubeconfig of a cluster has changed and was read again", "file", m.cfg.File)
+}
+
+// ask asks the cluster whether the node may create Jobs, which needs valid credentials. It returns false if the context ends.
+// A program that gets credentials cannot be interrupted; while it runs, no other question is sent.
+func (m *member) ask(parent context.Context) (answer, bool) {
+	ctx, cancel := context.WithTimeout(parent, m.options.Timeout)
+	defer cancel()
+	if m.pending == nil {
+		m.pending = make(chan answer, 1)
+		go m.send(ctx, m.pending)
+	}
+	select {
+	case got := <-m.pending:
+		m.pending = nil
+		return got, parent.Err() == nil
+	case <-ctx.Done():
+	}
+	// The client reports more than the end of the context, and does so soon.
+	select {
+	case got := <-m.pending:
+		m.pending = nil
+		return got, parent.Err() == nil
+	case <-time.After(min(m.options.Timeout, time.Second)):
+		return answer{err: context.DeadlineExceeded}, parent.Err() == nil
+	}
+}
+
+// send asks the question.
+func (m *member) send(ctx context.Context, to chan<- answer) {
+	c := m.current.Load()
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: c.Namespace, Verb: "create", Group: "batch", Resource: "jobs"},
+	}}
+	result, err := c.Client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		to <- answer{mayCreate: result.Status.Allowed}
+	case apierrors.IsForbidden(err) && !isAnonymous(err):
+		to <- answer{mayCreate: true} // the credentials are valid, and only the question is not allowed
+	case ctx.Err() != nil:
+		to <- answer{err: context.DeadlineExceeded}
+	default:
+		to <- answer{err: err}
+	}
+}
+
+// record keeps an answer and logs what it changes.
+func (m *member) record(got answer) {
+	state := reached
+	if got.err != nil {
+		state = away
+	}
+	before := m.state.Swap(state)
+	select {
+	case <-m.asked:
+	default:
+		close(m.asked)
+	}
+	switch {
+	case state == away && before != away:
+		m.logger.Warn("cluster cannot be reached", "reason", m.reason(got.err))
+	case state == reached && before == away:
+		m.logger.Info("cluster is reached again")
+	}
+	if state == reached {
+		if !got.mayCreate && !m.limited {
+			m.logger.Warn("cluster lets this node create no Jobs in the namespace of its context; tasks have to name another one, or its user needs a role", "namespace", m.current.Load().Namespace)
+		}
+		m.limited = !got.mayCreate
+	}
+}

@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// isAnonymous reports whether a cluster refuses a request that came without credentials.
+func isAnonymous(err error) bool { return strings.Contains(err.Error(), "system:anonymous") }
+
+// reason says in words why a cluster cannot be reached.
+func (m *member) reason(err error) string {
+	return reasonOf(err, m.loaded.rest.Host, m.remedy(), fmt.Sprintf("no answer within %s", m.options.Timeout))
+}
+
+// remedy says where credentials are renewed.
+func (m *member) remedy() string {
+	if m.cfg.File == InCluster {
+		return "check the service account of the pod"
+	}
+	return "renew them in " + m.cfg.File + ", which is read again when it changes"
+}
+
+// reasonOf says in words what an error of a request to a host means.
+func reasonOf(err error, host, remedy, silence string) string {
+	var (
+		dns       *net.DNSError
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		op        *net.OpError
+		status    apierrors.APIStatus
+	)
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Sprintf("%s does not accept the credentials, which have expired or are not valid; %s", host, remedy)
+	case apierrors.IsForbidden(err):
+		return fmt.Sprintf("there are no credentials for %s; %s", host, remedy)
+	case errors.As(err, &status):
+		return fmt.Sprintf("%s answers %d: %s", host, status.Status().Code, status.Status().Message)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("%s: %s", host, silence)
+	case utilnet.IsConnectionRefused(err):
+		return host + " refuses the connection; its API server does not run, or has another address"
+	case errors.As(err, &dns):
+		return fmt.Sprintf("the name %s cannot be resolved: %s", dns.Name, dns.Err)
+	case errors.As(err, &authority):
+		return fmt.Sprintf("the certificate of %s is of an unknown authority; check certificate-authority-data of the kubeconfig", host)
+	case errors.As(err, &hostname), errors.As(err, &invalid):
+		return fmt.Sprintf("the certificate of %s is not valid: %v", host, innermost(err))
+	case errors.As(err, &op) && op.Op == "remote error":
+		return fmt.Sprintf("%s ends the TLS handshake (%v); check the client certificate of the kubeconfig", host, op.Err)
+	}
+	return err.Error()
+}
+
+// innermost returns the error that has caused the others.
+func innermost(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
+}
