@@ -8,9 +8,9 @@ import (
 	"switchyard/activities/store"
 )
 
-// take adds p to the log as far as the log has not reached its limit. The caller
-// holds mu.
-func (w *Writer) take(stream string, by printer, p []byte) error {
+// take adds p, which begins at a position of its source unless that is "", to the log as far as the log has not reached
+// its limit. The caller holds mu.
+func (w *Writer) take(stream string, by printer, position string, p []byte) error {
 	if w.full {
 		return nil
 	}
@@ -22,10 +22,10 @@ func (w *Writer) take(stream string, by printer, p []byte) error {
 		p = p[:room]
 	}
 	w.taken += int64(len(p))
-	if err := w.add(stream, by, p); err != nil || fits {
+	if err := w.add(stream, by, position, p); err != nil || fits {
 		return err
 	}
-	return w.add(Stderr, w.system(), fmt.Appendf(nil,
+	return w.add(Stderr, w.system(), "", fmt.Appendf(nil,
 		"\n[switchyard: the log of this attempt is full at %d bytes; what follows is left out, and the task continues]\n", w.opts.MaxBytes))
 }
 
@@ -37,24 +37,25 @@ func (w *Writer) cut(why string) {
 	w.pending.clear()
 	if !w.isCut {
 		w.full, w.isCut = true, true
-		w.pending.add(Stderr, w.system(), time.Now(),
+		w.pending.add(Stderr, w.system(), time.Now(), "",
 			fmt.Appendf(nil, "\n[switchyard: the log ends here: %s; the task continues]\n", why), store.MaxNoticeBytes)
 	}
 	if w.closed {
-		w.seal(true)
+		w.seal(!w.suspended)
 		w.ended = true
 	}
 }
 
 // add puts all of p into chunks and waits for room in them. The caller holds mu,
 // which add gives up while it waits.
-func (w *Writer) add(stream string, by printer, p []byte) error {
+func (w *Writer) add(stream string, by printer, position string, p []byte) error {
 	for now := time.Now(); len(p) > 0; {
-		n := w.pending.add(stream, by, now, p, w.opts.ChunkBytes)
+		n := w.pending.add(stream, by, now, position, p, w.opts.ChunkBytes)
 		if p = p[n:]; n > 0 {
+			position = ""
 			continue
 		}
-		w.makeRoom(by)
+		w.makeRoom(by, position)
 		if w.closed {
 			return fs.ErrClosed
 		}
@@ -75,13 +76,13 @@ func (w *Writer) system() printer {
 // afterwards. It stores what is sealed or pending, waits for whoever is doing
 // that, or, when the store fails, leaves what is pending out of the log. The
 // caller holds mu, which makeRoom gives up for a while.
-func (w *Writer) makeRoom(by printer) {
+func (w *Writer) makeRoom(by printer, position string) {
 	switch {
 	case w.sending:
 		w.idle.Wait()
 	case w.sealed != nil && time.Now().Before(w.retryAt):
 		w.drop()
-	case !w.send(w.stored) && w.pending.room(by, w.opts.ChunkBytes) == 0:
+	case !w.send(w.stored) && w.pending.room(by, position, w.opts.ChunkBytes) == 0:
 		w.drop()
 	}
 }

@@ -27,7 +27,7 @@ const (
 type chunk struct {
 	data    []byte
 	entries []entry
-	// names is what the names of printers take.
+	// names is what the names of printers and the positions take.
 	names int
 }
 
@@ -37,6 +37,8 @@ type entry struct {
 	by     printer
 	at     time.Time
 	end    int
+	// position is where it begins in the source of the output, or "" if that is not known.
+	position string
 }
 
 // printer is the instance of a batch that prints; none is named where the key of
@@ -50,25 +52,25 @@ type printer struct {
 
 // room is how much output a chunk of limit bytes takes in a new entry;
 // none is left at 0.
-func (c *chunk) room(by printer, limit int) int {
-	return max(0, limit-len(c.data)-(len(c.entries)+1)*entryCost-c.names-len(by.task))
+func (c *chunk) room(by printer, position string, limit int) int {
+	return max(0, limit-len(c.data)-(len(c.entries)+1)*entryCost-c.names-len(by.task)-len(position))
 }
 
-// add takes as much of p as there is room for and returns how much that was.
-func (c *chunk) add(stream string, by printer, at time.Time, p []byte, limit int) int {
-	p = p[:min(len(p), c.room(by, limit), entryBytes)]
+// add takes as much of p as there is room for and returns how much that was. With a position p begins an entry.
+func (c *chunk) add(stream string, by printer, at time.Time, position string, p []byte, limit int) int {
+	p = p[:min(len(p), c.room(by, position, limit), entryBytes)]
 	if len(p) == 0 {
 		return 0
 	}
-	if last := len(c.entries) - 1; last >= 0 && c.entries[last].stream == stream && c.entries[last].by == by &&
+	if last := len(c.entries) - 1; last >= 0 && position == "" && c.entries[last].stream == stream && c.entries[last].by == by &&
 		at.Sub(c.entries[last].at) < togetherWithin && len(c.data)+len(p)-c.start(last) <= entryBytes {
 		c.data = append(c.data, p...)
 		c.entries[last].end = len(c.data)
 		return len(p)
 	}
 	c.data = append(c.data, p...)
-	c.entries = append(c.entries, entry{stream, by, at, len(c.data)})
-	c.names += len(by.task)
+	c.entries = append(c.entries, entry{stream, by, at, len(c.data), position})
+	c.names += len(by.task) + len(position)
 	return len(p)
 }
 
@@ -97,6 +99,7 @@ func (c *chunk) encode(out []byte) []byte {
 	for i, e := range c.entries {
 		m.Stream, m.Time, m.Data = e.stream, timestamppb.New(e.at), c.data[c.start(i):e.end]
 		m.Task, m.Attempt, m.Claim, m.Notice = e.by.task, e.by.attempt, e.by.claim, e.by.notice
+		m.Position = e.position
 		out = appendRecord(out, &m)
 	}
 	return out

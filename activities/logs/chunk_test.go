@@ -14,8 +14,8 @@ import (
 
 func FuzzDecode(f *testing.F) {
 	var c chunk
-	c.add(Stdout, printer{}, time.Unix(1, 2), []byte("out"), 1<<20)
-	c.add(Stderr, printer{task: "each[3]", attempt: 1}, time.Unix(1, 3), []byte("err"), 1<<20)
+	c.add(Stdout, printer{}, time.Unix(1, 2), "line 7", []byte("out"), 1<<20)
+	c.add(Stderr, printer{task: "each[3]", attempt: 1}, time.Unix(1, 3), "", []byte("err"), 1<<20)
 	whole := append(c.encode(nil), endMark)
 	f.Add(whole)
 	f.Add(whole[:len(whole)-3])

@@ -14,14 +14,22 @@ const closeTries = 3
 // pays no heed to its context is left to itself. Close returns an error when
 // some of the output is not in the log, or its end is not. A second Close
 // returns what the first did.
-func (w *Writer) Close(ctx context.Context) error {
+func (w *Writer) Close(ctx context.Context) error { return w.close(ctx, false) }
+
+// Suspend is Close of a log that another writer continues: it stores what is left without the end of the log. What the
+// streams hold back because of masks is left to the other writer. A Close afterwards returns what Suspend did.
+func (w *Writer) Suspend(ctx context.Context) error { return w.close(ctx, true) }
+
+func (w *Writer) close(ctx context.Context, suspend bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return w.closeErr
 	}
-	w.release()
-	w.closed = true
+	if !suspend {
+		w.release()
+	}
+	w.closed, w.suspended = true, suspend
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -43,15 +51,16 @@ func (w *Writer) Close(ctx context.Context) error {
 
 // finish stores what is left. The caller holds mu.
 func (w *Writer) finish(ctx context.Context) error {
-	ended := w.sealed == nil || w.trySend(ctx)
-	if ended && !w.ended && (w.next > 0 || w.unsaid > 0 || !w.pending.empty()) {
-		w.seal(true)
-		ended = w.trySend(ctx)
+	stored := w.sealed == nil || w.trySend(ctx)
+	isBegun := w.next > 0 && !w.suspended // it takes a chunk to end it
+	if stored && !w.ended && (isBegun || w.unsaid > 0 || !w.pending.empty()) {
+		w.seal(!w.suspended)
+		stored = w.trySend(ctx)
 	}
-	if !ended {
+	if !stored {
 		w.lost += int64(w.sealedBytes + len(w.pending.data))
 	}
-	if ended && w.lost == 0 {
+	if stored && w.lost == 0 {
 		return nil
 	}
 	err := w.failure

@@ -10,6 +10,9 @@
 // there, and chunk n+1 is stored after chunk n, so whoever follows a log only
 // ever looks for the next number.
 //
+// The dispatches of an attempt that runs outside of the nodes share one log, which each of them resumes where its source
+// continues: its entries say where they begin in the source (Mark), and readers do not see that.
+//
 // What came when: pieces of one stream are in the order in which they were
 // printed; between the two streams the order is that in which the node read
 // them. Times are those of the node, and come from package time, which tests

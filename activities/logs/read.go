@@ -23,6 +23,15 @@ const readBytes = 128 << 10
 // will come. While nothing new is there, Read costs one look for one key and
 // returns next == from; a log that does not exist is the same.
 func Read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.LogEntry, next int64, ended bool, err error) {
+	entries, next, ended, err = read(ctx, s, a, from)
+	for _, e := range entries {
+		e.Position = "" // only writers use it
+	}
+	return entries, next, ended, err
+}
+
+// read is Read with the positions of the entries.
+func read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.LogEntry, next int64, ended bool, err error) {
 	next = from
 	for size := 0; size < readBytes && !ended; next++ {
 		value, err := s.Get(ctx, a.chunkKey(next))
@@ -82,6 +91,23 @@ func Attempts(ctx context.Context, s Store, run, task string) ([]Attempt, error)
 	}
 	slices.SortStableFunc(found, Attempt.Compare)
 	return found, nil
+}
+
+// Shared returns the log that an attempt which an earlier dispatch has started continues: the newest one of a dispatch of the
+// attempt, or a itself if none has printed anything. Only dispatches of types that are remote share a log.
+func Shared(ctx context.Context, s Store, a Attempt) (Attempt, error) {
+	all, err := list(ctx, s, a.Run, storekey.LogsPrefix(a.Run, a.Task))
+	if err != nil {
+		return a, fmt.Errorf("list the logs of task %s of run %s: %w", a.Task, a.Run, err)
+	}
+	shared := a
+	for _, found := range all {
+		isOlder := found.Claim <= a.Claim && (shared == a || found.Claim > shared.Claim)
+		if found.Generation == a.Generation && found.Attempt == a.Attempt && isOlder {
+			shared = found
+		}
+	}
+	return shared, nil
 }
 
 // within is the part of an instance in the log of a batch, nil when it has printed nothing.

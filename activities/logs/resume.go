@@ -3,25 +3,25 @@ package logs
 import (
 	"context"
 	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Resume returns a writer that continues with the log of a dispatch whose writer is no more.
-// Its streams are to be written again from their start: of what comes first, so much is
-// left out as the log has already. What the writer before could not store counts as
-// printed later. A log that has its end gets nothing more. The error is that of the store.
+// Resume returns a writer that continues the log of a dispatch whose writer has ended. Stdout is to be written again from
+// Position, and stderr from its start: the writer leaves out as much of what comes first as the log has already. What the
+// writer before could not store counts as printed later; of stdout the next mark puts that right. A log that has its end
+// gets nothing more. The error is that of the store.
 func Resume(ctx context.Context, s Store, a Attempt, o Options) (*Writer, error) {
 	w := NewWriter(s, a, o)
+	since := tail{keep: w.stdout.tail.keep} // of stdout since the newest mark
 	for ended := false; !ended; {
-		entries, next, end, err := Read(ctx, s, a, w.next)
+		entries, next, end, err := read(ctx, s, a, w.next)
 		if err != nil {
 			w.cancel()
 			return nil, fmt.Errorf("read the log of attempt %d (claim %d) of task %s of run %s to continue it: %w", a.Attempt, a.Claim, a.Task, a.Run, err)
 		}
 		for _, e := range entries {
-			if !e.GetNotice() {
-				w.stream(e.GetStream()).skip += int64(len(e.GetData()))
-				w.taken += int64(len(e.GetData()))
-			}
+			w.addStored(e, &since)
 		}
 		w.full = end || w.taken >= w.opts.MaxBytes
 		w.ended = end
@@ -29,6 +29,26 @@ func Resume(ctx context.Context, s Store, a Attempt, o Options) (*Writer, error)
 		w.next = next
 	}
 	return w, nil
+}
+
+// addStored counts an entry that the log has already.
+func (w *Writer) addStored(e *v1.LogEntry, since *tail) {
+	if e.GetNotice() {
+		return
+	}
+	size := int64(len(e.GetData()))
+	w.taken += size
+	s := w.stream(e.GetStream())
+	if s == &w.stdout {
+		if e.GetPosition() != "" {
+			// What was printed before is not written again.
+			s.tail.append(since)
+			since.clear()
+			s.skip, w.position = 0, e.GetPosition()
+		}
+		since.add(e.GetData())
+	}
+	s.skip += size
 }
 
 // unseen is what of p the log does not have yet. The caller holds the writer's mu.

@@ -23,6 +23,12 @@ func (t *tail) add(p []byte) {
 	t.bytes = append(t.bytes, p...)
 }
 
+// append adds what another tail has been given.
+func (t *tail) append(next *tail) {
+	t.add(next.bytes)
+	t.total += next.total - int64(len(next.bytes))
+}
+
 // clear begins another stream.
 func (t *tail) clear() { t.bytes, t.total = t.bytes[:0], 0 }
 

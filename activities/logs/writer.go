@@ -59,8 +59,12 @@ type Writer struct {
 	failure error
 	retryAt time.Time
 
-	closed   bool
-	closeErr error
+	// position is where in the source of stdout the writer continues.
+	position string
+
+	// suspended says that the log was closed without its end.
+	closed, suspended bool
+	closeErr          error
 }
 
 // NewWriter returns a writer for the log of a. It must be closed.
@@ -117,7 +121,7 @@ func (w *Writer) Notice(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
-		_ = w.take(Stderr, w.system(), []byte("[switchyard: "+w.opts.Masks.Text(text)+"]\n")) // fails only once closed
+		_ = w.take(Stderr, w.system(), "", []byte("[switchyard: "+w.opts.Masks.Text(text)+"]\n")) // fails only once closed
 	}
 }
 
@@ -147,6 +151,8 @@ type stream struct {
 	tail tail
 	// skip is how much of what comes first the log has already.
 	skip int64
+	// mark is where in its source the next byte begins, or "" if that is not known.
+	mark string
 	// masked replaces secrets, and buffer is what it gives; masked is nil where there are none.
 	masked *mask.Stream
 	buffer []byte
@@ -172,5 +178,10 @@ func (s *stream) Write(p []byte) (int, error) {
 // add adds to the log and to the tail. The caller holds the writer's mu, which add gives up while it waits.
 func (s *stream) add(p []byte) error {
 	s.tail.add(p)
-	return s.w.take(s.name, s.w.by, s.unseen(p))
+	if p = s.unseen(p); len(p) == 0 {
+		return nil
+	}
+	position := s.mark
+	s.mark = ""
+	return s.w.take(s.name, s.w.by, position, p)
 }

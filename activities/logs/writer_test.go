@@ -337,7 +337,7 @@ func TestEntriesAreEncodedWithinTheirCost(t *testing.T) {
 	longest := time.Unix(timestamppb.Now().Seconds, 999_999_999)
 	for range 1000 {
 		for _, stream := range []string{Stdout, Stderr} {
-			c.add(stream, printer{task: strings.Repeat("n", 80), attempt: math.MaxInt32, notice: true}, longest, []byte("x"), 1<<20)
+			c.add(stream, printer{task: strings.Repeat("n", 80), attempt: math.MaxInt32, notice: true}, longest, "", []byte("x"), 1<<20)
 		}
 	}
 	if got := len(c.encode(nil)); got > c.encodedSize() {

@@ -93,6 +93,26 @@ func TestSetReplacesEveryPattern(t *testing.T) {
 	})
 }
 
+// Where a stream can be resumed, a new one masks the rest in the same way, and nothing is held back.
+func TestStreamsCanBeResumedWhereTheySay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		patterns := rapid.SliceOfN(rapid.StringMatching(`[ab\n]{2,6}|[abc]{2,9}|a{2,12}`), 1, 8).Draw(t, "patterns")
+		s := patternSet(patterns)
+		s.short = rapid.SliceOfN(rapid.StringMatching(`[abc]{1,3}`), 0, 2).Draw(t, "short")
+		text := rapid.StringMatching(`([abc\n]|aaa|ab){0,60}`).Draw(t, "text")
+		whole, first := string(s.Bytes([]byte(text))), s.Stream()
+		var given []byte
+		for i := range len(text) {
+			if first.CanResume() {
+				if got := string(given) + string(s.Bytes([]byte(text[i:]))); got != whole {
+					t.Fatalf("%q in %q, resumed at %d: %q, want %q", patterns, text, i, got, whole)
+				}
+			}
+			given = first.Append(given, []byte{text[i]})
+		}
+	})
+}
+
 func FuzzStream(f *testing.F) {
 	f.Add("abab", "aabababb", uint16(3))
 	f.Add("s3cret value", "a s3cret value, c2VjcmV0 and more", uint16(7))

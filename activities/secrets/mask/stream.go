@@ -42,6 +42,12 @@ func (m *Stream) Flush(dst []byte) []byte {
 	return dst
 }
 
+// CanResume reports whether a new stream that is given the text from here on masks it as this one does: nothing is held back,
+// and no line has begun in which a value is looked for that is a whole line.
+func (m *Stream) CanResume() bool {
+	return m.state == 0 && len(m.held) == m.from && len(m.line.held) == 0 && !m.line.passes
+}
+
 func (m *Stream) feed(dst, p []byte) []byte {
 	a := m.set.automaton
 	for i := 0; i < len(p); i++ {
