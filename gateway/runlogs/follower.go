@@ -169,7 +169,7 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 	if t.printer != nil {
 		own.Attempt = t.printer.Attempt
 	}
-	if t.known != nil && t.known.Claim >= own.Claim {
+	if t.known != nil && t.known.Claim >= own.Claim || t.then != nil && t.then.Claim >= own.Claim {
 		return nil
 	}
 	found, err := logs.Attempts(ctx, f.store, f.home, t.task)
@@ -181,6 +181,11 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 	made := v1.IsTaskTerminal(state) && state != v1.TaskSkipped || v1.IsTaskDispatched(state) || state == v1.TaskPaused
 	// What ended in an earlier generation may have been kept.
 	k := slices.IndexFunc(found, func(a logs.Attempt) bool { return a.Claim == own.Claim })
+	redispatch := own
+	shared := f.sharedLog(t, found, own)
+	if k < 0 && made && shared >= 0 {
+		k, own.Claim = shared, found[shared].Claim
+	}
 	switch {
 	case made && k >= 0:
 		own.Generation = found[k].Generation
@@ -210,12 +215,11 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 	}
 	for _, a := range found {
 		if t.known == nil || a.Compare(*t.known) > 0 {
-			if len(t.queue) == 0 {
-				t.next = f.resume[keyOf(a)]
-			}
-			t.queue = append(t.queue, a)
-			t.known = &a
+			t.push(a, f.resume)
 		}
+	}
+	if made && t.known != nil && isShared(t.info.GetType(), *t.known, redispatch) {
+		f.awaitNext(t, redispatch)
 	}
 	return nil
 }
@@ -283,15 +287,13 @@ func (f *Follower) advance(ctx context.Context, t *tail) (more bool, err error) 
 		}
 	}
 	if ended || !more && (t.isFinal() || len(t.queue) > 1) {
-		if t.next == 0 && t.printer != nil && len(t.queue) == 1 && a.Attempt == t.printer.Attempt {
+		isMissing := t.next == 0 && (t.unsure == nil || *t.unsure != a)
+		if isMissing && t.printer != nil && len(t.queue) == 1 && a.Attempt == t.printer.Attempt {
 			if err := f.sendMissing(t.task, *t.printer); err != nil {
 				return false, err
 			}
 		}
-		t.queue, t.next = t.queue[1:], 0
-		if len(t.queue) > 0 {
-			t.next = f.resume[keyOf(t.queue[0])]
-		}
+		t.pop(f.resume)
 		more = true
 	}
 	return more, nil
