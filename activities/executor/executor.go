@@ -72,6 +72,15 @@ type Steerer interface {
 // ErrNotRunning says that no attempt runs under an id, or that it is ending.
 var ErrNotRunning = errors.New("the attempt does not run")
 
+// Refusal is the error of a Steerer that cannot do to an attempt what is asked.
+type Refusal struct {
+	// Text says why, for people.
+	Text string
+}
+
+// Error returns the text.
+func (r *Refusal) Error() string { return r.Text }
+
 // Survivor is an Executor whose attempts outlive the worker.
 type Survivor interface {
 	Executor

@@ -44,6 +44,9 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 		return &v1.SteerResponse{Refused: fmt.Sprintf("nothing of it runs on node %s any more", n.Name)}, nil
 	}
 	refused, err := a.steering.steer(ctx, req)
+	if refusal, ok := errors.AsType[*executor.Refusal](err); ok {
+		return &v1.SteerResponse{Refused: refusal.Text}, nil
+	}
 	if errors.Is(err, executor.ErrNotRunning) {
 		return &v1.SteerResponse{Refused: "it is just ending, or has not started yet"}, nil
 	}
