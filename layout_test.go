@@ -91,6 +91,7 @@ var arrows = []struct {
 	{"cli/output", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/cli/tui"}},
 	{"dev/openapi", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"dev/scriptedmodel", []string{"switchyard/", temporal, "github.com/anthropics", "github.com/openai"}, []string{"switchyard/dev/scriptedmodel"}},
+	{"dev/kubetest", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/kubetest", "switchyard/dev/testneeds"}},
 	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }
 

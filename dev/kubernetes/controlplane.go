@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Names of services that commands of `up` use.
+const (
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+	kubeletService    = "kubelet"
+)
+
+// freePorts replaces each port that is 0 by one that is free now.
+func freePorts(ports ...*int) error {
+	for _, port := range ports {
+		if *port != 0 {
+			continue
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		// Listeners stay open until all ports are found, so that no two are the same.
+		defer listener.Close()
+		*port = listener.Addr().(*net.TCPAddr).Port
+	}
+	return nil
+}
+
+// newClient returns a client of the cluster with all rights and no limit of its own.
+func (f files) newClient() (*kubernetes.Clientset, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", f.path("kubeconfig"))
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return kubernetes.NewForConfig(config)
+}
+
+// controlPlane returns the services of every cluster, in the order in which they start.
+func (f files) controlPlane(client *kubernetes.Clientset, apiPort, etcdPort, etcdPeerPort int) []service {
+	etcdURL := fmt.Sprintf("http://127.0.0.1:%d", etcdPort)
+	return []service{
+		{name: "etcd", program: self, args: []string{
+			"etcd", "--data-dir", f.path("etcd"), "--client-url", etcdURL, "--peer-url", fmt.Sprintf("http://127.0.0.1:%d", etcdPeerPort),
+		}, ready: func(ctx context.Context) error { return get(ctx, etcdURL+"/health") }},
+		{name: apiServer, program: self, args: []string{
+			"kube-apiserver",
+			"--etcd-servers=" + etcdURL,
+			"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", apiPort),
+			"--endpoint-reconciler-type=none",
+			"--tls-cert-file=" + f.path("pki/apiserver.crt"), "--tls-private-key-file=" + f.path("pki/apiserver.key"),
+			"--cert-dir=" + f.path("pki"),
+			"--token-auth-file=" + f.path("tokens.csv"),
+			"--authorization-mode=Node,RBAC",
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file=" + f.path("pki/sa.pub"), "--service-account-signing-key-file=" + f.path("pki/sa.key"),
+			"--service-cluster-ip-range=10.97.0.0/24",
+			"--kubelet-preferred-address-types=InternalIP",
+			// Five minutes each by default: tests of lost nodes wait for them.
+			"--default-not-ready-toleration-seconds=10", "--default-unreachable-toleration-seconds=10",
+			"--profiling=false",
+		}, ready: func(ctx context.Context) error {
+			return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		}},
+		{name: controllerManager, program: self, args: []string{
+			"kube-controller-manager",
+			"--kubeconfig=" + f.path("kubeconfig"), "--leader-elect=false", "--secure-port=0",
+			"--service-account-private-key-file=" + f.path("pki/sa.key"), "--root-ca-file=" + f.path("pki/ca.crt"),
+			"--node-monitor-grace-period=20s", "--node-monitor-period=2s",
+			"--profiling=false",
+		}, ready: func(ctx context.Context) error {
+			// No pod can be made in a namespace before its account.
+			_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+			return err
+		}},
+		{name: "kube-scheduler", program: self, args: []string{
+			"kube-scheduler", "--kubeconfig=" + f.path("kubeconfig"), "--leader-elect=false", "--secure-port=0", "--profiling=false",
+		}},
+	}
+}
+
+// get returns an error unless the URL answers with status 200.
+func get(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+// Package fakekubelet has nodes whose pods run nothing. It registers nodes, renews their leases, and reports for each
+// pod that is placed on one what a kubelet would report while its containers run, end and are killed. Annotations of
+// the pod say how it ends; by default its containers end at once with exit code 0:
+//
+//	test.switchyard.dev/runs-for   how long its containers run, such as 1m
+//	test.switchyard.dev/exit       their exit code, such as 3
+//	test.switchyard.dev/reason     the reason of the end, such as OOMKilled
+//	test.switchyard.dev/message    the message of the end, as in /dev/termination-log
+//	test.switchyard.dev/waiting    a reason for which they never start, such as ImagePullBackOff
+//
+// Such a pod has no log: the API server would read it from a server on the node.
+//
+//	Pending ──► Running ──► Succeeded, Failed
+//	   │           │            │
+//	   └───────────┴────────────┴──► removed, after the pod is deleted
+package fakekubelet

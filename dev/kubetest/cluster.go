@@ -1,0 +1,118 @@
+package kubetest
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Options are what a cluster is started with.
+type Options struct {
+	// FakeNodes is the number of fake nodes from the start.
+	FakeNodes int
+	// RealNode makes this machine a node, whose name is RealNodeName. It needs root. A machine has one real node at a
+	// time, so Start waits for the end of another cluster with one.
+	RealNode bool
+	// Images are archives (of `docker save`) with images for the real node besides BusyboxImage.
+	Images []string
+}
+
+const (
+	// RealNodeName is the name of the real node.
+	RealNodeName = "node1"
+	// BusyboxImage is an image with a shell that every real node has. A pod never pulls it.
+	BusyboxImage = "busybox:local"
+	// HostAddress is the address under which pods of the real node reach servers of this machine that listen on all
+	// addresses.
+	HostAddress = "10.98.0.1"
+)
+
+// Cluster is a running Kubernetes. Its methods are safe for concurrent use.
+type Cluster struct {
+	// Kubeconfig is the path of a file that names the cluster and a user with all rights.
+	Kubeconfig string
+	// Client has all rights, and no limit of its own.
+	Client kubernetes.Interface
+
+	process *process
+}
+
+// Start starts a cluster that ends with the test. It waits until pods can be placed on all nodes.
+func Start(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	program := Program(t)
+	if o.RealNode {
+		needNode(t)
+	}
+	c, err := newCluster(program, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.process.logs())
+		}
+		if err := c.process.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func newCluster(program string, o Options) (*Cluster, error) {
+	p, err := startProcess(program, o)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{Kubeconfig: p.kubeconfig, Client: client, process: p}, nil
+}
+
+// shared is the cluster of this process.
+var shared struct {
+	sync.Mutex
+	cluster *Cluster
+}
+
+// Shared returns a cluster with two fake nodes that all tests of this process share, each in its own namespaces. No test
+// may pause or kill a part of it. It ends with StopShared, which TestMain calls after the tests, and at the latest with
+// the process, which leaves a folder of the cluster then.
+func Shared(t testing.TB) *Cluster {
+	t.Helper()
+	program := Program(t)
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil {
+		c, err := newCluster(program, Options{FakeNodes: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.cluster = c
+	}
+	return shared.cluster
+}
+
+// StopShared ends the cluster of Shared if there is one.
+func StopShared() {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil {
+		return
+	}
+	if err := shared.cluster.process.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	shared.cluster = nil
+}
