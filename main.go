@@ -4,6 +4,7 @@ package main
 import (
 	"os"
 
+	"switchyard/activities/executor/k8sjob/podhelper"
 	"switchyard/activities/executor/shell"
 	"switchyard/cli"
 	"switchyard/cli/stack"
@@ -13,5 +14,7 @@ func main() {
 	// The shell executor starts this program again, as its watchdog and to build sandboxes, and the worker as the guard of its containers.
 	shell.ServeIfAsked()
 	stack.ServeGuardIfAsked()
+	// Pods of Jobs start it with the command of a task.
+	podhelper.ServeIfAsked()
 	os.Exit(cli.Main(os.Args[1:]...))
 }

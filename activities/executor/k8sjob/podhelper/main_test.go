@@ -1,0 +1,11 @@
+package podhelper
+
+import (
+	"os"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	ServeIfAsked()
+	os.Exit(m.Run())
+}
