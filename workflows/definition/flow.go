@@ -84,6 +84,9 @@ func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.M
 	if agent, ok := spec.(*v1.SubagentSpec); ok {
 		d.agentSpec(agent, at.Field("spec"))
 	}
+	if job, ok := spec.(*v1.K8SJobSpec); ok {
+		d.kubernetesSpec(task, job, at)
+	}
 	d.env(task.GetEnv(), at.Field("env"))
 	d.secretEnv(task.GetSecretEnv(), task.GetEnv(), at.Field("secretEnv"))
 	d.duration(task.GetTimeout(), at.Field("timeout"))

@@ -53,6 +53,8 @@ func neededCapability(task *v1.TaskDefinition) string {
 		return SandboxCapability
 	case targetSession(task) != "":
 		return v1.SessionCapability(targetSession(task))
+	case task.GetType() == v1.TypeK8sJob:
+		return v1.ClusterCapability(v1.ClusterOf(task.GetSpec()))
 	}
 	return ""
 }

@@ -29,7 +29,8 @@ type fieldScope struct {
 const (
 	withoutNode = "is for tasks that run on a node; one of type %s does not"
 	asksPerson  = "is for tasks that run something; one of type %s asks a person"
-	unlimited   = "is for a container or a sandbox; a command of type %s has no limit of processes without one"
+	unlimited   = "is for a container or a sandbox; a task of type %s has no limit of processes without one"
+	ofMachine   = "is about the machine of a node; a task of type %s runs in a cluster"
 	unreadInput = "has no effect on a task of type %s whose spec does not read it with ${{ input.NAME }}"
 )
 
@@ -38,12 +39,16 @@ var fieldScopes = []fieldScope{
 	{field: "batch", affects: needsNode, reason: withoutNode},
 	{field: "cache", affects: runsSomething, reason: asksPerson, hint: "each run asks anew"},
 	{field: "constraints", affects: needsNode, reason: withoutNode},
+	{field: "constraints.minDiskGb", affects: usesMachine, reason: ofMachine, hint: "resources.requests of the container in spec.template may have ephemeral-storage"},
+	{field: "constraints.minMemoryMb", affects: usesMachine, reason: ofMachine, hint: "resources.memoryMb is what the pod asks the cluster for"},
+	{field: "constraints.requiresGpu", affects: usesMachine, reason: ofMachine, hint: "resources.gpus is what the pod asks the cluster for"},
 	{field: "env", affects: needsNode, reason: withoutNode, typeHint: childInput},
 	{field: "heartbeatTimeout", affects: needsNode, reason: withoutNode},
 	{field: "input", affects: readsInput, reason: unreadInput, typeHint: childInput},
 	{field: "priority", affects: competes, reason: asksPerson, hint: "it orders what waits for a node or for a lock"},
 	{field: "resources", affects: needsNode, reason: withoutNode},
-	{field: "resources.maxProcesses", affects: limitsProcesses, reason: unlimited, hint: "add sandbox: true to spec"},
+	{field: "resources.maxProcesses", affects: limitsProcesses, reason: unlimited, hint: "add sandbox: true to spec", typeHint: map[string]string{v1.TypeK8sJob: "the cluster limits the processes of its pods"}},
+	{field: "resources.numaNode", affects: usesMachine, reason: ofMachine, hint: "nodeSelector of spec chooses among the machines of the cluster"},
 	{field: "retry", affects: runsSomething, reason: asksPerson, hint: "deadline bounds how long it waits for an answer"},
 	{field: "secretEnv", affects: needsNode, reason: withoutNode, typeHint: map[string]string{v1.TypeRun: "the tasks of the run that it starts have their own"}},
 	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline bounds the time from when it could start"},
@@ -58,8 +63,11 @@ func runsSomething(task *v1.TaskDefinition) bool { return task.GetType() != v1.T
 
 // limitsProcesses reports whether the number of the processes of a task can be limited.
 func limitsProcesses(task *v1.TaskDefinition) bool {
-	return task.GetType() != v1.TypeShell || Sandboxed(task)
+	return task.GetType() != v1.TypeShell && usesMachine(task) || Sandboxed(task)
 }
+
+// usesMachine reports whether a task takes what it needs of its node, if it has one.
+func usesMachine(task *v1.TaskDefinition) bool { return !v1.IsRemote(task.GetType()) }
 
 // competes reports whether a task waits for something that others want, too.
 func competes(task *v1.TaskDefinition) bool {

@@ -1,0 +1,72 @@
+package definition
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
+	"switchyard/workflows/podspec"
+)
+
+// kubernetesSpec checks a task of type k8s_job with its spec. at is the place of the task.
+func (d *decoder) kubernetesSpec(task *v1.TaskDefinition, spec *v1.K8SJobSpec, at *source.Path) {
+	p := at.Field("spec")
+	if d.IsSettled(p) {
+		return
+	}
+	d.cluster(spec, p)
+	template, problems := podspec.Template(spec)
+	variables := slices.Concat(slices.Sorted(maps.Keys(task.GetEnv())), slices.Sorted(maps.Keys(task.GetSecretEnv())))
+	for _, problem := range slices.Concat(problems, podspec.TaskProblems(spec, template, variables, task.GetResources())) {
+		d.podProblem(problem, p)
+	}
+	target := at.Field("constraints").Field("targetNode")
+	if node, part, ok := strings.Cut(task.GetConstraints().GetTargetNode(), ":"); ok && !d.IsSettled(target) {
+		hint := "write " + node
+		if strings.Contains(part, ":") {
+			hint += "; resources.gpus is what the pod asks the cluster for"
+		}
+		d.Add(d.locate(target), target, "constraints.targetNode names a part of a machine, and the task runs in a cluster", hint)
+	}
+}
+
+// podProblem reports a problem of the spec at p.
+func (d *decoder) podProblem(problem podspec.Problem, p *source.Path) {
+	for _, step := range problem.Path {
+		switch step := step.(type) {
+		case string:
+			p = p.Key(step)
+		case int:
+			p = p.Item(step)
+		}
+	}
+	if d.IsSettled(p) {
+		return
+	}
+	position := d.locateFree(p)
+	if problem.AtKey {
+		position = d.locateFreeKey(p)
+	}
+	d.Add(position, p, problem.Text, problem.Hint)
+}
+
+// cluster checks the name of the cluster, by which a node is found that reaches it.
+func (d *decoder) cluster(spec *v1.K8SJobSpec, p *source.Path) {
+	cluster, context := p.Field("cluster"), p.Field("clusterContext")
+	for _, named := range []struct {
+		name string
+		at   *source.Path
+	}{{spec.GetCluster(), cluster}, {spec.GetClusterContext(), context}} {
+		if condition.HasTemplate(named.name) && !d.IsSettled(named.at) {
+			d.Add(d.locate(named.at), named.at, named.at.Local()+" has an expression; the cluster must be known when the task is placed", "write its name, as --kube of a worker has it")
+			continue
+		}
+		d.word(named.name, named.at, v1.IsClusterName, "no name of a cluster", "at most 63 letters, digits, '.', '_' and '-', the first a letter or digit")
+	}
+	if spec.GetCluster() != "" && spec.GetClusterContext() != "" && spec.GetCluster() != spec.GetClusterContext() && !d.IsSettled(context) && !d.IsSettled(cluster) {
+		d.Add(d.locateKey(context), context, "spec.clusterContext is another name of spec.cluster, and they differ", "leave clusterContext out")
+	}
+}

@@ -1,0 +1,103 @@
+package podspec
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What Switchyard sets itself begins with these.
+const (
+	// KeyPrefix begins the keys of Switchyard's labels and annotations.
+	KeyPrefix = "switchyard.dev/"
+	// NamePrefix begins the names of Switchyard's volumes and containers.
+	NamePrefix = "switchyard-"
+	// VariablePrefix begins the names of the variables that Switchyard sets.
+	VariablePrefix = "SWITCHYARD_"
+	// Directory has Switchyard's files in the container of the program.
+	Directory = "/switchyard"
+	// ManagedBy is the label that names the program which manages an object.
+	ManagedBy = "app.kubernetes.io/managed-by"
+)
+
+// settable are the variables SWITCHYARD_* that a task may set.
+var settable = []string{"SWITCHYARD_GATEWAY", "SWITCHYARD_TOKEN"}
+
+// reserved reports what the template sets and Switchyard does, too, or what would not have an effect.
+func (m *merger) reserved() {
+	m.reservedMetadata()
+	pod, at := m.template.Spec, path{"template", "spec"}
+	if policy := pod.RestartPolicy; policy != "" && policy != corev1.RestartPolicyNever {
+		m.add(at.below("restartPolicy"), at.below("restartPolicy").String()+" is "+quote(string(policy))+"; it must be Never, because an attempt runs once",
+			"leave it out; retry of the task repeats it")
+	}
+	for _, f := range []struct {
+		name, hint string
+		isSet      bool
+	}{
+		{"activeDeadlineSeconds", "leave it out; timeout of the task is how long an attempt may take", pod.ActiveDeadlineSeconds != nil},
+		{"terminationGracePeriodSeconds", "leave it out; an attempt that is stopped gets the same time as on a node", pod.TerminationGracePeriodSeconds != nil},
+	} {
+		if f.isSet {
+			m.addKey(at.below(f.name), at.below(f.name).String()+" is set by Switchyard", f.hint)
+		}
+	}
+	if len(pod.EphemeralContainers) > 0 {
+		m.addKey(at.below("ephemeralContainers"), at.below("ephemeralContainers").String()+" is for pods that run already", "use containers or initContainers")
+	}
+	m.reservedContainers("containers", pod.Containers)
+	m.reservedContainers("initContainers", pod.InitContainers)
+	if i := mainIndex(pod.Containers); i >= 0 {
+		m.reservedMain(pod.Containers[i], at.below("containers", i))
+	}
+}
+
+func (m *merger) reservedContainers(field string, containers []corev1.Container) {
+	for i, c := range containers {
+		at := path{"template", "spec", field, i, "name"}
+		if strings.HasPrefix(c.Name, NamePrefix) {
+			m.add(at, at.String()+" is "+quote(c.Name)+"; names of containers that begin with "+NamePrefix+" are Switchyard's own", "choose another name")
+		}
+	}
+}
+
+// reservedMain reports fields of the container of the program.
+func (m *merger) reservedMain(c corev1.Container, at path) {
+	for _, f := range []struct {
+		name, hint string
+		isSet      bool
+	}{
+		{"terminationMessagePath", "leave it out; the output of the task is what the program writes to $SWITCHYARD_OUTPUT", c.TerminationMessagePath != ""},
+		{"terminationMessagePolicy", "leave it out; the output of the task is what the program writes to $SWITCHYARD_OUTPUT", c.TerminationMessagePolicy != ""},
+		{"restartPolicy", "leave it out; retry of the task repeats it", c.RestartPolicy != nil},
+		{"restartPolicyRules", "leave it out; retry of the task repeats it", len(c.RestartPolicyRules) > 0},
+	} {
+		if f.isSet {
+			m.addKey(at.below(f.name), at.below(f.name).String()+" is set by Switchyard", f.hint)
+		}
+	}
+}
+
+// reservedMetadata reports fields of the template's metadata that have no effect on the pod of a Job, or a bad one.
+func (m *merger) reservedMetadata() {
+	fields := m.spec.GetTemplate().GetFields()["metadata"].GetStructValue().GetFields()
+	known := jsonFields(metadataType)
+	for _, name := range sortedKeys(fields) {
+		if name == "labels" || name == "annotations" || known[name] == nil { // one that is unknown is reported elsewhere
+			continue
+		}
+		at, hint := path{"template", "metadata", name}, "leave it out; a template has labels and annotations"
+		if name == "namespace" {
+			hint = "write it in spec.namespace"
+		}
+		m.addKey(at, at.String()+" is not for the pod of a Job", hint)
+	}
+}
+
+// isReservedKey reports whether a label or an annotation is Switchyard's own.
+func isReservedKey(key string) bool { return strings.HasPrefix(key, KeyPrefix) || key == ManagedBy }
+
+func isReservedVariable(name string) bool {
+	return strings.HasPrefix(name, VariablePrefix) && !slices.Contains(settable, name)
+}
