@@ -2,12 +2,15 @@ package workers
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
+	"switchyard/activities/executor"
 	"switchyard/activities/taskrunner"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
@@ -28,6 +31,7 @@ func (n *Node) serve() error {
 		}),
 		n.serveAttempts(names.CPULane),
 		n.serveGPUs(),
+		n.serveRemote(),
 	)
 }
 
@@ -42,10 +46,21 @@ func (n *Node) serveGPUs() error {
 
 func (n *Node) hasGPUs() bool { return len(n.cfg.Machine.Total().GPUs) > 0 }
 
+// serveRemote serves the lane for attempts that run outside of the node, if an executor has such.
+func (n *Node) serveRemote() error {
+	if !slices.ContainsFunc(n.cfg.Executors, func(e executor.Executor) bool { return v1.IsRemote(e.Type()) }) {
+		return nil
+	}
+	return n.serveAttempts(names.RemoteLane)
+}
+
 func (n *Node) serveAttempts(lane names.Lane) error {
+	most := 2 * n.cfg.MaxParallel // twice the slots, because the queue is filled ahead; the ledger gates the start
+	if lane == names.RemoteLane {
+		most = names.MaxRemoteAttempts
+	}
 	return n.serveLane(lane, worker.Options{
-		// Twice the slots, because the queue is filled ahead; the ledger gates the start.
-		MaxConcurrentActivityExecutionSize: 2 * n.cfg.MaxParallel,
+		MaxConcurrentActivityExecutionSize: most,
 		MaxConcurrentActivityTaskPollers:   4,
 		WorkerStopTimeout:                  nodeStopTimeout,
 	}, map[string]any{names.ExecuteActivity: n.attempts.Execute})

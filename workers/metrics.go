@@ -14,7 +14,7 @@ func ledgerOf(s *v1.NodeSnapshot) *metrics.Ledger {
 		}
 	}
 	return &metrics.Ledger{
-		Slots:       metrics.Amount{Total: float64(s.GetMaxParallel()), Used: float64(len(s.GetRunning()))},
+		Slots:       metrics.Amount{Total: float64(s.GetMaxParallel()), Used: float64(v1.SlotsTaken(s))},
 		Cores:       metrics.Amount{Total: float64(s.GetCpu().GetCores()), Used: s.GetReservedCores()},
 		MemoryBytes: metrics.Amount{Total: s.GetMemory().GetTotalMb() * (1 << 20), Used: s.GetReservedMemoryMb() * (1 << 20)},
 		GPUs:        metrics.Amount{Total: float64(len(s.GetGpus())), Used: float64(len(held))},

@@ -19,10 +19,10 @@ type room struct{ ledger *node.Ledger }
 // node are those that placement has picked: another choice here would be one
 // that the placement queue does not know of.
 func (r room) Acquire(ctx context.Context, req *v1.ExecuteRequest) (func(), error) {
-	if picked, wanted := len(req.GetGpus()), int(req.GetResources().GetGpus()); picked < wanted {
+	id, need := place(req)
+	if picked, wanted := len(req.GetGpus()), int(req.GetResources().GetGpus()); picked < wanted && !need.Remote {
 		return nil, fmt.Errorf("task %s needs %d GPUs and was given %d", req.GetTask(), wanted, picked)
 	}
-	id, need := place(req)
 	return r.ledger.Acquire(ctx, id, need)
 }
 
@@ -34,16 +34,26 @@ func (r room) Restore(req *v1.ExecuteRequest) (func(), error) {
 
 // place is what an attempt holds on the ledger, and the id under which it does.
 func place(req *v1.ExecuteRequest) (id string, need node.Need) {
-	res := req.GetResources()
-	need = node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: req.GetGpus(), NUMA: req.NumaNode}
-	if res != nil && res.Cores != nil {
-		need.Cores = res.GetCores()
+	if v1.IsRemote(req.GetType()) {
+		need.Remote = true
+	} else {
+		need = localNeed(req)
 	}
 	name := req.GetTask()
 	if req.Index != nil {
 		name = names.InstanceName(name, int(req.GetIndex()))
 	}
 	return req.GetRunId() + "/" + names.AttemptID(name, req.GetClaim()), need
+}
+
+// localNeed returns what an attempt takes of the machine.
+func localNeed(req *v1.ExecuteRequest) node.Need {
+	res := req.GetResources()
+	need := node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: req.GetGpus(), NUMA: req.NumaNode}
+	if res != nil && res.Cores != nil {
+		need.Cores = res.GetCores()
+	}
+	return need
 }
 
 var _ taskrunner.Room = room{}
@@ -56,7 +66,7 @@ func running(l *node.Ledger) []*v1.RunningAttempt {
 		task, claim, _ := names.ParseAttemptID(attempt)
 		out = append(out, &v1.RunningAttempt{
 			RunId: run, Task: task, Claim: claim,
-			Cores: r.Need.Cores, MemoryMb: r.Need.MemoryMB, Gpus: r.Need.GPUs, NumaNode: r.Need.NUMA,
+			Cores: r.Need.Cores, MemoryMb: r.Need.MemoryMB, Gpus: r.Need.GPUs, NumaNode: r.Need.NUMA, Remote: r.Need.Remote,
 		})
 	}
 	return out

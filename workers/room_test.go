@@ -24,10 +24,11 @@ func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 		req  *v1.ExecuteRequest
 		need node.Need
 	}{
-		"nothing said": {&v1.ExecuteRequest{}, node.Need{Cores: 1}},
-		"only memory":  {&v1.ExecuteRequest{Resources: &v1.Resources{MemoryMb: 10}}, node.Need{Cores: 1, MemoryMB: 10}},
-		"no cores":     {&v1.ExecuteRequest{Resources: &v1.Resources{Cores: new(float64)}}, node.Need{}},
-		"cores":        {&v1.ExecuteRequest{Resources: &v1.Resources{Cores: proto.Float64(2.5), MemoryMb: 7}}, node.Need{Cores: 2.5, MemoryMB: 7}},
+		"nothing said":        {&v1.ExecuteRequest{}, node.Need{Cores: 1}},
+		"only memory":         {&v1.ExecuteRequest{Resources: &v1.Resources{MemoryMb: 10}}, node.Need{Cores: 1, MemoryMB: 10}},
+		"no cores":            {&v1.ExecuteRequest{Resources: &v1.Resources{Cores: new(float64)}}, node.Need{}},
+		"cores":               {&v1.ExecuteRequest{Resources: &v1.Resources{Cores: proto.Float64(2.5), MemoryMb: 7}}, node.Need{Cores: 2.5, MemoryMB: 7}},
+		"outside of the node": {&v1.ExecuteRequest{Type: v1.TypeK8sJob, Resources: &v1.Resources{Gpus: 8, MemoryMb: 1 << 20}}, node.Need{Remote: true}},
 		"what placement picked": {
 			&v1.ExecuteRequest{Resources: &v1.Resources{Gpus: 1}, Gpus: []int32{1}, NumaNode: proto.Int32(1)},
 			node.Need{Cores: 1, GPUs: []int32{1}, NUMA: proto.Int32(1)},

@@ -24,7 +24,16 @@ func (c *candidate) score(perTask float64) float64 {
 }
 
 func (q *Queue) candidate(s *requestClass, n *node, ahead bool) candidate {
-	return candidate{n: n, prefetched: ahead, pinned: s.target.Node != "", tasks: n.tasks, base: n.base(s)}
+	return candidate{n: n, prefetched: ahead, pinned: s.target.Node != "", tasks: n.tasksBeside(s), base: n.base(s)}
+}
+
+// tasksBeside returns how many tasks of the node the score for the class counts: those that take a slot, or those that run
+// elsewhere if those of the class do.
+func (n *node) tasksBeside(s *requestClass) int {
+	if s.need.remote {
+		return n.remotes
+	}
+	return n.tasks
 }
 
 // base is the node's score for the class without tasks.

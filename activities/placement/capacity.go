@@ -3,6 +3,8 @@ package placement
 import (
 	"slices"
 	"time"
+
+	"switchyard/workflows/names"
 )
 
 // meanWeight is the weight of the newest attempt in a node's mean: the last
@@ -17,10 +19,11 @@ func (q *Queue) hold(r *request, c candidate) {
 	v := q.look(r.class, n)
 	r.grant = v.choose()
 	n.claimed[r.key()] = r
-	n.tasks++
-	n.perRun[r.run.id]++
-	n.priorities[r.priority]++
-	r.age = n.byAge.PushBack(r)
+	n.enter(r.run.id, r.grant)
+	if !r.grant.remote {
+		n.priorities[r.priority]++
+		r.age = n.byAge.PushBack(r)
+	}
 	n.machine.unseenMB += r.grant.memoryMB
 	n.machine.charge(&n.machine.holds, r.grant)
 	if q.opts.Placed != nil {
@@ -32,26 +35,42 @@ func (q *Queue) hold(r *request, c candidate) {
 func (q *Queue) free(r *request) {
 	n, now := r.node, q.opts.Now()
 	delete(n.claimed, r.key())
-	n.byAge.Remove(r.age)
 	if !r.seen {
 		n.machine.unseenMB -= r.grant.memoryMB
 	}
 	n.machine.discharge(&n.machine.holds, r.grant)
-	n.leave(r.run.id)
-	if n.priorities[r.priority]--; n.priorities[r.priority] == 0 {
-		delete(n.priorities, r.priority)
-	}
+	n.leave(r.run.id, r.grant)
 	n.settled[r.key()] = released{at: now, grant: r.grant}
-	if !r.cutShort {
-		n.measure(now.Sub(r.assignedAt))
+	if !r.grant.remote {
+		n.byAge.Remove(r.age)
+		if n.priorities[r.priority]--; n.priorities[r.priority] == 0 {
+			delete(n.priorities, r.priority)
+		}
+		if !r.cutShort {
+			n.measure(now.Sub(r.assignedAt))
+		}
 	}
 	q.capacityOn(n)
 	q.discard(n)
 }
 
-// leave counts a task of a run less.
-func (n *node) leave(runID string) {
-	n.tasks--
+// enter counts a task of a run.
+func (n *node) enter(runID string, g grant) {
+	n.perRun[runID]++
+	if g.remote {
+		n.remotes++
+	} else {
+		n.tasks++
+	}
+}
+
+// leave is the inverse of enter.
+func (n *node) leave(runID string, g grant) {
+	if g.remote {
+		n.remotes--
+	} else {
+		n.tasks--
+	}
 	if n.perRun[runID]--; n.perRun[runID] <= 0 {
 		delete(n.perRun, runID)
 	}
@@ -133,7 +152,12 @@ func (v *view) numaCapacity(index int) bool {
 	return false
 }
 
-func (v *view) slotFree(stretch int) bool { return v.n.tasks < v.n.now.slots*stretch }
+func (v *view) slotFree(stretch int) bool {
+	return v.need.remote || v.n.tasks < v.n.now.slots*stretch
+}
+
+// remoteFree reports whether the node can have one more attempt run elsewhere.
+func (v *view) remoteFree() bool { return !v.need.remote || v.n.remotes < names.MaxRemoteAttempts }
 
 func (v *view) coresFree(stretch int) bool {
 	return v.need.milliCores == 0 || v.n.now.usedMilli+v.need.milliCores <= v.n.now.milliCores*int64(stretch)

@@ -82,6 +82,12 @@ func ledgerFilters() []filter {
 			func(v *view) bool { return v.slotFree(v.stretch) },
 			func(v *view) phrase { return phrase{verb: has, object: "no free slot of " + number(v.n.now.slots)} },
 		},
+		{"remoteTasks",
+			func(v *view) bool { return v.remoteFree() },
+			func(v *view) phrase {
+				return phrase{verb: has, object: count(v.n.remotes, "task") + " that run outside of it, the most allowed"}
+			},
+		},
 		{"maxParallelPerNode",
 			func(v *view) bool {
 				most := int(v.constraints.GetMaxParallelPerNode())

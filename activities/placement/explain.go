@@ -73,7 +73,7 @@ func (q *Queue) verdict(s *requestClass, n *node) *v1.NodeVerdict {
 	if s.target.Node != "" {
 		return out
 	}
-	parts := n.figures.parts(s.need.gpus > 0, q.opts.Weights.forTasks(n.tasks))
+	parts := n.figures.parts(s.need.gpus > 0, q.opts.Weights.forTasks(n.tasksBeside(s)))
 	out.Score = Sum(parts)
 	for _, p := range parts {
 		out.Parts = append(out.Parts, &v1.ScorePart{Name: p.Name, Value: p.Value})
@@ -89,13 +89,12 @@ func (q *Queue) lift(r *request) (back func()) {
 		unseen = g.memoryMB
 	}
 	delete(n.claimed, r.key())
-	n.leave(r.run.id)
+	n.leave(r.run.id, g)
 	m.unseenMB -= unseen
 	m.discharge(&m.holds, g)
 	return func() {
 		n.claimed[r.key()] = r
-		n.tasks++
-		n.perRun[r.run.id]++
+		n.enter(r.run.id, g)
 		m.unseenMB += unseen
 		m.charge(&m.holds, g)
 	}

@@ -35,8 +35,7 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 				}
 				known.add(g)
 				n.foreign[key] = g
-				n.tasks++
-				n.perRun[key.run]++
+				n.enter(key.run, g)
 				q.foreign[key] = n
 				m.charge(&m.foreign, g)
 			}
@@ -54,6 +53,9 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 // grantOf reads what a running attempt holds. One that holds nothing may be of a
 // worker that does not report.
 func grantOf(a *v1.RunningAttempt) (g grant, told bool) {
+	if a.GetRemote() {
+		return grant{numa: noNUMA, remote: true}, true
+	}
 	g = grant{
 		milliCores: thousandthsOf(a.GetCores()),
 		memoryMB:   int64(a.GetMemoryMb()),
@@ -76,7 +78,7 @@ func (q *Queue) releaseForeign(key claimKey) *node {
 	g, m := n.foreign[key], n.machine
 	delete(q.foreign, key)
 	delete(n.foreign, key)
-	n.leave(key.run)
+	n.leave(key.run, g)
 	n.settled[key] = released{at: q.opts.Now(), grant: g}
 	m.discharge(&m.foreign, g)
 	// What those that do not report hold is known of all of them only.
@@ -92,12 +94,11 @@ func (q *Queue) releaseForeign(key claimKey) *node {
 func (n *node) liftForeign(key claimKey) (back func()) {
 	g, m := n.foreign[key], n.machine
 	delete(n.foreign, key)
-	n.leave(key.run)
+	n.leave(key.run, g)
 	m.discharge(&m.foreign, g)
 	return func() {
 		n.foreign[key] = g
-		n.tasks++
-		n.perRun[key.run]++
+		n.enter(key.run, g)
 		m.charge(&m.foreign, g)
 	}
 }

@@ -11,6 +11,7 @@ type grant struct {
 	memoryMB   int64
 	gpus       []int32 // indices, sorted
 	numa       int     // NUMA node that cores and memory are of, or noNUMA
+	remote     bool    // it runs outside of the machine, and holds nothing of it
 }
 
 // gpu is a GPU of a node.
@@ -30,7 +31,7 @@ type gpuGroup struct {
 // the cores. It is bound to a NUMA node when it asks for one, or when all its
 // GPUs are on one that has the cores and the memory too.
 func (v *view) choose() grant {
-	g := grant{milliCores: v.need.milliCores, memoryMB: v.need.memoryMB, numa: v.need.numa}
+	g := grant{milliCores: v.need.milliCores, memoryMB: v.need.memoryMB, numa: v.need.numa, remote: v.need.remote}
 	if v.need.gpus == 0 {
 		return g
 	}

@@ -131,9 +131,9 @@ func (q *Queue) count(m *machine, now time.Time) {
 		}
 		clear(n.foreign)
 		clear(n.perRun)
-		n.tasks = len(n.claimed)
+		n.tasks, n.remotes = 0, 0
 		for key, r := range n.claimed {
-			n.perRun[key.run]++
+			n.enter(key.run, r.grant)
 			r.seen = false
 			m.charge(&m.holds, r.grant)
 		}

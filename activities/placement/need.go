@@ -16,9 +16,13 @@ type need struct {
 	memoryMB   int64
 	gpus       int
 	numa       int // NUMA node that it asks for, or noNUMA
+	remote     bool
 }
 
 func needOf(req *v1.TaskRequest, target Target) need {
+	if v1.IsRemote(req.GetType()) {
+		return need{numa: noNUMA, remote: true} // its resources are those of where it runs
+	}
 	res := req.GetResources()
 	n := need{
 		milliCores: 1000,
@@ -42,7 +46,7 @@ func needOf(req *v1.TaskRequest, target Target) need {
 // not become 1101 thousandths.
 func thousandthsOf(cores float64) int64 { return int64(math.Ceil(cores*1000 - 1e-6)) }
 
-// amount is what a number of attempts hold.
+// amount is what a number of attempts hold, without those that run outside of the nodes.
 type amount struct {
 	tasks      int
 	milliCores int64
@@ -50,12 +54,18 @@ type amount struct {
 }
 
 func (a *amount) add(g grant) {
+	if g.remote {
+		return
+	}
 	a.tasks++
 	a.milliCores += g.milliCores
 	a.memoryMB += g.memoryMB
 }
 
 func (a *amount) sub(g grant) {
+	if g.remote {
+		return
+	}
 	a.tasks--
 	a.milliCores -= g.milliCores
 	a.memoryMB -= g.memoryMB

@@ -13,6 +13,7 @@ type node struct {
 	class   int // what it has in common with others
 	name    string
 	tasks   int // that run on the node, or are on their way to it
+	remotes int // that it has run elsewhere, such as in a cluster
 	health  *health
 	now     now
 	machine *machine
@@ -28,9 +29,9 @@ type node struct {
 
 	claimed map[claimKey]*request
 	perRun  map[string]int // tasks by run, ours and foreign
-	byAge   *list.List     // held requests, the oldest first
+	byAge   *list.List     // held requests that take a slot, the oldest first
 
-	priorities map[int32]int // held requests by priority
+	priorities map[int32]int // held requests that take a slot, by priority
 	reserved   bool          // in Queue.reserved
 	wantedAt   uint64        // number of the level that wanted was found at
 	wanted     bool          // something more urgent waits that could use the node

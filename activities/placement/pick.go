@@ -53,7 +53,7 @@ func (q *Queue) best(s *requestClass, p *pool) (candidate, bool) {
 			p.demote(p.find(c.n.number))
 			heap.Pop(h)
 			continue
-		case c.prefetched == ahead && c.tasks == c.n.tasks && c.base == c.n.base(s):
+		case c.prefetched == ahead && c.tasks == c.n.tasksBeside(s) && c.base == c.n.base(s):
 			return *c, true
 		}
 		*c = q.candidate(s, c.n, ahead)

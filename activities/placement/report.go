@@ -75,7 +75,10 @@ func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
 
 func (r *request) assignment() *v1.Assignment {
 	lane := names.CPULane
-	if r.class.need.gpus > 0 {
+	switch {
+	case r.class.need.remote:
+		lane = names.RemoteLane
+	case r.class.need.gpus > 0:
 		lane = names.GPULane
 	}
 	a := &v1.Assignment{

@@ -21,7 +21,7 @@ func View(e *Entry, now time.Time, owner *v1.OwnerBeat, store string) *v1.Node {
 		Labels:        s.GetLabels(),
 		Capabilities:  s.GetCapabilities(),
 		Executors:     s.GetExecutors(),
-		Running:       int32(len(s.GetRunning())),
+		Running:       int32(v1.SlotsTaken(s)),
 		MaxParallel:   s.GetMaxParallel(),
 		RegisteredAt:  r.GetRegisteredAt(),
 		StateSince:    r.GetStateSince(),

@@ -104,5 +104,5 @@ func (of Attempt) isAmong(pending []*workflowpb.PendingActivityInfo) bool {
 
 // isQueueOf reports whether a task queue is one by which a node gets attempts.
 func isQueueOf(node, queue string) bool {
-	return queue == names.NodeQueue(node, names.CPULane) || queue == names.NodeQueue(node, names.GPULane)
+	return slices.ContainsFunc(names.AttemptLanes(), func(lane names.Lane) bool { return queue == names.NodeQueue(node, lane) })
 }

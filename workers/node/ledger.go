@@ -26,6 +26,7 @@ type Ledger struct {
 	// Guarded by machine.mu.
 	ids     map[string]struct{} // running and waiting
 	running []*entry            // in the order in which they started
+	taken   int                 // slots that those have
 	closed  error               // why nothing more is let in; nil: it is
 	idle    chan struct{}       // closed when nothing runs any more; nil: no caller waits for it
 }
@@ -115,7 +116,7 @@ func (l *Ledger) Restore(id string, need Need) (release func(), err error) {
 	}
 	w := &waiter{ledger: l, held: &entry{id: id, units: u}, granted: true}
 	l.ids[id] = struct{}{}
-	l.running = append(l.running, w.held)
+	l.start(w.held)
 	m.reserved.add(u)
 	for _, gpu := range u.gpus {
 		m.grants[gpu]++
@@ -142,6 +143,14 @@ func (l *Ledger) enter(w *waiter) error {
 	return nil
 }
 
+// start gives an attempt its place. The caller holds machine.mu.
+func (l *Ledger) start(e *entry) {
+	l.running = append(l.running, e)
+	if !e.units.remote {
+		l.taken++
+	}
+}
+
 // leave takes a waiter off the ledger, whatever has become of it.
 func (l *Ledger) leave(w *waiter) {
 	m := l.machine
@@ -153,6 +162,9 @@ func (l *Ledger) leave(w *waiter) {
 	case w.granted:
 		m.reserved.remove(w.held.units)
 		l.running = slices.DeleteFunc(l.running, func(e *entry) bool { return e == w.held })
+		if !w.held.units.remote {
+			l.taken--
+		}
 	default:
 		m.line = slices.DeleteFunc(m.line, func(o *waiter) bool { return o == w })
 	}

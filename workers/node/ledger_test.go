@@ -293,3 +293,36 @@ func TestLedgerRestore(t *testing.T) {
 		}
 	})
 }
+
+// What runs outside of the machine takes neither a slot nor anything else, also while others wait.
+func TestRemoteAttemptsTakeNoSlot(t *testing.T) {
+	t.Parallel()
+	l := NewLedger(NewMachine(Size{Cores: 1, MemoryMB: 1}), 1)
+	local, err := l.Acquire(t.Context(), "local", Need{Cores: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var releases []func()
+	for _, id := range []string{"x", "y"} {
+		release, err := l.Acquire(t.Context(), id, Need{Remote: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		releases = append(releases, release)
+	}
+	if got := l.Running(); len(got) != 3 || !got[1].Need.Remote || got[0].Need.Remote {
+		t.Errorf("on the ledger are %v", got)
+	}
+	local()
+	again, err := l.Acquire(t.Context(), "again", Need{Cores: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+	for _, release := range releases {
+		release()
+	}
+	if got := l.Running(); len(got) != 0 {
+		t.Errorf("on the ledger are still %v", got)
+	}
+}

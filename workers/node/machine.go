@@ -90,7 +90,7 @@ func (m *Machine) grant() {
 	for _, w := range m.line {
 		u := w.held.units
 		switch {
-		case len(w.ledger.running)+aside[w.ledger] >= w.ledger.slots:
+		case !u.remote && w.ledger.taken+aside[w.ledger] >= w.ledger.slots:
 			rest = append(rest, w)
 			continue
 		case !spoken.fits(u, m.capacity):
@@ -109,7 +109,7 @@ func (m *Machine) grant() {
 		for _, gpu := range u.gpus {
 			m.grants[gpu]++
 		}
-		w.ledger.running = append(w.ledger.running, w.held)
+		w.ledger.start(w.held)
 		w.granted = true
 		close(w.ready)
 	}

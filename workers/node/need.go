@@ -18,6 +18,8 @@ type Need struct {
 	GPUs []int32
 	// NUMA is the NUMA node whose cores and memory it takes; nil: those of any.
 	NUMA *int32
+	// Remote says that the attempt runs outside of the machine, and takes no slot. The other fields are empty then.
+	Remote bool
 }
 
 // String is for messages, such as "2 cores, 512 MiB, GPUs 0 and 1".
@@ -77,8 +79,9 @@ func whole(x float64) int64 { return int64(min(x, 1<<50)) }
 // units are a Need in whole numbers.
 type units struct {
 	amount
-	gpus []int32 // sorted
-	numa *int32
+	gpus   []int32 // sorted
+	numa   *int32
+	remote bool
 }
 
 func (n Need) units() (units, error) {
@@ -90,7 +93,7 @@ func (n Need) units() (units, error) {
 	}
 	// Decimal fractions are not exact: 1.1 cores must not become 1101 thousandths.
 	const slack = 1e-6
-	u := units{gpus: gpus, amount: amount{
+	u := units{gpus: gpus, remote: n.Remote, amount: amount{
 		milliCores: whole(math.Ceil(n.Cores*1000 - slack)),
 		memoryMB:   whole(math.Ceil(n.MemoryMB - slack)),
 	}}
@@ -103,7 +106,7 @@ func (n Need) units() (units, error) {
 
 func (u units) need() Need {
 	n := u.amount.need()
-	n.GPUs = slices.Clone(u.gpus)
+	n.GPUs, n.Remote = slices.Clone(u.gpus), u.remote
 	if u.numa != nil {
 		index := *u.numa
 		n.NUMA = &index

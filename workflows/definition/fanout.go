@@ -56,6 +56,9 @@ func Fan(task *v1.TaskDefinition) (fan FanOut, ok bool) {
 // BatchOf returns how many instances of a checked task run in one go, at least
 // 1. auto: as many as make about a second of work; size is 1 then.
 func BatchOf(task *v1.TaskDefinition) (size int, auto bool) {
+	if v1.IsRemote(task.GetType()) {
+		return 1, false // each is one of its own where it runs
+	}
 	if task.GetBatch().GetStringValue() == autoBatch {
 		return 1, true
 	}

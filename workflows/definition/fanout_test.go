@@ -46,6 +46,9 @@ tasks:
 			t.Errorf("%s: %d, %v", name, size, auto)
 		}
 	}
+	if size, auto := BatchOf(&v1.TaskDefinition{Type: v1.TypeK8sJob, Batch: structpb.NewStringValue(autoBatch)}); size != 1 || auto {
+		t.Errorf("outside of the nodes: %d, %v", size, auto)
+	}
 	for name, task := range def.GetTasks() {
 		if got := HasTemplates(task); got != (name == "items" || name == "spec") {
 			t.Errorf("%s has templates: %v", name, got)

@@ -199,8 +199,15 @@ type Lane string
 const (
 	CPULane     Lane = "cpu"
 	GPULane     Lane = "gpu"
+	RemoteLane  Lane = "remote" // of attempts that run outside of the node
 	ControlLane Lane = "control"
 )
+
+// AttemptLanes returns the lanes by which a node gets attempts.
+func AttemptLanes() []Lane { return []Lane{CPULane, GPULane, RemoteLane} }
+
+// MaxRemoteAttempts is how many attempts a node has run outside of it at once.
+const MaxRemoteAttempts = 1000
 
 const nodePrefix = "node:"
 
