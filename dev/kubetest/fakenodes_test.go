@@ -131,3 +131,16 @@ func TestPodOfFakeNodeThatNeverStartsHasAReason(t *testing.T) {
 			pod.Status.ContainerStatuses[0].State.Waiting.Reason == "ImagePullBackOff"
 	})
 }
+
+func TestLogsOfFakePodsAreWhatTheirAnnotationsSay(t *testing.T) {
+	c := Shared(t)
+	job := c.newJob(t, c.NewNamespace(t), "true", map[string]string{LogAnnotation: "one\ntwo", RunsForAnnotation: "100ms"})
+	eventually(t, "the pod runs", func() bool {
+		pod := c.pod(t, job)
+		return pod != nil && pod.Status.Phase != corev1.PodPending
+	})
+	got, err := c.Client.CoreV1().Pods(job.Namespace).GetLogs(c.pod(t, job).Name, &corev1.PodLogOptions{Follow: true}).DoRaw(t.Context())
+	if err != nil || string(got) != "one\ntwo\n" {
+		t.Errorf("the log is %q, %v", got, err)
+	}
+}

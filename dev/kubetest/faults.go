@@ -37,8 +37,7 @@ func (c *Cluster) PauseKubelet(t testing.TB) { c.execute(t, "pause "+kubelet) }
 func (c *Cluster) ResumeKubelet(t testing.TB) { c.execute(t, "resume "+kubelet) }
 
 // FakeNodes adds n fake nodes, and waits until pods can be placed on them. Annotations of a pod say what its containers
-// seem to do there; see the constants. By default they end at once with exit code 0. Reading the log of such a pod fails,
-// because no server is behind a fake node.
+// seem to do there; see the constants. By default they end at once with exit code 0. What they print, LogAnnotation says.
 func (c *Cluster) FakeNodes(t testing.TB, n int) { c.execute(t, fmt.Sprintf("fake-nodes %d", n)) }
 
 // Annotations of pods on fake nodes.
@@ -51,6 +50,8 @@ const (
 	ReasonAnnotation = "test.switchyard.dev/reason"
 	// MessageAnnotation is the termination message of the containers.
 	MessageAnnotation = "test.switchyard.dev/message"
+	// LogAnnotation is what the containers print when they start.
+	LogAnnotation = "test.switchyard.dev/log"
 	// WaitingAnnotation is why the containers never start, such as ImagePullBackOff.
 	WaitingAnnotation = "test.switchyard.dev/waiting"
 )

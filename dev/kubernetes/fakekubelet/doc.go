@@ -7,8 +7,7 @@
 //	test.switchyard.dev/reason     the reason of the end, such as OOMKilled
 //	test.switchyard.dev/message    the message of the end, as in /dev/termination-log
 //	test.switchyard.dev/waiting    a reason for which they never start, such as ImagePullBackOff
-//
-// Such a pod has no log: the API server would read it from a server on the node.
+//	test.switchyard.dev/log        what they print when they start
 //
 //	Pending ──► Running ──► Succeeded, Failed
 //	   │           │            │

@@ -32,8 +32,8 @@ var capacity = corev1.ResourceList{
 // nodeName returns the name of the fake node with a number.
 func nodeName(number int) string { return fmt.Sprintf("fake-%d", number) }
 
-// registerNode makes a node that is ready, or makes one ready that exists.
-func registerNode(ctx context.Context, client kubernetes.Interface, name string) error {
+// registerNode makes a node that is ready, or makes one ready that exists. Its logs are on a port of this machine.
+func registerNode(ctx context.Context, client kubernetes.Interface, name string, port int32) error {
 	nodes := client.CoreV1().Nodes()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{NodeLabel: "true", corev1.LabelHostname: name, corev1.LabelOSStable: "linux"},
@@ -52,6 +52,8 @@ func registerNode(ctx context.Context, client kubernetes.Interface, name string)
 		}
 		now := metav1.Now()
 		node.Status.Capacity, node.Status.Allocatable = capacity, capacity
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
+		node.Status.DaemonEndpoints.KubeletEndpoint.Port = port
 		node.Status.Conditions = []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
 		}}

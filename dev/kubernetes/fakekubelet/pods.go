@@ -30,12 +30,16 @@ type podReporter struct {
 	queue  workqueue.TypedRateLimitingInterface[string]
 }
 
-// reportPods reports pods until the context ends.
-func reportPods(ctx context.Context, client kubernetes.Interface, isOurs func(node string) bool) error {
+// placedPods returns the informer of all pods that have a node.
+func placedPods(client kubernetes.Interface) (informers.SharedInformerFactory, cache.SharedIndexInformer) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
 	}))
-	informer := factory.Core().V1().Pods().Informer()
+	return factory, factory.Core().V1().Pods().Informer()
+}
+
+// reportPods reports pods until the context ends.
+func reportPods(ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory, informer cache.SharedIndexInformer, isOurs func(node string) bool) error {
 	r := &podReporter{client: client, isOurs: isOurs, pods: informer.GetStore(), queue: workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](10*time.Millisecond, time.Second),
 	)}

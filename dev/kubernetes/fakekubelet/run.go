@@ -39,19 +39,26 @@ func Main(args []string) error {
 // Run has count fake nodes in a cluster until the context ends. Their numbers begin with first. An API server that is
 // away for a while ends nothing.
 func Run(ctx context.Context, client kubernetes.Interface, first, count int) error {
+	factory, informer := placedPods(client)
+	logs, err := serveLogs(ctx, informer.GetStore())
+	if err != nil {
+		return fmt.Errorf("serve logs: %w", err)
+	}
 	names := map[string]bool{}
 	var setup errgroup.Group
 	setup.SetLimit(podWorkers)
 	for i := range count {
 		name := nodeName(first + i)
 		names[name] = true
-		setup.Go(func() error { return registerNode(ctx, client, name) })
+		setup.Go(func() error { return registerNode(ctx, client, name, logs.port) })
 	}
 	if err := setup.Wait(); err != nil {
 		return err
 	}
 	running, ctx := errgroup.WithContext(ctx)
-	running.Go(func() error { return reportPods(ctx, client, func(node string) bool { return names[node] }) })
+	running.Go(func() error {
+		return reportPods(ctx, client, factory, informer, func(node string) bool { return names[node] })
+	})
 	running.Go(func() error {
 		keepAlive(ctx, client, names)
 		return nil
