@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,7 @@ type nodeFlags struct {
 	gaming       gamingFlags
 	containers   containerFlags
 	agents       agentFlags
+	kube         kubeFlags
 }
 
 // addOne adds the flags of a command that runs one node.
@@ -59,6 +61,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	n.gaming.add(f)
 	n.containers.add(f)
 	n.agents.add(f)
+	n.kube.add(f)
 }
 
 // addSecrets adds the flag of a command whose tasks may not ask for every secret of the machine.
@@ -126,6 +129,10 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	kube, err := n.kube.config()
+	if err != nil {
+		return nil, err
+	}
 	allowed, err := n.secrets()
 	if err != nil {
 		return nil, err
@@ -146,7 +153,7 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 		nodes = append(nodes, stack.NodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
 			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, Secrets: allowed, MaxOutput: n.maxOutputMB << 20,
-			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers, Agents: agents,
+			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers, Agents: agents, Kube: kube,
 		})
 	}
 	return nodes, nil
@@ -165,8 +172,8 @@ func checkFolder(flag, dir string) error {
 }
 
 // onlyLocal are the flags that make no sense for a run on a gateway.
-var onlyLocal = append([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
-	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}, agentFlagNames...)
+var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
+	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}, agentFlagNames, kubeFlagNames)
 
 // refuseLocal refuses flags about nodes of this process.
 func refuseLocal(cmd *cobra.Command) error {

@@ -1,12 +1,15 @@
 package workers
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // away is an executor that cannot run anything now.
@@ -25,5 +28,31 @@ func TestAvailable(t *testing.T) {
 		if len(got) == 0 || !slices.IsSorted(got) || slices.Contains(got, "container") != (why == nil) || !slices.Contains(got, "shell") {
 			t.Errorf("with error %v: %v, want %s", why, got, want)
 		}
+	}
+}
+
+func TestCapabilitiesFollowWhatTheNodeFinds(t *testing.T) {
+	given := map[string]string{"gpu": "nvidia"}
+	var ids, names []string
+	cfg := NodeConfig{
+		Capabilities: given,
+		Sessions:     func(context.Context) []string { return ids },
+		Clusters:     func() []string { return names },
+	}
+	for _, test := range []struct {
+		ids, names []string
+		want       map[string]string
+	}{
+		{nil, nil, map[string]string{"gpu": "nvidia"}},
+		{[]string{"s-1"}, []string{"prod", "staging"}, map[string]string{"gpu": "nvidia", v1.SessionCapability("s-1"): "true", "kube/prod": "true", "kube/staging": "true"}},
+		{nil, []string{"staging"}, map[string]string{"gpu": "nvidia", "kube/staging": "true"}},
+	} {
+		ids, names = test.ids, test.names
+		if got := withFound(t.Context(), cfg); !maps.Equal(got, test.want) {
+			t.Errorf("%v and %v make %v", ids, names, got)
+		}
+	}
+	if got := withFound(t.Context(), NodeConfig{Capabilities: given}); !maps.Equal(got, given) || len(given) != 1 {
+		t.Errorf("a node that finds nothing has %v", got)
 	}
 }

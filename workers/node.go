@@ -40,6 +40,9 @@ type NodeConfig struct {
 	// Sessions returns the sessions of agents that are alive on the machine, which each heartbeat makes capabilities; nil:
 	// there are none.
 	Sessions func(context.Context) []string
+	// Clusters returns the clusters of Kubernetes that the node reaches now, which each heartbeat makes capabilities; nil:
+	// there are none.
+	Clusters func() []string
 	// MaxParallel is the most tasks that the node runs at once; 0: its cores, at least 4.
 	MaxParallel int
 	// Machine is shared by the nodes of one process.
@@ -324,21 +327,21 @@ func available(executors []executor.Executor) []string {
 	return types
 }
 
-// withSessions returns the capabilities of a node with those of the sessions that are alive.
-func withSessions(ctx context.Context, cfg NodeConfig) map[string]string {
-	if cfg.Sessions == nil {
-		return cfg.Capabilities
-	}
-	live := cfg.Sessions(ctx)
-	if len(live) == 0 {
-		return cfg.Capabilities
-	}
+// withFound returns the capabilities of a node with those of the sessions that are alive and the clusters that it reaches.
+func withFound(ctx context.Context, cfg NodeConfig) map[string]string {
 	all := maps.Clone(cfg.Capabilities)
 	if all == nil {
-		all = make(map[string]string, len(live))
+		all = map[string]string{}
 	}
-	for _, id := range live {
-		all[v1.SessionCapability(id)] = "true"
+	if cfg.Sessions != nil {
+		for _, id := range cfg.Sessions(ctx) {
+			all[v1.SessionCapability(id)] = "true"
+		}
+	}
+	if cfg.Clusters != nil {
+		for _, name := range cfg.Clusters() {
+			all[v1.ClusterCapability(name)] = "true"
+		}
 	}
 	return all
 }
@@ -353,7 +356,7 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 	machine := cmp.Or(cfg.machineID, machineID())
 	return func(ctx context.Context) *v1.NodeSnapshot {
 		s := probe.Snapshot(ctx)
-		s.Capabilities = withSessions(ctx, cfg)
+		s.Capabilities = withFound(ctx, cfg)
 		s.Executors = available(cfg.Executors)
 		s.MaxParallel = int32(cfg.MaxParallel)
 		s.Machine = machine

@@ -102,6 +102,7 @@ func (q *Queue) track(n *node, told Node) {
 	}
 	q.fleetChanged = true
 	was := n.class
+	n.noteLost(s)
 	n.state, n.snap = state, s
 	if n.class = q.nodeClassOf(n); !n.present || n.class != was {
 		q.reshaped.note(n, len(q.nodes))

@@ -40,6 +40,8 @@ type node struct {
 	settled map[claimKey]released // released not long ago
 	refused map[string]struct{}   // what it had no room for, by class.ask, since its snapshot
 
+	lost map[string]struct{} // capabilities of what it does not find any more
+
 	measured bool
 	mean     time.Duration // of the time from assignment to release
 }

@@ -87,6 +87,7 @@ func (q *Queue) refusal(v *view) (p phrase, could, fits bool) {
 // reasonFor says in one line why the class waits.
 func (q *Queue) reasonFor(s *requestClass) string {
 	all := q.refuse(s)
+	missing, isMissing := q.missingFor(s)
 	switch {
 	case s.targetErr != nil:
 		return bounded("no node could ever fit: " + s.targetErr.Error())
@@ -96,8 +97,8 @@ func (q *Queue) reasonFor(s *requestClass) string {
 		return fmt.Sprintf("%d of %d nodes fit: it is to be placed at once, or what is more urgent comes first", all.fitting, all.nodes+all.fitting)
 	case all.nodes == 0 && s.target.Node != "":
 		return bounded("no node could ever fit: there is no node " + s.target.Node)
-	case !all.possible && q.lacksSession(s):
-		return q.sessionReason(s)
+	case !all.possible && isMissing:
+		return q.missingReason(missing)
 	case !all.possible:
 		return bounded("no node could ever fit: " + all.String())
 	}

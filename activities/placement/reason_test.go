@@ -47,6 +47,10 @@ func TestReasonsGolden(t *testing.T) {
 		{"other sessions", []*v1.NodeSnapshot{aNode("a", sessions("s-2", "s-3")), aNode("b", sessions("s-3"))}, aTask("t", inSession("s-1"))},
 		{"many sessions", []*v1.NodeSnapshot{aNode("a", sessions("1", "2", "3", "4", "5", "6", "7", "8"))}, aTask("t", inSession("s-1"))},
 		{"session on another node", []*v1.NodeSnapshot{aNode("a", sessions("s-1"), full[0], full[2]), aNode("b")}, aTask("t", inSession("s-1"))},
+		{"no cluster", many(2), aTask("t", inCluster("prod"))},
+		{"other clusters", []*v1.NodeSnapshot{aNode("n1", clusters("staging", "dev")), aNode("n2", clusters("staging"))}, aTask("t", inCluster("prod"))},
+		{"cluster of many nodes", many(9, clusters("staging")), aTask("t", inCluster("prod"))},
+		{"cluster of another node", []*v1.NodeSnapshot{aNode("n1", clusters("prod"), full[0], full[2]), aNode("n2")}, aTask("t", inCluster("prod"))},
 		{"long names", many(1), aTask("t", constrained(func(c *v1.Constraints) { c.NodeLabels = []string{strings.Repeat("ä", 200)} }))},
 	}
 	var out strings.Builder
@@ -78,6 +82,38 @@ func TestReasonsGolden(t *testing.T) {
 	}
 }
 
+func TestReasonSaysWhichNodeReachedAClusterBefore(t *testing.T) {
+	prod := v1.ClusterCapability("prod")
+	reason := func(q *Queue) string { return q.Explain("r", aTask("t", inCluster("prod"))).GetReason() }
+	q := newQueue(newClock(), aNode("n1", clusters("prod")), aNode("n2"))
+	q.SetNodes(live(aNode("n1", sequence(1)), aNode("n2")))
+	q.Request("r", []*v1.TaskRequest{aTask("t", inCluster("prod"))})
+	if got, want := reason(q), "no node reaches cluster prod, which n1 does not reach any more; its log has the reason"; got != want {
+		t.Errorf("after n1 has lost it: %q", got)
+	}
+	q.SetNodes(live(aNode("n1", sequence(2)), aNode("n2", clusters("staging"), sequence(2))))
+	if got, want := reason(q), "no node reaches cluster prod, which n1 does not reach any more; its log has the reason; there is staging (on n2)"; got != want {
+		t.Errorf("with another one: %q", got)
+	}
+	for _, last := range []*v1.NodeSnapshot{aNode("n1", sequence(3)), aNode("n1", clusters("prod"), sequence(4))} {
+		q.SetNodes([]Node{{Snapshot: last, State: v1.NodeOffline}, {Snapshot: aNode("n2", sequence(3))}})
+		if got, want := reason(q), "no node reaches cluster prod, which was reached by n1, now offline"; got != want {
+			t.Errorf("after n1 has gone offline with %v: %q", last.GetCapabilities()[prod], got)
+		}
+	}
+	q.SetNodes(live(aNode("n1", clusters("prod"), sequence(5)), aNode("n2", sequence(5))))
+	if grants, _ := placeAll(t, q, "r"); len(grants) != 1 {
+		t.Errorf("placed %v when n1 reaches it again", grants)
+	}
+	if n := len(q.nodes["n1"].lost); n > 0 {
+		t.Errorf("%d capabilities are still lost", n)
+	}
+}
+
+func sequence(number int64) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) { n.Sequence = number }
+}
+
 // sessions gives a node sessions of agents.
 func sessions(ids ...string) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) {
@@ -86,6 +122,23 @@ func sessions(ids ...string) func(*v1.NodeSnapshot) {
 			n.Capabilities[v1.SessionCapability(id)] = "true"
 		}
 	}
+}
+
+// clusters gives a node clusters that it reaches.
+func clusters(names ...string) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) {
+		n.Capabilities = map[string]string{"gpu": "nvidia"}
+		for _, name := range names {
+			n.Capabilities[v1.ClusterCapability(name)] = "true"
+		}
+	}
+}
+
+// inCluster has a task need a cluster.
+func inCluster(name string) func(*v1.TaskRequest) {
+	return constrained(func(c *v1.Constraints) {
+		c.RequiresCapabilities = map[string]string{v1.ClusterCapability(name): "true"}
+	})
 }
 
 // inSession has a task need a session.

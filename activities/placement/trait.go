@@ -50,6 +50,9 @@ func (v *view) capabilityPhrase() phrase {
 	if session, is := v1.SessionOfCapability(key); is && !ok {
 		return phrase{verb: does, object: "not have session " + session}
 	}
+	if cluster, is := v1.ClusterOfCapability(key); is && !ok {
+		return phrase{verb: does, object: "not reach cluster " + cluster}
+	}
 	if !ok {
 		return phrase{verb: lacks, object: "capability " + key}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/activities/executor/subagent/model"
 	"switchyard/activities/placement"
 	"switchyard/activities/secrets"
@@ -100,6 +101,17 @@ type NodeConfig struct {
 	Containers ContainerConfig
 	// Agents is what agents may do on the node. The nodes of a process share it.
 	Agents AgentConfig
+	// Kube has the clusters of Kubernetes that the node runs Jobs in. The nodes of a process share it.
+	Kube KubeConfig
+}
+
+// KubeConfig describes the clusters of Kubernetes that the nodes of a process run Jobs in.
+type KubeConfig struct {
+	Clusters []cluster.Config
+	// HelperImage is that of the containers that carry files into and out of pods, or "" for the default one.
+	HelperImage string
+	// StartTimeout is how long a pod is tried whose image cannot be pulled, or whose container cannot be made.
+	StartTimeout time.Duration
 }
 
 // AgentConfig describes what agents may do, and get, on the nodes of a process.

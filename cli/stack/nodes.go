@@ -11,6 +11,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container"
+	"switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/activities/executor/relay"
 	"switchyard/activities/executor/relay/session"
 	"switchyard/activities/executor/shell"
@@ -37,6 +38,10 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	if err != nil {
 		return err
 	}
+	if s.clusters, err = cluster.Open(cfg.Nodes[0].Kube.Clusters, cluster.Options{Logger: cfg.Logger}); err != nil {
+		return err
+	}
+	s.addCloser("clusters", s.clusters.Close)
 	sh, executors, err := s.newExecutors(cfg)
 	if err != nil {
 		return err
@@ -63,6 +68,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				Guard: func(dir string) { guards.start(dir, n.Name) },
 				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				Sessions:    func(ctx context.Context) []string { return session.List(ctx, session.Folder(n.ScratchDir)) },
+				Clusters:    s.clusters.Reachable,
 				Secrets:     &secrets.Resolver{Allow: n.Secrets, Store: stored, Getenv: os.LookupEnv},
 				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput,
 				OfflineAfter: n.OfflineAfter, EndGrace: s.graceEnded.Done(), Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.MetricsURL(),

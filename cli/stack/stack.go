@@ -14,6 +14,7 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
+	"switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/activities/metrics"
 	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
@@ -32,8 +33,9 @@ type Stack struct {
 	temporal *embedded.Server // nil if another server is used
 	conn     *workers.Connection
 	store    *store.Store
-	gateway  *gateway.Server // nil without one
-	metrics  *metrics.Server // nil without one of its own
+	clusters *cluster.Clusters // of the nodes, or nil without nodes
+	gateway  *gateway.Server   // nil without one
+	metrics  *metrics.Server   // nil without one of its own
 	// gatewayURL is where tasks reach the gateway, or nil while none is known.
 	gatewayURL atomic.Pointer[string]
 	vault      *vault.Vault

@@ -1,0 +1,128 @@
+package placement
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// foundKind is a kind of capabilities that nodes have only while they find what these name: a session of an agent, a cluster.
+type foundKind struct {
+	of         func(key string) (name string, ok bool)
+	capability func(name string) string
+	// Texts, into which go a name, and for those of what was lost the name of a node.
+	missing, offline, lost, none string
+	// noOther follows on offline or lost where no node finds anything else of the kind.
+	noOther string
+}
+
+var foundKinds = []*foundKind{
+	{
+		of: v1.SessionOfCapability, capability: v1.SessionCapability,
+		missing: "no node has session %s", offline: ", which was on %s, now offline", lost: ", which was on %s and has ended",
+		none: "no node has session %s, nor any other; `switchyard agent attach` begins one", noOther: ", nor any other; `switchyard agent attach` begins one",
+	},
+	{
+		of: v1.ClusterOfCapability, capability: v1.ClusterCapability,
+		missing: "no node reaches cluster %s", offline: ", which was reached by %s, now offline", lost: ", which %s does not reach any more; its log has the reason",
+		none: "no node reaches any cluster; start a worker with --kube %s=KUBECONFIG",
+	},
+}
+
+// found is what a class needs a node to find.
+type found struct {
+	*foundKind
+	name string
+}
+
+// key returns the capability of nodes that find it.
+func (f found) key() string { return f.capability(f.name) }
+
+// missingFor returns what a class needs and no node that is online finds, if there is such a thing.
+func (q *Queue) missingFor(s *requestClass) (found, bool) {
+	for _, key := range slices.Sorted(maps.Keys(s.constraints.GetRequiresCapabilities())) {
+		for _, kind := range foundKinds {
+			name, ok := kind.of(key)
+			if ok && !slices.ContainsFunc(q.listed, func(n *node) bool { return n.state != v1.NodeOffline && n.has(key) }) {
+				return found{kind, name}, true
+			}
+		}
+	}
+	return found{}, false
+}
+
+// has reports whether the snapshot of a node has a capability.
+func (n *node) has(key string) bool {
+	_, has := n.snap.GetCapabilities()[key]
+	return has
+}
+
+// noteLost keeps which capabilities that depend on what a node finds are missing from its next snapshot, and drops those that
+// are back.
+func (n *node) noteLost(next *v1.NodeSnapshot) {
+	for key := range next.GetCapabilities() {
+		delete(n.lost, key)
+	}
+	for key := range n.snap.GetCapabilities() {
+		if _, still := next.GetCapabilities()[key]; still || !isFound(key) {
+			continue
+		}
+		if n.lost == nil {
+			n.lost = map[string]struct{}{}
+		}
+		if len(n.lost) < maxLost {
+			n.lost[key] = struct{}{}
+		}
+	}
+}
+
+// maxLost bounds the lost capabilities that are remembered of a node.
+const maxLost = 32
+
+// isFound reports whether a capability is of one of foundKinds.
+func isFound(key string) bool {
+	return slices.ContainsFunc(foundKinds, func(kind *foundKind) bool { _, ok := kind.of(key); return ok })
+}
+
+// missingReason says what became of something that no node finds, and what there is instead.
+func (q *Queue) missingReason(f found) string {
+	nodes := map[string][]string{} // by what they find
+	gone := ""
+	for _, n := range q.listed {
+		online := n.state != v1.NodeOffline
+		for key := range n.snap.GetCapabilities() {
+			if other, ok := f.of(key); ok && online {
+				nodes[other] = append(nodes[other], n.name)
+			}
+		}
+		_, lost := n.lost[f.key()]
+		switch {
+		case !online && (lost || n.has(f.key())):
+			gone = fmt.Sprintf(f.offline, n.name)
+		case lost && gone == "":
+			gone = fmt.Sprintf(f.lost, n.name)
+		}
+	}
+	text := fmt.Sprintf(f.missing, f.name) + gone
+	switch {
+	case len(nodes) == 0 && gone == "":
+		return bounded(fmt.Sprintf(f.none, f.name))
+	case len(nodes) == 0:
+		return bounded(text + f.noOther)
+	}
+	var there []string
+	for _, other := range slices.Sorted(maps.Keys(nodes)) {
+		names := nodes[other]
+		if more := len(names) - namedNodes; more > 0 {
+			names = append(names[:namedNodes:namedNodes], fmt.Sprintf("and %d more", more))
+		}
+		there = append(there, other+" (on "+strings.Join(names, ", ")+")")
+	}
+	if more := len(there) - namedNodes; more > 0 {
+		there = append(there[:namedNodes], fmt.Sprintf("and %d more", more))
+	}
+	return bounded(text + "; there is " + strings.Join(there, ", "))
+}

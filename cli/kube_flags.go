@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/spf13/pflag"
+
+	"switchyard/activities/executor/k8sjob/cluster"
+	"switchyard/cli/exit"
+	"switchyard/cli/stack"
+)
+
+// defaultKubeStart is how long the start of a pod is tried by default.
+const defaultKubeStart = 5 * time.Minute
+
+// kubeFlags name the clusters of Kubernetes that the nodes of a process reach.
+type kubeFlags struct {
+	clusters     []string
+	helperImage  string
+	startTimeout time.Duration
+}
+
+func (k *kubeFlags) add(f *pflag.FlagSet) {
+	f.StringSliceVar(&k.clusters, "kube", nil, "cluster of Kubernetes that this node runs Jobs in, as NAME=FILE or NAME=FILE:CONTEXT with a kubeconfig, or NAME=in-cluster for that of this pod; may be repeated")
+	f.StringVar(&k.helperImage, "kube-helper-image", "", "image of the containers that carry files into and out of the pods of Jobs (default a small one of this version)")
+	f.DurationVar(&k.startTimeout, "kube-start-timeout", defaultKubeStart, "how long a pod is tried whose image cannot be pulled, or whose container cannot be made")
+}
+
+// kubeFlagNames are the flags of kubeFlags.
+var kubeFlagNames = []string{"kube", "kube-helper-image", "kube-start-timeout"}
+
+func (k *kubeFlags) config() (cfg stack.KubeConfig, err error) {
+	for _, text := range k.clusters {
+		one, err := cluster.ParseFlag(text)
+		if err != nil {
+			return cfg, exit.Usagef("%w", err)
+		}
+		cfg.Clusters = append(cfg.Clusters, one)
+	}
+	if err := cluster.Validate(cfg.Clusters); err != nil {
+		return cfg, exit.Usagef("%w", err)
+	}
+	if k.helperImage != "" {
+		if _, err := reference.ParseNormalizedNamed(k.helperImage); err != nil {
+			return cfg, exit.Usagef("--kube-helper-image %s: write the name of an image, such as registry.example.com/busybox:1.37: %w", k.helperImage, err)
+		}
+	}
+	if k.startTimeout != 0 && k.startTimeout < time.Second {
+		return cfg, exit.Usagef("--kube-start-timeout %s: it must be at least 1s, or 0 for the default", k.startTimeout)
+	}
+	cfg.HelperImage, cfg.StartTimeout = k.helperImage, cmp.Or(k.startTimeout, defaultKubeStart)
+	return cfg, nil
+}
