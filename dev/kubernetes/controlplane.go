@@ -46,16 +46,16 @@ func (f files) newClient() (*kubernetes.Clientset, error) {
 }
 
 // controlPlane returns the services of every cluster, in the order in which they start.
-func (f files) controlPlane(client *kubernetes.Clientset, apiPort, etcdPort, etcdPeerPort int) []service {
-	etcdURL := fmt.Sprintf("http://127.0.0.1:%d", etcdPort)
+func (f files) controlPlane(client *kubernetes.Clientset, o upOptions) []service {
+	etcdURL := fmt.Sprintf("http://127.0.0.1:%d", o.etcdPort)
 	return []service{
 		{name: "etcd", program: self, args: []string{
-			"etcd", "--data-dir", f.path("etcd"), "--client-url", etcdURL, "--peer-url", fmt.Sprintf("http://127.0.0.1:%d", etcdPeerPort),
+			"etcd", "--data-dir", f.path("etcd"), "--client-url", etcdURL, "--peer-url", fmt.Sprintf("http://127.0.0.1:%d", o.etcdPeerPort),
 		}, ready: func(ctx context.Context) error { return get(ctx, etcdURL+"/health") }},
 		{name: apiServer, program: self, args: []string{
 			"kube-apiserver",
 			"--etcd-servers=" + etcdURL,
-			"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", apiPort),
+			"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", o.apiPort),
 			"--endpoint-reconciler-type=none",
 			"--tls-cert-file=" + f.path("pki/apiserver.crt"), "--tls-private-key-file=" + f.path("pki/apiserver.key"),
 			"--cert-dir=" + f.path("pki"),
@@ -75,7 +75,7 @@ func (f files) controlPlane(client *kubernetes.Clientset, apiPort, etcdPort, etc
 			"kube-controller-manager",
 			"--kubeconfig=" + f.path("kubeconfig"), "--leader-elect=false", "--secure-port=0",
 			"--service-account-private-key-file=" + f.path("pki/sa.key"), "--root-ca-file=" + f.path("pki/ca.crt"),
-			"--node-monitor-grace-period=20s", "--node-monitor-period=2s",
+			"--node-monitor-grace-period=" + o.nodeGrace.String(), "--node-monitor-period=2s",
 			"--profiling=false",
 		}, ready: func(ctx context.Context) error {
 			// No pod can be made in a namespace before its account.

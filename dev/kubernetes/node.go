@@ -17,8 +17,8 @@ import (
 const (
 	nodeName   = "node1"
 	bridge     = "sykube0"
-	nodeIP     = "10.98.0.1"
-	podSubnet  = "10.98.0.0/24"
+	nodeIP     = "10.231.77.1"
+	podSubnet  = "10.231.77.0/24"
 	nodeCgroup = "switchyard-kubernetes"
 )
 

@@ -37,15 +37,14 @@ func runInNamespaces(args []string) error {
 	defer lock.Close()
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	if err := removeCgroups(); err != nil {
-		return fmt.Errorf("an earlier node of this machine is not removed: %w", err)
+	if err := awaitCgroupRemoval(); err != nil {
+		return fmt.Errorf("an earlier node of this machine has not ended: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, self, append([]string{namespacesInit}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL, Setpgid: true,
-	}
+	// It stays in this process group, or it could not read from a terminal.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	// The kernel sends Pdeathsig when this thread ends.
 	runtime.LockOSThread()
 	err = cmd.Run()
@@ -53,13 +52,14 @@ func runInNamespaces(args []string) error {
 		err = nil
 	}
 	removeBridge()
+	return errors.Join(err, awaitCgroupRemoval())
+}
+
+// awaitCgroupRemoval removes the control groups of a node as soon as the kernel has ended the processes in them.
+func awaitCgroupRemoval() error {
 	for end := time.Now().Add(cleanUpLimit); ; time.Sleep(pollEvery) {
-		removal := removeCgroups()
-		if removal == nil {
+		if err := removeCgroups(); err == nil || time.Now().After(end) {
 			return err
-		}
-		if time.Now().After(end) {
-			return errors.Join(err, removal)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 )
@@ -28,6 +29,7 @@ type upOptions struct {
 	node                    string
 	cniBin, busybox, images string
 	fakeNodes               int
+	nodeGrace               time.Duration
 	insideNamespaces        bool
 }
 
@@ -44,6 +46,7 @@ func parseUp(args []string) (upOptions, error) {
 	flags.StringVar(&o.busybox, "busybox", "busybox", "static busybox, of which the image busybox:local is made, for --node kubelet")
 	flags.StringVar(&o.images, "images", "", "comma-separated `archives` of more images (docker save), for --node kubelet")
 	flags.IntVar(&o.fakeNodes, "fake-nodes", 0, "start with this many nodes whose pods run nothing")
+	flags.DurationVar(&o.nodeGrace, "node-grace", 40*time.Second, "how long a node may be silent before it is lost")
 	flags.BoolVar(&o.insideNamespaces, "inside-namespaces", false, "set by `up` itself, for --node kubelet")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -125,7 +128,7 @@ type cluster struct {
 }
 
 func (c *cluster) startAll(ctx context.Context, o upOptions) error {
-	for _, svc := range c.files.controlPlane(c.client, o.apiPort, o.etcdPort, o.etcdPeerPort) {
+	for _, svc := range c.files.controlPlane(c.client, o) {
 		if err := c.start(ctx, svc); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -17,7 +18,9 @@ type Options struct {
 	// RealNode makes this machine a node, whose name is RealNodeName. It needs root. A machine has one real node at a
 	// time, so Start waits for the end of another cluster with one.
 	RealNode bool
-	// Images are archives (of `docker save`) with images for the real node besides BusyboxImage.
+	// NodeGrace is how long a node may be silent before it is lost; 0 means 40 s, as usual. Its pods are deleted 10 s later.
+	NodeGrace time.Duration
+	// Images are archives of `docker save` with images for the real node besides BusyboxImage.
 	Images []string
 }
 
@@ -28,7 +31,7 @@ const (
 	BusyboxImage = "busybox:local"
 	// HostAddress is the address under which pods of the real node reach servers of this machine that listen on all
 	// addresses.
-	HostAddress = "10.98.0.1"
+	HostAddress = "10.231.77.1"
 )
 
 // Cluster is a running Kubernetes. Its methods are safe for concurrent use.

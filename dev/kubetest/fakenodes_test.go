@@ -24,7 +24,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 }
 
 // newJob makes a Job of one pod with a shell command.
-func (c *Cluster) newJob(t *testing.T, namespace, command string, annotations map[string]string) *batchv1.Job {
+func (c *Cluster) newJob(t *testing.T, namespace, command string, annotations map[string]string, changes ...func(*corev1.PodSpec)) *batchv1.Job {
 	t.Helper()
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "job-"}, Spec: batchv1.JobSpec{
 		BackoffLimit: new(int32(0)),
@@ -35,6 +35,9 @@ func (c *Cluster) newJob(t *testing.T, namespace, command string, annotations ma
 			}},
 		}},
 	}}
+	for _, change := range changes {
+		change(&job.Spec.Template.Spec)
+	}
 	job, err := c.Client.BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,10 @@ package kubetest
 import (
 	"fmt"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -29,8 +33,8 @@ func (c *Cluster) RestartAPI(t testing.TB) {
 	c.StartAPI(t)
 }
 
-// PauseKubelet stops the process of the real node's kubelet, while its containers run. The node becomes NotReady after
-// 20 s, and its pods are deleted 10 s later if the cluster has another node that is ready, such as a fake one.
+// PauseKubelet stops the process of the real node's kubelet, while its containers run. The node is lost after
+// Options.NodeGrace, and its pods are deleted 10 s later if the cluster has another node that is ready: see CordonedNode.
 func (c *Cluster) PauseKubelet(t testing.TB) { c.execute(t, "pause "+kubelet) }
 
 // ResumeKubelet ends what PauseKubelet has begun.
@@ -39,6 +43,34 @@ func (c *Cluster) ResumeKubelet(t testing.TB) { c.execute(t, "resume "+kubelet) 
 // FakeNodes adds n fake nodes, and waits until pods can be placed on them. Annotations of a pod say what its containers
 // seem to do there; see the constants. By default they end at once with exit code 0. What they print, LogAnnotation says.
 func (c *Cluster) FakeNodes(t testing.TB, n int) { c.execute(t, fmt.Sprintf("fake-nodes %d", n)) }
+
+// CordonedNode adds a fake node on which no pod is placed, unless one waits for a node now. While every node is lost the
+// controllers delete no pods, so a test that loses the only node with pods has a cordoned one beside it.
+func (c *Cluster) CordonedNode(t testing.TB) {
+	t.Helper()
+	nodes := c.Client.CoreV1().Nodes()
+	list := func() []corev1.Node {
+		found, err := nodes.List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Items
+	}
+	before := map[string]bool{}
+	for _, node := range list() {
+		before[node.Name] = true
+	}
+	c.FakeNodes(t, 1)
+	for _, node := range list() {
+		if before[node.Name] {
+			continue
+		}
+		_, err := nodes.Patch(t.Context(), node.Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // Annotations of pods on fake nodes.
 const (

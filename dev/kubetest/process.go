@@ -35,6 +35,9 @@ func startProcess(program string, o Options) (*process, error) {
 		return nil, err
 	}
 	args := []string{"up", "--dir", dir, "--fake-nodes", strconv.Itoa(o.FakeNodes)}
+	if o.NodeGrace > 0 {
+		args = append(args, "--node-grace", o.NodeGrace.String())
+	}
 	if o.RealNode {
 		args = append(args, "--node", "kubelet", "--images", strings.Join(o.Images, ","))
 	}
