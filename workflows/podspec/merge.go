@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +55,7 @@ func (m *merger) command() (command []string) {
 			m.add(at, "spec.command is empty", "leave it out, and the image's own program runs")
 			return nil
 		}
-		return []string{"sh", "-c", v.StringValue}
+		return []string{"sh", "-c", strings.ReplaceAll(v.StringValue, "$", "$$")} // Kubernetes replaces $(NAME), and $$ by $
 	case *structpb.Value_ListValue:
 		for i, item := range v.ListValue.GetValues() {
 			text, ok := item.GetKind().(*structpb.Value_StringValue)

@@ -34,7 +34,7 @@ func TestTemplateMergesTheFieldsOfTheSpec(t *testing.T) {
 		{"a shell", `{"image": "alpine", "command": "make all"}`,
 			`{"spec": {"containers": [{"name": "main", "image": "alpine", "command": ["sh", "-c", "make all"]}]}}`},
 		{"a shell with arguments, which are $1 and so on", `{"image": "alpine", "command": "echo $1", "args": ["a"]}`,
-			`{"spec": {"containers": [{"name": "main", "image": "alpine", "command": ["sh", "-c", "echo $1", "sh"], "args": ["a"]}]}}`},
+			`{"spec": {"containers": [{"name": "main", "image": "alpine", "command": ["sh", "-c", "echo $$1", "sh"], "args": ["a"]}]}}`},
 		{"a list", `{"image": "alpine", "command": ["make", "all"], "args": ["-j"]}`,
 			`{"spec": {"containers": [{"name": "main", "image": "alpine", "command": ["make", "all"], "args": ["-j"]}]}}`},
 		{"the image's own program", `{"image": "alpine"}`, `{"spec": {"containers": [{"name": "main", "image": "alpine"}]}}`},

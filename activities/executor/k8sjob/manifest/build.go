@@ -1,0 +1,126 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/podspec"
+)
+
+// Options are what Build needs beside the attempt.
+type Options struct {
+	// Namespace is that of a spec that names none.
+	Namespace string
+	// Holder is the node with its incarnation, as FormatClaim takes it.
+	Holder string
+	// Input is the file that SWITCHYARD_INPUT names on the node.
+	Input []byte
+	// HelperImage is an image of Switchyard, with the helper that brings the files of the program to the node; empty: only the output comes, in the
+	// termination message of the container, which takes 4 KiB.
+	HelperImage string
+	// Frame is the nonce of the helper's frames.
+	Frame string
+}
+
+const (
+	// codeCannotRun is the exit code of what cannot be started, as a shell has it.
+	codeCannotRun = 126
+	// deadlineMargin is how long after its timeout the cluster ends an attempt that no node looks after.
+	deadlineMargin = 10 * time.Minute
+)
+
+// Build returns the Job of an attempt, and the Secret with its input, which is to be made first. template is that which
+// podspec.Template has made of the spec. An error is a *executor.StartError with BadSpec.
+func Build(a executor.Attempt, template *corev1.PodTemplateSpec, spec *v1.K8SJobSpec, o Options) (*batchv1.Job, *corev1.Secret, error) {
+	b := &builder{a: a, o: o, template: template.DeepCopy(), name: Name(a.Identity)}
+	b.main = podspec.Main(b.template)
+	variables := slices.Sorted(maps.Keys(a.Env))
+	problems := podspec.TaskProblems(spec, template, variables, a.Resources)
+	switch {
+	case len(problems) > 0:
+		texts := make([]string, len(problems))
+		for i, p := range problems {
+			texts[i] = p.String()
+		}
+		return nil, nil, badSpec(errors.New(strings.Join(texts, "; ")))
+	case b.main == nil:
+		return nil, nil, badSpec(fmt.Errorf("spec.template has no container called %q", podspec.MainContainer))
+	case o.HelperImage != "" && len(b.main.Command) == 0:
+		return nil, nil, badSpec(errors.New("spec.command is missing, and the program of an image cannot be found from outside (write what the image runs, which is its ENTRYPOINT and CMD)"))
+	}
+	meta := metav1.ObjectMeta{
+		Name: b.name, Namespace: spec.GetNamespace(), Labels: labels(a.Identity),
+		Annotations: map[string]string{AnnotationIdentity: identityText(a.Identity), AnnotationClaim: FormatClaim(a.Identity.Claim, o.Holder)},
+	}
+	if meta.Namespace == "" {
+		meta.Namespace = o.Namespace
+	}
+	secret, err := b.secret(*meta.DeepCopy())
+	if err != nil {
+		return nil, nil, err
+	}
+	b.pod(variables)
+	return b.job(spec, meta), secret, nil
+}
+
+func badSpec(err error) error {
+	return &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("k8s_job spec: %w", err)}
+}
+
+// Own makes the Secret of a Job, which exists, end with it.
+func Own(secret *corev1.Secret, job *batchv1.Job) {
+	secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: job.Name, UID: job.UID}}
+}
+
+// builder builds the objects of one attempt.
+type builder struct {
+	a        executor.Attempt
+	o        Options
+	name     string
+	template *corev1.PodTemplateSpec
+	main     *corev1.Container // in template
+}
+
+// job returns the Job of the pod. Labels and annotations of the spec are those of the Job, too.
+func (b *builder) job(spec *v1.K8SJobSpec, meta metav1.ObjectMeta) *batchv1.Job {
+	own := meta.Labels
+	meta.Labels, meta.Annotations = merged(spec.GetLabels(), own), merged(spec.GetAnnotations(), meta.Annotations)
+	b.template.Labels = merged(b.template.Labels, own)
+	job := &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
+		ObjectMeta: meta,
+		Spec: batchv1.JobSpec{
+			Parallelism: new(int32(1)), Completions: new(int32(1)), BackoffLimit: new(int32(0)), Suspend: new(false),
+			PodReplacementPolicy: new(batchv1.Failed),
+			Template:             *b.template,
+		},
+	}
+	if b.a.Timeout > 0 {
+		job.Spec.ActiveDeadlineSeconds = new(seconds(b.a.Timeout + deadlineMargin))
+	}
+	return job
+}
+
+// merged returns the entries of two maps; those of the second one count.
+func merged(a, b map[string]string) map[string]string {
+	all := maps.Clone(b)
+	for key, value := range a {
+		if _, ok := b[key]; !ok {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// seconds returns a duration in seconds, rounded up.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -1,0 +1,13 @@
+// Package manifest makes the objects of Kubernetes that an attempt consists of: a Job, and a Secret with what the program is
+// given. It also has the names, labels and annotations by which nodes find them again.
+//
+//	Secret NAME   input.json, and the values of secret variables
+//	Job NAME      one pod that is never replaced, with labels to find it by, whose attempt it is, and which dispatch has it
+//	  switchyard-helper (init)   copies the helper to /switchyard/bin, if there is one
+//	  main                       runs the program
+//
+// NAME follows from the attempt, so that each node makes the same objects, and a second Job of one attempt cannot exist.
+//
+// The package is pure: it imports proto, activities/executor, activities/executor/k8sjob/podhelper, workflows/podspec, the
+// types of Kubernetes and the standard library.
+package manifest

@@ -1,0 +1,68 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"switchyard/activities/executor"
+)
+
+// namePrefix begins the names of all objects.
+const namePrefix = "sy-"
+
+// encoding writes hashes in letters and digits that names may hold.
+var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// hashOf returns n characters that identify some values, 5 bits each.
+func hashOf(n int, values ...string) string {
+	text, _ := json.Marshal(values) // texts can always be written, and their borders are seen
+	sum := sha256.Sum256(text)
+	return encoding.EncodeToString(sum[:])[:n]
+}
+
+// Name returns the name of the objects of an attempt, a label of DNS. Neither the node nor the dispatch changes it, and
+// different attempts have different names.
+func Name(id executor.Identity) string {
+	number := func(n int32) string { return strconv.Itoa(int(n)) }
+	hash := hashOf(26, id.Run, id.Chain, number(id.Generation), id.Task, number(id.Index), number(id.Attempt))
+	words := id.Run + "-" + id.Task
+	if id.Index >= 0 {
+		words += "-" + number(id.Index)
+	}
+	return namePrefix + readable(strings.ToLower(words), validation.DNS1123LabelMaxLength-len(namePrefix)-len(hash)-1) + "-" + hash
+}
+
+// readable returns at most n characters of a text, of which those that no name may hold became '-'.
+func readable(text string, n int) string {
+	var b strings.Builder
+	for _, r := range text {
+		isPlain := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		switch {
+		case isPlain:
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() == n {
+			break
+		}
+	}
+	if text := strings.TrimRight(b.String(), "-"); text != "" {
+		return text
+	}
+	return "x"
+}
+
+// LabelValue returns a text as the value of a label: the text itself if it can be one, else the start of it and a hash.
+func LabelValue(text string) string {
+	if len(validation.IsValidLabelValue(text)) == 0 {
+		return text
+	}
+	hash := hashOf(16, text)
+	return readable(text, validation.LabelValueMaxLength-len(hash)-1) + "-" + hash
+}

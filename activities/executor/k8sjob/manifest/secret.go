@@ -1,0 +1,53 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	// inputKey is the key of the input in a Secret, and its file.
+	inputKey = "input.json"
+	// maxSecret bounds the data of a Secret: 1 MiB, less some room for keys and what Kubernetes adds.
+	maxSecret = 1<<20 - 16<<10
+)
+
+// secret returns the Secret with the input and the values of secret variables.
+func (b *builder) secret(meta metav1.ObjectMeta) (*corev1.Secret, error) {
+	data := map[string][]byte{inputKey: b.o.Input}
+	size := len(b.o.Input)
+	for name, key := range b.secretKeys() {
+		data[key] = []byte(b.a.Env[name])
+		size += len(data[key])
+	}
+	if size > maxSecret {
+		return nil, badSpec(fmt.Errorf("input and secrets of the task take %d bytes (%d of them the input); a Secret of Kubernetes takes %d (have the tasks before write large data to the store or to a volume, and pass where it is)",
+			size, len(b.o.Input), maxSecret))
+	}
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"}, ObjectMeta: meta,
+		Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: data,
+	}, nil
+}
+
+// secretKeys returns the keys of secret variables in the Secret, by their names.
+func (b *builder) secretKeys() map[string]string {
+	keys := map[string]string{}
+	for i, name := range slices.Sorted(maps.Keys(b.a.SecretEnv)) {
+		if _, ok := b.a.Env[name]; !ok {
+			continue
+		}
+		key := "env." + name
+		if len(validation.IsConfigMapKey(key)) > 0 {
+			key = "env-" + strconv.Itoa(i)
+		}
+		keys[name] = key
+	}
+	return keys
+}
