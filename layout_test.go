@@ -42,6 +42,7 @@ var arrows = []struct {
 	{"activities/executor/k8sjob/cluster", []string{"switchyard/"}, []string{"switchyard/proto"}},
 	// The helper of a pod starts in each of them, and a node reads what it prints.
 	{"activities/executor/k8sjob/podhelper", []string{"switchyard/", temporal}, nil},
+	{"activities/executor/k8sjob/podlog", []string{"switchyard/"}, nil},
 	// Tools of agents know neither the loop that calls them nor the models, and take executors as interfaces.
 	{"activities/executor/subagent/tool", []string{"switchyard/activities/executor/subagent", "switchyard/activities/executor/shell"}, []string{"switchyard/activities/executor/subagent/tool"}},
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
