@@ -58,4 +58,7 @@ func TestLongRelease(t *testing.T) {
 	if got := must("docker", "run", "--rm", image, "version"); got != version {
 		t.Errorf("in the image, version prints %s", got)
 	}
+	if got := must("docker", "run", "--rm", "--entrypoint", "/switchyard", image, "pod-helper", "run", "--", "/usr/local/bin/switchyard", "version"); got != version {
+		t.Errorf("by the helper of pods, version prints %s", got)
+	}
 }
