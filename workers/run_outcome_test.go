@@ -42,12 +42,17 @@ type move func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error)
 // whatever comes.
 func (c *workerSet) puppet(short string, moves ...move) *puppet {
 	c.t.Helper()
-	n := c.start(short)
+	return c.puppetOf(c.start(short), short, names.CPULane, moves...)
+}
+
+// puppetOf has a puppet take what comes by the last lane of a node.
+func (c *workerSet) puppetOf(n *Node, short string, of names.Lane, moves ...move) *puppet {
+	c.t.Helper()
 	lane := len(n.workers) - 1
 	n.workers[lane].Stop() // it stays in the fleet, and another node takes its tasks
 	n.workers = n.workers[:lane]
 	p := &puppet{workerSet: c, name: c.name(short), node: n, silence: make(chan struct{})}
-	w := worker.New(c.conn.Client, names.NodeQueue(p.name, names.CPULane), worker.Options{DisableWorkflowWorker: true})
+	w := worker.New(c.conn.Client, names.NodeQueue(p.name, of), worker.Options{DisableWorkflowWorker: true})
 	w.RegisterActivityWithOptions(func(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 		p.mu.Lock()
 		p.requests = append(p.requests, req)

@@ -157,7 +157,9 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 // over ends an attempt as its activity has ended.
 func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	ends, outcome := r.dispatchEnds(att.assignment, att.members, att, res, err)
-	if started := err != nil || res.GetStartedAt() != nil; started {
+	if r.isRemote(att) {
+		outcome = r.continueElsewhere(att, ends, outcome)
+	} else if started := err != nil || res.GetStartedAt() != nil; started {
 		outcome = r.judgeLostLease(att, ends, outcome)
 	}
 	r.dispatched--

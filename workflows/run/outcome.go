@@ -28,6 +28,7 @@ type dispatchEnd struct {
 	res            *v1.ExecuteResponse
 	outcome        string           // what it says of the node; empty: nothing
 	unacknowledged bool             // it is unknown how the attempt ended, if it did
+	continues      bool             // it has started outside of the nodes, and continues there if it was moved
 	update         *structpb.Struct // what it adds to the context; nil: nothing
 	// What the attempt has left in the file $SWITCHYARD_CHECKPOINT; nil: nothing new.
 	checkpoint *v1.Checkpoint
@@ -37,7 +38,7 @@ type dispatchEnd struct {
 func (d dispatchEnd) shown() status.AttemptEnd {
 	return status.AttemptEnd{
 		Claim: d.claim, Number: d.number, Node: d.node, GPUs: d.gpus, NUMANode: d.numaNode,
-		Ended: d.ended, Response: d.res, Outcome: d.outcome, Unacknowledged: d.unacknowledged, Checkpoint: d.checkpoint,
+		Ended: d.ended, Response: d.res, Outcome: d.outcome, Unacknowledged: d.unacknowledged, Continues: d.continues, Checkpoint: d.checkpoint,
 	}
 }
 
@@ -90,12 +91,12 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 
 // isUnacknowledged reports whether an attempt may have completed although its answer does not say so.
 func isUnacknowledged(res *v1.ExecuteResponse) bool {
-	return res.GetState() == v1.TaskLost || res.GetState() == v1.AttemptMoved && res.GetReason() == v1.ReasonLeaseLost
+	return isCutShort(res.GetState(), res.GetReason()) || res.GetState() == v1.AttemptMoved && res.GetReason() == v1.ReasonLeaseLost
 }
 
 // settle ends an attempt, after its node was waited for where it may have completed without an answer.
 func (r *run) settle(att *attempt, res *v1.ExecuteResponse, err error) {
-	if !isCutOff(res, err) || len(att.stopped) > 0 {
+	if !isCutOff(res, err) || len(att.stopped) > 0 || err == nil && r.isRemote(att) { // it has let go of a remote one
 		r.over(att, res, err)
 		return
 	}
@@ -111,9 +112,9 @@ func isCutOff(res *v1.ExecuteResponse, err error) bool {
 	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && lastBeat(timeout).GetSpawned()
 }
 
-// isRetried reports whether all members of an attempt are tried again if it is lost.
+// isRetried reports whether all members of an attempt are tried again, or continue elsewhere, if it is lost.
 func (r *run) isRetried(att *attempt) bool {
-	return !slices.ContainsFunc(att.members, func(i int) bool {
+	return r.isRemote(att) || !slices.ContainsFunc(att.members, func(i int) bool {
 		return !r.core.RetriesLeft(i) || r.core.Definition(i).GetRetry().GetWhen() != ""
 	})
 }
@@ -202,7 +203,7 @@ func outcomeOf(state, reason string) string {
 	switch {
 	case state == v1.TaskCancelled:
 		return ""
-	case state == v1.TaskLost:
+	case isCutShort(state, reason):
 		return v1.OutcomeLost
 	case state != v1.AttemptMoved:
 		return v1.OutcomeDone
@@ -259,7 +260,7 @@ func (r *run) broken(d *dispatchEnd, err error) {
 
 // addUnknownOutcome adds to the error of a lost attempt that is not repeated that its outcome is unknown.
 func addUnknownOutcome(ended *dag.Ended) {
-	if ended.State == v1.TaskLost {
+	if isCutShort(ended.State, ended.Reason) {
 		ended.Error += "; it may have done its work, but nothing was recorded, and it is not repeated"
 	}
 }

@@ -21,6 +21,7 @@ type AttemptEnd struct {
 	Response       *v1.ExecuteResponse
 	Outcome        string // what it says about the node, one of v1.Outcome..., or "" for nothing
 	Unacknowledged bool   // how the attempt ended is not known, if it did
+	Continues      bool   // the attempt runs outside of the nodes, and continues there if it was moved
 	// Checkpoint is what the attempt has left in $SWITCHYARD_CHECKPOINT, or nil if it has left nothing new.
 	Checkpoint *v1.Checkpoint
 }

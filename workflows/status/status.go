@@ -91,6 +91,7 @@ type Extras struct {
 	FanOut     *FanOut   // or nil if it has no instances yet
 	SteeredBy  string    // who requeued, cancelled or killed it, until the event of that is logged
 	ReadyAt    time.Time // when it could first start, if that is known
+	continues  bool      // an earlier dispatch has started its newest attempt, which runs outside of the nodes
 	// agentEvents are those of the dispatch that has ended, until they are logged.
 	agentEvents []*v1.AgentEvent
 }
@@ -256,6 +257,7 @@ func (s *Status) forget(i int) {
 	e.queuedAt, e.refusals, e.lostLeases = 0, 0, 0
 	if m := e.extras; m != nil {
 		m.cachedFrom, m.CacheKey, m.Uncached, m.ChildRun, m.ReadyAt, m.SteeredBy, m.Lock = "", "", "", "", time.Time{}, "", ""
+		m.continues = false
 		if m.FanOut != nil {
 			m.FanOut.View = nil
 		}
@@ -354,6 +356,12 @@ func (s *Status) LostLeases(i int) int32 { return s.entries[i].lostLeases }
 // Unacknowledged returns the numbers of the attempts of task i whose end is not known.
 func (s *Status) Unacknowledged(i int) []int32 { return s.entries[i].unacknowledged }
 
+// Continues reports whether an earlier dispatch has started the newest attempt of task i, which runs outside of the nodes.
+func (s *Status) Continues(i int) bool {
+	m := s.entries[i].extras
+	return m != nil && m.continues
+}
+
 // Lock returns the name of the lock of task i that was made from an expression, or "" if there is none.
 func (s *Status) Lock(i int) string {
 	if m := s.entries[i].extras; m != nil {
@@ -422,7 +430,13 @@ func (s *Status) EndAttempt(i int, d AttemptEnd, now time.Time) {
 	if events := d.Response.GetAgentEvents(); len(events) > 0 {
 		s.Extras(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
 	}
-	if d.Ended.State == v1.AttemptMoved {
+	isMoved := d.Ended.State == v1.AttemptMoved
+	if d.Continues && isMoved {
+		s.Extras(i).continues = true
+	} else if e.extras != nil && !isMoved {
+		e.extras.continues = false
+	}
+	if isMoved {
 		if d.Ended.Reason == v1.ReasonLeaseLost {
 			e.lostLeases++
 		}

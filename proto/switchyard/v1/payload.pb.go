@@ -3162,6 +3162,8 @@ type TaskCarry struct {
 	Approvals []*ApprovalRecord `protobuf:"bytes,27,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	// When it no longer waits for people; absent: it has no limit, or does not wait for them.
 	ApprovalUntil *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=approval_until,json=approvalUntil,proto3" json:"approval_until,omitempty"`
+	// An earlier dispatch has started its newest attempt, which runs outside of the nodes.
+	Continues     bool `protobuf:"varint,29,opt,name=continues,proto3" json:"continues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3383,6 +3385,13 @@ func (x *TaskCarry) GetApprovalUntil() *timestamppb.Timestamp {
 		return x.ApprovalUntil
 	}
 	return nil
+}
+
+func (x *TaskCarry) GetContinues() bool {
+	if x != nil {
+		return x.Continues
+	}
+	return false
 }
 
 // ApprovalRecord says who has approved a task.
@@ -8680,7 +8689,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xa9\b\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xc7\b\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -8716,7 +8725,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\vlost_leases\x18\x1a \x01(\x05R\n" +
 	"lostLeases\x12;\n" +
 	"\tapprovals\x18\x1b \x03(\v2\x1d.switchyard.v1.ApprovalRecordR\tapprovals\x12A\n" +
-	"\x0eapproval_until\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\rapprovalUntil\"d\n" +
+	"\x0eapproval_until\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\rapprovalUntil\x12\x1c\n" +
+	"\tcontinues\x18\x1d \x01(\bR\tcontinues\"d\n" +
 	"\x0eApprovalRecord\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +

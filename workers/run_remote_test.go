@@ -1,0 +1,136 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// withRemote has a node run tasks of a remote type in a cluster.
+func withRemote(jobs *fake.Cluster) func(*NodeConfig) {
+	return func(cfg *NodeConfig) {
+		cfg.Capabilities = map[string]string{v1.ClusterCapability(v1.DefaultCluster): "true"}
+		cfg.Executors = append(cfg.Executors, fake.NewRemote(v1.TypeK8sJob, jobs))
+	}
+}
+
+// remoteInput reads a definition whose tasks are of a remote type, and ends the attempts of silent nodes early.
+func (c *workerSet) remoteInput(document string) *v1.RunInput {
+	c.t.Helper()
+	in := c.input(document)
+	for _, task := range in.GetDefinition().GetTasks() {
+		task.Type = v1.TypeK8sJob
+	}
+	in.Options.HeartbeatTimeout = durationpb.New(5 * time.Second)
+	return in
+}
+
+// An attempt that runs outside of its node is the same one on the next node, however it lost the node, and no retry is spent.
+func TestHowRemoteDispatchesEnd(t *testing.T) {
+	t.Parallel()
+	begun := func(state, reason string) move {
+		return func(context.Context, *puppet) (*v1.ExecuteResponse, error) {
+			return &v1.ExecuteResponse{State: state, Reason: reason, Error: "for a test", StartedAt: at(0), CompletedAt: at(1)}, nil
+		}
+	}
+	for name, test := range map[string]struct {
+		moves      []move
+		state      string
+		dispatches string // attempt, claim, and whether it continues one
+	}{
+		"silent node":                  {moves: []move{die(true)}, state: "completed", dispatches: "0.1 0.2+"},
+		"silent node before the start": {moves: []move{die(false)}, state: "completed", dispatches: "0.1 0.2"},
+		"later worker":                 {moves: []move{answer("lost", "node_lost")}, state: "completed", dispatches: "0.1 0.2+"},
+		"lease":                        {moves: []move{begun("moved", "lease_lost"), begun("moved", "lease_lost"), begun("moved", "lease_lost"), begun("moved", "lease_lost")}, state: "completed", dispatches: "0.1 0.2+ 0.3+ 0.4+ 0.5+"},
+		"drain":                        {moves: []move{begun("moved", "draining"), answer("moved", "no_room")}, state: "completed", dispatches: "0.1 0.2+ 0.3+"},
+		"not started":                  {moves: []move{answer("moved", "not_started"), answer("moved", "incarnation")}, state: "completed", dispatches: "0.1 0.2 0.3"},
+		"evicted":                      {moves: []move{begun("lost", "evicted")}, state: "lost evicted", dispatches: "0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := shared(t).workers(t, nil)
+			p := c.puppetOf(c.start("n", withRemote(fake.NewCluster())), "n", names.RemoteLane, test.moves...)
+			h := c.submit(c.remoteInput(`{name: remote-outcome, tasks: {x: {type: shell, spec: {command: x}, retry: {retryable: false}}}}`))
+			run := h.wait()
+			state := map[bool]string{true: "completed", false: "failed"}[test.state == "completed"]
+			want(t, run, state, map[string]string{"x": test.state})
+			var got []string
+			for _, r := range p.requests {
+				word := fmt.Sprintf("%d.%d", r.GetAttempt(), r.GetClaim())
+				if r.GetContinues() {
+					word += "+"
+				}
+				got = append(got, word)
+			}
+			if got := strings.Join(got, " "); got != test.dispatches {
+				t.Errorf("dispatches are %s, want %s", got, test.dispatches)
+			}
+			if text := run.Tasks["x"].GetError(); test.state == "lost evicted" && text != "for a test" {
+				t.Errorf("the error is %q", text)
+			}
+			replay(t, "remote-"+strings.ReplaceAll(name, " ", "-"), limits.Run{}, h.history(""))
+		})
+	}
+}
+
+// A Job whose node leaves the fleet without a word continues on another one: it was started once, and no attempt is counted.
+func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
+	t.Parallel()
+	c, jobs := shared(t).workers(t, nil), fake.NewCluster()
+	var cut context.CancelCauseFunc
+	p := c.puppetOf(c.start("n", withRemote(jobs)), "n", names.RemoteLane, func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
+		req := p.requests[0]
+		var own context.Context
+		own, cut = context.WithCancelCause(context.Background())
+		go func() { // what is left of the node's process does not matter
+			_, _ = fake.NewRemote(v1.TypeK8sJob, jobs).Run(own, executor.Attempt{Identity: executor.Identity{
+				Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: p.name, Index: -1, Claim: req.GetClaim(),
+			}}, func() {})
+		}()
+		if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return len(j) == 1 && j[0].Starts == 1 }); err != nil {
+			return nil, err
+		}
+		activity.RecordHeartbeat(ctx, &v1.ExecuteProgress{Spawned: true, StartedAt: at(0)})
+		go p.node.Stop()
+		<-p.silence
+		return nil, nil
+	})
+	h := c.submit(c.remoteInput(`{name: remote-outlives, tasks: {x: {type: shell, spec: {command: x}, retry: {retryable: false}}}}`))
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return len(j) == 1 && j[0].Starts == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	c.start("m", withRemote(jobs), func(cfg *NodeConfig) { cfg.MaxParallel = 1 })
+	if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return len(j[0].Dispatches) == 2 }); err != nil {
+		t.Fatal(err)
+	}
+	cut(executor.ErrLetGo)
+	if last := jobs.Jobs("x")[0].Dispatches[1]; !last.Continues || last.Identity.Node != c.name("m") || last.Identity.Claim != 2 || last.Identity.Attempt != 0 {
+		t.Errorf("it continues as %+v", last.Identity)
+	}
+	jobs.End("x", executor.Result{})
+	run := h.wait()
+	want(t, run, "completed", map[string]string{"x": "completed"})
+	if x := run.GetTasks()["x"]; x.GetAttempt() != 0 || len(x.GetAttempts()) != 1 || x.GetNode() != c.name("m") || len(p.requests) != 1 {
+		t.Errorf("the task is %v", x)
+	}
+	if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return j[0].Recorded == 1 }); err != nil {
+		t.Error("the executor was not told that the end is recorded")
+	}
+	if all := jobs.Jobs("x"); len(all) != 1 || all[0].Starts != 1 || all[0].Stopped {
+		t.Errorf("Jobs: %+v", all)
+	}
+	replay(t, "remote-outlives", limits.Run{}, h.history(""))
+}
