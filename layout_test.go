@@ -62,6 +62,7 @@ var arrows = []struct {
 	{"activities/secrets", []string{"switchyard/", temporal}, []string{"switchyard/activities/gatewayclient", "switchyard/proto", "switchyard/activities/secrets", "switchyard/activities/store", "switchyard/workflows/secretref"}},
 	{"activities/results", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
 	{"activities/presence", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/heartbeat", "switchyard/workflows/names"}},
+	{"activities/liveness", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/names"}},
 	{"activities/taskrunner", []string{"switchyard/activities/orchestrator", "switchyard/activities/presence", "switchyard/activities/placement"}, nil},
 	{"activities/orchestrator", []string{"switchyard/activities/taskrunner", "switchyard/activities/presence", "switchyard/activities/executor"}, nil},
 	{"activities", []string{"switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server"}, nil},

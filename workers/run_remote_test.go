@@ -12,6 +12,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
+	"switchyard/activities/liveness"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -120,8 +121,26 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 	if last := jobs.Jobs("x")[0].Dispatches[1]; !last.Continues || last.Identity.Node != c.name("m") || last.Identity.Claim != 2 || last.Identity.Attempt != 0 {
 		t.Errorf("it continues as %+v", last.Identity)
 	}
+	alive := liveness.Attempts{Client: c.conn.Client}
+	isOpen := func(change func(id *executor.Identity)) bool {
+		id := jobs.Jobs("x")[0].Identity
+		change(&id)
+		open, err := alive.IsOpen(ctx, id)
+		if err != nil {
+			t.Error(err)
+		}
+		return open
+	}
+	same := func(*executor.Identity) {}
+	if !isOpen(same) || isOpen(func(id *executor.Identity) { id.Attempt++ }) || isOpen(func(id *executor.Identity) { id.Generation++ }) ||
+		isOpen(func(id *executor.Identity) { id.Task = "other" }) || isOpen(func(id *executor.Identity) { id.Run = "other" }) {
+		t.Error("other attempts are waited for than the one that runs")
+	}
 	jobs.End("x", executor.Result{})
 	run := h.wait()
+	if isOpen(same) {
+		t.Error("the attempt is waited for after its run has ended")
+	}
 	want(t, run, "completed", map[string]string{"x": "completed"})
 	if x := run.GetTasks()["x"]; x.GetAttempt() != 0 || len(x.GetAttempts()) != 1 || x.GetNode() != c.name("m") || len(p.requests) != 1 {
 		t.Errorf("the task is %v", x)
@@ -133,4 +152,30 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 		t.Errorf("Jobs: %+v", all)
 	}
 	replay(t, "remote-outlives", limits.Run{}, h.history(""))
+}
+
+// An instance is waited for as long as it has not ended.
+func TestInstancesThatAreWaitedForAreKnown(t *testing.T) {
+	t.Parallel()
+	c, jobs := shared(t).workers(t, nil), fake.NewCluster()
+	c.start("n", withRemote(jobs))
+	h := c.submit(c.remoteInput(`{name: remote-instances, tasks: {x: {type: shell, spec: {command: x}, parallel: 2}}}`))
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return len(j) == 2 }); err != nil {
+		t.Fatal(err)
+	}
+	alive := liveness.Attempts{Client: c.conn.Client}
+	for _, j := range jobs.Jobs("x") {
+		later := j.Identity
+		later.Attempt++
+		if open, err := alive.IsOpen(ctx, j.Identity); err != nil || !open {
+			t.Errorf("instance %d: %v, %v", j.Identity.Index, open, err)
+		}
+		if open, err := alive.IsOpen(ctx, later); err != nil || open {
+			t.Errorf("a later attempt of instance %d: %v, %v", j.Identity.Index, open, err)
+		}
+	}
+	jobs.End("x", executor.Result{})
+	want(t, h.wait(), "completed", map[string]string{"x": "completed"})
 }

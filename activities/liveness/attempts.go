@@ -1,0 +1,111 @@
+package liveness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// Attempts knows which attempts their runs wait for. It is safe for concurrent use.
+type Attempts struct{ Client client.Client }
+
+// IsOpen reports whether the run of an attempt is open and waits for the attempt, or may begin it: its task or instance has not
+// ended, and has no later attempt. Node, fleet and claim of the identity do not matter. An error says that it is unknown.
+func (a Attempts) IsOpen(ctx context.Context, id executor.Identity) (bool, error) {
+	open, err := a.isOpen(ctx, id)
+	if err != nil {
+		return false, fmt.Errorf("look whether run %s waits for attempt %d of task %s: %w", id.Run, id.Attempt, id.Task, err)
+	}
+	return open, nil
+}
+
+func (a Attempts) isOpen(ctx context.Context, id executor.Identity) (bool, error) {
+	desc, err := a.Client.DescribeWorkflowExecution(ctx, id.Run, "")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	info := desc.GetWorkflowExecutionInfo()
+	switch info.GetStatus() {
+	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_PAUSED, enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+	default:
+		return false, nil
+	}
+	if id.Index >= 0 {
+		return a.waitsForInstance(ctx, id)
+	}
+	return a.waitsForTask(ctx, id)
+}
+
+// waitsForTask reports whether a run waits for an attempt of a task.
+func (a Attempts) waitsForTask(ctx context.Context, id executor.Identity) (bool, error) {
+	for since := int64(0); ; {
+		var status v1.StatusResponse
+		if err := a.query(ctx, id.Run, names.StatusQuery, &v1.StatusRequest{Since: since}, &status); err != nil {
+			return false, err
+		}
+		if isOther(&status, id) {
+			return false, nil
+		}
+		if task, ok := status.GetRun().GetTasks()[id.Task]; ok {
+			return waits(task.GetState(), task.GetAttempt(), id), nil
+		}
+		if !status.GetMore() || status.GetRevision() <= since {
+			return false, nil // no such task
+		}
+		since = status.GetRevision()
+	}
+}
+
+// waitsForInstance reports whether a run waits for an attempt of an instance. One that another workflow carries counts as
+// waited for while the run is open.
+func (a Attempts) waitsForInstance(ctx context.Context, id executor.Identity) (bool, error) {
+	var status v1.StatusResponse
+	if err := a.query(ctx, id.Run, names.StatusQuery, &v1.StatusRequest{MaxBytes: 1}, &status); err != nil {
+		return false, err
+	}
+	if isOther(&status, id) {
+		return false, nil
+	}
+	var found v1.InstancesResponse
+	req := &v1.InstancesRequest{Task: id.Task, From: id.Index, Limit: 1}
+	if err := a.query(ctx, id.Run, names.InstancesQuery, req, &found); err != nil {
+		return false, err
+	}
+	for _, i := range found.GetInstances() {
+		if i.GetIndex() == id.Index {
+			return waits(i.GetState(), i.GetAttempt(), id), nil
+		}
+	}
+	return true, nil
+}
+
+// isOther reports whether an answer is of another run, or another generation of it, than the attempt.
+func isOther(status *v1.StatusResponse, id executor.Identity) bool {
+	return id.Chain != "" && status.GetChain() != "" && status.GetChain() != id.Chain || status.GetRun().GetGeneration() != id.Generation
+}
+
+// waits reports whether a task in a state, with its newest attempt, waits for an attempt.
+func waits(state string, newest int32, id executor.Identity) bool {
+	return !v1.IsTaskTerminal(state) && newest == id.Attempt
+}
+
+// query sends a query to the newest execution of a workflow and reads its answer.
+func (a Attempts) query(ctx context.Context, id, name string, req, answer proto.Message) error {
+	value, err := a.Client.QueryWorkflow(ctx, id, "", name, req)
+	if err != nil {
+		return err
+	}
+	return value.Get(answer)
+}
