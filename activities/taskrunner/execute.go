@@ -23,7 +23,6 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
-	"switchyard/workflows/names"
 )
 
 const (
@@ -228,7 +227,9 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *i
 	case err != nil || res != nil:
 		return res, err
 	}
-	w.log = logs.NewWriter(n.Store, logs.Attempt{Run: names.Home(req.GetRunId(), req.GetChain()), Generation: req.GetGeneration(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.logOptions())
+	if err := w.openLog(ctx, m); err != nil {
+		return stopped(ctx, nil), nil
+	}
 	w.writeNotices()
 	if n.survivor(req.GetType()) != nil {
 		if err := a.writeRecoveryFile(w.id(m), w.spec, w.ws); err != nil {
@@ -267,7 +268,7 @@ func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, erro
 	// What follows must happen although the attempt was cancelled.
 	cleanup, done := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer done()
-	w.closeLog(cleanup)
+	w.closeOrSuspendLog(cleanup, res)
 	if err != nil || res.GetState() == v1.AttemptMoved {
 		return res, err
 	}

@@ -19,7 +19,6 @@ import (
 	"switchyard/activities/heartbeat"
 	"switchyard/activities/logs"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 )
 
 // What a worker finds of attempts that an earlier one has left, it decides by an
@@ -350,7 +349,13 @@ func (w *work) resumeLog(ctx context.Context) error {
 	m := &w.attempt.members[0]
 	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
 		var err error
-		w.log, err = logs.Resume(ctx, w.node.Store, logs.Attempt{Run: names.Home(w.attempt.req.GetRunId(), w.attempt.req.GetChain()), Generation: w.attempt.req.GetGeneration(), Task: m.name, Attempt: m.attempt, Claim: m.claim}, w.logOptions())
+		of := w.logOf(m)
+		if w.attempt.isRemote() {
+			of, err = logs.Shared(ctx, w.node.Store, of)
+		}
+		if err == nil {
+			w.log, err = logs.Resume(ctx, w.node.Store, of, w.logOptions())
+		}
 		if err == nil {
 			return nil
 		}

@@ -79,7 +79,7 @@ func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*v1
 func (w *work) addRemote(x *executor.Attempt) {
 	a := w.attempt
 	x.Continues, x.Timeout, x.Resources = a.req.GetContinues(), a.req.GetTimeout().AsDuration(), a.req.GetResources()
-	x.Waits = a.showWait
+	x.Waits, x.LogPosition, x.MarkLog = a.showWait, w.log.Position(), w.log.Mark
 	// A cluster may take any time to start it.
 	a.startBy.Store(int64(executor.Never))
 }

@@ -1,0 +1,38 @@
+package taskrunner
+
+import (
+	"context"
+
+	"switchyard/activities/logs"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// logOf names the log of a dispatch of a member.
+func (w *work) logOf(m *member) logs.Attempt {
+	req := w.attempt.req
+	return logs.Attempt{
+		Run: names.Home(req.GetRunId(), req.GetChain()), Generation: req.GetGeneration(), Task: m.name, Attempt: m.attempt, Claim: m.claim,
+	}
+}
+
+// openLog begins the log of an attempt, or resumes the one that an earlier dispatch of a remote attempt has begun. The error is
+// that of ctx.
+func (w *work) openLog(ctx context.Context, m *member) error {
+	if w.attempt.isRemote() && w.attempt.req.GetContinues() {
+		return w.resumeLog(ctx)
+	}
+	w.log = logs.NewWriter(w.node.Store, w.logOf(m), w.logOptions())
+	return nil
+}
+
+// closeOrSuspendLog ends the log of an attempt, unless another node continues the attempt and its log.
+func (w *work) closeOrSuspendLog(ctx context.Context, res *v1.ExecuteResponse) {
+	if !w.attempt.isRemote() || res.GetState() != v1.AttemptMoved {
+		w.closeLog(ctx)
+		return
+	}
+	if err := w.log.Suspend(ctx); err != nil {
+		w.node.Logger.Warn("a part of a log was not stored", "run", w.attempt.req.GetRunId(), "task", w.attempt.req.GetTask(), "error", err)
+	}
+}
