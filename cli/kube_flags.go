@@ -24,7 +24,7 @@ type kubeFlags struct {
 
 func (k *kubeFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&k.clusters, "kube", nil, "cluster of Kubernetes that this node runs Jobs in, as NAME=FILE or NAME=FILE:CONTEXT with a kubeconfig, or NAME=in-cluster for that of this pod; may be repeated")
-	f.StringVar(&k.helperImage, "kube-helper-image", "", "image of the containers that carry files into and out of the pods of Jobs (default a small one of this version)")
+	f.StringVar(&k.helperImage, "kube-helper-image", "", "image with switchyard as its entry point, which brings outputs of more than 4 KiB out of the pods of Jobs")
 	f.DurationVar(&k.startTimeout, "kube-start-timeout", defaultKubeStart, "how long a pod is tried whose image cannot be pulled, or whose container cannot be made")
 }
 
@@ -44,7 +44,7 @@ func (k *kubeFlags) config() (cfg stack.KubeConfig, err error) {
 	}
 	if k.helperImage != "" {
 		if _, err := reference.ParseNormalizedNamed(k.helperImage); err != nil {
-			return cfg, exit.Usagef("--kube-helper-image %s: write the name of an image, such as registry.example.com/busybox:1.37: %w", k.helperImage, err)
+			return cfg, exit.Usagef("--kube-helper-image %s: write the name of an image, such as registry.example.com/switchyard:1.0: %w", k.helperImage, err)
 		}
 	}
 	if k.startTimeout != 0 && k.startTimeout < time.Second {

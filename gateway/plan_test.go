@@ -83,7 +83,7 @@ tasks:
 	if w := plan.GetWarnings(); len(w) != 0 {
 		t.Errorf("warnings: %v", w)
 	}
-	far, err := f.plan(t, "name: far\ntasks: { a: { type: k8s_job, spec: { image: x } } }\n")
+	far, err := f.plan(t, "name: far\ntasks: { a: { type: vps, spec: { image: x } } }\n")
 	if err != nil || len(far.GetWarnings()) != 1 || far.GetWarnings()[0].GetPath() != "tasks.a.type" {
 		t.Errorf("the plan of a task that nothing can run: %v, %v", far, err)
 	}

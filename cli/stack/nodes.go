@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container"
+	"switchyard/activities/executor/k8sjob"
 	"switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/activities/executor/relay"
 	"switchyard/activities/executor/relay/session"
@@ -19,6 +21,7 @@ import (
 	"switchyard/activities/metrics"
 	"switchyard/activities/secrets"
 	"switchyard/activities/store"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/node"
 )
@@ -45,6 +48,9 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	sh, executors, err := s.newExecutors(cfg)
 	if err != nil {
 		return err
+	}
+	if len(cfg.Nodes[0].Kube.Clusters) == 0 {
+		executors = slices.DeleteFunc(executors, func(e executor.Executor) bool { return e.Type() == v1.TypeK8sJob })
 	}
 	guards := &containerGuards{logger: cfg.Logger}
 	s.addCloser("guards", guards.close)
@@ -142,5 +148,12 @@ func (s *Stack) newExecutors(cfg Config) (*shell.Executor, []executor.Executor, 
 		Logger: cfg.Logger,
 	})
 	relays := relay.New(session.Folder(cfg.Nodes[0].ScratchDir))
-	return sh, []executor.Executor{sh, containers, subagents, relays}, nil
+	kube := cfg.Nodes[0].Kube
+	options := k8sjob.Options{Clusters: s.clusters, HelperImage: kube.HelperImage, StartTimeout: kube.StartTimeout, Logger: cfg.Logger}
+	if s.conn != nil {
+		options.Fleet = s.conn.Fleet
+	}
+	jobs := k8sjob.New(options)
+	s.addCloser("Kubernetes executor", jobs.Close)
+	return sh, []executor.Executor{sh, containers, jobs, subagents, relays}, nil
 }

@@ -13,8 +13,11 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// withoutExamples are messages of executors that nothing can run yet.
-var withoutExamples = []protoreflect.Name{"VpsSpec", "K8sJobSpec"}
+// withoutExecutor are specs that nothing can run yet, and withoutExamples also those that need what a machine may not have: a cluster.
+var (
+	withoutExecutor = []protoreflect.Name{"VpsSpec"}
+	withoutExamples = append([]protoreflect.Name{"K8sJobSpec"}, withoutExecutor...)
+)
 
 // fieldsWithoutExamples are fields of agents that need what a machine may not have: a sandbox, an engine, programs, the internet.
 var fieldsWithoutExamples = map[protoreflect.FullName]bool{
@@ -30,7 +33,7 @@ func TestTypesWithoutExecutorAreWarnedOf(t *testing.T) {
 		d := newDecoder(&source.Report{})
 		d.warnings(&v1.Definition{}, &v1.TaskDefinition{Type: taskType}, nil, source.Root)
 		spec := newSpec(taskType).ProtoReflect().Descriptor().Name()
-		if warned := len(d.Warned) == 1; warned != slices.Contains(withoutExamples, spec) {
+		if warned := len(d.Warned) == 1; warned != slices.Contains(withoutExecutor, spec) {
 			t.Errorf("%s: %v", taskType, d.Warned)
 		}
 	}

@@ -47,7 +47,7 @@ var taskTypes = []TaskType{
 	{TypeShell, true, true, false, "command", []string{"bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python"}, &ShellSpec{}},
 	{TypeContainer, true, true, false, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
 	{TypeVPS, true, false, false, "image", nil, &VpsSpec{}},
-	{TypeK8sJob, true, false, true, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
+	{TypeK8sJob, true, true, true, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
 	{TypeSubagent, true, true, false, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
 	{TypeClaudeRelay, true, true, false, "prompt", nil, &ClaudeRelaySpec{}},
 	{TypeRun, false, true, false, "workflow", []string{"workflow", "subworkflow", "childworkflow", "dag", "pipeline"}, &RunSpec{}},

@@ -49,9 +49,11 @@ const (
 	// lastTries is how often the log of a container that has ended is read in vain when its node does not have it, or has
 	// less of it than before.
 	lastTries = 4
-	// minWhole is how often the log of a container that has ended is read to its end, the last time without anything new: an
-	// API server that loses its node also ends a stream as if it was whole.
+	// minWhole is how often in a row the log of a container is read to the end of a stream, the last time after the container has
+	// ended and without anything new: an API server that loses its node also ends a stream as if it was whole.
 	minWhole = 2
+	// endPatience is how long after the end of a container the stream that follows its log may take to end by itself.
+	endPatience = 2 * time.Second
 	// readBytes is how much is read at once.
 	readBytes = 64 << 10
 )
@@ -90,8 +92,8 @@ func (f *follower) run(ctx context.Context) error {
 	for vain, whole := 0, 0; ; {
 		ended := f.hasEnded()
 		err := f.copyStream(ctx, !ended)
-		if ended && err == nil && f.copier.hasPassedPosition() {
-			whole++
+		if whole++; err != nil || !f.copier.hasPassedPosition() {
+			whole = 0
 		}
 		if w, ok := errors.AsType[writeError](err); ok {
 			return w.error
@@ -109,7 +111,7 @@ func (f *follower) run(ctx context.Context) error {
 			if vain++; vain >= lastTries {
 				return f.giveUp(err)
 			}
-		case whole >= minWhole:
+		case ended && whole >= minWhole:
 			return f.copier.end()
 		default:
 			vain = 0
@@ -199,7 +201,13 @@ func (f *follower) copyStream(ctx context.Context, follow bool) error {
 			defer close(done)
 			select {
 			case <-f.o.Ended:
-				cancel(errEnded)
+				late := time.NewTimer(endPatience)
+				defer late.Stop()
+				select {
+				case <-late.C:
+					cancel(errEnded)
+				case <-ctx.Done():
+				}
 			case <-ctx.Done():
 			}
 		}()

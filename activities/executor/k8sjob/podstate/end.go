@@ -92,7 +92,8 @@ func EndOf(pod *corev1.Pod, container string, now time.Time) *End {
 	return end
 }
 
-// isEndedByDeletion reports whether the program ended after the deletion of its pod had begun.
+// isEndedByDeletion reports whether the program ended after the deletion of its pod had begun, or in the same second: times of
+// Kubernetes are no finer.
 func isEndedByDeletion(pod *corev1.Pod, t *corev1.ContainerStateTerminated) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
@@ -101,7 +102,7 @@ func isEndedByDeletion(pod *corev1.Pod, t *corev1.ContainerStateTerminated) bool
 	if pod.DeletionGracePeriodSeconds != nil {
 		grace = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
 	}
-	return t.FinishedAt.After(pod.DeletionTimestamp.Add(-grace))
+	return !t.FinishedAt.Time.Before(pod.DeletionTimestamp.Add(-grace))
 }
 
 // disruption returns why the cluster has ended a pod, or "" if it has not.

@@ -1,0 +1,138 @@
+package k8sjob
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/k8sjob/manifest"
+)
+
+// errGone says that there is no Job any more.
+var errGone = errors.New("the Job is gone")
+
+// begin makes the Job, or takes over the one that an earlier dispatch has made, and then its Secret, which the Job owns. The pod
+// waits for the Secret.
+func (a *attempt) begin(ctx context.Context) error {
+	job, err := a.makeOrFind(ctx)
+	if err != nil {
+		return err
+	}
+	a.uid = job.UID
+	return a.makeSecret(ctx, job)
+}
+
+func (a *attempt) makeOrFind(ctx context.Context) (*batchv1.Job, error) {
+	jobs := a.cluster.Client.BatchV1().Jobs(a.namespace)
+	if a.mayExist = a.Continues; a.Continues {
+		job, err := a.takeOver(ctx)
+		if apierrors.IsNotFound(err) {
+			return nil, errGone
+		}
+		return job, err
+	}
+	var job *batchv1.Job
+	err := a.try(ctx, func(ctx context.Context) (err error) {
+		job, err = jobs.Create(ctx, a.job, metav1.CreateOptions{})
+		a.mayExist = a.mayExist || !isUnsent(err)
+		return err
+	})
+	if apierrors.IsAlreadyExists(err) { // by an earlier dispatch, or by a call whose answer was lost
+		job, err = a.takeOver(ctx)
+		if apierrors.IsNotFound(err) {
+			return nil, errGone
+		}
+		return job, err
+	}
+	if err == nil {
+		a.notify(fmt.Sprintf("Job %s in namespace %s of cluster %s", a.name, a.namespace, a.cluster.Name))
+	}
+	return job, err
+}
+
+// takeOver makes this dispatch the one that has the Job.
+func (a *attempt) takeOver(ctx context.Context) (taken *batchv1.Job, err error) {
+	jobs := a.cluster.Client.BatchV1().Jobs(a.namespace)
+	for {
+		var job *batchv1.Job
+		err := a.try(ctx, func(ctx context.Context) (err error) {
+			job, err = jobs.Get(ctx, a.name, metav1.GetOptions{})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		of, ok := manifest.Identity(job.Annotations)
+		if own := attemptOf(a.Identity); !ok || attemptOf(of) != own {
+			return nil, badSpec("Job %s in namespace %s of cluster %s exists, and is of something else", a.name, a.namespace, a.cluster.Name)
+		}
+		claim, _, ok := manifest.ParseClaim(job.Annotations[manifest.AnnotationClaim])
+		switch {
+		case ok && claim > a.Identity.Claim:
+			return nil, errTakenOver
+		case job.Annotations[manifest.AnnotationClaim] == a.claim:
+			return job, nil
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"resourceVersion": job.ResourceVersion, "annotations": map[string]string{manifest.AnnotationClaim: a.claim},
+		}})
+		if err != nil {
+			return nil, err
+		}
+		err = a.try(ctx, func(ctx context.Context) (err error) {
+			job, err = jobs.Patch(ctx, a.name, types.MergePatchType, patch, metav1.PatchOptions{})
+			return err
+		})
+		if apierrors.IsConflict(err) {
+			continue
+		}
+		if err == nil {
+			a.notify(fmt.Sprintf("node %s continues with Job %s in namespace %s of cluster %s", a.Identity.Node, a.name, a.namespace, a.cluster.Name))
+		}
+		return job, err
+	}
+}
+
+// attemptOf returns an identity without what differs between the dispatches of an attempt.
+func attemptOf(id executor.Identity) executor.Identity {
+	id.Node, id.Claim = "", 0
+	return id
+}
+
+// makeSecret makes the Secret of the Job if it is not there. One that an earlier dispatch has made is the same.
+func (a *attempt) makeSecret(ctx context.Context, job *batchv1.Job) error {
+	if a.secret == nil || job.DeletionTimestamp != nil {
+		return nil
+	}
+	manifest.Own(a.secret, job)
+	err := a.try(ctx, func(ctx context.Context) error {
+		_, err := a.cluster.Client.CoreV1().Secrets(a.namespace).Create(ctx, a.secret, metav1.CreateOptions{})
+		return err
+	})
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if ctx.Err() == nil { // without the Secret the pod would wait without end
+		a.remove(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// goneText says that the Job is gone, and how if that is known.
+func (a *attempt) goneText(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	ns, err := a.cluster.Client.CoreV1().Namespaces().Get(bounded, a.namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && ns.Status.Phase == corev1.NamespaceTerminating {
+		return fmt.Errorf("namespace %s of cluster %s was deleted, and Job %s with it", a.namespace, a.cluster.Name, a.name)
+	}
+	return fmt.Errorf("Job %s in namespace %s of cluster %s was deleted from outside", a.name, a.namespace, a.cluster.Name)
+}

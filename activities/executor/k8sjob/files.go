@@ -1,0 +1,38 @@
+package k8sjob
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"switchyard/activities/executor/k8sjob/podhelper"
+	"switchyard/activities/executor/k8sjob/podstate"
+)
+
+// keepFiles puts what the program has left for the run where the node reads it: the output from the termination message, or with a
+// helper all files from its log.
+func (f *following) keepFiles(message string) error {
+	if f.log.filter == nil {
+		if len(message) >= podstate.MaxTerminationMessage {
+			return fmt.Errorf("the output is larger than %d bytes, which is what Kubernetes takes as a termination message; start the nodes with --kube-helper-image, or write it to a bucket", podstate.MaxTerminationMessage)
+		}
+		return f.keepFile("SWITCHYARD_OUTPUT", []byte(message))
+	}
+	if !f.log.isComplete() {
+		return errors.New("the log of the pod could not be read to its end, and with it what the program has left")
+	}
+	files, err := f.log.filter.Files()
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.keepFile("SWITCHYARD_OUTPUT", files[podhelper.Output]), f.keepFile("SWITCHYARD_CONTEXT_UPDATE", files[podhelper.ContextUpdate]))
+}
+
+// keepFile writes a file of the attempt, which a variable names, unless it is empty.
+func (f *following) keepFile(variable string, data []byte) error {
+	path := f.Env[variable]
+	if path == "" || len(data) == 0 {
+		return nil
+	}
+	return os.WriteFile(path, data, 0o600)
+}

@@ -1,0 +1,240 @@
+package k8sjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/k8sjob/manifest"
+	"switchyard/activities/executor/k8sjob/podstate"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// lookAgain is how often a Job is looked at of which nothing is heard.
+	lookAgain = 5 * time.Second
+	// newJob is how long the watch may take to show a Job that was just made.
+	newJob = 5 * time.Second
+	// podPatience is how long after its Job is over, or its program has ended, the rest of a pod is waited for.
+	podPatience = 30 * time.Second
+)
+
+// follow waits for the end of the Job.
+func (a *attempt) follow(ctx context.Context) (executor.Result, error) {
+	f := &following{attempt: a, began: time.Now(), log: newPodLog(a)}
+	defer f.log.abandon()
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for {
+		end, err := f.look(ctx)
+		switch {
+		case errors.Is(err, errTakenOver):
+			return takenOver(), nil
+		case err != nil:
+			return executor.Result{}, err
+		case end != nil:
+			a.waits("")
+			return f.finish(ctx, end)
+		}
+		select {
+		case <-a.follower.News:
+		case <-tick.C:
+		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), executor.ErrLetGo) {
+				return stopped(), nil
+			}
+			return f.stop(ctx), f.log.err()
+		}
+	}
+}
+
+// following is what has been seen of the Job.
+type following struct {
+	*attempt
+	began time.Time
+	log   *podLog
+	// seen reports whether the watch has shown the Job.
+	seen bool
+	// failsSince is when the pod has begun to fail to start, and failure how; zero: it does not.
+	failsSince time.Time
+	failure    string
+	// overSince is when the Job was first seen over, and endedSince when the program was.
+	overSince, endedSince time.Time
+	askedAt               time.Time // for events
+	events                string    // what they say of a Job without a pod
+	// isLeft reports whether there is something that runs, or may start, although the program has ended or failed to start.
+	isLeft bool
+}
+
+// look looks at the Job. It returns how the program ended, or nil if it has not.
+func (f *following) look(ctx context.Context) (*podstate.End, error) {
+	s := f.follower.Get()
+	if s.Job == nil || s.Job.UID != f.uid {
+		if f.seen || s.Synced && time.Since(f.began) > newJob {
+			return f.missing(ctx)
+		}
+		return nil, nil
+	}
+	f.seen = true
+	if claim, _, ok := manifest.ParseClaim(s.Job.Annotations[manifest.AnnotationClaim]); ok && claim > f.Identity.Claim {
+		return nil, errTakenOver
+	}
+	over, reason, message := podstate.JobEnd(s.Job)
+	if over && f.overSince.IsZero() {
+		f.overSince = time.Now()
+	}
+	if len(s.Pods) == 0 || !metav1.IsControlledBy(s.Pods[0], s.Job) {
+		return f.withoutPod(ctx, s.Job, over, reason, message)
+	}
+	pod := s.Pods[0]
+	if podstate.HasStarted(pod, f.container) {
+		f.log.follow(pod)
+	}
+	if end := podstate.EndOf(pod, f.container, time.Now()); end != nil {
+		f.log.end()
+		if f.endedSince.IsZero() {
+			f.endedSince = time.Now()
+		}
+		isPodOver := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !isPodOver && end.Exited && time.Since(f.endedSince) < podPatience {
+			return nil, nil // a status of the pod is on its way, or other containers end
+		}
+		f.isLeft = !isPodOver
+		if reason == batchv1.JobReasonDeadlineExceeded && end.Result.ExitCode != 0 {
+			end.Result.Failure = &executor.Failure{Reason: v1.ReasonTimeout, Err: fmt.Errorf("the cluster ended Job %s: %s", f.name, message)}
+		}
+		return end, nil
+	}
+	return f.notStarted(ctx, s.Job, pod)
+}
+
+// missing is called when the watch does not show the Job.
+func (f *following) missing(ctx context.Context) (*podstate.End, error) {
+	job, err := f.cluster.Client.BatchV1().Jobs(f.namespace).Get(ctx, f.name, metav1.GetOptions{})
+	if err == nil && job.UID == f.uid || err != nil && !apierrors.IsNotFound(err) {
+		return nil, nil // the watch is late, or the API server away
+	}
+	return &podstate.End{Result: f.failed(v1.ReasonDeleted, f.goneText(ctx))}, nil
+}
+
+// withoutPod looks at a Job that has no pod.
+func (f *following) withoutPod(ctx context.Context, job *batchv1.Job, over bool, reason, message string) (*podstate.End, error) {
+	switch {
+	case over && time.Since(f.overSince) > podPatience:
+		// The pod was removed before its status was seen.
+		if reason == batchv1.JobReasonDeadlineExceeded {
+			return &podstate.End{Result: f.failed(v1.ReasonTimeout, fmt.Errorf("the cluster ended Job %s: %s", f.name, message))}, nil
+		}
+		return &podstate.End{Result: f.failed(v1.ReasonDeleted, fmt.Errorf("the pod of Job %s is gone, and with it how it ended", f.name))}, nil
+	case over || job.DeletionTimestamp != nil:
+		return nil, nil
+	case job.Spec.Suspend != nil && *job.Spec.Suspend:
+		f.waits("Job " + f.name + " is suspended")
+		f.failsSince = time.Time{}
+		return nil, nil
+	case time.Since(f.began) < podlessQuiet || time.Since(f.askedAt) < askEventsEvery:
+	default:
+		f.askedAt = time.Now()
+		f.events = f.failedCreate(ctx, job)
+	}
+	return f.fails(f.events, v1.ReasonBadSpec)
+}
+
+const (
+	// podlessQuiet is how long a Job may be without a pod before its events are read, and askEventsEvery how often they are then.
+	podlessQuiet, askEventsEvery = 3 * time.Second, 15 * time.Second
+)
+
+// failedCreate returns why the cluster makes no pod for the Job, or "" if it does not say so.
+func (f *following) failedCreate(ctx context.Context, job *batchv1.Job) string {
+	bounded, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	list, err := f.cluster.Client.CoreV1().Events(f.namespace).List(bounded, metav1.ListOptions{
+		FieldSelector: "involvedObject.uid=" + string(job.UID) + ",reason=FailedCreate",
+	})
+	if err != nil || len(list.Items) == 0 {
+		return ""
+	}
+	newest := list.Items[0]
+	for _, e := range list.Items[1:] {
+		if newest.LastTimestamp.Before(&e.LastTimestamp) {
+			newest = e
+		}
+	}
+	return fmt.Sprintf("the cluster makes no pod for Job %s: %s", f.name, newest.Message)
+}
+
+// notStarted looks at a pod whose program has not ended, and may not have started.
+func (f *following) notStarted(_ context.Context, job *batchv1.Job, pod *corev1.Pod) (*podstate.End, error) {
+	wait := podstate.WaitOf(pod)
+	if wait.IsFailure {
+		return f.fails(wait.Text, v1.ReasonStartFailed)
+	}
+	f.failsSince = time.Time{}
+	if wait.Text == "" && pod.DeletionTimestamp != nil && job.DeletionTimestamp == nil {
+		wait.Text = "pod " + pod.Name + " is being deleted"
+	}
+	f.waits(wait.Text)
+	return nil, nil
+}
+
+// fails notes that the pod cannot start for now; "" says that it is only not there yet. After a while that ends the attempt.
+func (f *following) fails(text, reason string) (*podstate.End, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if f.failsSince.IsZero() {
+		f.failsSince = time.Now()
+	}
+	f.failure = text
+	f.waits(text)
+	if time.Since(f.failsSince) < f.e.o.StartTimeout {
+		return nil, nil
+	}
+	f.isLeft = true
+	return &podstate.End{Result: f.failed(reason, fmt.Errorf("%s; given up after %v", f.failure, f.e.o.StartTimeout))}, nil
+}
+
+// finish ends an attempt whose program has ended: its log and its output are read, and nothing of it is left to run.
+func (f *following) finish(ctx context.Context, end *podstate.End) (executor.Result, error) {
+	f.close()
+	r := end.Result
+	if end.Exited {
+		f.log.await(ctx)
+		if errors.Is(context.Cause(ctx), executor.ErrLetGo) {
+			return stopped(), nil // what is not recorded is for the next node to find
+		}
+		if r.Failure == nil && r.ExitCode == 0 {
+			if err := f.keepFiles(end.Message); err != nil {
+				r.Failure = &executor.Failure{Reason: v1.ReasonOutput, Err: err}
+			}
+		}
+	}
+	if f.isLeft {
+		r = f.attempt.stop(ctx, r)
+	}
+	return r, f.log.err()
+}
+
+// stop ends an attempt that is not wanted any more. Its last words are in its log.
+func (f *following) stop(ctx context.Context) executor.Result {
+	f.close()
+	r := f.attempt.stop(ctx, stopped())
+	f.log.end()
+	f.log.await(context.WithoutCancel(ctx))
+	return r
+}
+
+// close notes that the attempt is ending, so that it cannot be paused any more.
+func (a *attempt) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ending = true
+}

@@ -1,0 +1,297 @@
+package k8sjob
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/k8sjob/manifest"
+	"switchyard/dev/kubetest"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// pretends is a spec whose pod on a fake node does as its annotations say.
+func pretends(annotations map[string]any) map[string]any {
+	return map[string]any{"annotations": annotations}
+}
+
+func TestProgramsEndAsTheirPodsSay(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Shared(t)
+	for name, test := range map[string]struct {
+		annotations map[string]any
+		code        int
+		oom         bool
+		reason      string
+		output      string
+	}{
+		"completed":    {annotations: map[string]any{kubetest.MessageAnnotation: `{"answer":42}`}, output: `{"answer":42}`},
+		"failed":       {annotations: map[string]any{kubetest.ExitAnnotation: "3"}, code: 3},
+		"out-of-mem":   {annotations: map[string]any{kubetest.ReasonAnnotation: "OOMKilled"}, code: 137, oom: true},
+		"large-output": {annotations: map[string]any{kubetest.MessageAnnotation: strings.Repeat("x", 4096)}, reason: v1.ReasonOutput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, c, Options{})
+			r := b.start(b.attempt(name, pretends(test.annotations)))
+			result := r.end()
+			if result.ExitCode != test.code || result.OOMKilled != test.oom || result.Stopped {
+				t.Errorf("the result is %+v", result)
+			}
+			if (result.Failure != nil) != (test.reason != "") || result.Failure != nil && result.Failure.Reason != test.reason {
+				t.Errorf("the failure is %+v", result.Failure)
+			}
+			select {
+			case <-r.spawns:
+			default:
+				t.Error("spawned was not called")
+			}
+			output, _ := os.ReadFile(r.a.Env["SWITCHYARD_OUTPUT"])
+			if string(output) != test.output {
+				t.Errorf("the output is %q", output)
+			}
+			jobs := b.jobs()
+			if len(jobs) != 1 || jobs[0].Spec.TTLSecondsAfterFinished != nil {
+				t.Fatalf("before the result is recorded there are %v", jobs)
+			}
+			if err := b.Recorded(t.Context(), r.a); err != nil {
+				t.Fatal(err)
+			}
+			if ttl := b.jobs()[0].Spec.TTLSecondsAfterFinished; ttl == nil || *ttl != timeToLive {
+				t.Errorf("the time to live is %v", ttl)
+			}
+		})
+	}
+}
+
+func TestAnotherNodeContinuesWithTheJob(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	a := b.attempt("long", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"}))
+	first := b.start(a)
+	pod := b.runs()
+
+	second := b.another(Options{})
+	a.Identity.Node, a.Identity.Claim, a.ID, a.Continues = "n2", 2, a.ID+"-2", true
+	next := second.start(a)
+	if r := first.end(); !r.Stopped || !strings.Contains(r.Released, "another node") {
+		t.Errorf("the first node has %+v", r)
+	}
+	// A dispatch of the past takes nothing over.
+	a.Identity.Claim, a.ID = 1, a.ID+"-late"
+	if r := b.start(a).end(); r.Released == "" {
+		t.Errorf("a late dispatch has %+v", r)
+	}
+	next.stop(executor.ErrLetGo)
+	if r := next.end(); !r.Stopped {
+		t.Errorf("the second node has %+v", r)
+	}
+	if now := b.runs(); now.UID != pod.UID {
+		t.Error("the program was started again")
+	}
+
+	// The third one sees it end.
+	a.Identity.Claim, a.ID = 3, a.ID+"-3"
+	last := second.start(a)
+	<-last.spawns
+	patch := []byte(`{"metadata":{"annotations":{"` + kubetest.RunsForAnnotation + `":"1ms"}}}`)
+	if _, err := b.cluster.Client.CoreV1().Pods(b.namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if r := last.end(); r.ExitCode != 0 || r.Stopped || r.Failure != nil {
+		t.Errorf("the third node has %+v", r)
+	}
+	if jobs := b.jobs(); len(jobs) != 1 {
+		t.Errorf("there are %d Jobs", len(jobs))
+	} else if n, _, ok := manifest.ParseClaim(jobs[0].Annotations[manifest.AnnotationClaim]); !ok || n != 3 {
+		t.Errorf("the claim is %v", jobs[0].Annotations)
+	}
+}
+
+func TestDispatchThatFindsItsOwnJobContinuesWithIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	a := b.attempt("again", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"}))
+	first := b.start(a)
+	pod := b.runs()
+	first.stop(executor.ErrLetGo)
+	first.end()
+	a.Identity.Claim, a.ID = 2, a.ID+"-2" // its worker was killed before it could say that it had started the attempt
+	next := b.another(Options{}).start(a)
+	<-next.spawns
+	next.stop(errCancelled)
+	if r := next.end(); !r.Stopped {
+		t.Errorf("the result is %+v", r)
+	}
+	if all := b.pods(); len(all) > 0 {
+		t.Errorf("pod %s is left after a cancel; it was %s", all[0].Name, pod.Name)
+	}
+	b.gone()
+}
+
+func TestCancelDeletesAJobThatWaits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	r := b.start(b.attempt("big", map[string]any{"nodeSelector": map[string]any{"no": "such"}}))
+	b.eventually("it says what it waits for", func() bool { return strings.Contains(r.said(), "nodes are available") })
+
+	if err := b.Pause(t.Context(), r.a.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("the Job is suspended", func() bool { return *b.jobs()[0].Spec.Suspend && strings.Contains(r.said(), "suspended") })
+	b.eventually("it has no pod", func() bool { return len(b.pods()) == 0 })
+	if err := b.Resume(t.Context(), r.a.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("it waits again", func() bool { return strings.Contains(r.said(), "nodes are available") })
+	r.stop(errCancelled)
+	if result := r.end(); !result.Stopped {
+		t.Errorf("the result is %+v", result)
+	}
+	b.gone()
+}
+
+func TestPodThatHasANodeIsNotPaused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	r := b.start(b.attempt("long", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
+	b.runs()
+	b.eventually("the watch shows it", func() bool {
+		err := b.Pause(t.Context(), r.a.ID)
+		refusal, ok := err.(*executor.Refusal)
+		return ok && strings.Contains(refusal.Text, "already")
+	})
+	if err := b.Pause(t.Context(), "another"); err != executor.ErrNotRunning {
+		t.Errorf("to pause what does not run: %v", err)
+	}
+}
+
+func TestImageThatIsNotThereEndsTheAttempt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{StartTimeout: 200 * time.Millisecond})
+	r := b.start(b.attempt("image", pretends(map[string]any{kubetest.WaitingAnnotation: "ImagePullBackOff"})))
+	r.failure(v1.ReasonStartFailed, "ImagePullBackOff")
+	b.gone()
+}
+
+func TestWhatIsDeletedFromOutsideIsTold(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Shared(t)
+	foreground := metav1.DeletePropagationForeground
+	for name, test := range map[string]struct {
+		remove func(*bench, corev1.Pod) error
+		text   string
+	}{
+		"job": {func(b *bench, _ corev1.Pod) error {
+			return c.Client.BatchV1().Jobs(b.namespace).Delete(t.Context(), b.jobs()[0].Name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+		}, "was deleted from outside"},
+		"pod": {func(b *bench, pod corev1.Pod) error {
+			return c.Client.CoreV1().Pods(b.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{})
+		}, "was deleted from outside"},
+		"pod-by-force": {func(b *bench, pod corev1.Pod) error {
+			return c.Client.CoreV1().Pods(b.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+		}, ""},
+		"namespace": {func(b *bench, _ corev1.Pod) error {
+			return c.Client.CoreV1().Namespaces().Delete(t.Context(), b.namespace, metav1.DeleteOptions{})
+		}, "deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, c, Options{})
+			r := b.start(b.attempt("long", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
+			if err := test.remove(b, b.runs()); err != nil {
+				t.Fatal(err)
+			}
+			r.failure(v1.ReasonDeleted, test.text)
+		})
+	}
+}
+
+func TestJobThatIsGoneWhenANodeContinuesIsNotStartedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	a := b.attempt("gone", nil)
+	a.Continues = true
+	b.start(a).failure(v1.ReasonDeleted, "was deleted from outside")
+	b.gone()
+}
+
+func TestWhatTheClusterRefusesIsABadSpec(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Shared(t)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{
+		Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")},
+	}}
+	t.Run("quota", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t, c, Options{StartTimeout: time.Second})
+		if _, err := c.Client.CoreV1().ResourceQuotas(b.namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		b.eventually("the quota counts", func() bool {
+			q, err := c.Client.CoreV1().ResourceQuotas(b.namespace).Get(t.Context(), "none", metav1.GetOptions{})
+			return err == nil && len(q.Status.Hard) > 0
+		})
+		b.start(b.attempt("quota", nil)).failure(v1.ReasonBadSpec, "exceeded quota")
+		b.gone()
+	})
+	for name, test := range map[string]struct {
+		spec map[string]any
+		text string
+	}{
+		"namespace": {map[string]any{"namespace": "no-such"}, "has no namespace no-such"},
+		"typo":      {map[string]any{"volumes": []any{map[string]any{"name": "v", "emptydirr": map[string]any{}}}}, "emptydirr"},
+		"volume":    {map[string]any{"volumeMounts": []any{map[string]any{"name": "nothing", "mountPath": "/x"}}}, "nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, c, Options{})
+			r := b.start(b.attempt(name, test.spec))
+			<-r.done
+			if start := executor.AsStartError(r.err); start == nil || !start.BadSpec || !strings.Contains(start.Error(), test.text) {
+				t.Errorf("the error is %v, the result %+v", r.err, r.result)
+			}
+			b.gone()
+		})
+	}
+}
+
+func TestNodeWithoutTheClusterHandsTheAttemptBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	r := b.start(b.attempt("elsewhere", map[string]any{"cluster": "other"}))
+	if result := r.end(); !strings.Contains(result.Released, "does not reach cluster other") {
+		t.Errorf("the result is %+v", result)
+	}
+}
+
+func TestJobsWhoseRunsAreGoneAreSwept(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	for _, task := range []string{"wanted", "unwanted", "unknown"} {
+		r := b.start(b.attempt(task, pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
+		<-r.spawns
+		r.stop(executor.ErrLetGo)
+		r.end()
+	}
+	own := b.another(Options{SweepInterval: 100 * time.Millisecond, IsOpen: isOpen(b.namespace)})
+	kept := own.start(own.attempt("unwanted-here", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
+	<-kept.spawns
+	b.eventually("the Job that is not wanted is gone", func() bool { return len(b.jobs()) == 3 })
+	time.Sleep(500 * time.Millisecond) // some more looks
+	var left []string
+	for _, job := range b.jobs() {
+		id, _ := manifest.Identity(job.Annotations)
+		left = append(left, id.Task)
+	}
+	if len(left) != 3 || strings.Contains(strings.Join(left, " ")+" ", "unwanted ") {
+		t.Errorf("there are %q", left)
+	}
+}

@@ -1,0 +1,63 @@
+package k8sjob
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"switchyard/activities/executor"
+)
+
+// Pause suspends a Job whose pod has no node yet. A pod that has one cannot be paused: Kubernetes would delete it, and its program
+// would start again from the beginning.
+func (e *Executor) Pause(ctx context.Context, id string) error {
+	a := e.find(id)
+	if a == nil {
+		return executor.ErrNotRunning
+	}
+	for _, pod := range a.follower.Get().Pods {
+		if pod.Spec.NodeName != "" {
+			return &executor.Refusal{Text: fmt.Sprintf("pod %s is on node %s of the cluster already; Kubernetes can suspend only a Job whose pod has not started", pod.Name, pod.Spec.NodeName)}
+		}
+	}
+	return a.suspend(ctx, true)
+}
+
+// Resume lets a suspended Job start.
+func (e *Executor) Resume(ctx context.Context, id string) error {
+	a := e.find(id)
+	if a == nil {
+		return executor.ErrNotRunning
+	}
+	return a.suspend(ctx, false)
+}
+
+func (a *attempt) suspend(ctx context.Context, suspended bool) error {
+	a.mu.Lock()
+	ending := a.ending
+	a.mu.Unlock()
+	if ending || a.latest().UID == "" {
+		return executor.ErrNotRunning
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspended)
+	_, err := a.cluster.Client.BatchV1().Jobs(a.namespace).Patch(ctx, a.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return executor.ErrNotRunning
+	}
+	if err != nil {
+		return fmt.Errorf("suspend or resume Job %s of cluster %s: %w", a.name, a.cluster.Name, err)
+	}
+	return nil
+}
+
+// latest returns the Job as the watch shows it, or an empty one.
+func (a *attempt) latest() *batchv1.Job {
+	if s := a.follower.Get(); s.Job != nil && s.Job.UID == a.uid {
+		return s.Job
+	}
+	return &batchv1.Job{}
+}
