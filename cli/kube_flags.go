@@ -12,24 +12,30 @@ import (
 	"switchyard/cli/stack"
 )
 
-// defaultKubeStart is how long the start of a pod is tried by default.
-const defaultKubeStart = 5 * time.Minute
+const (
+	// defaultKubeStart is how long the start of a pod is tried by default.
+	defaultKubeStart = 5 * time.Minute
+	// defaultKubeSweep is the default time between two looks for Jobs whose runs are gone.
+	defaultKubeSweep = 2 * time.Minute
+)
 
 // kubeFlags name the clusters of Kubernetes that the nodes of a process reach.
 type kubeFlags struct {
-	clusters     []string
-	helperImage  string
-	startTimeout time.Duration
+	clusters      []string
+	helperImage   string
+	startTimeout  time.Duration
+	sweepInterval time.Duration
 }
 
 func (k *kubeFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&k.clusters, "kube", nil, "cluster of Kubernetes that this node runs Jobs in, as NAME=FILE or NAME=FILE:CONTEXT with a kubeconfig, or NAME=in-cluster for that of this pod; may be repeated")
 	f.StringVar(&k.helperImage, "kube-helper-image", "", "image with switchyard as its entry point, which brings outputs of more than 4 KiB out of the pods of Jobs")
 	f.DurationVar(&k.startTimeout, "kube-start-timeout", defaultKubeStart, "how long a pod is tried whose image cannot be pulled, or whose container cannot be made")
+	f.DurationVar(&k.sweepInterval, "kube-sweep-interval", defaultKubeSweep, "how often a node looks for Jobs whose runs are gone; such a Job is deleted when it is found twice in a row")
 }
 
 // kubeFlagNames are the flags of kubeFlags.
-var kubeFlagNames = []string{"kube", "kube-helper-image", "kube-start-timeout"}
+var kubeFlagNames = []string{"kube", "kube-helper-image", "kube-start-timeout", "kube-sweep-interval"}
 
 func (k *kubeFlags) config() (cfg stack.KubeConfig, err error) {
 	for _, text := range k.clusters {
@@ -50,6 +56,10 @@ func (k *kubeFlags) config() (cfg stack.KubeConfig, err error) {
 	if k.startTimeout != 0 && k.startTimeout < time.Second {
 		return cfg, exit.Usagef("--kube-start-timeout %s: it must be at least 1s, or 0 for the default", k.startTimeout)
 	}
+	if k.sweepInterval != 0 && k.sweepInterval < time.Second {
+		return cfg, exit.Usagef("--kube-sweep-interval %s: it must be at least 1s, or 0 for the default", k.sweepInterval)
+	}
+	cfg.SweepInterval = cmp.Or(k.sweepInterval, defaultKubeSweep)
 	cfg.HelperImage, cfg.StartTimeout = k.helperImage, cmp.Or(k.startTimeout, defaultKubeStart)
 	return cfg, nil
 }

@@ -34,12 +34,12 @@ contexts: [{name: blue, context: {cluster: c}}, {name: green, context: {cluster:
 		args []string
 		want stack.KubeConfig
 	}{
-		{nil, stack.KubeConfig{StartTimeout: 5 * time.Minute}},
+		{nil, stack.KubeConfig{StartTimeout: 5 * time.Minute, SweepInterval: 2 * time.Minute}},
 		{
-			[]string{"--kube", "prod=" + file, "--kube", "staging=" + file + ":green", "--kube-helper-image", "registry.example.com/busybox:1.37", "--kube-start-timeout", "90s"},
+			[]string{"--kube", "prod=" + file, "--kube", "staging=" + file + ":green", "--kube-helper-image", "registry.example.com/busybox:1.37", "--kube-start-timeout", "90s", "--kube-sweep-interval", "10m"},
 			stack.KubeConfig{
 				Clusters:    []cluster.Config{{Name: "prod", File: file}, {Name: "staging", File: file, Context: "green"}},
-				HelperImage: "registry.example.com/busybox:1.37", StartTimeout: 90 * time.Second,
+				HelperImage: "registry.example.com/busybox:1.37", StartTimeout: 90 * time.Second, SweepInterval: 10 * time.Minute,
 			},
 		},
 	} {
@@ -56,7 +56,8 @@ contexts: [{name: blue, context: {cluster: c}}, {name: green, context: {cluster:
 		"another --kube has the name prod":    {"--kube", "prod=" + file, "--kube", "prod=" + file + ":green"},
 		"the name of a cluster has at most":   {"--kube", "pr od=" + file},
 		"--kube-helper-image A b: write":      {"--kube-helper-image", "A b"},
-		"must be at least 1s":                 {"--kube-start-timeout", "10ms"},
+		"timeout 10ms: it must be at least":   {"--kube-start-timeout", "10ms"},
+		"interval 1ms: it must be at least":   {"--kube-sweep-interval", "1ms"},
 	} {
 		if _, err := parse(args...); exit.CodeOf(t.Context(), err) != exit.CodeUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v; it should say %q", args, err, want)

@@ -112,6 +112,8 @@ type KubeConfig struct {
 	HelperImage string
 	// StartTimeout is how long a pod is tried whose image cannot be pulled, or whose container cannot be made.
 	StartTimeout time.Duration
+	// SweepInterval is the time between two looks for Jobs whose runs are gone.
+	SweepInterval time.Duration
 }
 
 // AgentConfig describes what agents may do, and get, on the nodes of a process.

@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/executor/relay/session"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/executor/subagent"
+	"switchyard/activities/liveness"
 	"switchyard/activities/metrics"
 	"switchyard/activities/secrets"
 	"switchyard/activities/store"
@@ -149,11 +150,10 @@ func (s *Stack) newExecutors(cfg Config) (*shell.Executor, []executor.Executor, 
 	})
 	relays := relay.New(session.Folder(cfg.Nodes[0].ScratchDir))
 	kube := cfg.Nodes[0].Kube
-	options := k8sjob.Options{Clusters: s.clusters, HelperImage: kube.HelperImage, StartTimeout: kube.StartTimeout, Logger: cfg.Logger}
-	if s.conn != nil {
-		options.Fleet = s.conn.Fleet
-	}
-	jobs := k8sjob.New(options)
+	jobs := k8sjob.New(k8sjob.Options{
+		Clusters: s.clusters, HelperImage: kube.HelperImage, StartTimeout: kube.StartTimeout, SweepInterval: kube.SweepInterval,
+		Fleet: s.conn.Fleet, IsOpen: liveness.Attempts{Client: s.conn}.IsOpen, Logger: cfg.Logger,
+	})
 	s.addCloser("Kubernetes executor", jobs.Close)
 	return sh, []executor.Executor{sh, containers, jobs, subagents, relays}, nil
 }
