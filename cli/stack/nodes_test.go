@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
 )
 
 // TestNodesHaveAnExecutorOfEachType holds the executors of nodes to the table of task types.
 func TestNodesHaveAnExecutorOfEachType(t *testing.T) {
-	s := &Stack{}
+	s := &Stack{conn: &workers.Connection{}}
 	_, executors, err := s.newExecutors(Config{Nodes: make([]NodeConfig, 1), Logger: slog.New(slog.DiscardHandler)})
 	for _, c := range s.closers {
 		t.Cleanup(func() { _ = c.stop() })
