@@ -179,3 +179,36 @@ func TestInstancesThatAreWaitedForAreKnown(t *testing.T) {
 	jobs.End("x", executor.Result{})
 	want(t, h.wait(), "completed", map[string]string{"x": "completed"})
 }
+
+// A dead letter that is put back runs anew, although the number of its attempt is that of one before.
+func TestRemoteTaskThatIsPutBackRunsAnew(t *testing.T) {
+	t.Parallel()
+	c, jobs := shared(t).workers(t, nil), fake.NewCluster()
+	c.start("n", withRemote(jobs))
+	h := c.submit(c.remoteInput(`{name: remote-put-back, failurePolicy: continue, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: 1, backoffMs: 5}}, y: {type: shell, spec: {command: y}}}}`))
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	runs := func(n int) {
+		t.Helper()
+		if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return len(j) == n }); err != nil {
+			t.Fatalf("%d Jobs: %v", len(jobs.Jobs("x")), err)
+		}
+	}
+	for n := range 2 {
+		runs(n + 1)
+		jobs.End("x", executor.Result{ExitCode: 1})
+	}
+	h.visibleDeadLetters(1)
+	if err := h.retry("x"); err != nil {
+		t.Fatal(err)
+	}
+	runs(3)
+	jobs.End("x", executor.Result{})
+	jobs.End("y", executor.Result{})
+	want(t, h.wait(), "completed", map[string]string{"x": "completed", "y": "completed"})
+	for i, j := range jobs.Jobs("x") {
+		if j.Identity.Attempt > 1 || j.Starts != 1 || len(j.Dispatches) != 1 || j.Dispatches[0].Continues {
+			t.Errorf("Job %d is %+v", i, j)
+		}
+	}
+}

@@ -151,8 +151,9 @@ type Identity struct {
 	Chain string
 	// Fleet distinguishes nodes of one name that are of different fleets; empty: it is not known.
 	Fleet string
-	// Generation of the run.
-	Generation int32
+	// Generation of the run, and PutBacks how often the task was put back after it had ended in it: the numbers of its attempts begin
+	// again then. Only tasks that are Remote have PutBacks.
+	Generation, PutBacks int32
 	// Index is the number of an instance; -1: the task is not fanned out.
 	Index int32
 	// Attempt counts from 0, Claim is the number of the dispatch.

@@ -99,7 +99,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		ID: w.id(m),
 		Identity: executor.Identity{
 			Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: w.node.Name, Fleet: w.node.Fleet,
-			Generation: req.GetGeneration(), Index: m.index, Attempt: m.attempt, Claim: m.claim,
+			Generation: req.GetGeneration(), PutBacks: req.GetPutBacks(), Index: m.index, Attempt: m.attempt, Claim: m.claim,
 		},
 		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.SharedDir, Notify: w.notify,
 		Spec: w.spec,

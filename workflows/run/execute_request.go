@@ -64,7 +64,7 @@ func (r *run) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, e
 	req := r.attemptRequest(a, members)
 	req.Spec, req.Env, req.SecretEnv, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetSecretEnv(), def.GetInput(), def.GetResources()
 	req.Gpus, req.NumaNode, req.Notices = a.gpus, a.numaNode, r.status.Notices(members)
-	req.Continues = r.status.Continues(first)
+	req.Continues, req.PutBacks = r.status.Continues(first), r.status.PutBacks(first)
 	var err error
 	if req.Context, err = r.shared(&r.sharedContext, "context", r.context); err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 	t := &v1.TaskCarry{
 		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
 		Unheard: e.unacknowledged, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: s.Items(i),
-		Paused: s.Suspended(i), Left: s.LeftRecords(i), Lock: s.Lock(i), LostLeases: e.lostLeases, Continues: s.Continues(i),
+		Paused: s.Suspended(i), Left: s.LeftRecords(i), Lock: s.Lock(i), LostLeases: e.lostLeases, Continues: s.Continues(i), PutBacks: s.PutBacks(i),
 	}
 	if e.record != "" {
 		kept := e.result
@@ -119,8 +119,9 @@ func (s *Status) Restore(i int, t *v1.TaskCarry, instances bool) {
 	if t.GetLock() != "" {
 		s.Extras(i).Lock = t.GetLock()
 	}
-	if t.GetContinues() {
-		s.Extras(i).continues = true
+	if t.GetContinues() || t.GetPutBacks() > 0 {
+		m := s.Extras(i)
+		m.continues, m.putBacks = t.GetContinues(), t.GetPutBacks()
 	}
 	if len(t.GetLeft()) > 0 {
 		s.Extras(i).left = t.GetLeft()

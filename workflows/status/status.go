@@ -91,6 +91,7 @@ type Extras struct {
 	FanOut     *FanOut   // or nil if it has no instances yet
 	SteeredBy  string    // who requeued, cancelled or killed it, until the event of that is logged
 	ReadyAt    time.Time // when it could first start, if that is known
+	putBacks   int32     // how often it was put back after it had ended
 	continues  bool      // an earlier dispatch has started its newest attempt, which runs outside of the nodes
 	// agentEvents are those of the dispatch that has ended, until they are logged.
 	agentEvents []*v1.AgentEvent
@@ -255,6 +256,9 @@ func (s *Status) forget(i int) {
 	e := &s.entries[i]
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
 	e.queuedAt, e.refusals, e.lostLeases = 0, 0, 0
+	if v1.IsRemote(s.definition(i).GetType()) {
+		s.Extras(i).putBacks++
+	}
 	if m := e.extras; m != nil {
 		m.cachedFrom, m.CacheKey, m.Uncached, m.ChildRun, m.ReadyAt, m.SteeredBy, m.Lock = "", "", "", "", time.Time{}, "", ""
 		m.continues = false
@@ -355,6 +359,14 @@ func (s *Status) LostLeases(i int) int32 { return s.entries[i].lostLeases }
 
 // Unacknowledged returns the numbers of the attempts of task i whose end is not known.
 func (s *Status) Unacknowledged(i int) []int32 { return s.entries[i].unacknowledged }
+
+// PutBacks returns how often task i was put back after it had ended. Only tasks that run outside of the nodes are counted.
+func (s *Status) PutBacks(i int) int32 {
+	if m := s.entries[i].extras; m != nil {
+		return m.putBacks
+	}
+	return 0
+}
 
 // Continues reports whether an earlier dispatch has started the newest attempt of task i, which runs outside of the nodes.
 func (s *Status) Continues(i int) bool {

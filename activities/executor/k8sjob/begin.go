@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,9 @@ func (a *attempt) makeOrFind(ctx context.Context) (*batchv1.Job, error) {
 		}
 		return job, err
 	}
+	if err := a.endFormer(ctx); err != nil {
+		return nil, err
+	}
 	var job *batchv1.Job
 	err := a.try(ctx, func(ctx context.Context) (err error) {
 		job, err = jobs.Create(ctx, a.job, metav1.CreateOptions{})
@@ -56,6 +60,32 @@ func (a *attempt) makeOrFind(ctx context.Context) (*batchv1.Job, error) {
 		a.notify(fmt.Sprintf("Job %s in namespace %s of cluster %s", a.name, a.namespace, a.cluster.Name))
 	}
 	return job, err
+}
+
+// endFormer deletes the Job that the attempt of this number had before the task was put back, and waits until its pod is gone: the
+// task may have been cancelled while no node watched that Job.
+func (a *attempt) endFormer(ctx context.Context) error {
+	if a.Identity.PutBacks == 0 {
+		return nil
+	}
+	id := a.Identity
+	id.PutBacks--
+	former := &attempt{Attempt: a.Attempt, e: a.e, cluster: a.cluster, namespace: a.namespace, name: manifest.Name(id), watch: a.watch}
+	former.follower = a.watch.Follow(former.name)
+	defer former.follower.Close()
+	former.remove(ctx)
+	for again := time.NewTicker(goneAgain); !former.isGone(ctx); {
+		a.waits(fmt.Sprintf("Job %s of before the task was put back is being deleted", former.name))
+		select {
+		case <-former.follower.News:
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return context.Cause(ctx)
+		}
+	}
+	a.waits("")
+	return nil
 }
 
 // takeOver makes this dispatch the one that has the Job.

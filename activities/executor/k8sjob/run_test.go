@@ -295,3 +295,26 @@ func TestJobsWhoseRunsAreGoneAreSwept(t *testing.T) {
 		t.Errorf("there are %q", left)
 	}
 }
+
+func TestTaskThatIsPutBackHasAJobOfItsOwn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	a := b.attempt("again", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"}))
+	first := b.start(a)
+	pod := b.runs()
+	first.stop(executor.ErrLetGo)
+	first.end()
+	a.Identity.PutBacks, a.Identity.Claim, a.ID = 1, 2, a.ID+"-2"
+	a.Spec = b.attempt("again", nil).Spec
+	if r := b.start(a).end(); r.Stopped || r.ExitCode != 0 || r.Failure != nil {
+		t.Errorf("the result is %+v", r)
+	}
+	for _, now := range b.pods() {
+		if now.UID == pod.UID {
+			t.Error("the pod of before is left")
+		}
+	}
+	if jobs := b.jobs(); len(jobs) != 1 {
+		t.Errorf("there are %d Jobs", len(jobs))
+	}
+}

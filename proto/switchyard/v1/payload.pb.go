@@ -3163,7 +3163,9 @@ type TaskCarry struct {
 	// When it no longer waits for people; absent: it has no limit, or does not wait for them.
 	ApprovalUntil *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=approval_until,json=approvalUntil,proto3" json:"approval_until,omitempty"`
 	// An earlier dispatch has started its newest attempt, which runs outside of the nodes.
-	Continues     bool `protobuf:"varint,29,opt,name=continues,proto3" json:"continues,omitempty"`
+	Continues bool `protobuf:"varint,29,opt,name=continues,proto3" json:"continues,omitempty"`
+	// How often the task was put back after it had ended, in this generation.
+	PutBacks      int32 `protobuf:"varint,30,opt,name=put_backs,json=putBacks,proto3" json:"put_backs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3392,6 +3394,13 @@ func (x *TaskCarry) GetContinues() bool {
 		return x.Continues
 	}
 	return false
+}
+
+func (x *TaskCarry) GetPutBacks() int32 {
+	if x != nil {
+		return x.PutBacks
+	}
+	return 0
 }
 
 // ApprovalRecord says who has approved a task.
@@ -6616,7 +6625,9 @@ type ExecuteRequest struct {
 	// Variables with secret values, as TaskDefinition.secret_env: the places of the values, never the values.
 	SecretEnv map[string]string `protobuf:"bytes,38,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// An earlier dispatch has started the attempt, which runs outside of the node that was lost and is to be continued.
-	Continues     bool `protobuf:"varint,39,opt,name=continues,proto3" json:"continues,omitempty"`
+	Continues bool `protobuf:"varint,39,opt,name=continues,proto3" json:"continues,omitempty"`
+	// As TaskCarry.put_backs: the attempts of a task that is put back have the numbers of earlier ones.
+	PutBacks      int32 `protobuf:"varint,40,opt,name=put_backs,json=putBacks,proto3" json:"put_backs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6922,6 +6933,13 @@ func (x *ExecuteRequest) GetContinues() bool {
 		return x.Continues
 	}
 	return false
+}
+
+func (x *ExecuteRequest) GetPutBacks() int32 {
+	if x != nil {
+		return x.PutBacks
+	}
+	return 0
 }
 
 // Ancestors are what the tasks above a task have left, as far as it reads them.
@@ -8689,7 +8707,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xc7\b\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xe4\b\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -8726,7 +8744,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"lostLeases\x12;\n" +
 	"\tapprovals\x18\x1b \x03(\v2\x1d.switchyard.v1.ApprovalRecordR\tapprovals\x12A\n" +
 	"\x0eapproval_until\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\rapprovalUntil\x12\x1c\n" +
-	"\tcontinues\x18\x1d \x01(\bR\tcontinues\"d\n" +
+	"\tcontinues\x18\x1d \x01(\bR\tcontinues\x12\x1b\n" +
+	"\tput_backs\x18\x1e \x01(\x05R\bputBacks\"d\n" +
 	"\x0eApprovalRecord\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
@@ -8987,7 +9006,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x11heartbeat_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x127\n" +
 	"\tclosed_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12;\n" +
 	"\vlease_until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"leaseUntil\"\xe5\f\n" +
+	"leaseUntil\"\x82\r\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -9033,7 +9052,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x04ends\x18% \x01(\v2\x1b.switchyard.v1.AncestorEndsR\x04ends\x12K\n" +
 	"\n" +
 	"secret_env\x18& \x03(\v2,.switchyard.v1.ExecuteRequest.SecretEnvEntryR\tsecretEnv\x12\x1c\n" +
-	"\tcontinues\x18' \x01(\bR\tcontinues\x1a6\n" +
+	"\tcontinues\x18' \x01(\bR\tcontinues\x12\x1b\n" +
+	"\tput_backs\x18( \x01(\x05R\bputBacks\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aS\n" +

@@ -42,6 +42,7 @@ type identity struct {
 	Run        string `json:"run"`
 	Chain      string `json:"chain,omitempty"`
 	Generation int32  `json:"generation"`
+	PutBacks   int32  `json:"putBacks,omitempty"`
 	Task       string `json:"task"`
 	Index      int32  `json:"index"`
 	Attempt    int32  `json:"attempt"`
@@ -49,7 +50,7 @@ type identity struct {
 }
 
 func identityText(id executor.Identity) string {
-	text, _ := json.Marshal(identity{id.Run, id.Chain, id.Generation, id.Task, id.Index, id.Attempt, id.Fleet}) // texts and numbers can always be written
+	text, _ := json.Marshal(identity{id.Run, id.Chain, id.Generation, id.PutBacks, id.Task, id.Index, id.Attempt, id.Fleet}) // texts and numbers can always be written
 	return string(text)
 }
 
@@ -59,7 +60,7 @@ func Identity(annotations map[string]string) (executor.Identity, bool) {
 	if err := json.Unmarshal([]byte(annotations[AnnotationIdentity]), &id); err != nil || id.Run == "" || id.Task == "" {
 		return executor.Identity{}, false
 	}
-	return executor.Identity{Run: id.Run, Chain: id.Chain, Generation: id.Generation, Task: id.Task, Index: id.Index, Attempt: id.Attempt, Fleet: id.Fleet}, true
+	return executor.Identity{Run: id.Run, Chain: id.Chain, Generation: id.Generation, PutBacks: id.PutBacks, Task: id.Task, Index: id.Index, Attempt: id.Attempt, Fleet: id.Fleet}, true
 }
 
 // FormatClaim returns the value of AnnotationClaim. The holder is a node and its incarnation, as in "worker-1/x7f3".

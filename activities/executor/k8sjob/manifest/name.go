@@ -29,7 +29,7 @@ func hashOf(n int, values ...string) string {
 // different attempts have different names.
 func Name(id executor.Identity) string {
 	number := func(n int32) string { return strconv.Itoa(int(n)) }
-	hash := hashOf(26, id.Run, id.Chain, number(id.Generation), id.Task, number(id.Index), number(id.Attempt))
+	hash := hashOf(26, id.Run, id.Chain, number(id.Generation), number(id.PutBacks), id.Task, number(id.Index), number(id.Attempt))
 	words := id.Run + "-" + id.Task
 	if id.Index >= 0 {
 		words += "-" + number(id.Index)
