@@ -42,6 +42,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	if err != nil {
 		return err
 	}
+	quietKubernetes(cfg.Logger)
 	if s.clusters, err = cluster.Open(cfg.Nodes[0].Kube.Clusters, cluster.Options{Logger: cfg.Logger}); err != nil {
 		return err
 	}
