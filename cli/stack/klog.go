@@ -20,8 +20,11 @@ func (h atDebug) Enabled(ctx context.Context, _ slog.Level) bool {
 	return h.Handler.Enabled(ctx, slog.LevelDebug)
 }
 
-// Handle handles a record.
+// Handle handles a record. The client does not ask whether errors are.
 func (h atDebug) Handle(ctx context.Context, r slog.Record) error {
+	if !h.Handler.Enabled(ctx, slog.LevelDebug) {
+		return nil
+	}
 	r.Level = slog.LevelDebug
 	return h.Handler.Handle(ctx, r)
 }
