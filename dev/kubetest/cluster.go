@@ -1,6 +1,7 @@
 package kubetest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -9,6 +10,8 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"switchyard/dev/kubetest/program"
 )
 
 // Options are what a cluster is started with.
@@ -65,6 +68,19 @@ func Start(t testing.TB, o Options) *Cluster {
 	})
 	return c
 }
+
+// Open starts a cluster for a program that is no test, which has to close it. Unlike Start it does not check what a real node
+// needs.
+func Open(ctx context.Context, o Options) (*Cluster, error) {
+	path, err := program.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newCluster(path, o)
+}
+
+// Close ends a cluster of Open and removes its folder.
+func (c *Cluster) Close() error { return c.process.Stop() }
 
 func newCluster(program string, o Options) (*Cluster, error) {
 	p, err := startProcess(program, o)

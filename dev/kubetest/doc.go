@@ -6,5 +6,5 @@
 //	namespace := cluster.NewNamespace(t)
 //
 // Tests that share a cluster of their process call [Shared] instead. Without a build of dev/kubernetes such tests skip;
-// see [Program]. Only tests import it.
+// see [Program]. Only tests import it, and benchmarks, which call [Open].
 package kubetest

@@ -2,6 +2,7 @@ package kubetest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -22,34 +23,45 @@ const (
 // in it, unless the API server is gone.
 func (c *Cluster) NewNamespace(t testing.TB) string {
 	t.Helper()
-	namespaces := c.Client.CoreV1().Namespaces()
-	namespace, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	name, err := c.MakeNamespace(t.Context())
+	if name != "" {
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), deleteLimit)
+			defer cancel()
+			// Deletion continues in the cluster; no test waits for it.
+			if err := c.Client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				t.Logf("delete namespace %s: %v", name, err)
+			}
+		})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return name
+}
+
+// MakeNamespace makes a namespace of a new name, which it also returns with an error if the namespace exists but no pods can be
+// made in it yet.
+func (c *Cluster) MakeNamespace(ctx context.Context) (string, error) {
+	namespace, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
 	name := namespace.Name
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), deleteLimit)
-		defer cancel()
-		// Deletion continues in the cluster; no test waits for it.
-		if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			t.Logf("delete namespace %s: %v", name, err)
-		}
-	})
 	// Until its account exists no pod can be made in a namespace.
-	ctx, cancel := context.WithTimeout(t.Context(), accountLimit)
+	ctx, cancel := context.WithTimeout(ctx, accountLimit)
 	defer cancel()
 	for {
 		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		if err == nil {
-			return name
+			return name, nil
 		}
 		if !apierrors.IsNotFound(err) {
-			t.Fatalf("wait for the account of namespace %s: %v", name, err)
+			return name, fmt.Errorf("wait for the account of namespace %s: %w", name, err)
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("namespace %s has no account after %v", name, accountLimit)
+			return name, fmt.Errorf("wait for the account of namespace %s: %w", name, ctx.Err())
 		case <-time.After(pollEvery):
 		}
 	}
