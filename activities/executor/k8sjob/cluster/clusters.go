@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +30,9 @@ type Options struct {
 	Interval time.Duration
 	// Timeout is how long a cluster may take to answer, or 0 for 5 s.
 	Timeout time.Duration
+	// WrapTransport, unless it is nil, wraps what sends the requests of Cluster.Client, such as to count them. Unlike the
+	// credentials below it, the wrapper stays the same when a kubeconfig changes.
+	WrapTransport func(http.RoundTripper) http.RoundTripper
 	// Logger may be nil.
 	Logger *slog.Logger
 }

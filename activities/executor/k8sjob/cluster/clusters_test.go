@@ -241,6 +241,27 @@ func TestClientFollowsAClusterThatMoves(t *testing.T) {
 	}
 }
 
+func TestWrappedTransportSeesTheRequestsAlsoToAClusterThatMoves(t *testing.T) {
+	from, to := startServer(t, "", ""), startServer(t, "", "")
+	file := write(t, filepath.Join(t.TempDir(), "config"), from.kubeconfig("first"))
+	var seen atomic.Int32
+	c, log := open(t, file, Options{Interval: time.Hour, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) { seen.Add(1); return next.RoundTrip(r) })
+	}})
+	eventually(t, log, "reached", c.reaches("prod"))
+	if got, want := seen.Load(), from.asked.Load(); got == 0 || got != want {
+		t.Errorf("the wrapper has seen %d requests of %d", got, want)
+	}
+	write(t, file, to.kubeconfig("first"))
+	c.Check("prod")
+	eventually(t, log, "the wrapper has seen a request to the new server", func() bool { return to.asked.Load() > 0 && seen.Load() == from.asked.Load()+to.asked.Load() })
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 func TestClusterWithoutAnAnswerIsAway(t *testing.T) {
 	s := startServer(t, "", "")
 	s.hanging.Store(true)

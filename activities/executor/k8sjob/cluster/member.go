@@ -52,7 +52,7 @@ func newMember(l *loaded, o Options) (*member, error) {
 	// The transport adds what the credentials and certificates in the configuration are for.
 	bare := &rest.Config{
 		Host: l.rest.Host, Transport: transport, ContentConfig: l.rest.ContentConfig, QPS: l.rest.QPS, Burst: l.rest.Burst,
-		UserAgent: l.rest.UserAgent, WarningHandlerWithContext: l.rest.WarningHandlerWithContext,
+		UserAgent: l.rest.UserAgent, WarningHandlerWithContext: l.rest.WarningHandlerWithContext, WrapTransport: o.WrapTransport,
 	}
 	client, err := kubernetes.NewForConfig(bare)
 	if err != nil {
