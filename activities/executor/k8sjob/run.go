@@ -30,7 +30,7 @@ type attempt struct {
 	namespace string
 	// name is that of the Job and of its Secret.
 	name   string
-	job    *batchv1.Job   // as it is to be made
+	job    *batchv1.Job   // as it is to be made; nil: it has been
 	secret *corev1.Secret // likewise
 	// container is the one of the program.
 	container string
@@ -86,6 +86,7 @@ func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func
 	case err != nil:
 		return a.refused(err)
 	}
+	a.job, a.secret = nil, nil // an attempt may wait for long
 	spawned()
 	return a.follow(ctx)
 }

@@ -108,7 +108,7 @@ func TestMarksAreFew(t *testing.T) {
 
 func BenchmarkCopier(b *testing.B) {
 	var log bytes.Buffer
-	for i := 0; log.Len() < readBytes; i++ {
+	for i := 0; log.Len() < maxReadBytes; i++ {
 		fmt.Fprintf(&log, "2026-11-26T05:17:09.%09dZ a line of a build that compiles file %d\n", i, i)
 	}
 	c := newCopier(Options{Write: func(p []byte) error { _, err := io.Discard.Write(p); return err }}, position{})

@@ -54,8 +54,9 @@ const (
 	minWhole = 2
 	// endPatience is how long after the end of a container the stream that follows its log may take to end by itself.
 	endPatience = 2 * time.Second
-	// readBytes is how much is read at once.
-	readBytes = 64 << 10
+	// firstReadBytes and maxReadBytes are how much is read at once: little of a log that is quiet, since many may be read at
+	// once for long.
+	firstReadBytes, maxReadBytes = 2 << 10, 64 << 10
 )
 
 // Follow copies the log of a container from a position on, and returns when the container has ended and all of its log has
@@ -69,7 +70,7 @@ func Follow(ctx context.Context, client kubernetes.Interface, p Pod, o Options) 
 	if o.StallTimeout <= 0 {
 		o.StallTimeout = defaultStallTimeout
 	}
-	f := &follower{client: client, pod: p, o: o, buffer: make([]byte, readBytes), copier: newCopier(o, at)}
+	f := &follower{client: client, pod: p, o: o, buffer: make([]byte, firstReadBytes), copier: newCopier(o, at)}
 	return f.run(ctx)
 }
 
@@ -227,6 +228,9 @@ func (f *follower) copyStream(ctx context.Context, follow bool) error {
 		stall.Stop() // a slow Write is no stall
 		if err := f.copier.add(f.buffer[:n], time.Now()); err != nil {
 			return writeError{err}
+		}
+		if n == len(f.buffer) && n < maxReadBytes {
+			f.buffer = make([]byte, min(2*n, maxReadBytes))
 		}
 		if err == io.EOF {
 			return nil
