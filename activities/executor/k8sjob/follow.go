@@ -142,7 +142,9 @@ func (f *following) withoutPod(ctx context.Context, job *batchv1.Job, over bool,
 	case time.Since(f.began) < podlessQuiet || time.Since(f.askedAt) < askEventsEvery:
 	default:
 		f.askedAt = time.Now()
-		f.events = f.failedCreate(ctx, job)
+		if f.events = f.watch.FailedCreate(ctx, job.UID); f.events != "" {
+			f.events = fmt.Sprintf("the cluster makes no pod for Job %s: %s", f.name, f.events)
+		}
 	}
 	return f.fails(f.events, v1.ReasonBadSpec)
 }
@@ -151,25 +153,6 @@ const (
 	// podlessQuiet is how long a Job may be without a pod before its events are read, and askEventsEvery how often they are then.
 	podlessQuiet, askEventsEvery = 3 * time.Second, 15 * time.Second
 )
-
-// failedCreate returns why the cluster makes no pod for the Job, or "" if it does not say so.
-func (f *following) failedCreate(ctx context.Context, job *batchv1.Job) string {
-	bounded, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	list, err := f.cluster.Client.CoreV1().Events(f.namespace).List(bounded, metav1.ListOptions{
-		FieldSelector: "involvedObject.uid=" + string(job.UID) + ",reason=FailedCreate",
-	})
-	if err != nil || len(list.Items) == 0 {
-		return ""
-	}
-	newest := list.Items[0]
-	for _, e := range list.Items[1:] {
-		if newest.LastTimestamp.Before(&e.LastTimestamp) {
-			newest = e
-		}
-	}
-	return fmt.Sprintf("the cluster makes no pod for Job %s: %s", f.name, newest.Message)
-}
 
 // notStarted looks at a pod whose program has not ended, and may not have started.
 func (f *following) notStarted(_ context.Context, job *batchv1.Job, pod *corev1.Pod) (*podstate.End, error) {

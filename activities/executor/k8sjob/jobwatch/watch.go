@@ -89,7 +89,9 @@ func (s *Set) Close() {
 
 // Watch has the Jobs of a namespace and their pods. Objects that it returns must not be changed. It is safe for concurrent use.
 type Watch struct {
+	client     kubernetes.Interface
 	namespace  string
+	events     *eventList
 	jobs, pods cache.SharedIndexInformer
 	factory    informers.SharedInformerFactory
 	cancel     context.CancelFunc
@@ -123,8 +125,8 @@ func newWatch(client kubernetes.Interface, namespace, selector string) *Watch {
 		informers.WithTransform(withoutManagedFields),
 	)
 	w := &Watch{
-		namespace: namespace,
-		jobs:      factory.Batch().V1().Jobs().Informer(), pods: factory.Core().V1().Pods().Informer(), factory: factory, cancel: cancel,
+		client: client, namespace: namespace, events: newEventList(),
+		jobs: factory.Batch().V1().Jobs().Informer(), pods: factory.Core().V1().Pods().Informer(), factory: factory, cancel: cancel,
 		followers: map[string]map[*Follower]struct{}{},
 	}
 	_ = w.pods.AddIndexers(cache.Indexers{podsOfJob: func(object any) ([]string, error) { return []string{jobOfPod(object)}, nil }}) // it has not started
