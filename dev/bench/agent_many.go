@@ -149,10 +149,15 @@ func (u usage) less(o usage) usage { return usage{u.dev - o.dev, u.worker - o.wo
 func usageOf(dev, worker *process) (u usage) {
 	u.dev, _ = dev.cpu()
 	u.worker, _ = worker.cpu()
+	u.own = ownUsage()
+	return u
+}
+
+// ownUsage returns the processor time of this process so far.
+func ownUsage() time.Duration {
 	var self syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &self) // fails for no process
-	u.own = time.Duration(self.Utime.Nano() + self.Stime.Nano())
-	return u
+	return time.Duration(self.Utime.Nano() + self.Stime.Nano())
 }
 
 func inTenths(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

@@ -39,7 +39,8 @@ type cluster struct {
 	closers []func() error
 }
 
-func openCluster(ctx context.Context, durable bool) (_ *cluster, err error) {
+// openCluster starts a server with a control worker and a node, whose configuration each of the changes may change.
+func openCluster(ctx context.Context, durable bool, changes ...func(*workers.NodeConfig)) (_ *cluster, err error) {
 	y := &cluster{}
 	defer func() {
 		if err != nil {
@@ -93,10 +94,14 @@ func openCluster(ctx context.Context, durable bool) (_ *cluster, err error) {
 	}
 	agents := subagent.New(subagent.Options{Shell: sh, Container: containers, Tools: v1.AgentTools(), Prices: prices, Logger: logger})
 	control.ExpectNodes(benchNode)
-	n, err := workers.StartNode(ctx, workers.NodeConfig{
+	config := workers.NodeConfig{
 		Client: y.conn, Store: st, Logger: logger, Name: benchNode, MaxParallel: window,
 		Machine: workers.ThisMachine(ctx), Executors: []executor.Executor{sh, containers, agents}, ScratchDir: filepath.Join(dir, "scratch"),
-	})
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	n, err := workers.StartNode(ctx, config)
 	if err != nil {
 		return nil, err
 	}

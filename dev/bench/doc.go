@@ -11,6 +11,8 @@
 // With -shape gateway it measures the doors of a gateway against one another, what the audit takes of a submit, what
 // tokens and the tools of agents cost, and what the followers of the events of a busy run do; gateway:audit, gateway:tokens,
 // gateway:agents and gateway:followers measure only these.
+// With -shape k8s it measures Jobs of Kubernetes, on a cluster with fake nodes, against a minimal client and kubectl;
+// k8s:jobs, k8s:waiting and k8s:one measure only these.
 // With -shape limits, or limits:PART-OF-A-NAME, it runs definitions that want more
 // at once than Temporal lets a workflow have, and cancels each in the middle.
 package main

@@ -43,6 +43,9 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 	if only, ok := strings.CutPrefix(only, agentShape); ok {
 		return benchAgentTasks(ctx, rounds, strings.TrimPrefix(only, ":"))
 	}
+	if only, ok := strings.CutPrefix(only, k8sShape); ok {
+		return benchK8s(ctx, rounds, strings.TrimPrefix(only, ":"))
+	}
 	if only, ok := strings.CutPrefix(only, scaleShapes); ok {
 		return scale(ctx, strings.TrimPrefix(only, ":"))
 	}
