@@ -70,7 +70,7 @@ func (a *attempt) endFormer(ctx context.Context) error {
 	}
 	id := a.Identity
 	id.PutBacks--
-	former := &attempt{Attempt: a.Attempt, e: a.e, cluster: a.cluster, namespace: a.namespace, name: manifest.Name(id), watch: a.watch}
+	former := &attempt{told: map[string]bool{}, Attempt: a.Attempt, e: a.e, cluster: a.cluster, namespace: a.namespace, name: manifest.Name(id), watch: a.watch}
 	former.follower = a.watch.Follow(former.name)
 	defer former.follower.Close()
 	former.remove(ctx)

@@ -103,7 +103,7 @@ func (f *following) look(ctx context.Context) (*podstate.End, error) {
 			f.endedSince = time.Now()
 		}
 		isPodOver := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if !isPodOver && end.Exited && time.Since(f.endedSince) < podPatience {
+		if !isPodOver && time.Since(f.endedSince) < podPatience {
 			return nil, nil // a status of the pod is on its way, or other containers end
 		}
 		f.isLeft = !isPodOver

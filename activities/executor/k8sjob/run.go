@@ -44,9 +44,13 @@ type attempt struct {
 	follower *jobwatch.Follower
 
 	mu      sync.Mutex
-	waiting string // what Waits was told
-	ending  bool   // it is not to be paused any more
+	waiting string          // what Waits was told
+	told    map[string]bool // what the log was told of it
+	ending  bool            // it is not to be paused any more
 }
+
+// maxTold bounds the lines about waiting in the log of an attempt: a cluster says the same in turns.
+const maxTold = 20
 
 // errTakenOver says that a later dispatch has the Job.
 var errTakenOver = errors.New("a later dispatch has the Job")
@@ -110,7 +114,7 @@ func (e *Executor) prepare(given executor.Attempt) (*attempt, error) {
 		return nil, err
 	}
 	holder := given.Identity.Node + "/" + e.holder
-	a := &attempt{Attempt: given, e: e, spec: spec, name: manifest.Name(given.Identity), claim: manifest.FormatClaim(given.Identity.Claim, holder)}
+	a := &attempt{told: map[string]bool{}, Attempt: given, e: e, spec: spec, name: manifest.Name(given.Identity), claim: manifest.FormatClaim(given.Identity.Claim, holder)}
 	if a.cluster, a.namespace = e.target(spec); a.cluster == nil {
 		return a, nil
 	}
@@ -139,6 +143,10 @@ func (a *attempt) waits(text string) {
 	a.mu.Lock()
 	was := a.waiting
 	a.waiting = text
+	isNew := text != "" && !a.told[text] && len(a.told) < maxTold
+	if isNew {
+		a.told[text] = true
+	}
 	a.mu.Unlock()
 	if text == was {
 		return
@@ -146,7 +154,7 @@ func (a *attempt) waits(text string) {
 	if a.Waits != nil {
 		a.Waits(text)
 	}
-	if text != "" {
+	if isNew {
 		a.notify(text)
 	}
 }
