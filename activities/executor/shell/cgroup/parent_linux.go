@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +16,9 @@ import (
 
 // ParentPrefix begins the names of all parents.
 const ParentPrefix = "switchyard-"
+
+// parentName matches the names of parents. Others have cgroups with the prefix, too, such as that of a service.
+var parentName = regexp.MustCompile(`^` + ParentPrefix + `[0-9]+-[0-9]+$`)
 
 // Parent is the directory that holds those of all attempts, named
 // "switchyard-<pid>-<random>". A process that lives holds a lock on its own, which
@@ -76,6 +80,9 @@ func Clear(path string) error {
 func RemoveStale(base string) {
 	paths, _ := filepath.Glob(filepath.Join(base, ParentPrefix+"*"))
 	for _, path := range paths {
+		if !parentName.MatchString(filepath.Base(path)) {
+			continue
+		}
 		dir, err := os.Open(path)
 		if err != nil {
 			continue
