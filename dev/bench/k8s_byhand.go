@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func (b *k8sBench) manyByHand(ctx context.Context, namespace string) (used, took
 				return <-created
 			}
 		}
-		return errors.New("the watch has ended")
+		return cmp.Or(ctx.Err(), errors.New("the watch has ended"))
 	})
 	return used, took, errors.Join(err, b.clear(ctx, namespace))
 }
