@@ -43,7 +43,10 @@ const (
 	defaultStallTimeout = time.Minute
 	// minBackoff and maxBackoff are how long it takes until the log is read again. A container that has not started is
 	// asked for more often.
-	minBackoff          = 200 * time.Millisecond
+	minBackoff = 200 * time.Millisecond
+	// wholeBackoff is the least of it after a whole stream: as a rule the container has ended, which its status shows up to
+	// some seconds later.
+	wholeBackoff        = 2 * time.Second
 	maxBackoff          = 5 * time.Second
 	maxBackoffOfPending = time.Second
 	// lastTries is how often the log of a container that has ended is read in vain when its node does not have it, or has
@@ -128,7 +131,11 @@ func (f *follower) run(ctx context.Context) error {
 		if isRefusal(err) {
 			limit = maxBackoffOfPending
 		}
-		if err := f.wait(ctx, min(backoff, limit)); err != nil {
+		pause := min(backoff, limit)
+		if err == nil {
+			pause = max(pause, wholeBackoff)
+		}
+		if err := f.wait(ctx, pause); err != nil {
 			return err
 		}
 		backoff = min(2*backoff, maxBackoff)

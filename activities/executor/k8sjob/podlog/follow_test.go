@@ -302,6 +302,20 @@ func TestQuietLogIsReadAgainNowAndThen(t *testing.T) {
 }
 
 // What is rotated away between two streams is lost, and nothing else.
+func TestWholeLogIsReadOnceMoreWhenTheEndOfItsContainerIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{uid: "u-1", messages: lines(3, time.Millisecond), start: time.Now()}
+		// The status of a container follows its end after a while.
+		c := follow(t.Context(), t, s, 1500*time.Millisecond, "")
+		if took := time.Since(s.start); c.err != nil || c.text.String() != s.text() || took != 1500*time.Millisecond {
+			t.Errorf("%q after %v, %v", c.text.String(), took, c.err)
+		}
+		if got := s.count(); got != 2 {
+			t.Errorf("%d streams, want 2", got)
+		}
+	})
+}
+
 func TestRotationLosesOnlyWhatIsGone(t *testing.T) {
 	const cut = 2*38 + 31 + 5 // within line 2, of which 5 bytes have come
 	for _, test := range []struct {
