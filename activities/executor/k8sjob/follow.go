@@ -76,6 +76,9 @@ type following struct {
 // look looks at the Job. It returns how the program ended, or nil if it has not.
 func (f *following) look(ctx context.Context) (*podstate.End, error) {
 	s := f.follower.Get()
+	if !s.Synced && s.Trouble != nil && time.Since(f.began) > newJob {
+		f.waits(fmt.Sprintf("the Jobs and pods of namespace %s of cluster %s cannot be watched: %v", f.namespace, f.cluster.Name, s.Trouble))
+	}
 	if s.Job == nil || s.Job.UID != f.uid {
 		if f.seen || s.Synced && time.Since(f.began) > newJob {
 			return f.missing(ctx)

@@ -2,14 +2,19 @@ package k8sjob
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/k8sjob/manifest"
@@ -317,4 +322,49 @@ func TestTaskThatIsPutBackHasAJobOfItsOwn(t *testing.T) {
 	if jobs := b.jobs(); len(jobs) != 1 {
 		t.Errorf("there are %d Jobs", len(jobs))
 	}
+}
+
+// A node whose credentials allow it to make a Job, and not to see it, says so while it waits.
+func TestNodeThatMayNotWatchSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	c, ctx := b.cluster.Client, t.Context()
+	name := metav1.ObjectMeta{Name: "maker"}
+	_, err := c.CoreV1().ServiceAccounts(b.namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = c.RbacV1().Roles(b.namespace).Create(ctx, &rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "get", "delete"}},
+			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
+		}}, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = c.RbacV1().RoleBindings(b.namespace).Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name.Name, Namespace: b.namespace}},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := c.CoreV1().ServiceAccounts(b.namespace).CreateToken(ctx, name.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(b.cluster.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		*user = clientcmdapi.AuthInfo{Token: token.Status.Token}
+	}
+	limited := *b.cluster
+	limited.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, limited.Kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	b.cluster = &limited
+	r := b.another(Options{}).start(b.attempt("blind", nil))
+	b.eventually("it says that it cannot watch", func() bool {
+		return strings.Contains(r.said(), "cannot be watched") && strings.Contains(r.said(), "forbidden")
+	})
 }

@@ -102,6 +102,7 @@ type Watch struct {
 
 	mu        sync.Mutex
 	followers map[string]map[*Follower]struct{} // by Job
+	trouble   error                             // the newest error of a list or a watch
 }
 
 // Snapshot is what is known of a Job.
@@ -110,8 +111,9 @@ type Snapshot struct {
 	Job *batchv1.Job
 	// Pods are its pods, the newest first.
 	Pods []*corev1.Pod
-	// Synced reports whether the watch has had a whole list.
-	Synced bool
+	// Synced reports whether the watch has had a whole list, and Trouble is why it has not, or nil if that is not known.
+	Synced  bool
+	Trouble error
 }
 
 // podsOfJob is the index of pods by Job.
@@ -130,6 +132,13 @@ func newWatch(client kubernetes.Interface, namespace, selector string) *Watch {
 		followers: map[string]map[*Follower]struct{}{},
 	}
 	_ = w.pods.AddIndexers(cache.Indexers{podsOfJob: func(object any) ([]string, error) { return []string{jobOfPod(object)}, nil }}) // it has not started
+	for _, informer := range []cache.SharedIndexInformer{w.jobs, w.pods} {
+		_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { // it has not started
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.trouble = err
+		})
+	}
 	w.listen(w.jobs, func(object any) string {
 		if m, ok := object.(metav1.Object); ok {
 			return m.GetName()
@@ -223,6 +232,11 @@ func (f *Follower) Close() {
 func (f *Follower) Get() Snapshot {
 	w := f.watch
 	s := Snapshot{Synced: w.jobs.HasSynced() && w.pods.HasSynced()}
+	if !s.Synced {
+		w.mu.Lock()
+		s.Trouble = w.trouble
+		w.mu.Unlock()
+	}
 	if object, found, _ := w.jobs.GetStore().GetByKey(w.namespace + "/" + f.job); found { // the error is always nil
 		s.Job = object.(*batchv1.Job)
 	}
