@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/k8sjob/jobwatch"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -31,7 +32,7 @@ func (a *attempt) try(ctx context.Context, call func(context.Context) error) err
 		bounded, cancel := context.WithTimeout(ctx, callTimeout)
 		err := call(bounded)
 		cancel()
-		if err == nil || !isAway(err) {
+		if err == nil || !jobwatch.IsAway(err) {
 			if told {
 				a.waits("")
 			}
@@ -50,16 +51,6 @@ func (a *attempt) try(ctx context.Context, call func(context.Context) error) err
 		case <-time.After(pause):
 		}
 	}
-}
-
-// isAway reports whether a call may succeed later as it is: the API server was not reached, or could not serve it.
-func isAway(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok {
-		return true // of the connection
-	}
-	code := status.ErrStatus.Code
-	return code >= 500 || code == 429 || code == 408
 }
 
 // isUnsent reports whether a call has not reached the API server.

@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
@@ -23,7 +22,6 @@ type Set struct {
 	selector string
 
 	mu      sync.Mutex
-	closed  bool
 	watches map[string]*Watch // by namespace
 }
 
@@ -93,7 +91,6 @@ type Watch struct {
 	namespace  string
 	events     *eventList
 	jobs, pods cache.SharedIndexInformer
-	factory    informers.SharedInformerFactory
 	cancel     context.CancelFunc
 
 	// Guarded by the mutex of the set.
@@ -121,23 +118,17 @@ const podsOfJob = "job"
 
 func newWatch(client kubernetes.Interface, namespace, selector string) *Watch {
 	ctx, cancel := context.WithCancel(context.Background())
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
-		informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }),
-		informers.WithTransform(withoutManagedFields),
-	)
-	w := &Watch{
-		client: client, namespace: namespace, events: newEventList(),
-		jobs: factory.Batch().V1().Jobs().Informer(), pods: factory.Core().V1().Pods().Informer(), factory: factory, cancel: cancel,
-		followers: map[string]map[*Follower]struct{}{},
+	w := &Watch{client: client, namespace: namespace, events: newEventList(), cancel: cancel, followers: map[string]map[*Follower]struct{}{}}
+	source := func(l *cache.ListWatch) cache.ListerWatcher {
+		return cache.ToListWatcherWithWatchListSemantics(l, client)
 	}
-	_ = w.pods.AddIndexers(cache.Indexers{podsOfJob: func(object any) ([]string, error) { return []string{jobOfPod(object)}, nil }}) // it has not started
-	for _, informer := range []cache.SharedIndexInformer{w.jobs, w.pods} {
-		_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { // it has not started
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.trouble = err
-		})
+	w.jobs = cache.NewSharedIndexInformer(source(patient(w, client.BatchV1().Jobs(namespace), selector)), &batchv1.Job{}, 0, nil)
+	w.pods = cache.NewSharedIndexInformer(source(patient(w, client.CoreV1().Pods(namespace), selector)), &corev1.Pod{}, 0, cache.Indexers{
+		podsOfJob: func(object any) ([]string, error) { return []string{jobOfPod(object)}, nil },
+	})
+	for _, informer := range []cache.SharedIndexInformer{w.jobs, w.pods} { // the errors are those of an informer that has started
+		_ = informer.SetTransform(withoutManagedFields)
+		_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { w.setTrouble(err) })
 	}
 	w.listen(w.jobs, func(object any) string {
 		if m, ok := object.(metav1.Object); ok {
@@ -146,13 +137,20 @@ func newWatch(client kubernetes.Interface, namespace, selector string) *Watch {
 		return ""
 	})
 	w.listen(w.pods, jobOfPod)
-	factory.Start(ctx.Done())
+	for _, informer := range []cache.SharedIndexInformer{w.jobs, w.pods} {
+		go informer.RunWithContext(ctx)
+	}
 	return w
 }
 
-func (w *Watch) stop() {
-	w.cancel()
-	go w.factory.Shutdown()
+// stop ends the watch in the background.
+func (w *Watch) stop() { w.cancel() }
+
+// setTrouble notes why the watch has no whole list.
+func (w *Watch) setTrouble(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trouble = err
 }
 
 // withoutManagedFields drops what takes much of an object and is never read.
