@@ -193,9 +193,7 @@ func TestManyAgentsLeaveNothing(t *testing.T) {
 	for range 3 {
 		round()
 	}
-	// Other tests run in this process, so that the bound is generous: a session that stays takes far more than 33 KiB.
-	if after := heap(); after > before+600*100<<10 {
-		t.Errorf("the heap has grown from %d to %d KiB over 600 sessions", before>>10, after>>10)
-	}
+	// Other tests run in this process and need memory for a while, which sessions that stay do for ever.
+	eventually(t, "the heap is at most 60 MiB larger after 600 sessions", func() bool { return heap() <= before+600*100<<10 })
 	end(t, run, v1.RunCompleted)
 }

@@ -78,8 +78,8 @@ func (l *podLog) follow(pod *corev1.Pod) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.complete = err == nil && l.failure == nil
-		if errors.Is(err, podlog.ErrGone) {
-			l.a.notify(fmt.Sprintf("the rest of the log is lost: pod %s is gone", pod.Name))
+		if err != nil && l.ctx.Err() == nil {
+			l.a.notify(fmt.Sprintf("the rest of the log is lost: %v", err))
 		}
 	}()
 }
