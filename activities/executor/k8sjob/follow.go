@@ -1,6 +1,7 @@
 package k8sjob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,8 @@ type following struct {
 	overSince, endedSince time.Time
 	askedAt               time.Time // for events
 	events                string    // what they say of a Job without a pod
+	// trouble says why nothing is heard of the Job; "": something is.
+	trouble string
 	// isLeft reports whether there is something that runs, or may start, although the program has ended or failed to start.
 	isLeft bool
 }
@@ -76,8 +79,12 @@ type following struct {
 // look looks at the Job. It returns how the program ended, or nil if it has not.
 func (f *following) look(ctx context.Context) (*podstate.End, error) {
 	s := f.follower.Get()
-	if !s.Synced && s.Trouble != nil && time.Since(f.began) > newJob {
-		f.waits(fmt.Sprintf("the Jobs and pods of namespace %s of cluster %s cannot be watched: %v", f.namespace, f.cluster.Name, s.Trouble))
+	f.trouble = ""
+	if s.Trouble != nil {
+		f.trouble = fmt.Sprintf("the Jobs and pods of namespace %s of cluster %s cannot be watched: %v", f.namespace, f.cluster.Name, s.Trouble)
+		if !s.Synced {
+			f.waits(f.trouble)
+		}
 	}
 	if s.Job == nil || s.Job.UID != f.uid {
 		if f.seen || s.Synced && time.Since(f.began) > newJob {
@@ -167,7 +174,7 @@ func (f *following) notStarted(_ context.Context, job *batchv1.Job, pod *corev1.
 	if wait.Text == "" && pod.DeletionTimestamp != nil && job.DeletionTimestamp == nil {
 		wait.Text = "pod " + pod.Name + " is being deleted"
 	}
-	f.waits(wait.Text)
+	f.waits(cmp.Or(f.trouble, wait.Text))
 	return nil, nil
 }
 

@@ -368,3 +368,25 @@ func TestNodeThatMayNotWatchSaysSo(t *testing.T) {
 		return strings.Contains(r.said(), "cannot be watched") && strings.Contains(r.said(), "forbidden")
 	})
 }
+
+func TestAPIServerThatIsAwayIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Start(t, kubetest.Options{FakeNodes: 1})
+	b := newBench(t, c, Options{})
+	r := b.start(b.attempt("outage", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
+	pod := b.runs()
+	c.StopAPI(t)
+	b.eventually("it says that the cluster is away", func() bool { return strings.Contains(r.said(), "cannot be watched") })
+	c.StartAPI(t)
+	b.eventually("it says no more that the cluster is away", func() bool { return r.said() == "" })
+	patch := []byte(`{"metadata":{"annotations":{"` + kubetest.RunsForAnnotation + `":"1ms"}}}`)
+	if _, err := c.Client.CoreV1().Pods(b.namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if result := r.end(); result.ExitCode != 0 || result.Stopped || result.Failure != nil {
+		t.Errorf("the result is %+v", result)
+	}
+	if jobs := b.jobs(); len(jobs) != 1 {
+		t.Errorf("there are %d Jobs", len(jobs))
+	}
+}

@@ -50,6 +50,9 @@ func patient[L runtime.Object](w *Watch, c client[L], selector string) *cache.Li
 func patiently[T any](ctx context.Context, w *Watch, call func() (T, error)) (T, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		result, err := call()
+		if err == nil {
+			w.setTrouble(nil)
+		}
 		if err == nil || ctx.Err() != nil || !IsAway(err) {
 			return result, err
 		}

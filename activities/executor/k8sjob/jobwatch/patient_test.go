@@ -27,8 +27,8 @@ func TestCallsWaitForAnAPIServerThatIsAway(t *testing.T) {
 		if late := time.Since(began) - back; got != "list" || err != nil || late > lastPause {
 			t.Errorf("%q, %v, %v after the server was back", got, err, late)
 		}
-		if w.trouble == nil {
-			t.Error("the watch does not know why it had no list")
+		if w.trouble != nil || w.since.IsZero() {
+			t.Errorf("after the call the trouble is %v, since %v", w.trouble, w.since)
 		}
 		calls := 0
 		_, err = patiently(t.Context(), w, func() (string, error) {

@@ -16,6 +16,9 @@ import (
 // idle is how long a watch that nothing uses is kept.
 const idle = time.Minute
 
+// quietTrouble is how long a watch is in trouble before its followers are told.
+const quietTrouble = 3 * time.Second
+
 // Set has the watches of a cluster. It is safe for concurrent use.
 type Set struct {
 	client   kubernetes.Interface
@@ -99,7 +102,8 @@ type Watch struct {
 
 	mu        sync.Mutex
 	followers map[string]map[*Follower]struct{} // by Job
-	trouble   error                             // the newest error of a list or a watch
+	trouble   error                             // the newest error of a list or a watch, or nil after a call that had none
+	since     time.Time                         // when the trouble began
 }
 
 // Snapshot is what is known of a Job.
@@ -108,8 +112,9 @@ type Snapshot struct {
 	Job *batchv1.Job
 	// Pods are its pods, the newest first.
 	Pods []*corev1.Pod
-	// Synced reports whether the watch has had a whole list, and Trouble is why it has not, or nil if that is not known.
-	Synced  bool
+	// Synced reports whether the watch has had a whole list.
+	Synced bool
+	// Trouble is why the watch has heard nothing for a while, or nil.
 	Trouble error
 }
 
@@ -146,10 +151,13 @@ func newWatch(client kubernetes.Interface, namespace, selector string) *Watch {
 // stop ends the watch in the background.
 func (w *Watch) stop() { w.cancel() }
 
-// setTrouble notes why the watch has no whole list.
+// setTrouble notes why a call has failed, or with nil that one has not.
 func (w *Watch) setTrouble(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.trouble == nil {
+		w.since = time.Now()
+	}
 	w.trouble = err
 }
 
@@ -230,11 +238,11 @@ func (f *Follower) Close() {
 func (f *Follower) Get() Snapshot {
 	w := f.watch
 	s := Snapshot{Synced: w.jobs.HasSynced() && w.pods.HasSynced()}
-	if !s.Synced {
-		w.mu.Lock()
+	w.mu.Lock()
+	if time.Since(w.since) > quietTrouble {
 		s.Trouble = w.trouble
-		w.mu.Unlock()
 	}
+	w.mu.Unlock()
 	if object, found, _ := w.jobs.GetStore().GetByKey(w.namespace + "/" + f.job); found { // the error is always nil
 		s.Job = object.(*batchv1.Job)
 	}
