@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// lookAgain is how often a Job is looked at of which nothing is heard.
+	// lookAgain is the time between two looks at a Job while its watch is silent.
 	lookAgain = 5 * time.Second
 	// newJob is how long the watch may take to show a Job that was just made.
 	newJob = 5 * time.Second

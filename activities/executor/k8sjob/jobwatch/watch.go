@@ -108,7 +108,7 @@ type Watch struct {
 
 // Snapshot is what is known of a Job.
 type Snapshot struct {
-	// Job is nil if there is none, as far as is known.
+	// Job is nil if the watch shows none.
 	Job *batchv1.Job
 	// Pods are its pods, the newest first.
 	Pods []*corev1.Pod
@@ -194,7 +194,7 @@ func (w *Watch) listen(informer cache.SharedIndexInformer, jobOf func(any) strin
 	})
 }
 
-// Follower is told when something of a Job changes.
+// Follower learns of changes to one Job and its pods.
 type Follower struct {
 	// News has a value when something may have changed since it was last read.
 	News  <-chan struct{}

@@ -2,8 +2,8 @@
 // given. It also has the names, labels and annotations by which nodes find them again.
 //
 //	Secret NAME   input.json, and the values of secret variables
-//	Job NAME      one pod that is never replaced, with labels to find it by, whose attempt it is, and which dispatch has it
-//	  switchyard-helper (init)   copies the helper to /switchyard/bin, if there is one
+//	Job NAME      one pod, which is never replaced; labels and annotations name the attempt and the dispatch
+//	  switchyard-helper (init)   copies the helper into the pod, if there is one
 //	  main                       runs the program
 //
 // NAME follows from the attempt, so that each node makes the same objects, and a second Job of one attempt cannot exist.

@@ -37,7 +37,7 @@ func Name(id executor.Identity) string {
 	return namePrefix + readable(strings.ToLower(words), validation.DNS1123LabelMaxLength-len(namePrefix)-len(hash)-1) + "-" + hash
 }
 
-// readable returns at most n characters of a text, of which those that no name may hold became '-'.
+// readable returns at most n characters of a text, with '-' for those that a name cannot have.
 func readable(text string, n int) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -17,7 +17,7 @@ type children struct {
 	gone chan struct{}
 }
 
-// reap waits for all children of this process, of which pid is the program.
+// reap waits for all children of this process; pid is that of the program.
 func reap(pid int) *children {
 	c := &children{program: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
 	go func() {

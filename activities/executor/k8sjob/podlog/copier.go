@@ -14,7 +14,8 @@ const (
 	maxTimeBytes = len("2006-01-02T15:04:05.000000000+00:00")
 )
 
-// copier takes a log out of streams of it, each of which begins at or before what has been copied and may be cut anywhere.
+// copier puts a log together from streams that overlap and may be cut anywhere. Each stream begins at or before the end of what has
+// been copied.
 type copier struct {
 	write func(p []byte) error
 	mark  func(position string)

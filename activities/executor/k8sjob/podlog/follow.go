@@ -142,7 +142,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// giveUp returns what becomes of the log of a container that has ended and of which its node has no more.
+// giveUp returns the result of Follow for a container that has ended, after its node had no more of the log several times.
 func (f *follower) giveUp(err error) error {
 	switch {
 	case err == nil: // it has been rotated
