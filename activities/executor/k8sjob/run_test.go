@@ -9,6 +9,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -324,6 +325,69 @@ func TestTaskThatIsPutBackHasAJobOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestEvictionIsNoFailureOfTheTask(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	r := b.start(b.attempt("evicted", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
+	pod := b.runs()
+	if err := b.cluster.Client.PolicyV1().Evictions(b.namespace).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: b.namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	r.failure(v1.ReasonEvicted, "EvictionByEvictionAPI")
+}
+
+// The node that ran an attempt dies after its program has ended, and before the end is recorded.
+func TestEndThatIsNotRecordedIsReadByTheNextNode(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	a := b.attempt("done", pretends(map[string]any{kubetest.ExitAnnotation: "0", kubetest.MessageAnnotation: `{"answer":42}`, kubetest.LogAnnotation: "one\ntwo"}))
+	first := b.start(a)
+	first.end()
+	pod := b.pods()[0].UID
+	if err := os.Remove(a.Env["SWITCHYARD_OUTPUT"]); err != nil {
+		t.Fatal(err)
+	}
+	a.Identity.Claim, a.ID, a.Continues = 2, a.ID+"-2", true
+	next := b.another(Options{}).start(a)
+	if r := next.end(); r.ExitCode != 0 || r.Stopped || r.Failure != nil {
+		t.Errorf("the result is %+v", r)
+	}
+	output, err := os.ReadFile(a.Env["SWITCHYARD_OUTPUT"])
+	if string(output) != `{"answer":42}` || next.out.String() != "one\ntwo\n" {
+		t.Errorf("output %q, %v, log %q", output, err, next.out.String())
+	}
+	if pods := b.pods(); len(pods) != 1 || pods[0].UID != pod {
+		t.Errorf("there are %d pods, or another one than before", len(pods))
+	}
+}
+
+func TestNodeWithExpiredCredentialsHandsTheAttemptBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, kubetest.Shared(t), Options{})
+	if r := b.as("expired").another(Options{}).start(b.attempt("refused", nil)).end(); !strings.Contains(r.Released, "does not accept the credentials") {
+		t.Errorf("the result is %+v", r)
+	}
+	b.gone()
+}
+
+// as returns a bench whose further executors have the rights of a token.
+func (b *bench) as(token string) *bench {
+	b.Helper()
+	config, err := clientcmd.LoadFromFile(b.cluster.Kubeconfig)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		*user = clientcmdapi.AuthInfo{Token: token}
+	}
+	limited := *b.cluster
+	limited.Kubeconfig = filepath.Join(b.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, limited.Kubeconfig); err != nil {
+		b.Fatal(err)
+	}
+	return &bench{T: b.T, cluster: &limited, namespace: b.namespace}
+}
+
 // A node whose credentials allow it to make a Job, and not to see it, says so while it waits.
 func TestNodeThatMayNotWatchSaysSo(t *testing.T) {
 	t.Parallel()
@@ -350,20 +414,7 @@ func TestNodeThatMayNotWatchSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.LoadFromFile(b.cluster.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, user := range config.AuthInfos {
-		*user = clientcmdapi.AuthInfo{Token: token.Status.Token}
-	}
-	limited := *b.cluster
-	limited.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, limited.Kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	b.cluster = &limited
-	r := b.another(Options{}).start(b.attempt("blind", nil))
+	r := b.as(token.Status.Token).another(Options{}).start(b.attempt("blind", nil))
 	b.eventually("it says that it cannot watch", func() bool {
 		return strings.Contains(r.said(), "cannot be watched") && strings.Contains(r.said(), "forbidden")
 	})
