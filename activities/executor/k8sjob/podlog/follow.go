@@ -240,7 +240,7 @@ func (f *follower) copyStream(ctx context.Context, follow bool) error {
 			f.buffer = make([]byte, min(2*n, maxReadBytes))
 		}
 		if err == io.EOF {
-			return nil
+			return interrupted(ctx, nil) // one that is interrupted may end like this, too
 		}
 		if err != nil {
 			return interrupted(ctx, err)
