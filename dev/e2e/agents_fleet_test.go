@@ -69,7 +69,7 @@ func testAgentsMove(t *testing.T, many int) {
 	}
 	// begin starts so many agents, half of which ask, and waits until those on nodes that leave are busy.
 	begin := func(m *heldModel, seconds string, agents int) (id string) {
-		stdout, _ := do(t, s.gateway, 0, "submit", "--heartbeat-timeout", "2s", write(t, fmt.Sprintf(`
+		stdout, _ := do(t, s.gateway, 0, "submit", "--heartbeat-timeout", "6s", write(t, fmt.Sprintf(`
 name: travellers-%[3]s
 tasks:
   agent:
