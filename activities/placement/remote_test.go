@@ -13,7 +13,7 @@ func remote(r *v1.TaskRequest) { r.Type = v1.TypeK8sJob }
 
 func inClusters(n *v1.NodeSnapshot) { n.Executors = append(n.Executors, v1.TypeK8sJob) }
 
-// The resources of a task that runs outside of its node are not those of the node, which has room for others all the same.
+// A task that runs outside of its node leaves the resources of the node to others.
 func TestRemoteTaskTakesNothingOfItsNode(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), inClusters))
 	huge := func(r *v1.TaskRequest) {

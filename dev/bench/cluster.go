@@ -39,7 +39,7 @@ type cluster struct {
 	closers []func() error
 }
 
-// openCluster starts a server with a control worker and a node, whose configuration each of the changes may change.
+// openCluster starts a server with a control worker and a node; changes adjust the configuration of the node.
 func openCluster(ctx context.Context, durable bool, changes ...func(*workers.NodeConfig)) (_ *cluster, err error) {
 	y := &cluster{}
 	defer func() {

@@ -25,13 +25,13 @@ import (
 const (
 	// k8sShape is the -shape that measures Jobs of Kubernetes. Part of a name behind a colon, as in "k8s:jobs", measures only those.
 	k8sShape = "k8s"
-	// k8sNodes is the number of fake nodes, each of which takes 110 pods.
+	// k8sNodes is the number of fake nodes.
 	k8sNodes = 5
 	// k8sCluster is the name of the cluster in specs.
 	k8sCluster = "bench"
 )
 
-// benchK8s measures Jobs by the shapes whose name contains a text. All share a cluster, whose processes are not this one.
+// benchK8s measures Jobs by the shapes whose name contains a text. They share a cluster, which runs in processes of its own.
 func benchK8s(ctx context.Context, rounds int, only string) (err error) {
 	kubectl, err := program.Find(ctx)
 	if err != nil {

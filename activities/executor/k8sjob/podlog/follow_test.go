@@ -134,7 +134,7 @@ func TestLogIsCopiedOnceWhateverBecomesOfItsStreams(t *testing.T) {
 	})
 }
 
-// Lines of one time, of which some are alike, are cut at each byte.
+// Streams are cut at each byte of a log whose lines have the same time, and some the same text.
 func TestLogThatIsCutAtAnyByteIsCopiedOnce(t *testing.T) {
 	s := &server{}
 	for _, text := range []string{"one\n", "two\n", "\n", "two\n", "part,", "two\n", "2026-11-26T05:17:09.99Z two\n", "end"} {
@@ -212,7 +212,7 @@ func TestLogIsReadWhenTheServerIsBack(t *testing.T) {
 	}
 }
 
-// lines returns so many lines with times a step apart, all of which are there from the start.
+// lines returns count lines that are in the log from the start, with times a step apart.
 func lines(count int, step time.Duration) []message {
 	var messages []message
 	for i := range count {

@@ -31,7 +31,7 @@ type End struct {
 	Exited bool
 }
 
-// Container returns the status of the container of the program, or nil if there is none yet.
+// Container returns the status of a container by its name, or nil if the pod has none yet.
 func Container(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	for i := range pod.Status.ContainerStatuses {
 		if pod.Status.ContainerStatuses[i].Name == name {
