@@ -3594,7 +3594,8 @@ type SteerRequest struct {
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Number of the dispatch.
 	Claim int32 `protobuf:"varint,3,opt,name=claim,proto3" json:"claim,omitempty"`
-	// "pause": none of its processes runs until "resume".
+	// "pause": none of its processes runs until "resume". For an attempt that lasts until it is stopped: "stop" ends it, which
+	// counts as success; "restart" stops its machine and starts it, with its disk; "find" asks only whether the node has it.
 	Action string `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
 	// Chain of the run, as in ExecuteRequest.
 	Chain         string `protobuf:"bytes,5,opt,name=chain,proto3" json:"chain,omitempty"`

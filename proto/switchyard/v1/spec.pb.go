@@ -435,19 +435,46 @@ func (x *Mount) GetReadOnly() bool {
 	return false
 }
 
-// VpsSpec is the `spec` of a task of type "vps": a session that lasts until it is stopped.
+// VpsSpec is the `spec` of a task of type "vps": a machine to log in to, which lasts until it is stopped.
 type VpsSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Image of the session's container or machine.
+	// Image of the machine. It needs no SSH server, and what it runs by itself does not matter: its program is replaced by one
+	// that waits, unless `init` is set.
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
-	// "docker" (the default) or "qemu".
+	// "docker" (the default): a container; "qemu": a virtual machine.
 	Backend string `protobuf:"bytes,2,opt,name=backend,proto3" json:"backend,omitempty"`
-	// Public key that may log in by SSH.
+	// Public keys that may log in by SSH, one a line, as in authorized_keys without options.
 	SshPublicKey string `protobuf:"bytes,3,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
 	// Disk size of a virtual machine, such as "50G".
 	DiskSize string `protobuf:"bytes,4,opt,name=disk_size,json=diskSize,proto3" json:"disk_size,omitempty"`
-	// Directories of the node that the session sees.
-	Mounts        []*Mount `protobuf:"bytes,5,rep,name=mounts,proto3" json:"mounts,omitempty"`
+	// Directories of the node that the machine sees. The node must allow them.
+	Mounts []*Mount `protobuf:"bytes,5,rep,name=mounts,proto3" json:"mounts,omitempty"`
+	// Stops the machine when no one was logged in, or connected, for so long, such as "2h". Empty: never.
+	IdleTimeout string `protobuf:"bytes,6,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
+	// Program that the container runs instead of one that waits, such as "/sbin/init". The machine ends with it.
+	Init []string `protobuf:"bytes,7,rep,name=init,proto3" json:"init,omitempty"`
+	// User who logs in; empty: that of the image.
+	User string `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`
+	// Directory where sessions start; empty: the home of the user.
+	WorkingDirectory string `protobuf:"bytes,9,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
+	// As in ContainerSpec.
+	Privileged bool `protobuf:"varint,10,opt,name=privileged,proto3" json:"privileged,omitempty"`
+	// As in ContainerSpec.
+	Network string `protobuf:"bytes,11,opt,name=network,proto3" json:"network,omitempty"`
+	// As in ContainerSpec.
+	Ip string `protobuf:"bytes,12,opt,name=ip,proto3" json:"ip,omitempty"`
+	// As in ContainerSpec.
+	CapAdd []string `protobuf:"bytes,13,rep,name=cap_add,json=capAdd,proto3" json:"cap_add,omitempty"`
+	// As in ContainerSpec.
+	ShmSizeMb int32 `protobuf:"varint,14,opt,name=shm_size_mb,json=shmSizeMb,proto3" json:"shm_size_mb,omitempty"`
+	// As in ContainerSpec.
+	Ulimits []*Ulimit `protobuf:"bytes,15,rep,name=ulimits,proto3" json:"ulimits,omitempty"`
+	// As in ContainerSpec.
+	PullPolicy string `protobuf:"bytes,16,opt,name=pull_policy,json=pullPolicy,proto3" json:"pull_policy,omitempty"`
+	// As in ContainerSpec.
+	RegistryAuth string `protobuf:"bytes,17,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
+	// As in ContainerSpec.
+	ImageTarball  string `protobuf:"bytes,18,opt,name=image_tarball,json=imageTarball,proto3" json:"image_tarball,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -515,6 +542,97 @@ func (x *VpsSpec) GetMounts() []*Mount {
 		return x.Mounts
 	}
 	return nil
+}
+
+func (x *VpsSpec) GetIdleTimeout() string {
+	if x != nil {
+		return x.IdleTimeout
+	}
+	return ""
+}
+
+func (x *VpsSpec) GetInit() []string {
+	if x != nil {
+		return x.Init
+	}
+	return nil
+}
+
+func (x *VpsSpec) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *VpsSpec) GetWorkingDirectory() string {
+	if x != nil {
+		return x.WorkingDirectory
+	}
+	return ""
+}
+
+func (x *VpsSpec) GetPrivileged() bool {
+	if x != nil {
+		return x.Privileged
+	}
+	return false
+}
+
+func (x *VpsSpec) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
+}
+
+func (x *VpsSpec) GetIp() string {
+	if x != nil {
+		return x.Ip
+	}
+	return ""
+}
+
+func (x *VpsSpec) GetCapAdd() []string {
+	if x != nil {
+		return x.CapAdd
+	}
+	return nil
+}
+
+func (x *VpsSpec) GetShmSizeMb() int32 {
+	if x != nil {
+		return x.ShmSizeMb
+	}
+	return 0
+}
+
+func (x *VpsSpec) GetUlimits() []*Ulimit {
+	if x != nil {
+		return x.Ulimits
+	}
+	return nil
+}
+
+func (x *VpsSpec) GetPullPolicy() string {
+	if x != nil {
+		return x.PullPolicy
+	}
+	return ""
+}
+
+func (x *VpsSpec) GetRegistryAuth() string {
+	if x != nil {
+		return x.RegistryAuth
+	}
+	return ""
+}
+
+func (x *VpsSpec) GetImageTarball() string {
+	if x != nil {
+		return x.ImageTarball
+	}
+	return ""
 }
 
 // K8sJobSpec is the `spec` of a task of type "k8s_job": a Job of a Kubernetes cluster, whose pod has the resources of the
@@ -1255,13 +1373,30 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\x05Mount\x12$\n" +
 	"\thost_path\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\bhostPath\x12.\n" +
 	"\x0econtainer_path\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\rcontainerPath\x12\x1b\n" +
-	"\tread_only\x18\x03 \x01(\bR\breadOnly\"\xc1\x01\n" +
+	"\tread_only\x18\x03 \x01(\bR\breadOnly\"\x87\x05\n" +
 	"\aVpsSpec\x12\x14\n" +
 	"\x05image\x18\x01 \x01(\tR\x05image\x12/\n" +
 	"\abackend\x18\x02 \x01(\tB\x15\xbaH\x12r\x10R\x00R\x06dockerR\x04qemuR\abackend\x12$\n" +
 	"\x0essh_public_key\x18\x03 \x01(\tR\fsshPublicKey\x12\x1b\n" +
 	"\tdisk_size\x18\x04 \x01(\tR\bdiskSize\x12,\n" +
-	"\x06mounts\x18\x05 \x03(\v2\x14.switchyard.v1.MountR\x06mounts\"\xc7\a\n" +
+	"\x06mounts\x18\x05 \x03(\v2\x14.switchyard.v1.MountR\x06mounts\x12!\n" +
+	"\fidle_timeout\x18\x06 \x01(\tR\vidleTimeout\x12\x12\n" +
+	"\x04init\x18\a \x03(\tR\x04init\x12\x12\n" +
+	"\x04user\x18\b \x01(\tR\x04user\x12+\n" +
+	"\x11working_directory\x18\t \x01(\tR\x10workingDirectory\x12\x1e\n" +
+	"\n" +
+	"privileged\x18\n" +
+	" \x01(\bR\n" +
+	"privileged\x12\x18\n" +
+	"\anetwork\x18\v \x01(\tR\anetwork\x12\x0e\n" +
+	"\x02ip\x18\f \x01(\tR\x02ip\x12\x17\n" +
+	"\acap_add\x18\r \x03(\tR\x06capAdd\x12'\n" +
+	"\vshm_size_mb\x18\x0e \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\tshmSizeMb\x12/\n" +
+	"\aulimits\x18\x0f \x03(\v2\x15.switchyard.v1.UlimitR\aulimits\x12E\n" +
+	"\vpull_policy\x18\x10 \x01(\tB$\xbaH!r\x1fR\x00R\fifNotPresentR\x06alwaysR\x05neverR\n" +
+	"pullPolicy\x12#\n" +
+	"\rregistry_auth\x18\x11 \x01(\tR\fregistryAuth\x12#\n" +
+	"\rimage_tarball\x18\x12 \x01(\tR\fimageTarball\"\xc7\a\n" +
 	"\n" +
 	"K8sJobSpec\x12'\n" +
 	"\x0fcluster_context\x18\x01 \x01(\tR\x0eclusterContext\x12\x1c\n" +
@@ -1392,27 +1527,28 @@ var file_switchyard_v1_spec_proto_depIdxs = []int32{
 	18, // 4: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
 	2,  // 5: switchyard.v1.ContainerSpec.ulimits:type_name -> switchyard.v1.Ulimit
 	3,  // 6: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
-	18, // 7: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
-	12, // 8: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
-	19, // 9: switchyard.v1.K8sJobSpec.env:type_name -> google.protobuf.Struct
-	13, // 10: switchyard.v1.K8sJobSpec.annotations:type_name -> switchyard.v1.K8sJobSpec.AnnotationsEntry
-	14, // 11: switchyard.v1.K8sJobSpec.node_selector:type_name -> switchyard.v1.K8sJobSpec.NodeSelectorEntry
-	19, // 12: switchyard.v1.K8sJobSpec.tolerations:type_name -> google.protobuf.Struct
-	19, // 13: switchyard.v1.K8sJobSpec.volumes:type_name -> google.protobuf.Struct
-	19, // 14: switchyard.v1.K8sJobSpec.volume_mounts:type_name -> google.protobuf.Struct
-	19, // 15: switchyard.v1.K8sJobSpec.template:type_name -> google.protobuf.Struct
-	19, // 16: switchyard.v1.SubagentSpec.output_schema:type_name -> google.protobuf.Struct
-	15, // 17: switchyard.v1.SubagentSpec.mcp_servers:type_name -> switchyard.v1.SubagentSpec.McpServersEntry
-	16, // 18: switchyard.v1.McpServer.env:type_name -> switchyard.v1.McpServer.EnvEntry
-	17, // 19: switchyard.v1.McpServer.headers:type_name -> switchyard.v1.McpServer.HeadersEntry
-	19, // 20: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
-	19, // 21: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
-	7,  // 22: switchyard.v1.SubagentSpec.McpServersEntry.value:type_name -> switchyard.v1.McpServer
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	2,  // 7: switchyard.v1.VpsSpec.ulimits:type_name -> switchyard.v1.Ulimit
+	18, // 8: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
+	12, // 9: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
+	19, // 10: switchyard.v1.K8sJobSpec.env:type_name -> google.protobuf.Struct
+	13, // 11: switchyard.v1.K8sJobSpec.annotations:type_name -> switchyard.v1.K8sJobSpec.AnnotationsEntry
+	14, // 12: switchyard.v1.K8sJobSpec.node_selector:type_name -> switchyard.v1.K8sJobSpec.NodeSelectorEntry
+	19, // 13: switchyard.v1.K8sJobSpec.tolerations:type_name -> google.protobuf.Struct
+	19, // 14: switchyard.v1.K8sJobSpec.volumes:type_name -> google.protobuf.Struct
+	19, // 15: switchyard.v1.K8sJobSpec.volume_mounts:type_name -> google.protobuf.Struct
+	19, // 16: switchyard.v1.K8sJobSpec.template:type_name -> google.protobuf.Struct
+	19, // 17: switchyard.v1.SubagentSpec.output_schema:type_name -> google.protobuf.Struct
+	15, // 18: switchyard.v1.SubagentSpec.mcp_servers:type_name -> switchyard.v1.SubagentSpec.McpServersEntry
+	16, // 19: switchyard.v1.McpServer.env:type_name -> switchyard.v1.McpServer.EnvEntry
+	17, // 20: switchyard.v1.McpServer.headers:type_name -> switchyard.v1.McpServer.HeadersEntry
+	19, // 21: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
+	19, // 22: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
+	7,  // 23: switchyard.v1.SubagentSpec.McpServersEntry.value:type_name -> switchyard.v1.McpServer
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_spec_proto_init() }

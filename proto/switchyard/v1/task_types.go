@@ -31,6 +31,9 @@ type TaskType struct {
 	// Remote reports whether tasks run outside of the nodes, such as in a cluster, so that another node continues an attempt whose
 	// node is lost. They take no slot and no resources of their node.
 	Remote bool
+	// Lasts reports whether tasks run until they are stopped, on the node where they began: an attempt that is away with its node
+	// is lost only until the node is back.
+	Lasts bool
 	// MainField is the field of the spec that says what to run, by its JSON name.
 	MainField string
 	// Aliases are the words of other systems for it, in lower case and without separators.
@@ -44,14 +47,14 @@ func (t TaskType) NewSpec() proto.Message { return t.spec.ProtoReflect().New().I
 
 // taskTypes is the table of all types.
 var taskTypes = []TaskType{
-	{TypeShell, true, true, false, "command", []string{"bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python"}, &ShellSpec{}},
-	{TypeContainer, true, true, false, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
-	{TypeVPS, true, false, false, "image", nil, &VpsSpec{}},
-	{TypeK8sJob, true, true, true, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
-	{TypeSubagent, true, true, false, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
-	{TypeClaudeRelay, true, true, false, "prompt", nil, &ClaudeRelaySpec{}},
-	{TypeRun, false, true, false, "workflow", []string{"workflow", "subworkflow", "childworkflow", "dag", "pipeline"}, &RunSpec{}},
-	{TypeApproval, false, true, false, "message", []string{"manual", "gate", "approve", "wait", "confirm"}, &ApprovalSpec{}},
+	{TypeShell, true, true, false, false, "command", []string{"bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python"}, &ShellSpec{}},
+	{TypeContainer, true, true, false, false, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
+	{TypeVPS, true, false, false, true, "image", nil, &VpsSpec{}},
+	{TypeK8sJob, true, true, true, false, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
+	{TypeSubagent, true, true, false, false, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
+	{TypeClaudeRelay, true, true, false, false, "prompt", nil, &ClaudeRelaySpec{}},
+	{TypeRun, false, true, false, false, "workflow", []string{"workflow", "subworkflow", "childworkflow", "dag", "pipeline"}, &RunSpec{}},
+	{TypeApproval, false, true, false, false, "message", []string{"manual", "gate", "approve", "wait", "confirm"}, &ApprovalSpec{}},
 }
 
 // FindTaskType returns the type of a name, or false if there is none.
@@ -86,6 +89,12 @@ func TaskTypes() []string {
 func IsRemote(taskType string) bool {
 	t, _ := FindTaskType(taskType)
 	return t.Remote
+}
+
+// Lasts reports whether tasks of a type run until they are stopped.
+func Lasts(taskType string) bool {
+	t, _ := FindTaskType(taskType)
+	return t.Lasts
 }
 
 // NeedsNode reports whether tasks of a type run on a node, as those of an unknown type do.
