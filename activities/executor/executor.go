@@ -132,8 +132,8 @@ type Remote interface {
 	Recorded(ctx context.Context, a Attempt) error
 }
 
-// ErrLetGo is the cause for which a Remote leaves an attempt to another node.
-var ErrLetGo = errors.New("another node continues the attempt")
+// ErrLetGo is the cause for which a Remote leaves an attempt to another node, and a Lasting to a later worker of its own.
+var ErrLetGo = errors.New("another worker continues the attempt")
 
 // Available is an Executor that cannot always run something.
 type Available interface {
@@ -258,6 +258,8 @@ type Result struct {
 	OOMKilled bool
 	// Stopped says that it ended because ctx was done, and not by itself before that.
 	Stopped bool
+	// StoppedAsAsked says that Lasting.Stop has ended it: that is no failure, whatever the exit code.
+	StoppedAsAsked bool
 	// CPUTime is the processor time of the program and its children.
 	CPUTime time.Duration
 	// PeakMemory is the largest resident set of one of its processes, in bytes; 0: not known.
