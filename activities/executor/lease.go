@@ -35,6 +35,7 @@ const Never Instant = math.MaxInt64
 type Lease struct {
 	stopAfter, killAfter time.Duration
 	begin                atomic.Int64
+	lifted               atomic.Bool
 }
 
 // NewLease returns a lease that begins at an instant, with the time from there
@@ -57,9 +58,20 @@ func (l *Lease) Renew(begin Instant) {
 	}
 }
 
+// Lift ends the bound: the lease does not end any more. It reports false if the lease is lost, which changes nothing.
+func (l *Lease) Lift() bool {
+	if l.Lost() {
+		return false
+	}
+	if l != nil {
+		l.lifted.Store(true)
+	}
+	return true
+}
+
 // StopAt is when the attempt is asked to stop.
 func (l *Lease) StopAt() Instant {
-	if l == nil {
+	if l == nil || l.lifted.Load() {
 		return Never
 	}
 	return Instant(l.begin.Load()).Add(l.stopAfter)
@@ -67,7 +79,7 @@ func (l *Lease) StopAt() Instant {
 
 // KillAt is when nothing of the attempt may be left.
 func (l *Lease) KillAt() Instant {
-	if l == nil {
+	if l == nil || l.lifted.Load() {
 		return Never
 	}
 	return Instant(l.begin.Load()).Add(l.killAfter)

@@ -107,3 +107,14 @@ func TestAwaitKill(t *testing.T) {
 		}
 	})
 }
+
+func TestLiftedLeaseNeverEnds(t *testing.T) {
+	t.Parallel()
+	l, lost := NewLease(Now(), time.Hour, 2*time.Hour), NewLease(Now().Add(-time.Hour), time.Hour, 2*time.Hour)
+	if !l.Lift() || lost.Lift() || !(*Lease)(nil).Lift() {
+		t.Error("a lost lease was lifted, or another one was not")
+	}
+	if l.Renew(Now().Add(-3 * time.Hour)); l.Lost() || l.Over() || l.StopAt() != Never || l.KillAt() != Never || !lost.Lost() {
+		t.Error("the lifted lease ends, or the lost one does not")
+	}
+}
