@@ -21,7 +21,7 @@ type Machines struct {
 	changed chan struct{}
 }
 
-// Machine is an attempt of a Machine executor.
+// Machine is an attempt of a Lasting executor.
 type Machine struct {
 	executor.Leftover
 	// Starts counts how often its program was started, Restarts how often it was started again, and Reattached how often a worker
@@ -30,6 +30,8 @@ type Machine struct {
 	// Removed says that nothing is left of it, and Result is how it has ended if Running is false.
 	Removed bool
 	Result  executor.Result
+	// stopped is set by Stop.
+	stopped bool
 	// Attended counts the calls of Run and Reattach under way.
 	Attended int
 	// Attempt is the newest that ran or continued it.
@@ -103,26 +105,25 @@ func (m *Machines) change() {
 	m.changed = make(chan struct{})
 }
 
-// MachineExecutor is an executor of one worker whose attempts are Machines.
-type MachineExecutor struct {
+// Lasting is an executor of one worker whose attempts are Machines.
+type Lasting struct {
 	taskType string
 	machines *Machines
 }
 
 var (
-	_ executor.Machine  = (*MachineExecutor)(nil)
-	_ executor.Survivor = (*MachineExecutor)(nil)
-	_ executor.Enterer  = (*MachineExecutor)(nil)
+	_ executor.Lasting = (*Lasting)(nil)
+	_ executor.Enterer = (*Lasting)(nil)
 )
 
-// NewMachine returns an executor for a task type whose attempts are machines of a computer.
-func NewMachine(taskType string, m *Machines) *MachineExecutor { return &MachineExecutor{taskType, m} }
+// NewLasting returns an executor for a task type whose attempts are machines of a computer.
+func NewLasting(taskType string, m *Machines) *Lasting { return &Lasting{taskType, m} }
 
-// Type is the task type given to NewMachine.
-func (e *MachineExecutor) Type() string { return e.taskType }
+// Type is the task type given to NewLasting.
+func (e *Lasting) Type() string { return e.taskType }
 
 // Run starts a machine, which runs until ctx ends, or End is called.
-func (e *MachineExecutor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+func (e *Lasting) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if ctx.Err() != nil || a.Lease.Lost() {
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
 	}
@@ -139,7 +140,7 @@ func (e *MachineExecutor) Run(ctx context.Context, a executor.Attempt, spawned f
 }
 
 // Reattach continues a machine that an earlier worker has left.
-func (e *MachineExecutor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
+func (e *Lasting) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	m := e.machines
 	m.mu.Lock()
 	one := m.all[a.ID]
@@ -153,7 +154,7 @@ func (e *MachineExecutor) Reattach(ctx context.Context, a executor.Attempt) (exe
 }
 
 // attend waits for the end of a machine.
-func (e *MachineExecutor) attend(ctx context.Context, one *Machine, a executor.Attempt) executor.Result {
+func (e *Lasting) attend(ctx context.Context, one *Machine, a executor.Attempt) executor.Result {
 	m := e.machines
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,6 +167,9 @@ func (e *MachineExecutor) attend(ctx context.Context, one *Machine, a executor.A
 		case !one.Running || one.Removed:
 			one.Removed = true
 			return one.Result
+		case one.stopped:
+			one.Running, one.Removed = false, true
+			return executor.Result{ExitCode: 143, Signal: "SIGTERM", Stopped: true, StoppedAsAsked: true}
 		case ctx.Err() != nil && errors.Is(context.Cause(ctx), executor.ErrLetGo):
 			return executor.Result{ExitCode: -1, Stopped: true}
 		case ctx.Err() != nil:
@@ -182,8 +186,22 @@ func (e *MachineExecutor) attend(ctx context.Context, one *Machine, a executor.A
 	}
 }
 
+// Stop ends a machine.
+func (e *Lasting) Stop(_ context.Context, id string) error {
+	m := e.machines
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one := m.all[id]
+	if one == nil || !one.Running {
+		return executor.ErrNotRunning
+	}
+	one.stopped = true
+	m.change()
+	return nil
+}
+
 // Restart counts that a machine was started again.
-func (e *MachineExecutor) Restart(_ context.Context, id string) error {
+func (e *Lasting) Restart(_ context.Context, id string) error {
 	m := e.machines
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,7 +215,7 @@ func (e *MachineExecutor) Restart(_ context.Context, id string) error {
 }
 
 // Survivors are the machines of a node that are left.
-func (e *MachineExecutor) Survivors(_ context.Context, node string) ([]executor.Leftover, error) {
+func (e *Lasting) Survivors(_ context.Context, node string) ([]executor.Leftover, error) {
 	m := e.machines
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,7 +232,7 @@ func (e *MachineExecutor) Survivors(_ context.Context, node string) ([]executor.
 }
 
 // Remove ends a machine.
-func (e *MachineExecutor) Remove(_ context.Context, l executor.Leftover) error {
+func (e *Lasting) Remove(_ context.Context, l executor.Leftover) error {
 	m := e.machines
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,7 +244,7 @@ func (e *MachineExecutor) Remove(_ context.Context, l executor.Leftover) error {
 }
 
 // Enter returns an inside without methods of a machine that runs.
-func (e *MachineExecutor) Enter(_ context.Context, id string) (executor.Inside, error) {
+func (e *Lasting) Enter(_ context.Context, id string) (executor.Inside, error) {
 	m := e.machines
 	m.mu.Lock()
 	defer m.mu.Unlock()
