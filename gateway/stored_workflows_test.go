@@ -214,7 +214,7 @@ tasks:
   there: { type: run, spec: { workflow: deploy-all-hosts } }
   itself: { type: run, spec: { workflow: calls-others } }
   given: { type: run, spec: { workflow: "${{ workflow.name }}" } }
-  near: { type: run, spec: { definition: { name: inner, tasks: { a: { type: run, spec: { workflow: deploy-all-host } }, b: { type: vps } } } } }
+  near: { type: run, spec: { definition: { name: inner, tasks: { a: { type: run, spec: { workflow: deploy-all-host } }, b: { type: vps, spec: { image: x } } } } } }
 `
 	want := []string{
 		`6:100 no workflow is stored under the name "deploy-all-host": did you mean deploy-all-hosts?`,

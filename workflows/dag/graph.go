@@ -86,7 +86,7 @@ func NewGraph(def *v1.Definition, references map[string]*v1.ConditionReferences)
 			def:         task,
 			parents:     translate(parents[r], place),
 			children:    translate(children[r], place),
-			retry:       newRetryPolicy(task.GetRetry()),
+			retry:       retryPolicyOf(task),
 			conditional: strings.TrimSpace(task.GetCondition()) != "",
 			when:        when,
 			always:      run,

@@ -14,6 +14,14 @@ type retryPolicy struct {
 	longest    time.Duration
 }
 
+// retryPolicyOf returns the policy of a task. One that lasts until it is stopped is never repeated.
+func retryPolicyOf(task *v1.TaskDefinition) retryPolicy {
+	if v1.Lasts(task.GetType()) {
+		return retryPolicy{}
+	}
+	return newRetryPolicy(task.GetRetry())
+}
+
 func newRetryPolicy(p *v1.RetryPolicy) retryPolicy {
 	retries := valueOr(p.GetMaxRetries(), p != nil && p.MaxRetries != nil, 3)
 	if p != nil && p.Retryable != nil && !*p.Retryable {

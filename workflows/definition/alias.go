@@ -184,6 +184,19 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 		case "tag":
 			return "image"
 		}
+	case "switchyard.v1.VpsSpec":
+		switch name {
+		case "volumes", "volume", "volumemounts", "binds":
+			return "mounts"
+		case "command", "cmd", "entrypoint":
+			return "init"
+		case "cwd", "workdir", "dir", "workingdir":
+			return "workingDirectory"
+		case "key", "sshkey", "publickey", "sshkeys", "authorizedkeys":
+			return "sshPublicKey"
+		case "tag":
+			return "image"
+		}
 	case "switchyard.v1.Mount":
 		switch name {
 		case "source", "src", "from", "host":

@@ -45,7 +45,7 @@ func TestCheckMessage(t *testing.T) {
 // TestCheckCondition holds that CEL's own rendering stands where there is no document.
 func TestCheckCondition(t *testing.T) {
 	err := Check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
-		"b": {Type: "vps", Condition: "1 +"},
+		"b": {Type: "approval", Condition: "1 +"},
 	}})
 	problems, _ := errors.AsType[source.Problems](err)
 	if len(problems) != 1 || problems[0].GetPath() != "tasks.b.condition" || !strings.Contains(problems[0].GetSnippet(), "1 +\n") {

@@ -8,11 +8,10 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// ContainerNeeds returns what the container of a task needs its node to allow; nil:
-// nothing, or it is none. What templates give is not known yet and left out. The
-// definition is in canonical form.
+// ContainerNeeds returns what the container of a task, or its machine, needs its node to allow, or nil if that is nothing.
+// What templates give is not known yet and left out. The definition is in canonical form.
 func ContainerNeeds(task *v1.TaskDefinition) *v1.ContainerNeeds {
-	if task.GetType() != v1.TypeContainer {
+	if task.GetType() != v1.TypeContainer && task.GetType() != v1.TypeVPS {
 		return nil
 	}
 	fields := task.GetSpec().GetFields()

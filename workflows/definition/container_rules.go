@@ -44,22 +44,40 @@ var givenNetworks = []string{"", "default", "bridge", "none", policy.HostNetwork
 // ulimitNames are the limits that a container engine knows.
 var ulimitNames = []string{"core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"}
 
+// containerFields are the fields that the specs of containers and of machines have in common.
+type containerFields interface {
+	policy.Spec
+	GetImage() string
+	GetWorkingDirectory() string
+	GetUser() string
+	GetIp() string
+	GetUlimits() []*v1.Ulimit
+	GetPullPolicy() string
+	GetRegistryAuth() string
+	GetImageTarball() string
+}
+
 // containerSpec checks the spec of a task of type container.
 func (d *decoder) containerSpec(spec *v1.ContainerSpec, p *source.Path) {
-	d.word(spec.GetImage(), p.Field("image"), isImage, "no name of an image", `such as "ubuntu:22.04"; names are in lower case`)
-	d.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the container")
-	d.word(spec.GetUser(), p.Field("user"), containerUser.MatchString, "no user", `write a name, "uid" or "uid:gid"`)
+	d.containerFields(spec, p)
 	_, shell := spec.GetCommand().GetKind().(*structpb.Value_StringValue)
 	if at := p.Field("entrypoint"); shell && spec.GetEntrypoint() != nil && !d.IsSettled(at) {
 		d.Add(d.locateKey(at), at, "spec.entrypoint excludes a command that is a string, which the image's sh runs", "make command a list: it is what the entry point is given")
-	}
-	for i, name := range spec.GetCapAdd() {
-		d.word(name, p.Field("capAdd").Item(i), isCapability, "no capability", `such as "NET_ADMIN"`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.GetLabels())) {
 		if at := p.Field("labels").Key(name); strings.HasPrefix(name, ownLabels) && !d.IsSettled(at) {
 			d.Add(d.locateKey(at), at, "label "+name+" is Switchyard's own, as all that begin with "+ownLabels, "")
 		}
+	}
+}
+
+// containerFields checks what the specs of containers and of machines have in common.
+func (d *decoder) containerFields(spec containerFields, p *source.Path) {
+	d.word(spec.GetImage(), p.Field("image"), isImage, "no name of an image", `such as "ubuntu:22.04"; names are in lower case`)
+	d.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the container")
+	d.word(spec.GetUser(), p.Field("user"), containerUser.MatchString, "no user", `write a name, "uid" or "uid:gid"`)
+	for i, name := range spec.GetCapAdd() {
+		d.word(name, p.Field("capAdd").Item(i), isCapability, "no capability", `such as "NET_ADMIN"`)
 	}
 	d.mounts(spec.GetMounts(), p.Field("mounts"))
 	d.network(spec, p)
@@ -108,7 +126,7 @@ func (d *decoder) mounts(mounts []*v1.Mount, p *source.Path) {
 }
 
 // network checks the network of a container, and the address in it.
-func (d *decoder) network(spec *v1.ContainerSpec, p *source.Path) {
+func (d *decoder) network(spec containerFields, p *source.Path) {
 	name, at := spec.GetNetwork(), p.Field("network")
 	hint := `write "none", "host", or the name of one made with docker network create`
 	if strings.HasPrefix(name, "container:") {
@@ -151,7 +169,7 @@ func (d *decoder) ulimits(limits []*v1.Ulimit, p *source.Path) {
 }
 
 // imageSource checks where a container's image comes from.
-func (d *decoder) imageSource(spec *v1.ContainerSpec, p *source.Path) {
+func (d *decoder) imageSource(spec containerFields, p *source.Path) {
 	auth, tarball, pull := p.Field("registryAuth"), p.Field("imageTarball"), p.Field("pullPolicy")
 	d.word(spec.GetRegistryAuth(), auth, secretName.MatchString, "no name", "it is what the node calls its credentials, and not these themselves: switchyard worker --registry-auth NAME=FILE")
 	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || !strings.Contains(text, "?") },

@@ -16,6 +16,6 @@
 // message takes the last step only, without positions.
 //
 // The package is pure: it imports proto, workflows/condition, workflows/cron, workflows/nearest,
-// workflows/podspec, workflows/policy, workflows/secretref, protovalidate and a YAML parser, and neither Temporal nor
+// workflows/podspec, workflows/policy, workflows/secretref, workflows/sshkey, protovalidate and a YAML parser, and neither Temporal nor
 // anything that does I/O.
 package definition

@@ -56,11 +56,14 @@ func TestEveryFieldHasAnEffect(t *testing.T) {
 	checkGolden(t, "testdata/effects.golden", table.String())
 }
 
+// aPublicKey is one that may log in.
+const aPublicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2q0WZhYbT0sQ9VlLk1c6yGJQzH1FqyT1hVqPj8xQmD me@host"
+
 // minimalSpecs has, for each type, a spec that is accepted.
 var minimalSpecs = map[string]map[string]any{
 	v1.TypeShell:       {"command": "x"},
 	v1.TypeContainer:   {"image": "x"},
-	v1.TypeVPS:         {},
+	v1.TypeVPS:         {"image": "x"},
 	v1.TypeK8sJob:      {"image": "x"},
 	v1.TypeSubagent:    {"prompt": "x"},
 	v1.TypeClaudeRelay: {"targetSessionId": "x", "prompt": "x"},
@@ -121,7 +124,13 @@ var samples = map[string]any{
 	"Mount.containerPath":             "/y",
 	"VpsSpec.diskSize":                "50G",
 	"VpsSpec.mounts":                  []any{map[string]any{"hostPath": "/x", "containerPath": "/x"}},
-	"VpsSpec.sshPublicKey":            "ssh-ed25519 AAAA",
+	"VpsSpec.sshPublicKey":            aPublicKey,
+	"VpsSpec.idleTimeout":             "2h",
+	"VpsSpec.workingDirectory":        "/x",
+	"VpsSpec.ip":                      "auto",
+	"VpsSpec.capAdd":                  []any{"NET_ADMIN"},
+	"VpsSpec.ulimits":                 []any{map[string]any{"name": "nofile", "soft": 1}},
+	"VpsSpec.imageTarball":            "/x.tar",
 	"K8sJobSpec.env":                  []any{map[string]any{"name": "A", "value": "x"}},
 	"K8sJobSpec.tolerations":          []any{map[string]any{"key": "x", "operator": "Exists"}},
 	"K8sJobSpec.volumes":              []any{map[string]any{"name": "x", "emptyDir": map[string]any{}}},
@@ -162,7 +171,7 @@ var companions = map[string]map[string]any{
 	"TaskDefinition.dependsOn":    {"condition": "parent.before.exitCode == 0"},
 	"ShellSpec.network":           {"sandbox": true},
 	"ContainerSpec.ip":            {"network": "lab"},
-	"VpsSpec.diskSize":            {"backend": "qemu"},
+	"VpsSpec.ip":                  {"network": "lab"},
 	"K8sJobSpec.volumeMounts":     {"volumes": []any{map[string]any{"name": "x", "emptyDir": map[string]any{}}}},
 	"Semaphore.name":              {"limit": 2},
 	"Semaphore.limit":             {"name": "x"},
@@ -236,7 +245,7 @@ func documentWith(field protoreflect.FieldDescriptor, taskType string, value any
 		in = map[string]any{}
 		spec["mcpServers"], at = map[string]any{"a": in}, "tasks.t.spec.mcpServers.a."
 	case "Ulimit":
-		if taskType != v1.TypeContainer {
+		if taskType != v1.TypeContainer && taskType != v1.TypeVPS {
 			return nil, "", false
 		}
 		in = map[string]any{"name": "nofile", "soft": 1}

@@ -65,7 +65,6 @@ func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.M
 	if spec != nil {
 		d.validate(spec, at.Field("spec"))
 	}
-	d.unavailableSpec(spec, at.Field("spec"))
 	if run, ok := spec.(*v1.RunSpec); ok {
 		d.runSpec(run, at.Field("spec"))
 	}
@@ -77,6 +76,9 @@ func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.M
 	}
 	if container, ok := spec.(*v1.ContainerSpec); ok {
 		d.containerSpec(container, at.Field("spec"))
+	}
+	if machine, ok := spec.(*v1.VpsSpec); ok {
+		d.vpsSpec(machine, at.Field("spec"))
 	}
 	if shell, ok := spec.(*v1.ShellSpec); ok {
 		d.shellSpec(shell, at.Field("spec"))

@@ -191,6 +191,13 @@ const (
 	MaxHeartbeatTimeout = time.Hour
 )
 
+// notBlank reports a text of spaces where one is needed; the model reports an empty one.
+func (d *decoder) notBlank(text string, p *source.Path) {
+	if text != "" && strings.TrimSpace(text) == "" && !d.IsSettled(p) {
+		d.Add(d.locate(p), p, p.Local()+" is blank", "")
+	}
+}
+
 func (d *decoder) duration(text string, p *source.Path) {
 	d.durationOr(text, p, `"0" is no limit`)
 }

@@ -17,7 +17,7 @@ const MinPickupTimeout = time.Second
 // definition with which a run starts, or which is stored, so that a later setting changes no run that has begun.
 type RunDefaults struct {
 	// Timeout is the longest time that one attempt of a task may run, or 0 if there is no limit. A definition sets no limit
-	// for a task with "0".
+	// for a task with "0". Tasks that last until they are stopped have none.
 	Timeout time.Duration
 	// FailurePolicy is "continue" or "halt"; "" is "continue".
 	FailurePolicy string
@@ -54,7 +54,7 @@ func (d RunDefaults) FillDefinition(def *v1.Definition) {
 		return
 	}
 	for _, task := range def.GetTasks() {
-		if task.GetTimeout() == "" && v1.NeedsNode(task.GetType()) {
+		if task.GetTimeout() == "" && v1.NeedsNode(task.GetType()) && !v1.Lasts(task.GetType()) {
 			task.Timeout = d.Timeout.String()
 		}
 	}

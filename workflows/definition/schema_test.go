@@ -88,10 +88,10 @@ func TestSchemaListsEachFieldOnce(t *testing.T) {
 			}
 		}
 	}
-	if faults := v.check(free(t, "{name: a, failure_policy: halt, x-anchors: {b: 1}, tasks: {b: {type: vps, depends_on: []}}}")); len(faults) > 0 {
+	if faults := v.check(free(t, "{name: a, failure_policy: halt, x-anchors: {b: 1}, tasks: {b: {type: approval, depends_on: []}}}")); len(faults) > 0 {
 		t.Errorf("snake_case is refused: %v", faults)
 	}
-	if faults := v.check(free(t, "{name: a, failure_policy: stop, tasks: {b: {type: vps}}}")); len(faults) == 0 {
+	if faults := v.check(free(t, "{name: a, failure_policy: stop, tasks: {b: {type: approval}}}")); len(faults) == 0 {
 		t.Error("snake_case is not checked")
 	}
 }
@@ -100,13 +100,13 @@ func TestSchemaRefuses(t *testing.T) {
 	v := newValidator(t)
 	task := func(fields string) string { return "{name: a, tasks: {b: {" + fields + "}}}" }
 	for _, document := range []string{
-		"{name: a}", "{name: _a, tasks: {b: {type: vps}}}", "{name: a, tasks: {}}", "[]",
-		"{name: a, tasks: {'b c': {type: vps}}}",
+		"{name: a}", "{name: _a, tasks: {b: {type: approval}}}", "{name: a, tasks: {}}", "[]",
+		"{name: a, tasks: {'b c': {type: approval}}}",
 		task(""), task("type: shel"), task("type: shell"), task("type: shell, spec: {cmd: x}"), task("type: shell, spec: {command: []}"),
 		task("type: shell, spec: {command: ''}"),
-		task("type: vps, priority: 11"), task("type: vps, priority: high"), task("type: vps, retry: {backoffMs: -1}"),
-		task("type: vps, dependsOn: [], depends_on: []"), task("type: vps, needs: []"), task("type: vps, timeout: soon"),
-		task("type: vps, env: {1A: x}"), task("type: vps, constraints: {targetNode: 'a:b'}"), task("type: container, spec: {command: x}"),
+		task("type: shell, spec: {command: x}, priority: 11"), task("type: shell, spec: {command: x}, priority: high"), task("type: shell, spec: {command: x}, retry: {backoffMs: -1}"),
+		task("type: shell, spec: {command: x}, dependsOn: [], depends_on: []"), task("type: shell, spec: {command: x}, needs: []"), task("type: shell, spec: {command: x}, timeout: soon"),
+		task("type: shell, spec: {command: x}, env: {1A: x}"), task("type: shell, spec: {command: x}, constraints: {targetNode: 'a:b'}"), task("type: container, spec: {command: x}"),
 		task("type: claude_relay, spec: {prompt: x}"),
 	} {
 		if faults := v.check(free(t, document)); len(faults) == 0 {

@@ -18,11 +18,12 @@ import (
 // fieldScope says which tasks a field of a task has an effect on. A task inherits no default that would have none, and
 // a field without an effect is refused.
 type fieldScope struct {
-	field    string // JSON names, separated by points
-	affects  func(task *v1.TaskDefinition) bool
-	reason   string // why it has none, after the name of the field; %s is the type of the task
-	hint     string
-	typeHint map[string]string // in place of hint
+	field      string // JSON names, separated by points
+	affects    func(task *v1.TaskDefinition) bool
+	reason     string // why it has none, after the name of the field; %s is the type of the task
+	hint       string
+	typeHint   map[string]string // in place of hint
+	typeReason map[string]string // in place of reason
 }
 
 // Reasons of fieldScopes.
@@ -31,13 +32,14 @@ const (
 	asksPerson  = "is for tasks that run something; one of type %s asks a person"
 	unlimited   = "is for a container or a sandbox; a task of type %s has no limit of processes without one"
 	ofMachine   = "is about the machine of a node; a task of type %s runs in a cluster"
+	lasting     = "is for tasks that end by themselves; one of type %s lasts until it is stopped"
 	unreadInput = "has no effect on a task of type %s whose spec does not read it with ${{ input.NAME }}"
 )
 
 // fieldScopes lists each field that has no effect on some tasks, by name.
 var fieldScopes = []fieldScope{
-	{field: "batch", affects: needsNode, reason: withoutNode},
-	{field: "cache", affects: runsSomething, reason: asksPerson, hint: "each run asks anew"},
+	{field: "batch", affects: endsOnNode, reason: withoutNode, typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each instance is a machine of its own"}},
+	{field: "cache", affects: endsByItself, reason: asksPerson, hint: "each run asks anew", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each run makes a machine of its own"}},
 	{field: "constraints", affects: needsNode, reason: withoutNode},
 	{field: "constraints.minDiskGb", affects: usesMachine, reason: ofMachine, hint: "resources.requests of the container in spec.template may have ephemeral-storage"},
 	{field: "constraints.minMemoryMb", affects: usesMachine, reason: ofMachine, hint: "resources.memoryMb is what the pod asks the cluster for"},
@@ -49,7 +51,7 @@ var fieldScopes = []fieldScope{
 	{field: "resources", affects: needsNode, reason: withoutNode},
 	{field: "resources.maxProcesses", affects: limitsProcesses, reason: unlimited, hint: "add sandbox: true to spec", typeHint: map[string]string{v1.TypeK8sJob: "the cluster limits the processes of its pods"}},
 	{field: "resources.numaNode", affects: usesMachine, reason: ofMachine, hint: "nodeSelector of spec chooses among the machines of the cluster"},
-	{field: "retry", affects: runsSomething, reason: asksPerson, hint: "deadline bounds how long it waits for an answer"},
+	{field: "retry", affects: endsByItself, reason: asksPerson, hint: "deadline bounds how long it waits for an answer", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "a machine that has ended is not made again, since its disk is gone; `switchyard vps restart` restarts one that runs"}},
 	{field: "secretEnv", affects: needsNode, reason: withoutNode, typeHint: map[string]string{v1.TypeRun: "the tasks of the run that it starts have their own"}},
 	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline bounds the time from when it could start"},
 }
@@ -57,9 +59,19 @@ var fieldScopes = []fieldScope{
 // childInput names what passes data to the run of a task of type run.
 var childInput = map[string]string{v1.TypeRun: "spec.input is what the run is given"}
 
+// ofLasting has the reason for tasks that last.
+var ofLasting = map[string]string{v1.TypeVPS: lasting}
+
 func needsNode(task *v1.TaskDefinition) bool { return v1.NeedsNode(task.GetType()) }
 
 func runsSomething(task *v1.TaskDefinition) bool { return task.GetType() != v1.TypeApproval }
+
+// endsByItself reports whether a task runs something that ends without being stopped.
+func endsByItself(task *v1.TaskDefinition) bool {
+	return runsSomething(task) && !v1.Lasts(task.GetType())
+}
+
+func endsOnNode(task *v1.TaskDefinition) bool { return needsNode(task) && endsByItself(task) }
 
 // limitsProcesses reports whether the number of the processes of a task can be limited.
 func limitsProcesses(task *v1.TaskDefinition) bool {
@@ -192,10 +204,13 @@ func (d *decoder) checkFieldScopes(task *v1.TaskDefinition, at *source.Path) {
 		if !s.isSet(task) || d.IsSettled(p) || s.affects(task) {
 			continue
 		}
-		hint := s.hint
+		hint, reason := s.hint, s.reason
 		if own, ok := s.typeHint[task.GetType()]; ok {
 			hint = own
 		}
-		d.Add(d.locateKey(p), p, s.field+" "+fmt.Sprintf(s.reason, task.GetType()), hint)
+		if own, ok := s.typeReason[task.GetType()]; ok {
+			reason = own
+		}
+		d.Add(d.locateKey(p), p, s.field+" "+fmt.Sprintf(reason, task.GetType()), hint)
 	}
 }

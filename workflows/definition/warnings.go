@@ -38,6 +38,7 @@ func (d *decoder) warnings(def *v1.Definition, task *v1.TaskDefinition, spec pro
 			d.Warn(d.locate(p), p, "no node can run tasks of type "+kind+" yet; the task would wait for ever", "")
 		}
 	}
+	d.waitsForMachine(def, task, at)
 	d.unreplaced(task, at)
 	d.commandLines(def, task, spec, at.Field("spec"))
 }

@@ -14,9 +14,17 @@ const HostNetwork = "host"
 // AllCapabilities stands for every Linux capability.
 const AllCapabilities = "ALL"
 
-// Needs returns what a container needs a node to allow; nil: nothing. Mounts are in
+// Spec is what the specs of containers, and of machines that are containers, say of what a node must allow.
+type Spec interface {
+	GetPrivileged() bool
+	GetNetwork() string
+	GetMounts() []*v1.Mount
+	GetCapAdd() []string
+}
+
+// Needs returns what a container needs a node to allow, or nil if it needs nothing. Mounts are in
 // the order of the spec, capabilities sorted.
-func Needs(spec *v1.ContainerSpec) *v1.ContainerNeeds {
+func Needs(spec Spec) *v1.ContainerNeeds {
 	needs := &v1.ContainerNeeds{Privileged: spec.GetPrivileged(), HostNetwork: spec.GetNetwork() == HostNetwork}
 	for _, m := range spec.GetMounts() {
 		needs.Mounts = append(needs.Mounts, &v1.MountRule{Path: path.Clean(m.GetHostPath()), ReadOnly: m.GetReadOnly()})

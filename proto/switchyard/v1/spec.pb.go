@@ -441,7 +441,7 @@ type VpsSpec struct {
 	// Image of the machine. It needs no SSH server, and what it runs by itself does not matter: its program is replaced by one
 	// that waits, unless `init` is set.
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
-	// "docker" (the default): a container; "qemu": a virtual machine.
+	// "docker" (the default): a container. "qemu", a virtual machine, is not available yet.
 	Backend string `protobuf:"bytes,2,opt,name=backend,proto3" json:"backend,omitempty"`
 	// Public keys that may log in by SSH, one a line, as in authorized_keys without options.
 	SshPublicKey string `protobuf:"bytes,3,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
@@ -1373,9 +1373,9 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\x05Mount\x12$\n" +
 	"\thost_path\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\bhostPath\x12.\n" +
 	"\x0econtainer_path\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\rcontainerPath\x12\x1b\n" +
-	"\tread_only\x18\x03 \x01(\bR\breadOnly\"\x87\x05\n" +
-	"\aVpsSpec\x12\x14\n" +
-	"\x05image\x18\x01 \x01(\tR\x05image\x12/\n" +
+	"\tread_only\x18\x03 \x01(\bR\breadOnly\"\x90\x05\n" +
+	"\aVpsSpec\x12\x1d\n" +
+	"\x05image\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05image\x12/\n" +
 	"\abackend\x18\x02 \x01(\tB\x15\xbaH\x12r\x10R\x00R\x06dockerR\x04qemuR\abackend\x12$\n" +
 	"\x0essh_public_key\x18\x03 \x01(\tR\fsshPublicKey\x12\x1b\n" +
 	"\tdisk_size\x18\x04 \x01(\tR\bdiskSize\x12,\n" +

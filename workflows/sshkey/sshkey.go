@@ -1,0 +1,132 @@
+package sshkey
+
+import (
+	"crypto/rsa"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// minRSABits is the least length of an RSA key that OpenSSH takes.
+const minRSABits = 1024
+
+// example is a hint for what is no key.
+const example = `write a line of a file .pub, such as "ssh-ed25519 AAAA... me@host"`
+
+// types are the types of keys that may log in.
+var types = []string{
+	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256,
+}
+
+// Fault is what is wrong with a line of a text of keys. It never shows the line, which may hold a secret.
+type Fault struct {
+	// Line counts from 1; 0 means the text as a whole.
+	Line int
+	// Offset is where the line begins in the text, in bytes.
+	Offset int
+	// Reason completes a sentence that begins with the name of the text or of the line, such as "is a private key".
+	Reason string
+	// Hint says what to write instead; it may be empty.
+	Hint string
+}
+
+// Error returns the fault in one line.
+func (f *Fault) Error() string {
+	text := "the text of SSH keys " + f.Reason
+	if f.Line > 0 {
+		text = fmt.Sprintf("line %d of the SSH keys %s", f.Line, f.Reason)
+	}
+	if f.Hint != "" {
+		text += "; " + f.Hint
+	}
+	return text
+}
+
+// Parse returns the public keys of a text, one a line, each of them once. Blank lines and those that begin with "#" are left
+// out. The fault is nil if every line is a key and there is at least one.
+func Parse(text string) ([]ssh.PublicKey, *Fault) {
+	if isPrivate(text) {
+		return nil, &Fault{Reason: "holds a private key", Hint: "a private key never leaves its owner: write the public one, which stands in the file .pub beside it, and replace this pair if others can read this text"}
+	}
+	var keys []ssh.PublicKey
+	offset, number := 0, 0
+	for whole := range strings.Lines(text) {
+		number++
+		line := strings.TrimSpace(whole)
+		if line != "" && !strings.HasPrefix(line, "#") {
+			key, reason, hint := parseLine(line)
+			if reason != "" {
+				return nil, &Fault{Line: number, Offset: offset + strings.Index(whole, line), Reason: reason, Hint: hint}
+			}
+			if !slices.ContainsFunc(keys, func(k ssh.PublicKey) bool { return string(k.Marshal()) == string(key.Marshal()) }) {
+				keys = append(keys, key)
+			}
+		}
+		offset += len(whole)
+	}
+	if len(keys) == 0 {
+		return nil, &Fault{Reason: "holds no public key", Hint: example}
+	}
+	return keys, nil
+}
+
+// isPrivate reports whether a text holds a private key, in the forms of OpenSSH, OpenSSL and PuTTY, or the inside of one.
+func isPrivate(text string) bool {
+	return strings.Contains(text, "PRIVATE KEY") || strings.Contains(text, "PuTTY-User-Key-File") || strings.Contains(text, "b3BlbnNzaC1rZXktdjE")
+}
+
+// parseLine returns the key of a line, or what is wrong with the line.
+func parseLine(line string) (key ssh.PublicKey, reason, hint string) {
+	if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
+		return nil, "holds a control character", example
+	}
+	fields := strings.Fields(line)
+	switch at := slices.IndexFunc(fields, isType); {
+	case strings.HasPrefix(line, "---- BEGIN"):
+		return nil, "begins a key in the form of RFC 4716", "`ssh-keygen -i -f FILE` prints it in the form of OpenSSH"
+	case at > 0:
+		return nil, "has options before the key", "leave them out: write the type, the key and a comment"
+	case strings.HasPrefix(fields[0], "ssh-dss"):
+		return nil, "is a key of type ssh-dss, which is not safe any more", "`ssh-keygen -t ed25519` makes a pair that is"
+	case strings.Contains(fields[0], "-cert-"):
+		return nil, "is a certificate", "write the public key that it certifies, which stands in the file .pub"
+	case at < 0:
+		return nil, "is no public key", example
+	case len(fields) == 1:
+		return nil, "names a type and has no key", example
+	}
+	data, err := base64.StdEncoding.DecodeString(fields[1])
+	if err != nil {
+		return nil, "has a key that is cut off or misspelled", example
+	}
+	key, err = ssh.ParsePublicKey(data)
+	if err != nil {
+		return nil, "has a key that is cut off or misspelled", example
+	}
+	if key.Type() != fields[0] {
+		return nil, fmt.Sprintf("is of type %s, and its key of type %s", fields[0], key.Type()), "copy the whole line of the file .pub"
+	}
+	if bits := rsaBits(key); bits > 0 && bits < minRSABits {
+		return nil, fmt.Sprintf("is an RSA key of %d bits; it must have at least %d", bits, minRSABits), "`ssh-keygen -t ed25519` makes a better pair"
+	}
+	return key, "", ""
+}
+
+func isType(word string) bool { return slices.Contains(types, word) }
+
+// rsaBits returns the length of an RSA key, or 0 of another one.
+func rsaBits(key ssh.PublicKey) int {
+	wrapped, ok := key.(ssh.CryptoPublicKey)
+	if !ok {
+		return 0
+	}
+	public, ok := wrapped.CryptoPublicKey().(*rsa.PublicKey)
+	if !ok {
+		return 0
+	}
+	return public.N.BitLen()
+}
