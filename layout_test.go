@@ -91,6 +91,9 @@ var arrows = []struct {
 	{"gateway/sse", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/edge", "switchyard/gateway/rpcerror", "switchyard/gateway/runevents", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store/storekey", "switchyard/workflows/names"}},
 	{"gateway/tasklist", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility"}},
 	{"cli/exit", []string{"switchyard/"}, nil},
+	// What faces a terminal, files or ports of this machine knows no gateway.
+	{"cli/terminal", []string{"switchyard/", temporal}, nil},
+	{"cli/archive", []string{"switchyard/", temporal}, nil},
 	{"cli/config", []string{"switchyard/"}, []string{"switchyard/workflows/nearest", "switchyard/proto", "switchyard/cli/exit", "switchyard/workflows/definition"}},
 	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},
 	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/workflows/definition", "switchyard/workflows/names"}},

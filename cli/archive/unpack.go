@@ -1,0 +1,183 @@
+package archive
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Unpack unpacks an archive that has one file or folder. It calls skipped with what it leaves out and why: links that lead
+// outside, and what is neither file, folder nor link. An error leaves what was whole before it, and no half file.
+func Unpack(r io.Reader, target Target, skipped func(name, why string)) error {
+	in := tar.NewReader(r)
+	first, err := in.Next()
+	if errors.Is(err, io.EOF) {
+		return errors.New("the archive is empty")
+	} else if err != nil {
+		return err
+	}
+	top, inside, err := splitName(first.Name)
+	if err != nil {
+		return err
+	}
+	parent, err := os.OpenRoot(target.Dir)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	u := &unpacker{in: in, root: parent, top: top, skipped: skipped}
+	if inside == "" && first.Typeflag == tar.TypeReg {
+		return u.single(first, target)
+	}
+	if inside != "" || first.Typeflag != tar.TypeDir {
+		return fmt.Errorf("%s is neither a file nor a folder", top)
+	}
+	if target.Name != "" {
+		if err := parent.Mkdir(target.Name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		// OpenRoot would follow a link.
+		info, err := parent.Lstat(target.Name)
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("%s exists, and is not a folder", filepath.Join(target.Dir, target.Name))
+		}
+		if u.root, err = parent.OpenRoot(target.Name); err != nil {
+			return err
+		}
+		defer u.root.Close()
+		u.later = append(u.later, attributes{".", first.FileInfo().Mode(), first.ModTime})
+	}
+	return errors.Join(u.rest(), u.finish())
+}
+
+// splitName returns the first element of the name of an entry, and the others in the form of this system.
+func splitName(name string) (top, inside string, err error) {
+	clean := path.Clean(name)
+	top, inside, _ = strings.Cut(clean, "/")
+	if path.IsAbs(name) || top == "." || top == ".." || !filepath.IsLocal(filepath.FromSlash(clean)) {
+		return "", "", fmt.Errorf("the archive has %q, which would lie outside", name)
+	}
+	return top, filepath.FromSlash(inside), nil
+}
+
+// unpacker unpacks the entries below one folder.
+type unpacker struct {
+	in      *tar.Reader
+	root    *os.Root // of the folder
+	top     string   // its name in the archive
+	skipped func(name, why string)
+	// later are folders whose attributes are set when all that is in them is there.
+	later []attributes
+	// links are the symbolic links that it has made.
+	links []string
+}
+
+type attributes struct {
+	name     string
+	mode     fs.FileMode
+	modified time.Time
+}
+
+// single unpacks an archive that has one file.
+func (u *unpacker) single(h *tar.Header, target Target) error {
+	if target.Name == "" {
+		return fmt.Errorf("%s is a file, and not a folder", u.top)
+	}
+	if err := u.write(h, target.Name); err != nil {
+		return err
+	}
+	next, err := u.in.Next()
+	if errors.Is(err, io.EOF) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return fmt.Errorf("the archive of one file has %q too", next.Name)
+}
+
+// write is file for the one file of an archive, which may also go to a pipe or a device.
+func (u *unpacker) write(h *tar.Header, name string) error {
+	info, err := u.root.Lstat(name)
+	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) == 0 {
+		return u.file(h, name)
+	}
+	f, err := u.root.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, u.in)
+	return errors.Join(err, f.Close())
+}
+
+// rest unpacks what follows the folder itself.
+func (u *unpacker) rest() error {
+	for {
+		h, err := u.in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		top, name, err := splitName(h.Name)
+		switch {
+		case err != nil:
+			return err
+		case top != u.top:
+			return fmt.Errorf("the archive of %s has %q, which would lie outside", u.top, h.Name)
+		case name == "":
+			continue // the folder once more
+		}
+		if err := u.entry(h, name); err != nil {
+			return err
+		}
+	}
+}
+
+func (u *unpacker) entry(h *tar.Header, name string) error {
+	if dir := filepath.Dir(name); dir != "." {
+		if err := u.root.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+	}
+	switch h.Typeflag {
+	case tar.TypeReg:
+		return u.file(h, name)
+	case tar.TypeDir:
+		if err := u.root.Mkdir(name, 0o700|h.FileInfo().Mode().Perm()); err != nil {
+			if info, found := u.root.Lstat(name); found != nil || !info.IsDir() {
+				return err
+			}
+		}
+		u.later = append(u.later, attributes{name, h.FileInfo().Mode(), h.ModTime})
+		return nil
+	case tar.TypeSymlink:
+		return u.symlink(h, name)
+	case tar.TypeLink:
+		return u.hardLink(h, name)
+	}
+	u.skipped(h.Name, "it is neither a file, a folder nor a link")
+	return nil
+}
+
+// finish sets the attributes of folders, those below before those above.
+func (u *unpacker) finish() error {
+	err := u.dropStrayLinks()
+	for i := len(u.later) - 1; i >= 0; i-- {
+		a := u.later[i]
+		if missing := 0o700 &^ a.mode.Perm(); missing != 0 {
+			err = errors.Join(err, u.root.Chmod(a.name, a.mode.Perm()))
+		}
+		err = errors.Join(err, u.root.Chtimes(a.name, a.modified, a.modified))
+	}
+	return err
+}

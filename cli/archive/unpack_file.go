@@ -1,0 +1,93 @@
+package archive
+
+import (
+	"archive/tar"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// temporaryPrefix begins the names of files that are not whole yet.
+const temporaryPrefix = ".switchyard-"
+
+// file unpacks a file under a temporary name, and renames it when it is whole. The umask applies, and no file runs as its
+// owner.
+func (u *unpacker) file(h *tar.Header, name string) (err error) {
+	temporary := filepath.Join(filepath.Dir(name), temporaryPrefix+rand.Text())
+	f, err := u.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, h.FileInfo().Mode().Perm())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, u.root.Remove(temporary))
+		}
+	}()
+	_, err = io.Copy(f, u.in)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = u.root.Chtimes(temporary, h.ModTime, h.ModTime)
+	}
+	if err == nil {
+		err = u.root.Rename(temporary, name)
+	}
+	return err
+}
+
+// symlink makes a link that leads to a place in the folder.
+func (u *unpacker) symlink(h *tar.Header, name string) error {
+	target := filepath.FromSlash(h.Linkname)
+	if path.IsAbs(h.Linkname) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), target)) {
+		u.skipped(h.Name, fmt.Sprintf("it is a link to %s, outside of what is copied", h.Linkname))
+		return nil
+	}
+	temporary := filepath.Join(filepath.Dir(name), temporaryPrefix+rand.Text())
+	if err := u.root.Symlink(target, temporary); err != nil {
+		return err
+	}
+	if err := u.root.Rename(temporary, name); err != nil {
+		return errors.Join(err, u.root.Remove(temporary))
+	}
+	u.links = append(u.links, name)
+	return nil
+}
+
+// dropStrayLinks removes links that lead outside by way of other links.
+func (u *unpacker) dropStrayLinks() error {
+	var err error
+	for _, name := range u.links {
+		_, found := u.root.Stat(name)
+		if found == nil || errors.Is(found, fs.ErrNotExist) || errors.Is(found, fs.ErrPermission) {
+			continue
+		}
+		u.skipped(path.Join(u.top, filepath.ToSlash(name)), "it is a link that leads outside of what is copied, or nowhere")
+		err = errors.Join(err, u.root.Remove(name))
+	}
+	return err
+}
+
+// hardLink makes a second name of a file that came before.
+func (u *unpacker) hardLink(h *tar.Header, name string) error {
+	top, of, err := splitName(h.Linkname)
+	if err != nil || top != u.top || of == "" {
+		return fmt.Errorf("the archive has %q, a link to %s outside of it", h.Name, h.Linkname)
+	}
+	info, err := u.root.Lstat(of)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("the archive has %q, a link to %s, which is no file", h.Name, h.Linkname)
+	}
+	if err := u.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return u.root.Link(of, name)
+}

@@ -1,0 +1,45 @@
+package terminal
+
+import (
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// Raw is a terminal in raw mode: each key goes to the program as it is, Ctrl-C too.
+type Raw struct {
+	fd      int
+	before  *term.State
+	once    sync.Once
+	release func()
+}
+
+// IsTerminal reports whether a reader or writer is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// MakeRaw puts a terminal into raw mode until Restore. A signal that ends the process without a word restores it first.
+func MakeRaw(f *os.File) (*Raw, error) {
+	before, err := term.MakeRaw(int(f.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	r := &Raw{fd: int(f.Fd()), before: before}
+	r.release = onFatalSignal(r.undo)
+	return r, nil
+}
+
+// Restore ends raw mode. It may be called several times and from several goroutines.
+func (r *Raw) Restore() {
+	if r == nil {
+		return
+	}
+	r.undo()
+	r.once.Do(r.release)
+}
+
+// undo sets the mode from before. There is no remedy where it fails: the terminal has gone.
+func (r *Raw) undo() { _ = term.Restore(r.fd, r.before) }

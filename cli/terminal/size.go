@@ -1,0 +1,49 @@
+package terminal
+
+import (
+	"context"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Size is the size of a terminal in characters.
+type Size struct{ Columns, Rows uint16 }
+
+// fallbackSize is that of a terminal that has no size, as behind a serial line.
+var fallbackSize = Size{80, 24}
+
+// SizeOf returns the size of a terminal, or 80 x 24 if it has none.
+func SizeOf(f *os.File) Size {
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 || rows <= 0 || columns > 0xffff || rows > 0xffff {
+		return fallbackSize
+	}
+	return Size{uint16(columns), uint16(rows)}
+}
+
+// Resizes sends the size of a terminal each time it has changed, until ctx ends. Of several sizes that wait it sends the
+// last one.
+func Resizes(ctx context.Context, f *os.File) <-chan Size {
+	changed, sizes := make(chan os.Signal, 1), make(chan Size)
+	release := onResize(changed)
+	go func() {
+		defer release()
+		var next Size
+		var to chan<- Size // nil while there is nothing to send
+		for last := SizeOf(f); ; {
+			select {
+			case <-changed:
+				next, to = SizeOf(f), nil
+				if next != last {
+					to = sizes
+				}
+			case to <- next:
+				last, to = next, nil
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return sizes
+}
