@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// Join copies between two connections in both directions until both have ended, closes them, and returns how many bytes it
+// has copied. The end of one direction leaves the other one open. A connection that fails, or is given up, gives up the other
+// one, with the same reason.
+func Join(a, b Conn) (aToB, bToA int64) {
+	var directions sync.WaitGroup
+	directions.Go(func() { aToB = copyHalf(b, a) })
+	directions.Go(func() { bToA = copyHalf(a, b) })
+	directions.Wait()
+	_, _ = a.Close(), b.Close()
+	return aToB, bToA
+}
+
+// copyHalf copies one direction.
+func copyHalf(to, from Conn) int64 {
+	n, err := copyAll(to, from)
+	var write *writeError
+	switch {
+	case errors.As(err, &write):
+		// What the other side has sent before it went is still copied, and its end ends the other direction.
+	case err != nil:
+		reason := err.Error()
+		Abort(to, reason)
+		Abort(from, reason)
+	default:
+		_ = to.CloseWrite() // an error shows in the other direction
+	}
+	return n
+}
+
+// copyAll copies until the end of from; a *writeError is one of to.
+func copyAll(to, from Conn) (total int64, err error) {
+	if s, ok := from.(*stream); ok {
+		return s.WriteTo(to)
+	}
+	buffer := blocks.Get().(*[blockHeader + maxBlock]byte)
+	defer blocks.Put(buffer)
+	for {
+		n, err := from.Read(buffer[blockHeader:])
+		if n > 0 {
+			m, err := to.Write(buffer[blockHeader : blockHeader+n])
+			if total += int64(m); err != nil {
+				return total, &writeError{err}
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// Abort gives a connection up at once: the other side of a stream reads a *LostError with the reason if there is one, that of
+// a TCP connection a reset.
+func Abort(c Conn, reason string) {
+	switch c := c.(type) {
+	case interface{ Abort(reason string) }:
+		c.Abort(reason)
+		return
+	case *net.TCPConn:
+		_ = c.SetLinger(0)
+	}
+	_ = c.Close()
+}

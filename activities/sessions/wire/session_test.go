@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// stuck is a connection of which writes end with their deadline.
+type stuck struct {
+	net.Conn
+	write chan struct{}
+}
+
+func (s *stuck) SetWriteDeadline(time.Time) error { return nil }
+
+func (s *stuck) Write([]byte) (int, error) {
+	<-s.write
+	return 0, net.ErrClosed
+}
+
+func (s *stuck) Close() error {
+	close(s.write)
+	return s.Conn.Close()
+}
+
+// TestWriteTimeoutEndsSession has a write that neither ends nor fails.
+func TestWriteTimeoutEndsSession(t *testing.T) {
+	a, _ := tcpPair(t)
+	s := newSession(&stuck{a, make(chan struct{})}, true, 100*time.Millisecond, time.Hour)
+	if _, err := s.Open(t.Context()); !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
+	isClosed(t, s.Done(), "a session with a stuck connection")
+}
+
+// TestStuckWriteEndsSession has a peer that reads nothing of a connection.
+func TestStuckWriteEndsSession(t *testing.T) {
+	a, _ := tcpPair(t)
+	s := newSession(a, true, 300*time.Millisecond, time.Hour)
+	c, err := s.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := s.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = a.SetWriteBuffer(4 << 10)
+	go func() {
+		for {
+			if _, err := c.Write(make([]byte, maxBlock)); err != nil {
+				return
+			}
+		}
+	}()
+	_, _ = io.Copy(struct{ io.Writer }{other}, endless{})
+	isClosed(t, s.Done(), "a session whose peer reads nothing")
+	if _, err := other.Read(make([]byte, 1)); !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestSilenceEndsSession(t *testing.T) {
+	a, _ := tcpPair(t)
+	s := newSession(a, false, time.Hour, 50*time.Millisecond)
+	if _, err := s.Accept(); !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
+	isClosed(t, s.Done(), "a session without a sign of the other side")
+}
+
+func TestBothSidesOpenStreams(t *testing.T) {
+	client, server := sessionPair(t)
+	for _, ends := range [][2]*Session{{client, server}, {server, client}} {
+		opened, accepted := openStream(t, ends[0], ends[1])
+		_, _ = io.WriteString(opened, "hello")
+		_ = opened.Close()
+		if got, err := io.ReadAll(accepted); string(got) != "hello" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		_ = accepted.Close()
+	}
+	for client.Streams()+server.Streams() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	_ = server.Close()
+	if _, err := client.Accept(); !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
+	if _, err := client.Open(context.Background()); !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
+}
+
+// TestSessionWithinStream nests a session, as kind "listen" does.
+func TestSessionWithinStream(t *testing.T) {
+	a, b := streamPair(t)
+	client, server := NewSession(a, true), NewSession(b, false)
+	opened, accepted := openStream(t, server, client)
+	_, _ = io.WriteString(opened, "nested")
+	_ = opened.Close()
+	if got, err := io.ReadAll(accepted); string(got) != "nested" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	_ = client.Close()
+	isClosed(t, server.Done(), "the other side of a closed session")
+}

@@ -1,0 +1,320 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+)
+
+// Conn is a stream, or a TCP connection.
+type Conn interface {
+	net.Conn
+	// CloseWrite ends what is sent. The other side reads io.EOF behind it, and may continue to send.
+	CloseWrite() error
+}
+
+// LostError is the end of a stream that has not ended as it should: its connection was lost, or the other side has given it
+// up. errors.Is finds ErrLost in it.
+type LostError struct {
+	// Reason is for people.
+	Reason string
+}
+
+// ErrLost is what each LostError is.
+var ErrLost = errors.New("the connection was lost")
+
+// Error returns the reason.
+func (e *LostError) Error() string { return e.Reason }
+
+// Is reports whether the target is ErrLost.
+func (e *LostError) Is(target error) bool { return target == ErrLost }
+
+const (
+	// maxBlock bounds the data of a block, in bytes.
+	maxBlock = 32 << 10
+	// blockHeader is the size of the length before a block.
+	blockHeader = 4
+	// abortFlag marks a block with the reason of a side that gives the stream up.
+	abortFlag = 1 << 31
+	// maxReason bounds a reason, in bytes.
+	maxReason = 1 << 10
+	// probeInterval is how long a write is stuck before it looks whether the other side is still there.
+	probeInterval = 2 * time.Second
+	// goneText is what is told of a side that has closed a stream that the other one still writes to.
+	goneText = "the other side has closed the stream"
+)
+
+// stream is a Conn of a session.
+type stream struct {
+	session    *Session
+	y          *yamux.Stream
+	bytesRead  atomic.Int64
+	readBefore int64 // owned by the session
+
+	reading sync.Mutex // held by Read
+	header  [blockHeader]byte
+	got     int // bytes of the header
+	left    int // bytes of the block
+
+	writing sync.Mutex // held by Write
+	ended   bool       // no more may be written
+	broken  bool       // a block is incomplete
+
+	mu           sync.Mutex
+	closed       bool
+	readEnd      error // why no more can be read
+	gone         error // why no more can be written, as the other side neither sends nor reads
+	probing      bool
+	readTimeout  time.Time
+	writeTimeout time.Time
+}
+
+// Read reads up to the end of a block.
+func (c *stream) Read(p []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := c.nextBlock(); err != nil {
+		return 0, err
+	}
+	n, err := c.readRaw(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}
+
+// nextBlock returns once data of a block are next.
+func (c *stream) nextBlock() error {
+	for c.left == 0 {
+		if err := c.endOfReads(); err != nil {
+			return err
+		}
+		n, err := c.readRaw(c.header[c.got:])
+		if c.got += n; err != nil {
+			return err
+		}
+		if c.got < blockHeader {
+			continue
+		}
+		c.got = 0
+		size := binary.BigEndian.Uint32(c.header[:])
+		switch {
+		case size == 0:
+			c.endReads(io.EOF)
+			go c.awaitEnd()
+			return io.EOF
+		case size&abortFlag != 0:
+			return c.readReason(int(size &^ abortFlag))
+		case size > maxBlock:
+			c.Abort("")
+			return c.lose("this is no stream of a session: a block of it is too large")
+		}
+		c.left = int(size)
+	}
+	return nil
+}
+
+// readRaw reads from yamux's stream.
+func (c *stream) readRaw(p []byte) (int, error) {
+	n, err := c.y.Read(p)
+	c.bytesRead.Add(int64(n))
+	if err == nil {
+		return n, nil
+	}
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	switch {
+	case closed:
+		return n, net.ErrClosed
+	case errors.Is(err, yamux.ErrTimeout):
+		return n, os.ErrDeadlineExceeded
+	case errors.Is(err, io.EOF) && !c.session.mux.IsClosed():
+		return n, c.lose(goneText)
+	}
+	return n, c.lose(c.session.failure(err).Error())
+}
+
+// readReason reads why the other side has given the stream up.
+func (c *stream) readReason(size int) error {
+	reason := make([]byte, min(size, maxReason))
+	for n := 0; n < len(reason); {
+		m, err := c.readRaw(reason[n:])
+		if err != nil {
+			return err
+		}
+		n += m
+	}
+	return c.lose(string(reason))
+}
+
+// lose marks the stream as lost.
+func (c *stream) lose(reason string) error {
+	if reason == "" {
+		reason = goneText
+	}
+	err := &LostError{Reason: reason}
+	c.endReads(err)
+	c.endWrites(err)
+	return err
+}
+
+func (c *stream) endOfReads() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	return c.readEnd
+}
+
+// endReads ends reads with an error, or io.EOF.
+func (c *stream) endReads(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.readEnd == nil {
+		c.readEnd = err
+		c.applyReadTimeout()
+	}
+}
+
+// endWrites fails writes, those that are stuck included.
+func (c *stream) endWrites(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone == nil {
+		c.gone = err
+		_ = c.y.SetWriteDeadline(past)
+	}
+}
+
+// awaitEnd waits until the other side, which sends no more, reads no more either. It ends with the session at the latest.
+func (c *stream) awaitEnd() {
+	var b [64]byte
+	_, err := c.y.Read(b[:])
+	reason := goneText
+	if err == nil {
+		reason = "the other side has sent something behind the end"
+	}
+	c.endWrites(&LostError{Reason: reason})
+}
+
+// Write sends blocks.
+func (c *stream) Write(p []byte) (written int, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	block := blocks.Get().(*[blockHeader + maxBlock]byte)
+	defer blocks.Put(block)
+	for written < len(p) {
+		n := copy(block[blockHeader:], p[written:])
+		if err := c.writeBlock(block[:blockHeader+n], uint32(n)); err != nil {
+			return written, err
+		}
+		written += n
+	}
+	return written, nil
+}
+
+// blocks are buffers of one block with its header.
+var blocks = sync.Pool{New: func() any { return new([blockHeader + maxBlock]byte) }}
+
+// writeBlock fills in the header of a block, and sends it. c.writing is held.
+func (c *stream) writeBlock(block []byte, size uint32) error {
+	switch {
+	case c.ended:
+		return io.ErrClosedPipe
+	case c.broken:
+		return &LostError{Reason: "an earlier write was interrupted"}
+	}
+	binary.BigEndian.PutUint32(block, size)
+	for rest := block; ; {
+		limit, err := c.limitOfWrites()
+		if err != nil {
+			c.broken = true
+			return err
+		}
+		probe := time.Now().Add(probeInterval)
+		if !limit.IsZero() && limit.Before(probe) {
+			probe = limit
+		}
+		_ = c.y.SetWriteDeadline(probe)
+		n, err := c.y.Write(rest)
+		rest = rest[n:]
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, yamux.ErrTimeout):
+			c.broken = true
+			return c.writeFailure(err)
+		case !limit.IsZero() && !time.Now().Before(limit):
+			c.broken = len(rest) < len(block)
+			return os.ErrDeadlineExceeded
+		}
+		c.probe()
+	}
+}
+
+// limitOfWrites returns the deadline of writes, or why there can be none.
+func (c *stream) limitOfWrites() (time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return time.Time{}, net.ErrClosed
+	}
+	return c.writeTimeout, c.gone
+}
+
+func (c *stream) writeFailure(err error) error {
+	if _, lost := c.limitOfWrites(); lost != nil {
+		return lost
+	}
+	return c.session.failure(err)
+}
+
+// probe looks whether the other side has closed the stream, if no reader does.
+func (c *stream) probe() {
+	if !c.reading.TryLock() {
+		return
+	}
+	defer c.reading.Unlock()
+	if c.endOfReads() != nil {
+		return
+	}
+	c.setProbing(true)
+	_, err := c.y.Read(nil) // takes nothing
+	c.setProbing(false)
+	if err != nil && !errors.Is(err, yamux.ErrTimeout) {
+		c.endWrites(&LostError{Reason: goneText})
+	}
+}
+
+// past is a deadline that is over.
+var past = time.Unix(1, 0)
+
+// setProbing keeps reads of probe from waiting.
+func (c *stream) setProbing(probing bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.probing = probing
+	c.applyReadTimeout()
+}
+
+// applyReadTimeout sets the deadline of reads of yamux's stream. c.mu is held.
+func (c *stream) applyReadTimeout() {
+	switch {
+	case c.readEnd != nil: // awaitEnd reads, without a deadline
+		_ = c.y.SetReadDeadline(time.Time{})
+	case c.probing || c.closed:
+		_ = c.y.SetReadDeadline(past)
+	default:
+		_ = c.y.SetReadDeadline(c.readTimeout)
+	}
+}

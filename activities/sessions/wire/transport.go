@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"encoding/binary"
+	"net"
+	"time"
+)
+
+const (
+	// pingInterval is the pause between two pings of a side.
+	pingInterval = 15 * time.Second
+	// silence is how long a connection may bring nothing, pings included.
+	silence = 3 * pingInterval
+	// writeTimeout bounds a write to a connection, and how long a stream waits for its turn.
+	writeTimeout = 30 * time.Second
+	// frameHeader is the size of the header of a frame of yamux, whose second byte is the type and whose last four are the
+	// length.
+	frameHeader = 12
+	frameData   = 0
+)
+
+// transport is the connection below a session. It fails when it is stuck, and sends the header of a frame and its data
+// together. yamux writes to it from one goroutine, and reads from one.
+type transport struct {
+	net.Conn
+	write, read time.Duration
+	held        []byte // a header whose data follow
+}
+
+// Read fails when nothing comes for too long.
+func (t *transport) Read(p []byte) (int, error) {
+	if err := t.SetReadDeadline(time.Now().Add(t.read)); err != nil {
+		return 0, err
+	}
+	return t.Conn.Read(p)
+}
+
+// Write fails when it takes too long.
+func (t *transport) Write(p []byte) (int, error) {
+	if len(t.held) == 0 && len(p) == frameHeader && p[1] == frameData && binary.BigEndian.Uint32(p[8:]) > 0 {
+		t.held = append(t.held, p...)
+		return len(p), nil
+	}
+	if err := t.SetWriteDeadline(time.Now().Add(t.write)); err != nil {
+		return 0, err
+	}
+	if len(t.held) == 0 {
+		return t.Conn.Write(p)
+	}
+	t.held = append(t.held, p...)
+	_, err := t.Conn.Write(t.held)
+	if t.held = t.held[:0]; cap(t.held) > 2*maxBlock {
+		t.held = nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
