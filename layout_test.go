@@ -46,6 +46,8 @@ var arrows = []struct {
 	{"activities/executor/k8sjob/podlog", []string{"switchyard/"}, nil},
 	// Tools of agents know neither the loop that calls them nor the models, and take executors as interfaces.
 	{"activities/executor/subagent/tool", []string{"switchyard/activities/executor/subagent", "switchyard/activities/executor/shell"}, []string{"switchyard/activities/executor/subagent/tool"}},
+	// What SSH clients do is served on any inside of an attempt.
+	{"activities/sessions/sshserver", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor"}},
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
 	{"activities/httpguard", []string{"switchyard/", temporal}, nil},
 	{"activities/gatewayclient", []string{"switchyard/", temporal}, nil},
@@ -102,6 +104,7 @@ var arrows = []struct {
 	{"cli/output", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/cli/tui"}},
 	{"dev/openapi", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"dev/scriptedmodel", []string{"switchyard/", temporal, "github.com/anthropics", "github.com/openai"}, []string{"switchyard/dev/scriptedmodel"}},
+	{"dev/sessiontest", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor", "switchyard/dev/testneeds"}},
 	{"dev/kubetest", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/kubetest", "switchyard/dev/testneeds"}},
 	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }

@@ -1,0 +1,171 @@
+package sshserver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"switchyard/activities/executor"
+)
+
+const (
+	// maxChannels bounds the channels of a connection, maxSessions those of them that are sessions, and maxListeners its
+	// listeners in the attempt.
+	maxChannels, maxSessions, maxListeners = 256, 64, 32
+	// dialTimeout bounds how long a connection to a port of the attempt, or a listener there, may take.
+	dialTimeout = 30 * time.Second
+	// farewell is how long programs, and clients, may take until a connection that is being ended is closed.
+	farewell = 2 * time.Second
+)
+
+// Config is what a connection is served with.
+type Config struct {
+	// Inside is the attempt that the connection is about.
+	Inside executor.Inside
+	// User is who programs run as, and who has the files; "": the user of the attempt.
+	User string
+	// KeepAlive is the pause between requests that a client has to answer. A client that does not answer for three pauses is
+	// gone. Default: 30 s.
+	KeepAlive time.Duration
+	// Logger takes what helps to find faults. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.KeepAlive = cmp.Or(c.KeepAlive, 30*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	return c
+}
+
+// Serve serves a connection until it ends, or ctx does: clients are shown the cause then. It returns when nothing of the
+// connection runs any more.
+func Serve(ctx context.Context, conn ssh.Conn, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request, cfg Config) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &connection{config: cfg.withDefaults(), conn: conn, listeners: map[endpoint]net.Listener{}}
+	closed := make(chan struct{})
+	c.work.Go(func() {
+		select {
+		case <-ctx.Done():
+			c.sayFarewell()
+			_ = conn.Close() // an error means that it has been closed
+		case <-closed:
+		}
+	})
+	c.work.Go(func() { c.serveRequests(ctx, requests) })
+	c.work.Go(func() { c.keepAlive(ctx) })
+	for offered := range channels { // until the connection has ended
+		c.accept(ctx, offered)
+	}
+	close(closed)
+	cancel()
+	c.closeListeners()
+	c.work.Wait()
+}
+
+// connection is an SSH connection.
+type connection struct {
+	config Config
+	conn   ssh.Conn
+	work   sync.WaitGroup
+	// running counts what runs in sessions.
+	running atomic.Int32
+
+	mu        sync.Mutex
+	channels  int
+	sessions  int
+	listeners map[endpoint]net.Listener // by what the client has asked for
+	ended     bool                      // it accepts no more listeners
+}
+
+// accept serves a channel that the client offers, or refuses it.
+func (c *connection) accept(ctx context.Context, offered ssh.NewChannel) {
+	serve := map[string]func(context.Context, ssh.NewChannel){"session": c.serveSession, "direct-tcpip": c.serveDirect}[offered.ChannelType()]
+	if serve == nil {
+		reject(offered, ssh.UnknownChannelType, fmt.Sprintf("channels of type %.40q are not served", offered.ChannelType()))
+		return
+	}
+	if !c.addChannel() {
+		reject(offered, ssh.ResourceShortage, fmt.Sprintf("the connection has %d channels, as many as it may", maxChannels))
+		return
+	}
+	c.work.Go(func() {
+		defer c.removeChannel()
+		serve(ctx, offered)
+	})
+}
+
+// reject refuses a channel.
+func reject(offered ssh.NewChannel, reason ssh.RejectionReason, text string) {
+	_ = offered.Reject(reason, printable(text)) // an error means that the connection has ended
+}
+
+// addChannel counts a channel, or reports false if there are as many as may be.
+func (c *connection) addChannel() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.channels >= maxChannels {
+		return false
+	}
+	c.channels++
+	return true
+}
+
+func (c *connection) removeChannel() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.channels--
+}
+
+// serveRequests answers the requests that are about the connection, in their order.
+func (c *connection) serveRequests(ctx context.Context, requests <-chan *ssh.Request) {
+	for r := range requests {
+		ok, answer := false, []byte(nil)
+		switch r.Type {
+		case "tcpip-forward":
+			ok, answer = c.listen(ctx, r.Payload)
+		case "cancel-tcpip-forward":
+			ok = c.cancelListener(r.Payload)
+		case "keepalive@openssh.com":
+			ok = true
+		}
+		if r.WantReply {
+			_ = r.Reply(ok, answer) // an error means that the connection has ended
+		}
+	}
+}
+
+// keepAlive closes the connection once the client no longer answers.
+func (c *connection) keepAlive(ctx context.Context) {
+	pause := time.NewTicker(c.config.KeepAlive)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		gone := time.AfterFunc(3*c.config.KeepAlive, func() {
+			c.config.Logger.Debug("an SSH client does not answer", "from", c.conn.RemoteAddr().String())
+			_ = c.conn.Close()
+		})
+		_, _, err := c.conn.SendRequest("keepalive@openssh.com", true, nil)
+		gone.Stop()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// sayFarewell waits for a moment until sessions have shown the client why their connection ends.
+func (c *connection) sayFarewell() {
+	for end := time.Now().Add(farewell); c.running.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+}

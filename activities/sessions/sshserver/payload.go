@@ -1,0 +1,102 @@
+package sshserver
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/crypto/ssh"
+
+	"switchyard/activities/executor"
+)
+
+const (
+	// maxVariables bounds the variables that a client adds, and maxValue the value of each, in bytes.
+	maxVariables, maxValue = 64, 4096
+	// defaultColumns and defaultRows are the size of a terminal whose client knows none.
+	defaultColumns, defaultRows = 80, 24
+)
+
+var (
+	// variableNames match the variables that clients may set: those about languages.
+	variableNames = regexp.MustCompile(`^(LANG|LC_[A-Z_]{1,40})$`)
+	// terminalNames match the types of terminals.
+	terminalNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
+	// signalNames are those of RFC 4254, section 6.10.
+	signalNames = []string{"ABRT", "ALRM", "FPE", "HUP", "ILL", "INT", "KILL", "PIPE", "QUIT", "SEGV", "TERM", "USR1", "USR2"}
+)
+
+// exitStatus and exitSignal are the payloads of the requests of these names (RFC 4254, section 6.10).
+type (
+	exitStatus struct{ Code uint32 }
+	exitSignal struct {
+		Signal            string
+		Core              bool
+		Message, Language string
+	}
+)
+
+// parseText returns the one text of a payload.
+func parseText(payload []byte) (string, bool) {
+	var m struct{ Text string }
+	err := ssh.Unmarshal(payload, &m)
+	return m.Text, err == nil
+}
+
+// parseTerminal returns the terminal that a client asks for. Its modes are those of a new terminal.
+func parseTerminal(payload []byte) (*executor.Terminal, bool) {
+	var m struct {
+		Type                         string
+		Columns, Rows, Width, Height uint32
+		Modes                        string
+	}
+	if ssh.Unmarshal(payload, &m) != nil {
+		return nil, false
+	}
+	if !terminalNames.MatchString(m.Type) {
+		m.Type = "dumb"
+	}
+	return &executor.Terminal{Type: m.Type, Size: windowSize(m.Columns, m.Rows)}, true
+}
+
+func parseWindowChange(payload []byte) (executor.WindowSize, bool) {
+	var m struct{ Columns, Rows, Width, Height uint32 }
+	err := ssh.Unmarshal(payload, &m)
+	return windowSize(m.Columns, m.Rows), err == nil
+}
+
+// windowSize returns a size that terminals can have.
+func windowSize(columns, rows uint32) executor.WindowSize {
+	if columns == 0 || rows == 0 {
+		columns, rows = defaultColumns, defaultRows
+	}
+	return executor.WindowSize{Columns: uint16(min(columns, math.MaxUint16)), Rows: uint16(min(rows, math.MaxUint16))}
+}
+
+// addVariable adds a variable that the client sets, and reports whether it may. Clients may send TERM, too, although they
+// name the type of their terminal when they ask for one.
+func (s *session) addVariable(payload []byte) bool {
+	var m struct{ Name, Value string }
+	if ssh.Unmarshal(payload, &m) != nil || len(s.env) >= maxVariables || len(m.Value) > maxValue || strings.ContainsFunc(m.Value, unicode.IsControl) {
+		return false
+	}
+	if !variableNames.MatchString(m.Name) && (m.Name != "TERM" || !terminalNames.MatchString(m.Value)) {
+		return false
+	}
+	s.env[m.Name] = m.Value
+	return true
+}
+
+// printable returns a text that changes nothing of a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return ' '
+		}
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
+}
