@@ -18,6 +18,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
+	"switchyard/activities/liveness"
 	"switchyard/activities/metrics"
 	"switchyard/activities/presence"
 	"switchyard/activities/registry"
@@ -181,6 +182,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		Executors: map[string]executor.Executor{}, BaseDir: cfg.WorkDir, Workspaces: n.workspaces,
 		Fleet: cfg.Client.Fleet, Secrets: cfg.Secrets, SharedDir: cfg.SharedDir, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, BeatInterval: beat, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
+	n.attempts.Wanted = liveness.Attempts{Client: cfg.Client.Client}.IsClaimed
 	for _, e := range cfg.Executors {
 		n.attempts.Executors[e.Type()] = e
 	}
@@ -247,8 +249,16 @@ func (n *Node) recover(ctx context.Context) {
 	n.recovered = n.attempts.Recover(ctx)
 }
 
+// Enter returns the inside of an attempt of the node, as taskrunner.Node.Enter does.
+func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside, func(), error) {
+	return n.attempts.Enter(ctx, h)
+}
+
+// Incarnation returns the identity of this start of the node's worker.
+func (n *Node) Incarnation() string { return n.attempts.Incarnation }
+
 // Stop ends the node: waiting attempts are handed back, running ones are stopped
-// and handed back, and the node leaves the fleet. A second Stop does nothing.
+// and handed back, lasting ones are left to a later worker, and the node leaves the fleet. A second Stop does nothing.
 func (n *Node) Stop() {
 	n.stop.Do(func() {
 		n.leaving.Store(true)
@@ -256,6 +266,7 @@ func (n *Node) Stop() {
 		n.loops.Wait()
 		// The attempts first, while the node still counts as alive.
 		n.attempts.BeginDrain(time.Now(), stopReason)
+		n.attempts.LetGo(stopReason)
 		// Those that run on between two executions of their runs are about to be taken over.
 		ctx, cancel := context.WithTimeout(context.Background(), detachPatience)
 		n.attempts.AwaitDetached(ctx)

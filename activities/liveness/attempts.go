@@ -21,14 +21,24 @@ type Attempts struct{ Client client.Client }
 // IsOpen reports whether the run of an attempt is open and waits for the attempt, or may begin it: its task or instance has not
 // ended, and has no later attempt. Node, fleet and claim of the identity do not matter. An error says that it is unknown.
 func (a Attempts) IsOpen(ctx context.Context, id executor.Identity) (bool, error) {
-	open, err := a.isOpen(ctx, id)
+	return a.look(ctx, id, false)
+}
+
+// IsClaimed reports whether the run of an attempt is open and waits for this very dispatch of it, which the identity names by its
+// claim. Node and fleet do not matter. An error says that it is unknown.
+func (a Attempts) IsClaimed(ctx context.Context, id executor.Identity) (bool, error) {
+	return a.look(ctx, id, true)
+}
+
+func (a Attempts) look(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
+	open, err := a.isOpen(ctx, id, byClaim)
 	if err != nil {
 		return false, fmt.Errorf("look whether run %s waits for attempt %d of task %s: %w", id.Run, id.Attempt, id.Task, err)
 	}
 	return open, nil
 }
 
-func (a Attempts) isOpen(ctx context.Context, id executor.Identity) (bool, error) {
+func (a Attempts) isOpen(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
 	desc, err := a.Client.DescribeWorkflowExecution(ctx, id.Run, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return false, nil
@@ -43,13 +53,13 @@ func (a Attempts) isOpen(ctx context.Context, id executor.Identity) (bool, error
 		return false, nil
 	}
 	if id.Index >= 0 {
-		return a.waitsForInstance(ctx, id)
+		return a.waitsForInstance(ctx, id, byClaim)
 	}
-	return a.waitsForTask(ctx, id)
+	return a.waitsForTask(ctx, id, byClaim)
 }
 
 // waitsForTask reports whether a run waits for an attempt of a task.
-func (a Attempts) waitsForTask(ctx context.Context, id executor.Identity) (bool, error) {
+func (a Attempts) waitsForTask(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
 	for since := int64(0); ; {
 		var status v1.StatusResponse
 		if err := a.query(ctx, id.Run, names.StatusQuery, &v1.StatusRequest{Since: since}, &status); err != nil {
@@ -59,7 +69,7 @@ func (a Attempts) waitsForTask(ctx context.Context, id executor.Identity) (bool,
 			return false, nil
 		}
 		if task, ok := status.GetRun().GetTasks()[id.Task]; ok {
-			return waits(task.GetState(), task.GetAttempt(), id), nil
+			return waits(task.GetState(), task.GetNotice(), task.GetAttempt(), id) && (!byClaim || status.GetClaims()[id.Task] == id.Claim), nil
 		}
 		if !status.GetMore() || status.GetRevision() <= since {
 			return false, nil // no such task
@@ -70,7 +80,7 @@ func (a Attempts) waitsForTask(ctx context.Context, id executor.Identity) (bool,
 
 // waitsForInstance reports whether a run waits for an attempt of an instance. One that another workflow carries counts as
 // waited for while the run is open.
-func (a Attempts) waitsForInstance(ctx context.Context, id executor.Identity) (bool, error) {
+func (a Attempts) waitsForInstance(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
 	var status v1.StatusResponse
 	if err := a.query(ctx, id.Run, names.StatusQuery, &v1.StatusRequest{MaxBytes: 1}, &status); err != nil {
 		return false, err
@@ -85,7 +95,7 @@ func (a Attempts) waitsForInstance(ctx context.Context, id executor.Identity) (b
 	}
 	for _, i := range found.GetInstances() {
 		if i.GetIndex() == id.Index {
-			return waits(i.GetState(), i.GetAttempt(), id), nil
+			return waits(i.GetState(), i.GetNotice(), i.GetAttempt(), id) && (!byClaim || found.GetClaims()[id.Index] == id.Claim), nil
 		}
 	}
 	return true, nil
@@ -96,9 +106,9 @@ func isOther(status *v1.StatusResponse, id executor.Identity) bool {
 	return id.Chain != "" && status.GetChain() != "" && status.GetChain() != id.Chain || status.GetRun().GetGeneration() != id.Generation
 }
 
-// waits reports whether a task in a state, with its newest attempt, waits for an attempt.
-func waits(state string, newest int32, id executor.Identity) bool {
-	return !v1.IsTaskTerminal(state) && newest == id.Attempt
+// waits reports whether a task in a state, with a notice and its newest attempt, waits for an attempt.
+func waits(state, notice string, newest int32, id executor.Identity) bool {
+	return (!v1.IsTaskTerminal(state) || v1.IsTaskAway(state, notice)) && newest == id.Attempt
 }
 
 // query sends a query to the newest execution of a workflow and reads its answer.

@@ -79,6 +79,13 @@ type attempt struct {
 
 	// claimFile is for a worker after this one, too; nil: there is none.
 	claimFile *claimFile
+
+	// lasting says that neither a lease nor a drain ends the attempt, and isLeft that this worker has left it as it is, for a later
+	// one; mu guards isLeft. unattended has room for one: the attempt has become so.
+	lasting    atomic.Bool
+	isLeft     bool
+	unattended chan struct{}
+	idle       idleTimeout
 }
 
 // delivery is how an attempt came from the server.
@@ -114,6 +121,7 @@ func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
 	a := &attempt{
 		node: n, req: req, members: members, key: keyOf(req, members), done: make(chan struct{}), fetched: make(chan struct{}), queue: d.queue, heartbeat: d.heartbeat,
 		terms: t, takenUp: executor.Now(), takenUpAt: timestamppb.Now(), spawns: make(chan struct{}), news: make(chan struct{}, 1),
+		unattended: make(chan struct{}, 1),
 	}
 	a.startBy.Store(int64(a.takenUp.Add(n.startTimeout())))
 	// The server counts from when it gave the task away, of which the node knows nothing. Until
@@ -135,6 +143,9 @@ func (n *Node) begin(ctx context.Context, a *attempt, stopping <-chan struct{}) 
 	var beats context.Context
 	beats, a.endBeats = context.WithCancel(context.WithoutCancel(ctx))
 	a.beating.Go(func() { a.beats(beats, stopping) })
+	if a.lasts() {
+		go a.superviseUnattended(context.WithoutCancel(ctx))
+	}
 	return ctx
 }
 

@@ -136,6 +136,9 @@ func (a *attempt) beat(ctx context.Context) error {
 	case nil, heartbeat.ErrCancelled:
 		a.lease.Renew(sent)
 		a.recordHeartbeat(sent)
+		if err == nil && progress.GetSpawned() && a.lasts() {
+			a.beginLasting()
+		}
 	case heartbeat.ErrGone:
 		return a.gone(attended)
 	}

@@ -26,9 +26,9 @@ func (w *work) openLog(ctx context.Context, m *member) error {
 	return nil
 }
 
-// closeOrSuspendLog ends the log of an attempt, unless another node continues the attempt and its log.
+// closeOrSuspendLog ends the log of an attempt, unless another worker continues the attempt and its log.
 func (w *work) closeOrSuspendLog(ctx context.Context, res *v1.ExecuteResponse) {
-	if !w.attempt.isRemote() || res.GetState() != v1.AttemptMoved {
+	if !w.attempt.isLeft && (!w.attempt.isRemote() || res.GetState() != v1.AttemptMoved) {
 		w.closeLog(ctx)
 		return
 	}

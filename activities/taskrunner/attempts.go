@@ -19,11 +19,13 @@ type attempts struct {
 	byKey map[attemptKey]*attempt
 	// entered counts the attempts that the node has ever accepted.
 	entered int
-	// idle is closed when none is live; nil while no caller waits for that.
+	// idle is closed when none is live that a drain waits for; nil while no caller waits for that.
 	idle chan struct{}
 
 	// cause is not nil while the node drains.
 	cause error
+	// leaving is not nil once the worker stops: why it lets go of lasting attempts.
+	leaving error
 	// over says that the deadline of the drain has passed, and deadline when it will.
 	over     bool
 	deadline *time.Timer
@@ -37,7 +39,10 @@ func (s *attempts) enter(a *attempt) {
 	}
 	s.live[a], s.byKey[a.key] = struct{}{}, a
 	s.entered++
-	if s.cause != nil {
+	switch {
+	case a.isLasting() && s.leaving != nil:
+		a.stop(s.leaving)
+	case !a.isLasting() && s.cause != nil:
 		a.stop(s.cause)
 	}
 }
@@ -83,25 +88,47 @@ func (s *attempts) leave(a *attempt) {
 	if s.byKey[a.key] == a {
 		delete(s.byKey, a.key)
 	}
-	if len(s.live) == 0 && s.idle != nil {
+	s.announceIdle()
+}
+
+// settle notes that an attempt is lasting now: no drain waits for it.
+func (s *attempts) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.announceIdle()
+}
+
+// announceIdle wakes who waits for the end of all attempts, if that has come. mu is held.
+func (s *attempts) announceIdle() {
+	if s.idle != nil && s.isIdle() {
 		close(s.idle)
 		s.idle = nil
 	}
+}
+
+// isIdle reports whether no attempt is live that a drain waits for. mu is held.
+func (s *attempts) isIdle() bool {
+	for a := range s.live {
+		if !a.isLasting() {
+			return false
+		}
+	}
+	return true
 }
 
 // stop ends the attempts that wait, those that another node can continue, and all when the
 // deadline has passed. mu is held.
 func (s *attempts) stop() {
 	for a := range s.live {
-		if s.over || !a.started || a.isRemote() {
+		if !a.isLasting() && (s.over || !a.started || a.isRemote()) {
 			a.stop(s.cause)
 		}
 	}
 }
 
 // BeginDrain makes the node hand back every attempt that has not started, those
-// that come from now on included, and every attempt of a remote type, which another node continues. What else has
-// started may finish until the deadline, and is then ended and handed back; the zero time is no deadline. None of them
+// that come from now on included, and every attempt of a remote type, which another node continues. Lasting attempts
+// continue. What else has started may finish until the deadline, and is then ended and handed back; the zero time is no deadline. None of them
 // spends an attempt. The reason is for people and may be empty.
 //
 // Called again, it sets another deadline. It may be called at any time.
@@ -145,12 +172,12 @@ func (n *Node) EndDrain() {
 	}
 }
 
-// AwaitIdle waits until the node has no attempt, waiting or running, or until ctx
+// AwaitIdle waits until the node has no attempt, waiting or running, but lasting ones, or until ctx
 // ends, whose cause it then returns. New ones may come at once, unless it drains.
 func (n *Node) AwaitIdle(ctx context.Context) error {
 	s := &n.attempts
 	s.mu.Lock()
-	if len(s.live) == 0 {
+	if s.isIdle() {
 		s.mu.Unlock()
 		return nil
 	}

@@ -129,14 +129,16 @@ func (a *attempt) awaitEnd(ctx context.Context, left <-chan struct{}) (*v1.Execu
 }
 
 // runToEnd carries an attempt through. Its answer waits for whoever attends it, and of
-// one that is detached until it is too late for one to come.
+// one that is detached until it is too late for one to come, if ever.
 func (a *attempt) runToEnd(ctx context.Context) {
 	res, err := a.guarded(ctx)
 	if res != nil && res.Node == "" {
 		a.stamp(res)
 	}
-	a.node.countAttempt(a.req.GetType(), res)
-	a.node.claims.end(res)
+	if err != errLetGo {
+		a.node.countAttempt(a.req.GetType(), res)
+		a.node.claims.end(res)
+	}
 	a.silence()
 	a.claimFile.remove()
 	a.mu.Lock()
@@ -145,7 +147,12 @@ func (a *attempt) runToEnd(ctx context.Context) {
 	detached, until := a.left == nil, a.leftAt.Add(a.alone)
 	a.mu.Unlock()
 	a.stop(nil)
-	if detached {
+	switch {
+	case err == errLetGo && detached:
+		a.node.attempts.leave(a)
+	case detached && a.isLasting():
+		// The answer waits until the run has it, or does not wait for it.
+	case detached:
 		time.AfterFunc(max(until.Sub(executor.Now()), 0), func() { a.node.attempts.leave(a) })
 	}
 }
@@ -170,6 +177,9 @@ func (a *attempt) gone(attended int) error {
 	switch {
 	case attended != a.attended:
 		return errReattached
+	case a.left != nil && a.isLasting():
+		a.leaveUnattended()
+		return errDetached
 	case a.left != nil:
 		return heartbeat.ErrGone
 	}
@@ -232,12 +242,12 @@ func withPriorResults(lost *v1.ExecuteResponse, req *v1.ExecuteRequest, members 
 	return lost
 }
 
-// AwaitDetached returns when every attempt that is detached now has been taken over
+// AwaitDetached returns when every attempt that is detached now, and not lasting, has been taken over
 // and answered, or when ctx ends.
 func (n *Node) AwaitDetached(ctx context.Context) {
 	for _, a := range n.attempts.all() {
 		a.mu.Lock()
-		detached := a.left == nil
+		detached := a.left == nil && !a.isLasting()
 		a.mu.Unlock()
 		if detached {
 			await(ctx, a.fetched)

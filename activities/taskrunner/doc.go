@@ -23,7 +23,8 @@
 // another one reattaches the attempt; see detach.go. That of an executor.Survivor may outlive the
 // worker, too: it leaves a recovery file, and Recover of the next worker continues with the orphan;
 // see recovery_file.go, recovery.go and orphan_overdue.go. That of an executor.Remote runs outside of the node, which lets
-// go of it for another node to continue; see remote.go.
+// go of it for another node to continue; see remote.go. That of an executor.Lasting runs until it is stopped; see lasting.go.
+// Sessions enter an attempt by Enter.
 //
 // Beside it a checkpointer saves what must not be lost with the node, checkpoints and
 // the results of a batch so far, and the heartbeats report it to the server.

@@ -89,6 +89,11 @@ type Node struct {
 	EndGrace <-chan struct{}
 	// StartTimeout is how long an attempt may wait for its start; 0: 30 s.
 	StartTimeout time.Duration
+	// Wanted reports whether the run of an attempt waits for this dispatch of it, which the node asks for lasting attempts that no
+	// activity waits for; nil: all are wanted.
+	Wanted func(context.Context, executor.Identity) (bool, error)
+	// WantedInterval is about how long such an attempt runs between two questions; 0: 1 min.
+	WantedInterval time.Duration
 	// Metrics counts attempts; nil: they are not counted.
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
@@ -135,7 +140,15 @@ func followReset(req *v1.ExecuteRequest, execution string) {
 
 func (n *Node) executeFrom(ctx context.Context, d delivery, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	if req.GetAdopt() {
-		if a := n.attempts.find(keyOf(req, membersOf(req))); a != nil {
+		key := keyOf(req, membersOf(req))
+		switch err := n.awaitRecovered(ctx, d, req, key); err {
+		case nil:
+		case errLetGo:
+			return nil, err
+		default:
+			return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Node: n.Name}, nil
+		}
+		if a := n.attempts.find(key); a != nil {
 			left := a.reattach(d.token)
 			if req.GetStop() {
 				a.stop(heartbeat.ErrCancelled)

@@ -27,7 +27,7 @@ const (
 
 // EndOverdue ends what runs of the attempts of a node although its lease is over: the
 // worker is dead, or held up. Attempts that have ended by themselves are left to the next
-// worker, which keeps their results, but not for ever. dir is the node's state; it is read anew each time.
+// worker, which keeps their results, but not for ever, and lasting ones for ever. dir is the node's state; it is read anew each time.
 // left is how many attempts may still have to be ended.
 func EndOverdue(ctx context.Context, dir, node string, exec executor.Survivor) (left int, err error) {
 	entries, err := os.ReadDir(dir)
@@ -45,7 +45,7 @@ func EndOverdue(ctx context.Context, dir, node string, exec executor.Survivor) (
 		}
 		l, err := readOrphan(path)
 		switch {
-		case err != nil || l.req.GetType() != exec.Type():
+		case err != nil || l.req.GetType() != exec.Type() || l.state.Lasting:
 		case filepath.Ext(path) == endingSuffix || time.Now().After(l.endAt()):
 			overdue[l.state.ID] = l
 		default:

@@ -18,6 +18,7 @@ var (
 	errTimeout    = errors.New("timeout")
 	errLeaseLost  = errors.New("the server did not answer for too long")
 	errNotStarted = errors.New("the attempt did not start in time")
+	errStopAsked  = errors.New("a person has stopped the attempt")
 )
 
 // drained is the cause for which a node that drains, or stops, ends an attempt.
@@ -44,6 +45,12 @@ func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
 	}
 	if d, ok := errors.AsType[drained](cause); ok {
 		return moved(v1.ReasonDraining, d.why)
+	}
+	if cause == errStopAsked {
+		return &v1.ExecuteResponse{State: v1.TaskStopped, Result: result}
+	}
+	if idle, ok := errors.AsType[idledOut](cause); ok {
+		return &v1.ExecuteResponse{State: v1.TaskStopped, Reason: v1.ReasonIdle, Error: idle.Error(), Result: result}
 	}
 	return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Result: result}
 }
@@ -73,6 +80,8 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 		Container:    r.Container,
 	}
 	switch {
+	case r.StoppedAsAsked:
+		return &v1.ExecuteResponse{State: v1.TaskStopped, Result: result}, nil
 	case r.Stopped:
 		return stopped(ctx, result), nil
 	case r.OOMKilled:

@@ -79,7 +79,7 @@ func recordedResult(ctx context.Context, s *store.Store, req *v1.ExecuteRequest,
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			return priorResult{}, fmt.Errorf("look for an earlier result of %s: %w", m.name, err)
-		case record.GetState() == v1.TaskCompleted:
+		case v1.IsTaskSuccess(record.GetState()):
 			return priorResult{record, key}, nil
 		}
 	}

@@ -25,7 +25,9 @@ import (
 // acknowledged heartbeat with the token that it finds in the recovery file:
 //
 //	recovery file ──┬─ the server wants it ──▶ it is on the ledger, and an attempt as any other
-//	                ├─ it does not ──────────▶ ended; recorded, if it had completed by itself
+//	                ├─ it does not ──────────▶ ended; recorded, if it had completed by itself; a lasting one
+//	                │                          continues, unattended, if its run waits for it, and is not over while
+//	                │                          that is unknown
 //	                └─ no answer ────────────▶ asked again until its lease is over, then ended
 //	no recovery file ────────────────────────▶ ended
 //
@@ -54,7 +56,9 @@ type recovery struct {
 	// finds are those of each executor, by task type.
 	finds map[string]*finds
 	left  []*orphan // what has a recovery file
-	work  sync.WaitGroup
+	// undecided has a channel for each lasting one, which is closed when it is decided what becomes of it.
+	undecided map[attemptKey]chan struct{}
+	work      sync.WaitGroup
 }
 
 // finds are the attempts that an executor has found.
@@ -71,7 +75,7 @@ type finds struct {
 // what had to be reported to the server has been, or when its context ends.
 func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &recovery{node: n, ctx: own, finds: map[string]*finds{}}
+	r := &recovery{node: n, ctx: own, finds: map[string]*finds{}, undecided: map[attemptKey]chan struct{}{}}
 	end = func(ctx context.Context) {
 		cancel()
 		idle := make(chan struct{})
@@ -81,12 +85,17 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 	if n.StateDir == "" {
 		return end
 	}
-	n.recovery.Store(r)
 	left, err := n.orphans()
 	if err != nil {
 		n.Logger.Warn("attempts that an earlier worker has left are not gone on with", "error", err)
 	}
 	r.left = left
+	for _, l := range left {
+		if l.state.Lasting {
+			r.undecided[keyOf(l.req, membersOf(l.req))] = make(chan struct{})
+		}
+	}
+	n.recovery.Store(r)
 	r.answerClaims()
 	var workspaces []string
 	for _, l := range left {
@@ -104,7 +113,10 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 	defer stop()
 	var asked sync.WaitGroup
 	for _, l := range left {
-		decided := make(chan struct{})
+		decided := r.undecided[keyOf(l.req, membersOf(l.req))]
+		if decided == nil {
+			decided = make(chan struct{})
+		}
 		release, err := n.Room.Restore(l.req)
 		if err != nil {
 			n.Logger.Warn("an attempt that an earlier worker has left has no place", "attempt", l.state.ID, "error", err)
@@ -208,6 +220,9 @@ func (r *recovery) decide(l *orphan, decided func()) {
 	n := r.node
 	exec := n.survivor(l.req.GetType())
 	if exec == nil { // this worker was started without the executor
+		if l.state.Lasting { // a later one may have it
+			<-r.ctx.Done()
+		}
 		l.release()
 		return
 	}
@@ -233,7 +248,19 @@ func (r *recovery) decide(l *orphan, decided func()) {
 			// The activity has left it, and another one is on its way.
 			r.reattach(l, exec, ws, t, progress, 0, decided)
 			return
-		case err == heartbeat.ErrGone || lease.Lost():
+		case err == heartbeat.ErrGone && l.state.Lasting:
+			wanted, err := n.isWanted(r.ctx, l.identity(n))
+			if err != nil {
+				break
+			}
+			if wanted {
+				r.reattach(l, exec, ws, t, progress, 0, decided)
+				return
+			}
+			n.Logger.Info("what an earlier worker has left is ended: its run does not wait for it any more", "attempt", l.state.ID)
+			r.discard(l, exec, ws)
+			return
+		case !l.state.Lasting && (err == heartbeat.ErrGone || lease.Lost()):
 			n.Logger.Info("what an earlier worker has left is ended: it is not wanted any more", "attempt", l.state.ID)
 			r.discard(l, exec, ws)
 			return
@@ -273,7 +300,13 @@ func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Wor
 	} else {
 		a.recordHeartbeat(sent)
 	}
+	if l.state.Lasting {
+		begin = executor.Now()
+	}
 	a.lease = executor.NewLease(begin, t.stop, t.kill)
+	if l.state.Lasting {
+		a.lasting.Store(a.lease.Lift())
+	}
 	own := n.begin(context.WithoutCancel(r.ctx), a, d.stopping)
 	n.attempts.start(a)
 	n.Logger.Info("an attempt that an earlier worker has left is gone on with", "attempt", l.state.ID)
@@ -293,6 +326,10 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	select {
 	case <-f.done:
 	case <-ctx.Done():
+		if _, stops := errors.AsType[drained](context.Cause(ctx)); stops && a.isLasting() {
+			l.release()
+			return nil, errLetGo
+		}
 		// Nothing can be ended without the executor.
 		r.discard(l, exec, ws)
 		return stopped(ctx, nil), nil
@@ -321,9 +358,17 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	}
 	if w.secrets, ok = recoverSecrets(l.req, found); !ok {
 		r.remove(exec, found)
-		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again, and cannot tell which secrets the task has", n.Name)), nil
+		text := fmt.Sprintf("node %s was started again, and cannot tell which secrets the task has", n.Name)
+		if a.isLasting() { // it is not placed anew
+			return &v1.ExecuteResponse{State: v1.TaskLost, Reason: v1.ReasonNodeLost, Error: text}, nil
+		}
+		return moved(v1.ReasonIncarnation, text), nil
 	}
 	if err := w.resumeLog(ctx); err != nil {
+		if _, stops := errors.AsType[drained](err); stops && a.isLasting() {
+			w.leave()
+			return nil, errLetGo
+		}
 		r.remove(exec, found)
 		return stopped(ctx, nil), nil
 	}
@@ -371,6 +416,9 @@ func (w *work) resumeLog(ctx context.Context) error {
 // complete answers the activity of a reattached attempt, as the end of Execute would, until
 // the server has taken that, or has given the task to another node.
 func (n *Node) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failure error) {
+	if failure == errLetGo {
+		return
+	}
 	res, failure = activityEnd(res, failure)
 	var result any
 	if failure == nil {

@@ -63,6 +63,11 @@ type recoveryState struct {
 	// Suspended is for how long it has stood still, and SuspendedAt since when it does; zero: it does not.
 	Suspended   time.Duration `json:"suspended"`
 	SuspendedAt time.Time     `json:"suspendedAt"`
+	// Lasting says that neither a lease nor a drain ends it.
+	Lasting bool `json:"lasting,omitempty"`
+	// Entered says that a session is open in it, and IdleSince when the last one has ended; zero: none has.
+	Entered   bool      `json:"entered,omitempty"`
+	IdleSince time.Time `json:"idleSince,omitzero"`
 	// AloneUntil is until when it may continue although the activity has left it; zero: it has not.
 	AloneUntil time.Time `json:"aloneUntil"`
 	// Workspace is the name of its directory, TempDir the path of its temporary one.
@@ -162,11 +167,27 @@ func (k *recoveryState) stoodStill() time.Duration {
 	return k.Suspended + time.Since(k.SuspendedAt)
 }
 
-// removeRecoveryFile ends it: no later worker has anything to do with the attempt.
+// enter notes that a session is open in the attempt, or that the last one has ended.
+func (k *recoveryState) enter(open bool) {
+	k.Entered, k.IdleSince = open, time.Now()
+}
+
+// idleFrom returns when the idle time of the attempt began, given when its program has started.
+func (k *recoveryState) idleFrom(started time.Time) time.Time {
+	switch {
+	case k.Entered: // until the worker died
+		return time.Now()
+	case k.IdleSince.IsZero():
+		return started
+	}
+	return k.IdleSince
+}
+
+// removeRecoveryFile ends it: no later worker has anything to do with the attempt, unless this worker has left it.
 func (a *attempt) removeRecoveryFile() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.recoveryFile != nil {
+	if a.recoveryFile != nil && !a.isLeft {
 		a.recoveryFile.gone = true
 		if err := os.Remove(a.recoveryFile.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			a.node.Logger.Warn("what a later worker would need of an attempt is not removed", "error", err)
@@ -227,6 +248,11 @@ type orphan struct {
 	beatAt time.Time
 	// release gives back its place.
 	release func()
+}
+
+// identity returns whose attempt it is.
+func (l *orphan) identity(n *Node) executor.Identity {
+	return identityOf(n, l.req, &membersOf(l.req)[0])
 }
 
 // orphans reads the recovery files that earlier workers of the node have left. Those that

@@ -44,7 +44,7 @@ func (n *Node) insist(ctx context.Context, f func() error) error {
 	}
 }
 
-// putRecord stores the answer of an attempt, unless there is one that says completed:
+// putRecord stores the answer of an attempt, unless there is one that says completed or stopped:
 // the first one counts. It returns the one that does.
 func (n *Node) putRecord(ctx context.Context, key string, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
 	existed, err := n.Store.PutMessageIfAbsent(ctx, key, res)
@@ -55,20 +55,20 @@ func (n *Node) putRecord(ctx context.Context, key string, res *v1.ExecuteRespons
 	if err := n.Store.GetMessage(ctx, key, &first); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	if first.GetState() == v1.TaskCompleted {
+	if v1.IsTaskSuccess(first.GetState()) {
 		return &first, nil
 	}
 	return res, n.Store.PutMessage(ctx, key, res)
 }
 
-// keepResult records the answer of a member if it says completed, or if it is too large to
+// keepResult records the answer of a member if it says completed or stopped, or if it is too large to
 // travel, and returns what may travel of the one that counts. A completed attempt whose
 // small answer cannot be recorded is reported nevertheless: the record is of use only
 // when the report is lost, too.
 func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
 	limit := int(req.GetInlineLimit())
 	whole := results.Fits(res, limit)
-	if whole && res.GetState() != v1.TaskCompleted {
+	if whole && !v1.IsTaskSuccess(res.GetState()) {
 		return res, nil
 	}
 	if whole {

@@ -11,11 +11,21 @@ import (
 	"switchyard/workflows/names"
 )
 
+// What may be done to an attempt: SteerRequest.action.
+const (
+	actionPause   = "pause"
+	actionResume  = "resume"
+	actionStop    = "stop"
+	actionRestart = "restart"
+	actionFind    = "find"
+)
+
 // steering is what of an attempt can be steered: the program that runs now, and its time.
 // Of a batch that is another one from member to member. The zero value is nothing.
 type steering struct {
 	mu      sync.Mutex
-	steerer executor.Steerer // nil: nothing runs, or it cannot be steered
+	steerer executor.Steerer // nil: nothing runs, or it cannot be suspended
+	lasting executor.Lasting // nil: nothing runs, or it ends by itself
 	member  *member          // nil: nothing runs
 	id      string           // of the executor's attempt
 	limit   *timeLimit
@@ -26,6 +36,7 @@ func (h *steering) begin(exec executor.Executor, m *member, id string, limit *ti
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.steerer, _ = exec.(executor.Steerer)
+	h.lasting, _ = exec.(executor.Lasting)
 	h.member, h.id, h.limit = m, id, limit
 }
 
@@ -33,17 +44,27 @@ func (h *steering) begin(exec executor.Executor, m *member, id string, limit *ti
 func (h *steering) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.steerer, h.member, h.limit = nil, nil, nil
+	h.steerer, h.lasting, h.member, h.limit = nil, nil, nil, nil
 }
 
-// Steer suspends an attempt, or resumes it. To be asked twice changes nothing. An
+// Steer does to an attempt what SteerRequest.action says. To be asked twice changes nothing, but for "restart". An
 // error is a fault of the node; that there is nothing to be steered is an answer.
 func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerResponse, error) {
-	a := n.attempts.findClaim(names.Home(req.GetRunId(), req.GetChain()), req.GetTask(), req.GetClaim())
+	home := names.Home(req.GetRunId(), req.GetChain())
+	if undecided := n.undecided(attemptKey{home, names.AttemptID(req.GetTask(), req.GetClaim())}); undecided != nil {
+		await(ctx, undecided)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("node %s does not know yet what its earlier worker has left: %w", n.Name, context.Cause(ctx))
+		}
+	}
+	a := n.attempts.findClaim(home, req.GetTask(), req.GetClaim())
+	if req.GetAction() == actionFind && a != nil {
+		return &v1.SteerResponse{}, nil // if it has ended, it still has its answer
+	}
 	if a == nil {
 		return &v1.SteerResponse{Refused: fmt.Sprintf("nothing of it runs on node %s any more", n.Name)}, nil
 	}
-	refused, err := a.steering.steer(ctx, req)
+	refused, err := a.steering.steer(ctx, req, a.stop)
 	if refusal, ok := errors.AsType[*executor.Refusal](err); ok {
 		return &v1.SteerResponse{Refused: refusal.Text}, nil
 	}
@@ -53,32 +74,51 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 	if err != nil {
 		return nil, err
 	}
-	if refused == "" {
+	if action := req.GetAction(); refused == "" && (action == actionPause || action == actionResume) {
 		a.mu.Lock()
-		a.updateRecoveryFile(func(k *recoveryState) { k.suspend(req.GetAction() == "pause") })
+		a.updateRecoveryFile(func(k *recoveryState) { k.suspend(action == actionPause) })
 		a.mu.Unlock()
 	}
 	return &v1.SteerResponse{Refused: refused}, nil
 }
 
-func (h *steering) steer(ctx context.Context, req *v1.SteerRequest) (refused string, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// missing says why a member does not run, or returns "". mu is held.
+func (h *steering) missing(task string, claim int32) string {
 	switch {
 	case h.member == nil:
-		return "its program has not started yet", nil
-	case h.member.name != req.GetTask() || h.member.claim != req.GetClaim():
-		return fmt.Sprintf("it waits in its batch for its turn, or has had it; %s runs", h.member.name), nil
-	case h.steerer == nil:
+		return "its program has not started yet"
+	case h.member.name != task || h.member.claim != claim:
+		return fmt.Sprintf("it waits in its batch for its turn, or has had it; %s runs", h.member.name)
+	}
+	return ""
+}
+
+// steer does what a request says. stop ends the attempt.
+func (h *steering) steer(ctx context.Context, req *v1.SteerRequest, stop func(error)) (refused string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if missing := h.missing(req.GetTask(), req.GetClaim()); missing != "" {
+		return missing, nil
+	}
+	switch action := req.GetAction(); {
+	case (action == actionPause || action == actionResume) && h.steerer == nil:
 		return "tasks of its type cannot be paused", nil
+	case (action == actionStop || action == actionRestart) && h.lasting == nil:
+		return fmt.Sprintf("tasks of its type end by themselves: %s is for those that run until they are stopped", action), nil
 	}
 	switch req.GetAction() {
-	case "pause":
+	case actionStop:
+		stop(errStopAsked)
+	case actionRestart:
+		if err := h.lasting.Restart(ctx, h.id); err != nil {
+			return "", err
+		}
+	case actionPause:
 		if err := h.steerer.Pause(ctx, h.id); err != nil {
 			return "", err
 		}
 		h.limit.suspend()
-	case "resume":
+	case actionResume:
 		if err := h.steerer.Resume(ctx, h.id); err != nil {
 			return "", err
 		}

@@ -95,12 +95,11 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		limit.suspend()
 	}
 	a.steering.begin(w.node.Executors[req.GetType()], m, w.id(m), limit)
+	if !w.started.IsZero() {
+		w.beginIdle()
+	}
 	x := executor.Attempt{
-		ID: w.id(m),
-		Identity: executor.Identity{
-			Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: w.node.Name, Fleet: w.node.Fleet,
-			Generation: req.GetGeneration(), PutBacks: req.GetPutBacks(), Index: m.index, Attempt: m.attempt, Claim: m.claim,
-		},
+		ID: w.id(m), Identity: identityOf(w.node, req, m),
 		Limits: limits(req.GetResources()), WorkspaceDir: w.ws.Dir(), TempDir: w.ws.TempDir(), SharedDir: w.node.SharedDir, Notify: w.notify,
 		Spec: w.spec,
 		Env:  w.secrets.env(w.ws.Env()), SecretEnv: req.GetSecretEnv(), Mask: w.secrets.masks.Text,
@@ -120,8 +119,17 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	if a.isRemote() {
 		return w.doRemote(runCtx, m, x)
 	}
+	if a.lasts() {
+		var unlink func()
+		runCtx, unlink = a.lastingContext(runCtx)
+		defer unlink()
+	}
 	result, err := w.run(runCtx, x, w.spawned)
 	a.steering.end()
+	a.idle.end()
+	if w.letGoOf(runCtx, result, err) {
+		return nil, errLetGo
+	}
 	w.node.countAgent(result.Agent)
 	if done := err == nil && !result.Stopped && result.ExitCode == 0 && result.Failure == nil; a.lease.Over() || a.lease.Lost() && !done {
 		// The watchdog may have ended it. What has done its work before it was asked to
@@ -190,6 +198,26 @@ func (w *work) spawned() {
 	if w.attempt.waiting() {
 		w.attempt.spawned(w.started)
 	}
+	w.beginIdle()
+}
+
+// beginIdle begins the idle time-out of an attempt that lasts, whose program runs.
+func (w *work) beginIdle() {
+	a := w.attempt
+	if !a.lasts() {
+		return
+	}
+	from := w.started
+	a.mu.Lock()
+	if a.recoveryFile != nil {
+		from = a.recoveryFile.state.idleFrom(from)
+	}
+	a.mu.Unlock()
+	a.idle.begin(idleLimit(w.spec), from, a.stop, func(open bool) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.updateRecoveryFile(func(k *recoveryState) { k.enter(open) })
+	})
 }
 
 // timed says in an answer when the member's process has run.

@@ -190,6 +190,7 @@ const (
 	ReasonStalled     = "stalled"      // the program that leads the agent printed nothing for too long
 	ReasonNoSession   = "no_session"   // no such session of an agent is on the node
 	ReasonEvicted     = "evicted"      // the cluster has ended it: eviction, preemption, or the loss or shutdown of a node of the cluster
+	ReasonIdle        = "idle"         // stopped: no session was open in it for its idle time-out
 	ReasonDeleted     = "deleted"      // its Job, its pod or its namespace was deleted from outside
 )
 
@@ -277,6 +278,9 @@ func IsTaskFailure(state string) bool {
 
 // isTaskNeutral reports whether a task in a state has ended without a result of its own.
 func isTaskNeutral(state string) bool { return state == TaskSkipped || state == TaskCancelled }
+
+// IsTaskAway reports whether a task in a state, with a notice, is lost only until its node is back.
+func IsTaskAway(state, notice string) bool { return state == TaskLost && notice != "" }
 
 // IsTaskWaiting reports whether a task in a state has neither started nor ended.
 func IsTaskWaiting(state string) bool { return state == TaskPending || state == TaskQueued }

@@ -1,0 +1,226 @@
+package taskrunner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/heartbeat"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// An attempt of a type that lasts runs until it is stopped, on the node where it began:
+//
+//	spawned ──▶ a beat that says so is acknowledged ──▶ lasting ──▶ stopped, killed, out of time, or ended by itself
+//	                                                     │   ▲
+//	          activity gone, for the server or by Detach │   │ Execute with Adopt
+//	                                                     ▼   │
+//	                                          unattended, without an end ──▶ its run does not wait for it: ended
+//
+// Until the server knows that the program has started, the run may place the task anew, and the attempt has its lease as any other.
+// From then on nothing places the task anew, and the lease never ends. A worker that stops lets go of a lasting attempt: it has no
+// answer yet, its recovery file stays, and a later worker of the node reattaches it. A drain neither ends it nor waits for it.
+
+const (
+	// defaultWantedInterval is about how long an unattended attempt runs between two questions to its run, where the node does not
+	// say, and firstWanted how long it runs until the first one.
+	defaultWantedInterval, firstWanted = time.Minute, 2 * time.Second
+	// wantedTimeout bounds one question.
+	wantedTimeout = 10 * time.Second
+)
+
+var (
+	// errLetGo is the end of Execute for an attempt that continues without its worker: the SDK reports nothing to the server.
+	errLetGo = activity.ErrResultPending
+	// errUnwanted is the cause for which an unattended attempt ends whose run does not wait for it.
+	errUnwanted = errors.New("its run does not wait for the attempt any more")
+)
+
+// lasts reports whether the attempt is of a type that lasts.
+func (a *attempt) lasts() bool { return v1.Lasts(a.req.GetType()) }
+
+// isLasting reports whether neither a lease nor a drain ends the attempt.
+func (a *attempt) isLasting() bool { return a.lasting.Load() }
+
+// beginLasting lifts the lease of an attempt of a type that lasts: the server knows that its program has started.
+func (a *attempt) beginLasting() {
+	a.mu.Lock()
+	if a.isLasting() || a.ending() != nil {
+		a.mu.Unlock()
+		return
+	}
+	a.updateRecoveryFile(func(k *recoveryState) { k.Lasting = true })
+	a.lasting.Store(a.lease.Lift())
+	a.mu.Unlock()
+	a.node.attempts.settle()
+}
+
+// isUnattended reports whether no activity waits for the attempt.
+func (a *attempt) isUnattended() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.left == nil
+}
+
+// leaveUnattended has a lasting attempt continue without its activity, which the server does not know any more. The caller
+// holds mu.
+func (a *attempt) leaveUnattended() {
+	close(a.left)
+	a.left, a.released, a.leftAt = nil, true, executor.Now()
+	select {
+	case a.unattended <- struct{}{}:
+	default:
+	}
+}
+
+// superviseUnattended asks from time to time, while the attempt is unattended, whether its run waits for it, and ends it if not.
+// It returns when the attempt has been answered or forgotten.
+func (a *attempt) superviseUnattended(ctx context.Context) {
+	interval := cmp.Or(a.node.WantedInterval, defaultWantedInterval)
+	wait := interval
+	for {
+		select {
+		case <-a.fetched:
+			return
+		case <-a.unattended:
+			wait = min(firstWanted, interval)
+			select {
+			case <-a.fetched:
+				return
+			case <-time.After(jittered(wait)):
+			}
+		case <-time.After(jittered(wait)):
+		}
+		wait = interval
+		if !a.isUnattended() || a.ending() != nil && !a.isOver() {
+			continue
+		}
+		wanted, err := a.node.isWanted(ctx, identityOf(a.node, a.req, &a.members[0]))
+		switch {
+		case err != nil:
+			a.node.Logger.Debug("it is not known whether a run waits for an attempt", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
+		case !wanted && a.isUnattended():
+			a.node.Logger.Info("an attempt ends: its run does not wait for it", "run", a.req.GetRunId(), "task", a.members[0].name)
+			a.stop(errUnwanted)
+			await(ctx, a.done)
+			a.node.attempts.leave(a)
+		}
+	}
+}
+
+// jittered returns a duration near d, so that the attempts of a node do not ask at once.
+func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+
+// isWanted reports whether the run of an attempt waits for this dispatch of it.
+func (n *Node) isWanted(ctx context.Context, id executor.Identity) (bool, error) {
+	if n.Wanted == nil {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, wantedTimeout)
+	defer cancel()
+	return n.Wanted(ctx, id)
+}
+
+// identityOf returns whose attempt a member of a request is.
+func identityOf(n *Node, req *v1.ExecuteRequest, m *member) executor.Identity {
+	return executor.Identity{
+		Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: n.Name, Fleet: n.Fleet,
+		Generation: req.GetGeneration(), PutBacks: req.GetPutBacks(), Index: m.index, Attempt: m.attempt, Claim: m.claim,
+	}
+}
+
+// lastingContext returns the context for Run of an attempt of a type that lasts. It ends with ctx, by executor.ErrLetGo if the
+// worker stops and the attempt is lasting. cancel must be called.
+func (a *attempt) lastingContext(ctx context.Context) (_ context.Context, cancel func()) {
+	own, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	unlink := context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		a.mu.Lock()
+		if _, stops := errors.AsType[drained](cause); stops && a.isLasting() && a.recoveryFile != nil {
+			cause = letGo{cause}
+		}
+		a.mu.Unlock()
+		stop(cause)
+	})
+	return own, func() {
+		unlink()
+		stop(nil)
+	}
+}
+
+// letGoOf reports whether Run of an attempt has left it as it is, and if so, keeps what a later worker needs.
+func (w *work) letGoOf(runCtx context.Context, r executor.Result, err error) bool {
+	if !errors.Is(context.Cause(runCtx), executor.ErrLetGo) || !r.Stopped && err == nil {
+		return false
+	}
+	w.leave()
+	return true
+}
+
+// leave keeps what a later worker needs to continue the attempt.
+func (w *work) leave() {
+	w.ws = nil
+	a := w.attempt
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.isLeft = true
+}
+
+// LetGo leaves the lasting attempts, those that come later included, to a later worker of the node: this one stops.
+func (n *Node) LetGo(reason string) {
+	s := &n.attempts
+	s.mu.Lock()
+	s.leaving = drained{reason}
+	s.mu.Unlock()
+	for _, a := range s.all() {
+		if !a.isLasting() {
+			continue
+		}
+		a.stop(s.leaving)
+		if a.isOver() && a.isUnattended() { // its end is recorded if it was a success
+			s.leave(a)
+		}
+	}
+}
+
+// awaitRecovered waits until it is decided what becomes of an attempt that an earlier worker has left, if there is such an
+// attempt, and sends heartbeats for the activity meanwhile. The error says why the wait has ended early.
+func (n *Node) awaitRecovered(ctx context.Context, d delivery, req *v1.ExecuteRequest, key attemptKey) error {
+	undecided := n.undecided(key)
+	if undecided == nil {
+		return nil
+	}
+	t := termsOf(d.heartbeat, n.BeatInterval)
+	beat := time.NewTicker(t.beat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-undecided:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-d.stopping:
+			return errLetGo
+		case <-beat.C:
+			err := heartbeat.Send(ctx, n.Client, t.answer, d.token, &v1.ExecuteProgress{Claim: req.GetClaim(), Spawned: true})
+			if err == heartbeat.ErrCancelled || err == heartbeat.ErrGone {
+				return err
+			}
+		}
+	}
+}
+
+// undecided returns a channel that is closed when it is decided what becomes of a lasting attempt that an earlier worker has left,
+// or nil if there is none.
+func (n *Node) undecided(key attemptKey) <-chan struct{} {
+	r := n.recovery.Load()
+	if r == nil {
+		return nil
+	}
+	return r.undecided[key]
+}

@@ -1,0 +1,440 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// lastingNode is a computer with a worker, whose attempts last.
+type lastingNode struct {
+	*bench
+	machines *fake.Machines
+	// unwanted says that no run waits for an attempt, and asked counts the questions.
+	unwanted atomic.Bool
+	asked    atomic.Int32
+}
+
+func newLastingNode(t *testing.T) *lastingNode {
+	t.Helper()
+	l := &lastingNode{bench: newBench(t, nil), machines: fake.NewMachines()}
+	l.StateDir = filepath.Join(t.TempDir(), "state")
+	l.prepare()
+	return l
+}
+
+func (l *lastingNode) prepare() {
+	l.heartbeat, l.WantedInterval = 15*time.Second, 10*time.Millisecond
+	l.Executors = map[string]executor.Executor{v1.TypeVPS: fake.NewLasting(v1.TypeVPS, l.machines), "shell": l.fake}
+	l.Wanted = func(context.Context, executor.Identity) (bool, error) {
+		l.asked.Add(1)
+		return !l.unwanted.Load(), nil
+	}
+	l.t.Cleanup(func() {
+		l.LetGo("the test ends")
+		l.AwaitEnds(context.Background())
+	})
+}
+
+// next is the next worker of the same computer, which has not recovered yet.
+func (l *lastingNode) next() *lastingNode {
+	l.t.Helper()
+	b := newBench(l.t, nil)
+	b.Store, b.StateDir = l.Store, l.StateDir
+	n := &lastingNode{bench: b, machines: l.machines}
+	n.prepare()
+	return n
+}
+
+// recovers has the worker continue with what is left.
+func (l *lastingNode) recovers() {
+	l.t.Helper()
+	end := l.Recover(l.t.Context())
+	l.t.Cleanup(func() {
+		l.LetGo("the test ends")
+		end(context.Background())
+	})
+}
+
+func vpsRequest(spec map[string]any) *v1.ExecuteRequest {
+	req := request("a")
+	req.Type = v1.TypeVPS
+	if spec != nil {
+		req.Spec, _ = structpb.NewStruct(spec)
+	}
+	return req
+}
+
+// await waits until a condition is true of the only machine of task a.
+func (l *lastingNode) await(what string, holds func(m fake.Machine) bool) fake.Machine {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+	var found fake.Machine
+	if err := l.machines.Await(ctx, "a", func(all []fake.Machine) bool {
+		if len(all) != 1 || !holds(all[0]) {
+			return false
+		}
+		found = all[0]
+		return true
+	}); err != nil {
+		l.t.Fatalf("waited in vain: %s; %+v", what, l.machines.All("a"))
+	}
+	return found
+}
+
+// lasts starts an attempt and waits until it is lasting.
+func (l *lastingNode) lasts(spec map[string]any) *execution {
+	l.t.Helper()
+	e := l.start(l.t.Context(), vpsRequest(spec))
+	eventually(l.t, "the attempt is lasting", func() bool {
+		all := l.attempts.all()
+		return len(all) == 1 && all[0].isLasting()
+	})
+	return e
+}
+
+// leaves stops the worker, which has not been answered.
+func (l *lastingNode) leaves(e *execution) {
+	l.t.Helper()
+	l.BeginDrain(time.Now(), "the worker stops")
+	l.LetGo("the worker stops")
+	select {
+	case <-e.done:
+	case <-time.After(patience):
+		l.t.Fatal("Execute does not return")
+	}
+	if e.err != errLetGo {
+		l.t.Fatalf("the activity ends with %v, %v", e.res, e.err)
+	}
+	l.await("it runs without a worker", func(m fake.Machine) bool { return m.Running && m.Attended == 0 })
+	if files, _ := filepath.Glob(filepath.Join(l.StateDir, "*"+recoverySuffix)); len(files) != 1 {
+		l.t.Fatalf("%v are kept", files)
+	}
+}
+
+func (l *lastingNode) steer(action string) string {
+	l.t.Helper()
+	res, err := l.Steer(l.t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return res.GetRefused()
+}
+
+func gone(int, *v1.ExecuteProgress) error { return serviceerror.NewNotFound("no such activity") }
+
+func adopting() *v1.ExecuteRequest {
+	req := vpsRequest(nil)
+	req.Adopt = true
+	return req
+}
+
+// A lasting attempt whose activity is gone continues without an end, and another activity has its answer.
+func TestLastingAttemptContinuesWithoutItsActivity(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	l.BeatInterval = 20 * time.Millisecond
+	e := l.lasts(nil)
+	l.server.say(gone)
+	e.answer() // which the server does not take
+	eventually(t, "the run is asked again and again", func() bool { return l.asked.Load() > 2 })
+	if refused := l.steer("find"); refused != "" {
+		t.Errorf("the node does not have it: %s", refused)
+	}
+	l.server.say(nil)
+	second := l.startAs(t.Context(), "second", adopting())
+	eventually(t, "the second activity beats", func() bool { return l.server.hears() == "second" })
+	l.machines.End("a", executor.Result{})
+	want(t, second.answer(), "completed", "")
+	if m := l.machines.All("a")[0]; m.Starts != 1 {
+		t.Errorf("it was started %d times", m.Starts)
+	}
+}
+
+// An unattended attempt ends whose run does not wait for it.
+func TestUnwantedLastingAttemptEnds(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	l.BeatInterval = 20 * time.Millisecond
+	e := l.lasts(nil)
+	l.unwanted.Store(true)
+	l.server.say(gone)
+	e.answer()
+	l.await("it is removed", func(m fake.Machine) bool { return m.Removed })
+	eventually(t, "the node forgets it", func() bool { return l.live() == 0 })
+	if refused := l.steer("find"); refused == "" {
+		t.Error("the node has it still")
+	}
+}
+
+// The lease ends an attempt until the server knows that it has started, and never afterwards.
+func TestLeaseEndsNoLastingAttempt(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	l.heartbeat = 3 * time.Second
+	e := l.lasts(nil)
+	l.server.say(func(int, *v1.ExecuteProgress) error { return errAway })
+	time.Sleep(l.heartbeat)
+	if m := l.await("it is there", func(fake.Machine) bool { return true }); !m.Running || m.Attended != 1 {
+		t.Errorf("it is %+v", m)
+	}
+	l.server.say(nil)
+	if refused := l.steer("stop"); refused != "" {
+		t.Error(refused)
+	}
+	want(t, e.answer(), "stopped", "")
+
+	unknown := newLastingNode(t)
+	unknown.heartbeat = 3 * time.Second
+	unknown.server.say(func(_ int, p *v1.ExecuteProgress) error {
+		if p.GetSpawned() {
+			return errAway
+		}
+		return nil
+	})
+	want(t, unknown.start(t.Context(), vpsRequest(nil)).answer(), "moved", "lease_lost")
+	unknown.await("it is removed", func(m fake.Machine) bool { return m.Removed })
+}
+
+// A worker that stops lets go of a lasting attempt without an answer, and the next one has the answer for the same activity.
+func TestLastingAttemptOutlivesWorkersThatStop(t *testing.T) {
+	t.Parallel()
+	first := newLastingNode(t)
+	first.leaves(first.lasts(nil))
+	second := first.next()
+	second.recovers()
+	eventually(t, "it is an attempt of the second worker", func() bool { return second.live() == 1 && second.server.hears() == "token" })
+	second.await("it is reattached", func(m fake.Machine) bool { return m.Attended == 1 })
+	second.LetGo("the worker stops")
+	second.await("the second worker leaves it", func(m fake.Machine) bool { return m.Attended == 0 })
+	if second.server.answered("token") != nil {
+		t.Error("the second worker has answered the activity")
+	}
+	third := first.next()
+	third.recovers()
+	third.await("it is reattached", func(m fake.Machine) bool { return m.Attended == 1 })
+	third.machines.End("a", executor.Result{})
+	eventually(t, "the activity is answered", func() bool { return third.server.answered("token") != nil })
+	want(t, third.server.answered("token"), "completed", "")
+	if m := third.machines.All("a")[0]; m.Starts != 1 || m.Reattached != 2 {
+		t.Errorf("it was started %d times and continued %d times", m.Starts, m.Reattached)
+	}
+	eventually(t, "nothing is left", func() bool {
+		left, _ := filepath.Glob(filepath.Join(third.StateDir, "*"+recoverySuffix))
+		workspaces, _ := os.ReadDir(filepath.Join(third.StateDir, survivorsFolder))
+		return len(left) == 0 && len(workspaces) == 0
+	})
+}
+
+// What is left of a lasting attempt whose activity is gone is continued if its run waits for it, and removed if not. While that
+// is unknown it is neither.
+func TestLastingAttemptIsRecoveredIfItsRunWaits(t *testing.T) {
+	t.Parallel()
+	for name, wanted := range map[string]bool{"waits": true, "does not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := newLastingNode(t)
+			first.leaves(first.lasts(nil))
+			second := first.next()
+			second.server.close("token")
+			var unknown atomic.Bool
+			unknown.Store(true)
+			second.Wanted = func(context.Context, executor.Identity) (bool, error) {
+				second.asked.Add(1)
+				if unknown.Load() {
+					return false, errors.New("the run does not answer")
+				}
+				return wanted, nil
+			}
+			go func() {
+				eventually(t, "it is asked again", func() bool { return second.asked.Load() > 1 })
+				unknown.Store(false)
+			}()
+			second.recovers()
+			refused := second.steer("find") // waits until it is decided
+			if (refused == "") != wanted {
+				t.Errorf("refused: %q", refused)
+			}
+			if !wanted {
+				second.await("it is removed", func(m fake.Machine) bool { return m.Removed })
+				want(t, second.startAs(t.Context(), "second", adopting()).answer(), "lost", "node_lost")
+				return
+			}
+			e := second.startAs(t.Context(), "second", adopting())
+			eventually(t, "the second activity beats", func() bool { return second.server.hears() == "second" })
+			second.await("it is reattached", func(m fake.Machine) bool { return m.Attended == 1 })
+			if refused := second.steer("stop"); refused != "" {
+				t.Error(refused)
+			}
+			want(t, e.answer(), "stopped", "")
+		})
+	}
+}
+
+// An answer that no activity has taken is found by the next worker.
+func TestStoppedLastingAttemptIsRecorded(t *testing.T) {
+	t.Parallel()
+	first := newLastingNode(t)
+	first.BeatInterval = 20 * time.Millisecond
+	e := first.lasts(nil)
+	first.server.say(gone)
+	e.answer()
+	if refused := first.steer("stop"); refused != "" {
+		t.Fatal(refused)
+	}
+	eventually(t, "it has ended", func() bool { return first.attempts.all()[0].isOver() })
+	first.LetGo("the worker stops")
+	if first.live() != 0 {
+		t.Error("it is not forgotten")
+	}
+	second := first.next()
+	second.recovers()
+	if refused := second.steer("find"); refused == "" {
+		t.Error("the second worker has it")
+	}
+	want(t, second.startAs(t.Context(), "second", adopting()).answer(), "stopped", "")
+}
+
+// A drain neither ends a lasting attempt nor waits for it, and the attempt can be entered meanwhile.
+func TestDrainLeavesLastingAttempts(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	e := l.lasts(nil)
+	l.BeginDrain(time.Now(), "kernel")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := l.AwaitIdle(ctx); err != nil {
+		t.Error(err)
+	}
+	_, leave, err := l.Enter(ctx, &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	l.machines.End("a", executor.Result{ExitCode: 3})
+	want(t, e.answer(), "failed", "exit_code")
+}
+
+func TestLastingAttemptIsSteered(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	e := l.lasts(nil)
+	if refused := l.steer("restart"); refused != "" {
+		t.Error(refused)
+	}
+	l.await("it is started again", func(m fake.Machine) bool { return m.Restarts == 1 && m.Attended == 1 })
+	if refused := l.steer("find"); refused != "" {
+		t.Error(refused)
+	}
+	l.steer("stop")
+	res := e.answer()
+	want(t, res, "stopped", "")
+	if res.GetResult().GetExitCode() != 143 {
+		t.Errorf("the answer is %v", res)
+	}
+	if refused := l.steer("stop"); refused == "" {
+		t.Error("it is stopped after its end")
+	}
+
+	b := newBench(t, map[string][]fake.Step{"a": {{Block: true}}})
+	shell := b.start(t.Context(), request("a"))
+	b.runs("a")
+	for _, action := range []string{"stop", "restart"} {
+		res, err := b.Steer(t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: action})
+		if err != nil || res.GetRefused() == "" {
+			t.Errorf("%s: %v, %v", action, res, err)
+		}
+	}
+	b.fake.Release("a")
+	shell.answer()
+}
+
+// The idle time-out counts from the start or the end of the last session, and not while one is open.
+func TestIdleTimeoutStopsTheAttempt(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	e := l.start(t.Context(), vpsRequest(map[string]any{"idleTimeout": "1s"}))
+	var leave func()
+	eventually(t, "it can be entered", func() (ok bool) {
+		_, left, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1})
+		leave = left
+		return err == nil
+	})
+	time.Sleep(1200 * time.Millisecond)
+	if m := l.await("it is there", func(fake.Machine) bool { return true }); !m.Running {
+		t.Error("it has ended while a session was open")
+	}
+	leave()
+	leave()
+	res := e.answer()
+	want(t, res, "stopped", "idle")
+	if res.GetError() != "no session was open for 1s" {
+		t.Errorf("the reason is %q", res.GetError())
+	}
+}
+
+func TestEntryIsRefusedWithAReason(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	l.fake = fake.New("shell", map[string][]fake.Step{"b": {{Block: true}}})
+	l.Executors["shell"] = l.fake
+	e := l.lasts(nil)
+	shell := l.startAs(t.Context(), "b", request("b"))
+	l.runs("b")
+	for _, test := range []struct {
+		header  *v1.SessionHeader
+		text    string
+		missing bool
+	}{
+		{&v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 2}, "another dispatch of task a runs on node n now; try again", true},
+		{&v1.SessionHeader{RunId: "r-1", Task: "c", Claim: 1}, "task c has ended on node n, or never ran there", true},
+		{&v1.SessionHeader{RunId: "r-1", Chain: "other", Task: "a", Claim: 1}, "task a has ended on node n, or never ran there", true},
+		{&v1.SessionHeader{RunId: "r-1", Task: "b", Claim: 1}, "tasks of type shell cannot be entered", false},
+	} {
+		_, _, err := l.Enter(t.Context(), test.header)
+		refusal, ok := errors.AsType[*EntryError](err)
+		if !ok || refusal.Text != test.text || refusal.Missing != test.missing {
+			t.Errorf("%v: %v", test.header, err)
+		}
+	}
+	inside, leave, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1})
+	if err != nil || inside.(fake.Inside).ID != adoptedID {
+		t.Errorf("the inside is %v, %v", inside, err)
+	}
+	leave()
+	l.fake.Release("b")
+	shell.answer()
+	l.steer("stop")
+	e.answer()
+	if _, _, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1}); err == nil {
+		t.Error("it is entered after its end")
+	}
+}
+
+// Without a worker, a lasting attempt runs on whatever its lease was.
+func TestEndOverdueLeavesLastingAttempts(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	l.leaves(l.lasts(nil))
+	files, _ := filepath.Glob(filepath.Join(l.StateDir, "*"+recoverySuffix))
+	past := time.Now().Add(-24 * time.Hour)
+	if err := os.Chtimes(files[0], past, past); err != nil {
+		t.Fatal(err)
+	}
+	left, err := EndOverdue(t.Context(), l.StateDir, "n", fake.NewLasting(v1.TypeVPS, l.machines))
+	if m := l.machines.All("a")[0]; left != 0 || err != nil || !m.Running {
+		t.Errorf("%d are left to be ended, %v; it is %+v", left, err, m)
+	}
+}

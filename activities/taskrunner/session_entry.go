@@ -1,0 +1,77 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// EntryError is the error of an attempt that cannot be entered.
+type EntryError struct {
+	// Text says why, for people.
+	Text string
+	// Missing says that no such attempt runs on the node; else it runs and cannot be entered.
+	Missing bool
+}
+
+// Error returns the text.
+func (e *EntryError) Error() string { return e.Text }
+
+// Enter returns the inside of the attempt that a header names by its run, chain, task and claim. The session counts as open, for
+// the idle time-out of the attempt, until the function that Enter returns is called. The error is an *EntryError, or a fault of the
+// node.
+func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside, func(), error) {
+	home, task := names.Home(h.GetRunId(), h.GetChain()), h.GetTask()
+	a := n.attempts.findClaim(home, task, h.GetClaim())
+	if a == nil || a.isOver() {
+		return nil, nil, &EntryError{Text: n.missingText(home, task), Missing: true}
+	}
+	exec := n.Executors[a.req.GetType()]
+	enterer, ok := exec.(executor.Enterer)
+	if !ok {
+		return nil, nil, &EntryError{Text: fmt.Sprintf("tasks of type %s cannot be entered", a.req.GetType())}
+	}
+	id, missing := a.steering.running(task, h.GetClaim())
+	if missing != "" {
+		return nil, nil, &EntryError{Text: fmt.Sprintf("task %s: %s", task, missing), Missing: true}
+	}
+	inside, err := enterer.Enter(ctx, id)
+	switch refusal, refused := errors.AsType[*executor.Refusal](err); {
+	case refused:
+		return nil, nil, &EntryError{Text: refusal.Text}
+	case errors.Is(err, executor.ErrNotRunning):
+		return nil, nil, &EntryError{Text: fmt.Sprintf("task %s is just ending, or has not started yet", task), Missing: true}
+	case err != nil:
+		return nil, nil, fmt.Errorf("enter task %s of run %s: %w", task, h.GetRunId(), err)
+	}
+	return inside, a.idle.enter(), nil
+}
+
+// missingText says why no attempt of a task is on the node under a claim.
+func (n *Node) missingText(home, task string) string {
+	for _, a := range n.attempts.all() {
+		if a.key.home != home || a.isOver() {
+			continue
+		}
+		for i := range a.members {
+			if a.members[i].name == task {
+				return fmt.Sprintf("another dispatch of task %s runs on node %s now; try again", task, n.Name)
+			}
+		}
+	}
+	return fmt.Sprintf("task %s has ended on node %s, or never ran there", task, n.Name)
+}
+
+// running returns the executor's id of the attempt of a member, or why it does not run.
+func (h *steering) running(task string, claim int32) (id, missing string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if missing = h.missing(task, claim); missing != "" {
+		return "", missing
+	}
+	return h.id, ""
+}
