@@ -67,6 +67,8 @@ var arrows = []struct {
 	{"activities/presence", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/heartbeat", "switchyard/workflows/names"}},
 	{"activities/liveness", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/names"}},
 	{"activities/sessions/caller", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/sessions/wire"}},
+	{"activities/sessions/link", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/sessions/ticket", "switchyard/activities/sessions/wire"}},
+	{"activities/sessions/ticket", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"activities/sessions/wire", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"activities/taskrunner", []string{"switchyard/activities/orchestrator", "switchyard/activities/presence", "switchyard/activities/placement"}, nil},
 	{"activities/orchestrator", []string{"switchyard/activities/taskrunner", "switchyard/activities/presence", "switchyard/activities/executor"}, nil},

@@ -57,6 +57,8 @@ type stream struct {
 	y          *yamux.Stream
 	bytesRead  atomic.Int64
 	readBefore int64 // owned by the session
+	// Data without what is around it.
+	sent, received atomic.Int64
 
 	reading sync.Mutex // held by Read
 	header  [blockHeader]byte
@@ -74,6 +76,7 @@ type stream struct {
 	probing      bool
 	readTimeout  time.Time
 	writeTimeout time.Time
+	onClose      func(sent, received int64)
 }
 
 // Read reads up to the end of a block.
@@ -88,6 +91,7 @@ func (c *stream) Read(p []byte) (int, error) {
 	}
 	n, err := c.readRaw(p[:min(len(p), c.left)])
 	c.left -= n
+	c.received.Add(int64(n))
 	return n, err
 }
 
@@ -250,6 +254,7 @@ func (c *stream) writeBlock(block []byte, size uint32) error {
 		rest = rest[n:]
 		switch {
 		case err == nil:
+			c.sent.Add(int64(size))
 			return nil
 		case !errors.Is(err, yamux.ErrTimeout):
 			c.broken = true

@@ -55,7 +55,25 @@ func (c *stream) markClosed() bool {
 	c.applyReadTimeout()
 	_ = c.y.SetWriteDeadline(past)
 	c.session.forget(c)
+	if c.onClose != nil {
+		c.onClose(c.sent.Load(), c.received.Load())
+	}
 	return true
+}
+
+// OnClose has a function called once when this side closes a stream, with the bytes that it has sent and received. The
+// function must not use the stream. It reports whether the connection is a stream that is open.
+func OnClose(conn Conn, f func(sent, received int64)) bool {
+	c, ok := conn.(*stream)
+	if !ok {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.onClose = f
+	}
+	return !c.closed
 }
 
 // writeEnd writes a last block until a time, and returns what is left of it.
@@ -168,6 +186,7 @@ func (c *stream) copyBlock(w io.Writer) (int, error) {
 	defer blocks.Put(block)
 	n, err := c.readRaw(block[blockHeader : blockHeader+min(c.left, maxBlock)])
 	c.left -= n
+	c.received.Add(int64(n))
 	c.reading.Unlock()
 	if err != nil {
 		return 0, err

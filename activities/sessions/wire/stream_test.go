@@ -252,11 +252,18 @@ func TestJoinRelaysHalfCloseAndReasons(t *testing.T) {
 
 	left, a = streamPair(t)
 	c, far := streamPair(t)
+	closed := make(chan [2]int64, 2)
+	if !OnClose(c, func(sent, received int64) { closed <- [2]int64{sent, received} }) {
+		t.Error("an open stream is taken for a closed one")
+	}
 	go Join(a, c)
 	_, _ = io.WriteString(far, "begin")
 	Abort(far, "node n1 is shutting down")
 	if got, err := io.ReadAll(left); string(got) != "begin" || err == nil || err.Error() != "node n1 is shutting down" {
 		t.Errorf("%q, %v", got, err)
+	}
+	if n := <-closed; n != [2]int64{0, 5} {
+		t.Errorf("%v bytes", n)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -39,10 +40,11 @@ type AuditEntry struct {
 	Kind string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Id of the token, if it was one.
 	Token string `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
-	// What was called: a service and its call, such as "RunService/SubmitRun", or a method and a path.
+	// What was called: a service and its call, such as "RunService/SubmitRun"; a method and a path; or a session that has ended, such
+	// as "session exec".
 	Action string `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
 	// What it was about, by kind: run, task, workflow, schedule, node, secret, token (its id), name (that a token is for), batch,
-	// copy (of a run), and value (a key of the store).
+	// copy (of a run), port, path, and value (a key of the store).
 	Objects map[string]string `protobuf:"bytes,8,rep,name=objects,proto3" json:"objects,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Address that the call came from.
 	From string `protobuf:"bytes,9,opt,name=from,proto3" json:"from,omitempty"`
@@ -54,7 +56,13 @@ type AuditEntry struct {
 	Reason string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Refused calls from the same address, or the same /64 network of IPv6, just before it that have no entries, because there
 	// were many.
-	Omitted       int32 `protobuf:"varint,13,opt,name=omitted,proto3" json:"omitted,omitempty"`
+	Omitted int32 `protobuf:"varint,13,opt,name=omitted,proto3" json:"omitted,omitempty"`
+	// Of a session that has ended: how long it was open.
+	Lasted *durationpb.Duration `protobuf:"bytes,14,opt,name=lasted,proto3" json:"lasted,omitempty"`
+	// Of a session that has ended: bytes that the client has sent.
+	SentBytes int64 `protobuf:"varint,15,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`
+	// Of a session that has ended: bytes that the client was sent.
+	ReceivedBytes int64 `protobuf:"varint,16,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -176,6 +184,27 @@ func (x *AuditEntry) GetReason() string {
 func (x *AuditEntry) GetOmitted() int32 {
 	if x != nil {
 		return x.Omitted
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetLasted() *durationpb.Duration {
+	if x != nil {
+		return x.Lasted
+	}
+	return nil
+}
+
+func (x *AuditEntry) GetSentBytes() int64 {
+	if x != nil {
+		return x.SentBytes
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetReceivedBytes() int64 {
+	if x != nil {
+		return x.ReceivedBytes
 	}
 	return 0
 }
@@ -395,7 +424,7 @@ var File_switchyard_v1_audit_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_audit_service_proto_rawDesc = "" +
 	"\n" +
-	"!switchyard/v1/audit_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bswitchyard/v1/options.proto\"\xaf\x03\n" +
+	"!switchyard/v1/audit_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bswitchyard/v1/options.proto\"\xa8\x04\n" +
 	"\n" +
 	"AuditEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
@@ -411,7 +440,11 @@ const file_switchyard_v1_audit_service_proto_rawDesc = "" +
 	" \x01(\tR\fforwardedFor\x12\x16\n" +
 	"\x06result\x18\v \x01(\tR\x06result\x12\x16\n" +
 	"\x06reason\x18\f \x01(\tR\x06reason\x12\x18\n" +
-	"\aomitted\x18\r \x01(\x05R\aomitted\x1a:\n" +
+	"\aomitted\x18\r \x01(\x05R\aomitted\x121\n" +
+	"\x06lasted\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06lasted\x12\x1d\n" +
+	"\n" +
+	"sent_bytes\x18\x0f \x01(\x03R\tsentBytes\x12%\n" +
+	"\x0ereceived_bytes\x18\x10 \x01(\x03R\rreceivedBytes\x1a:\n" +
 	"\fObjectsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"@\n" +
@@ -454,21 +487,23 @@ var file_switchyard_v1_audit_service_proto_goTypes = []any{
 	(*ListAuditEntriesResponse)(nil), // 3: switchyard.v1.ListAuditEntriesResponse
 	nil,                              // 4: switchyard.v1.AuditEntry.ObjectsEntry
 	(*timestamppb.Timestamp)(nil),    // 5: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),      // 6: google.protobuf.Duration
 }
 var file_switchyard_v1_audit_service_proto_depIdxs = []int32{
 	5, // 0: switchyard.v1.AuditEntry.at:type_name -> google.protobuf.Timestamp
 	4, // 1: switchyard.v1.AuditEntry.objects:type_name -> switchyard.v1.AuditEntry.ObjectsEntry
-	0, // 2: switchyard.v1.AuditPart.entries:type_name -> switchyard.v1.AuditEntry
-	5, // 3: switchyard.v1.ListAuditEntriesRequest.since:type_name -> google.protobuf.Timestamp
-	5, // 4: switchyard.v1.ListAuditEntriesRequest.until:type_name -> google.protobuf.Timestamp
-	0, // 5: switchyard.v1.ListAuditEntriesResponse.items:type_name -> switchyard.v1.AuditEntry
-	2, // 6: switchyard.v1.AuditService.ListAuditEntries:input_type -> switchyard.v1.ListAuditEntriesRequest
-	3, // 7: switchyard.v1.AuditService.ListAuditEntries:output_type -> switchyard.v1.ListAuditEntriesResponse
-	7, // [7:8] is the sub-list for method output_type
-	6, // [6:7] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	6, // 2: switchyard.v1.AuditEntry.lasted:type_name -> google.protobuf.Duration
+	0, // 3: switchyard.v1.AuditPart.entries:type_name -> switchyard.v1.AuditEntry
+	5, // 4: switchyard.v1.ListAuditEntriesRequest.since:type_name -> google.protobuf.Timestamp
+	5, // 5: switchyard.v1.ListAuditEntriesRequest.until:type_name -> google.protobuf.Timestamp
+	0, // 6: switchyard.v1.ListAuditEntriesResponse.items:type_name -> switchyard.v1.AuditEntry
+	2, // 7: switchyard.v1.AuditService.ListAuditEntries:input_type -> switchyard.v1.ListAuditEntriesRequest
+	3, // 8: switchyard.v1.AuditService.ListAuditEntries:output_type -> switchyard.v1.ListAuditEntriesResponse
+	8, // [8:9] is the sub-list for method output_type
+	7, // [7:8] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_audit_service_proto_init() }

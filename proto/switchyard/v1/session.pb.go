@@ -810,6 +810,79 @@ func (x *LinkHello) GetGateway() string {
 	return ""
 }
 
+// LinkLocation is which gateway a node is connected to, for the others.
+type LinkLocation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the gateway; empty: the node is connected to none.
+	Gateway string `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	// URL under which other gateways reach it.
+	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	// Distinguishes connections of the node.
+	Link string `protobuf:"bytes,3,opt,name=link,proto3" json:"link,omitempty"`
+	// When the node has connected.
+	ConnectedAt   *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=connected_at,json=connectedAt,proto3" json:"connected_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LinkLocation) Reset() {
+	*x = LinkLocation{}
+	mi := &file_switchyard_v1_session_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LinkLocation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LinkLocation) ProtoMessage() {}
+
+func (x *LinkLocation) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_session_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LinkLocation.ProtoReflect.Descriptor instead.
+func (*LinkLocation) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_session_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LinkLocation) GetGateway() string {
+	if x != nil {
+		return x.Gateway
+	}
+	return ""
+}
+
+func (x *LinkLocation) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *LinkLocation) GetLink() string {
+	if x != nil {
+		return x.Link
+	}
+	return ""
+}
+
+func (x *LinkLocation) GetConnectedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ConnectedAt
+	}
+	return nil
+}
+
 var File_switchyard_v1_session_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_session_proto_rawDesc = "" +
@@ -875,7 +948,12 @@ const file_switchyard_v1_session_proto_rawDesc = "" +
 	"\tLinkHello\x12\x1d\n" +
 	"\n" +
 	"ticket_key\x18\x01 \x01(\fR\tticketKey\x12\x18\n" +
-	"\agateway\x18\x02 \x01(\tR\agatewayB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\agateway\x18\x02 \x01(\tR\agateway\"\x8d\x01\n" +
+	"\fLinkLocation\x12\x18\n" +
+	"\agateway\x18\x01 \x01(\tR\agateway\x12\x10\n" +
+	"\x03url\x18\x02 \x01(\tR\x03url\x12\x12\n" +
+	"\x04link\x18\x03 \x01(\tR\x04link\x12=\n" +
+	"\fconnected_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\vconnectedAtB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_session_proto_rawDescOnce sync.Once
@@ -889,7 +967,7 @@ func file_switchyard_v1_session_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_session_proto_rawDescData
 }
 
-var file_switchyard_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_switchyard_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_switchyard_v1_session_proto_goTypes = []any{
 	(*SessionHeader)(nil),         // 0: switchyard.v1.SessionHeader
 	(*SessionExec)(nil),           // 1: switchyard.v1.SessionExec
@@ -899,22 +977,24 @@ var file_switchyard_v1_session_proto_goTypes = []any{
 	(*SessionFrame)(nil),          // 5: switchyard.v1.SessionFrame
 	(*SessionExit)(nil),           // 6: switchyard.v1.SessionExit
 	(*LinkHello)(nil),             // 7: switchyard.v1.LinkHello
-	nil,                           // 8: switchyard.v1.SessionExec.EnvEntry
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*LinkLocation)(nil),          // 8: switchyard.v1.LinkLocation
+	nil,                           // 9: switchyard.v1.SessionExec.EnvEntry
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_switchyard_v1_session_proto_depIdxs = []int32{
-	3, // 0: switchyard.v1.SessionHeader.ticket:type_name -> switchyard.v1.SessionTicket
-	1, // 1: switchyard.v1.SessionHeader.exec:type_name -> switchyard.v1.SessionExec
-	2, // 2: switchyard.v1.SessionExec.size:type_name -> switchyard.v1.TerminalSize
-	8, // 3: switchyard.v1.SessionExec.env:type_name -> switchyard.v1.SessionExec.EnvEntry
-	9, // 4: switchyard.v1.SessionTicket.expires_at:type_name -> google.protobuf.Timestamp
-	2, // 5: switchyard.v1.SessionFrame.resize:type_name -> switchyard.v1.TerminalSize
-	6, // 6: switchyard.v1.SessionFrame.exit:type_name -> switchyard.v1.SessionExit
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	3,  // 0: switchyard.v1.SessionHeader.ticket:type_name -> switchyard.v1.SessionTicket
+	1,  // 1: switchyard.v1.SessionHeader.exec:type_name -> switchyard.v1.SessionExec
+	2,  // 2: switchyard.v1.SessionExec.size:type_name -> switchyard.v1.TerminalSize
+	9,  // 3: switchyard.v1.SessionExec.env:type_name -> switchyard.v1.SessionExec.EnvEntry
+	10, // 4: switchyard.v1.SessionTicket.expires_at:type_name -> google.protobuf.Timestamp
+	2,  // 5: switchyard.v1.SessionFrame.resize:type_name -> switchyard.v1.TerminalSize
+	6,  // 6: switchyard.v1.SessionFrame.exit:type_name -> switchyard.v1.SessionExit
+	10, // 7: switchyard.v1.LinkLocation.connected_at:type_name -> google.protobuf.Timestamp
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_session_proto_init() }
@@ -937,7 +1017,7 @@ func file_switchyard_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_session_proto_rawDesc), len(file_switchyard_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,107 @@
+package ticket
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// Lifetime is how long a ticket counts.
+	Lifetime = time.Minute
+	// clockSkew is how far the clocks of a gateway and a node may be apart.
+	clockSkew = 5 * time.Minute
+	// keyBytes is the size of a key, idBytes that of the number of a ticket.
+	keyBytes, idBytes = 32, 16
+)
+
+// NewKey returns the key of a link.
+func NewKey() []byte { return random(keyBytes) }
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return b
+}
+
+// Sign adds a ticket to a header. The header must not be changed after it.
+func Sign(key []byte, h *v1.SessionHeader, now time.Time) error {
+	h.Ticket = &v1.SessionTicket{Id: random(idBytes), ExpiresAt: timestamppb.New(now.Add(Lifetime))}
+	signature, err := mac(key, h)
+	h.Ticket.Signature = signature
+	return err
+}
+
+// mac returns the signature of a header.
+func mac(key []byte, h *v1.SessionHeader) ([]byte, error) {
+	h = proto.CloneOf(h)
+	h.Ticket.Signature = nil
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	m := hmac.New(sha256.New, key)
+	_, _ = m.Write(text) // never fails
+	return m.Sum(nil), nil
+}
+
+// Checker checks the tickets of a link. It is safe for concurrent use.
+type Checker struct {
+	key []byte
+	now func() time.Time
+
+	mu   sync.Mutex
+	used map[string]time.Time // until when it could be used again
+}
+
+// NewChecker returns a checker of tickets that were signed with a key.
+func NewChecker(key []byte, now func() time.Time) (*Checker, error) {
+	if len(key) != keyBytes {
+		return nil, errors.New("the gateway has sent no key for tickets")
+	}
+	return &Checker{key: key, now: now, used: map[string]time.Time{}}, nil
+}
+
+// Check returns an error unless the ticket of a header counts. It counts once.
+func (c *Checker) Check(h *v1.SessionHeader) error {
+	t := h.GetTicket()
+	if t == nil || len(t.GetId()) != idBytes {
+		return errors.New("the stream has no ticket of the gateway")
+	}
+	want, err := mac(c.key, h)
+	if err != nil || !hmac.Equal(want, t.GetSignature()) {
+		return errors.New("the ticket of the stream is not one of the gateway")
+	}
+	now, expires := c.now(), t.GetExpiresAt().AsTime()
+	switch {
+	case now.After(expires.Add(clockSkew)):
+		return errors.New("the ticket of the stream has expired; do the clocks of the node and the gateway differ?")
+	case expires.After(now.Add(Lifetime + clockSkew)):
+		return errors.New("the ticket of the stream is one of the future; do the clocks of the node and the gateway differ?")
+	}
+	return c.use(string(t.GetId()), now, expires.Add(clockSkew))
+}
+
+// use marks a ticket as used.
+func (c *Checker) use(id string, now, until time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.used[id]; ok {
+		return errors.New("the ticket of the stream was used before")
+	}
+	for id, until := range c.used {
+		if now.After(until) {
+			delete(c.used, id)
+		}
+	}
+	c.used[id] = until
+	return nil
+}
