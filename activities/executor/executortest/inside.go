@@ -1,0 +1,185 @@
+package executortest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+// InsideHarness fits the suite of executor.Inside to one kind of attempt.
+type InsideHarness struct {
+	// Enter starts an attempt that lasts until the end of the test and returns its inside.
+	Enter func(t *testing.T) executor.Inside
+	// Dir returns an existing directory of that attempt, which its user may write to. It is called after Enter of the same test.
+	Dir func(t *testing.T) string
+	// Env is a variable of the attempt's program and its value.
+	Env [2]string
+	// User is who reads and writes files; "": the user of the attempt.
+	User string
+	// NoExec says that no programs can be run, but files and the network are there.
+	NoExec bool
+	// LargeOutput is how many bytes a program prints; 0: 8 MiB.
+	LargeOutput int64
+}
+
+// RunInside runs the suite of executor.Inside. Executors that are an executor.Enterer pass it with an attempt of theirs that
+// only sleeps, and has sh, cat, stty, head and sleep. What implements Inside by another one, such as a session over a network, passes it,
+// too. For example:
+//
+//	executortest.RunInside(t, executortest.InsideHarness{
+//		Enter: func(t *testing.T) executor.Inside {
+//			id := start(t, "sleep 100000") // and ends it with t.Cleanup
+//			in, err := e.Enter(t.Context(), id)
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			return in
+//		},
+//		Dir: func(*testing.T) string { return "/tmp" },
+//		Env: [2]string{"GREETING", "hello"},
+//	})
+func RunInside(t *testing.T, h InsideHarness) {
+	if !h.NoExec {
+		atOnce(t, map[string]func(*testing.T){
+			"exec: pipes":           h.execPipes,
+			"exec: environment":     h.execEnvironment,
+			"exec: ends":            h.execEnds,
+			"exec: cannot start":    h.execCannotStart,
+			"exec: signals":         h.execSignals,
+			"exec: binary":          h.execBinary,
+			"exec: background":      h.execBackground,
+			"exec: silent stdin":    h.execSilentStdin,
+			"exec: context":         h.execContext,
+			"exec: shell":           h.execShell,
+			"terminal: size":        h.terminalSize,
+			"terminal: input":       h.terminalInput,
+			"terminal: interrupt":   h.terminalInterrupt,
+			"terminal: end of text": h.terminalEnd,
+			"terminal: large":       h.terminalLarge,
+		})
+	}
+	atOnce(t, map[string]func(*testing.T){
+		"network: half-close": h.networkHalfClose,
+		"network: nobody":     h.networkRefused,
+		"network: taken":      h.networkTaken,
+		"sftp":                h.sftp,
+		"sftp: ends":          h.sftpEnds,
+		"tar: both ways":      h.tarBothWays,
+		"tar: rename":         h.tarRename,
+		"tar: refused":        h.tarRefused,
+		"tar: broken off":     h.tarBrokenOff,
+		"tar: missing":        h.tarMissing,
+	})
+}
+
+// shell is a command that runs a script.
+func shell(script string) executor.Command {
+	return executor.Command{Args: []string{"sh", "-c", script}}
+}
+
+// exec runs a command to its end, which must be no error.
+func exec(t *testing.T, in executor.Inside, c executor.Command) executor.ExitStatus {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the suite's patience"))
+	defer cancel()
+	status, err := in.Exec(ctx, c)
+	if err != nil {
+		t.Fatalf("exec %q: %v", c.Args, err)
+	}
+	return status
+}
+
+// prints runs a command that must exit with 0, and returns what it prints.
+func prints(t *testing.T, in executor.Inside, c executor.Command) string {
+	t.Helper()
+	var out, errs buffer
+	c.Stdout, c.Stderr = &out, &errs
+	if status := exec(t, in, c); status != (executor.ExitStatus{}) {
+		t.Fatalf("exec %q: %+v, stderr %q", c.Args, status, errs.String())
+	}
+	return out.String()
+}
+
+// await waits until output holds a text.
+func (b *buffer) await(t *testing.T, text string) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !strings.Contains(b.String(), text) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q is not printed within %v, but %q", text, patience, b.String())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// background runs a command until the test has what it wants of it.
+type background struct {
+	stdin    *io.PipeWriter
+	out      buffer
+	signals  chan string
+	resizes  chan executor.WindowSize
+	finished chan struct{}
+	status   executor.ExitStatus
+	err      error
+}
+
+// begin starts a command with all streams. With a size it has a terminal.
+func begin(t *testing.T, ctx context.Context, in executor.Inside, c executor.Command, size *executor.WindowSize) *background {
+	t.Helper()
+	read, write := io.Pipe()
+	b := &background{stdin: write, signals: make(chan string), resizes: make(chan executor.WindowSize), finished: make(chan struct{})}
+	c.Stdin, c.Stdout, c.Stderr, c.Signals = read, &b.out, &b.out, b.signals
+	if size != nil {
+		c.Terminal = &executor.Terminal{Type: "xterm-256color", Size: *size, Resizes: b.resizes}
+	}
+	go func() {
+		defer close(b.finished)
+		b.status, b.err = in.Exec(ctx, c)
+		read.Close()
+	}()
+	t.Cleanup(func() {
+		write.Close()
+		b.wait(t)
+	})
+	return b
+}
+
+func (b *background) wait(t *testing.T) {
+	t.Helper()
+	select {
+	case <-b.finished:
+	case <-time.After(patience):
+		t.Fatalf("the program has not ended within %v; it printed %q", patience, b.out.String())
+	}
+}
+
+// ends waits for the end, which must be no error.
+func (b *background) ends(t *testing.T) executor.ExitStatus {
+	t.Helper()
+	b.wait(t)
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return b.status
+}
+
+// types writes to standard input.
+func (b *background) types(t *testing.T, text string) {
+	t.Helper()
+	if _, err := io.WriteString(b.stdin, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refusal fails the test unless an error is a Refusal.
+func refusal(t *testing.T, what string, err error) {
+	t.Helper()
+	if _, ok := errors.AsType[*executor.Refusal](err); !ok {
+		t.Errorf("%s: error %v, want a Refusal", what, err)
+	}
+}

@@ -1,0 +1,268 @@
+package inside
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor"
+)
+
+// ServeFiles serves the files of the process by SFTP, version 3, until conn or ctx ends. A Read of conn may be under way when it
+// returns.
+func (p Process) ServeFiles(ctx context.Context, conn io.ReadWriter) error {
+	return p.help(ctx, plan{Action: serveSFTP}, conn, conn)
+}
+
+// ReadTar writes what lies at a path to an archive, see executor.Inside. What cannot be read is left out, and is the error in the
+// end. The error is an *Error, if the files are its reason.
+func (p Process) ReadTar(ctx context.Context, path string, to io.Writer) error {
+	return p.help(ctx, plan{Action: readTar, Path: path}, nil, to)
+}
+
+// WriteTar unpacks an archive, see executor.Inside. A file has its name only when it is whole. The error is an *Error, if the
+// files or the archive are its reason.
+func (p Process) WriteTar(ctx context.Context, path string, rename bool, from io.Reader) error {
+	return p.help(ctx, plan{Action: writeTar, Path: path, Rename: rename}, from, io.Discard)
+}
+
+// help has a helper carry out a plan. It returns when the helper has ended, and does not wait for a Read of from.
+func (p Process) help(ctx context.Context, task plan, from io.Reader, to io.Writer) error {
+	h, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	helper, err := h.start(task)
+	if err != nil {
+		return err
+	}
+	return helper.run(ctx, h, from, to)
+}
+
+// helper is this side of a helper.
+type helper struct {
+	process *os.Process
+	// in is what it reads, out what it writes, said its answer.
+	in, out, said *os.File
+}
+
+// start starts a helper for a plan.
+func (h *hold) start(task plan) (*helper, error) {
+	root, keep, err := h.prepare(&task)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() // nil is no harm
+	text, err := json.Marshal(task)
+	if err != nil {
+		return nil, err
+	}
+	written, err := memory(text)
+	if err != nil {
+		return nil, err
+	}
+	defer written.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	one, theirs, err := newHelper()
+	if err != nil {
+		return nil, err
+	}
+	attr := &os.ProcAttr{
+		Dir: "/", Env: []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Files: []*os.File{theirs[0], theirs[1], null, written, theirs[2]},
+	}
+	if task.Root {
+		attr.Files = append(attr.Files, root)
+	}
+	done := make(chan error, 1)
+	go onOwnThread(func() {
+		err := restrict(keep, task.Root || task.Switch)
+		if err == nil {
+			// Where main does not know of it, --help makes most programs end at once.
+			one.process, err = os.StartProcess("/proc/self/exe", []string{Name, "--help"}, attr)
+		}
+		done <- err
+	})
+	err = <-done
+	for _, f := range theirs {
+		f.Close()
+	}
+	if err != nil {
+		one.close()
+		return nil, fmt.Errorf("start a helper for process %d: %w", h.p.PID, err)
+	}
+	return one, nil
+}
+
+// newHelper returns a helper that has not started, and its ends of the pipes.
+func newHelper() (*helper, [3]*os.File, error) {
+	one, theirs := &helper{}, [3]*os.File{}
+	var errs []error
+	pipe := func(read, write **os.File) {
+		var err error
+		*read, *write, err = os.Pipe()
+		errs = append(errs, err)
+	}
+	pipe(&theirs[0], &one.in)
+	pipe(&one.out, &theirs[1])
+	pipe(&one.said, &theirs[2])
+	err := errors.Join(errs...)
+	if err != nil {
+		one.close()
+		for _, f := range theirs {
+			f.Close() // nil is no harm
+		}
+	}
+	return one, theirs, err
+}
+
+// prepare completes a plan with who and where the helper is. It returns the root that it enters, or nil, and which capabilities it
+// keeps.
+func (h *hold) prepare(task *plan) (root *os.File, keep capabilities, err error) {
+	task.Dir = h.p.Dir
+	shared, err := h.p.sharesFiles()
+	if errors.Is(err, os.ErrPermission) {
+		return nil, 0, refuse("the worker may not see its files: it is not root")
+	}
+	if err != nil {
+		return nil, 0, errors.Join(h.check(), err)
+	}
+	if shared && h.p.isOwnUser() {
+		return nil, 0, nil
+	}
+	if !canSwitch() {
+		return nil, 0, refuse("the worker may not become its user: it is not root")
+	}
+	user, err := h.p.outside()
+	if err != nil {
+		return nil, 0, err
+	}
+	task.Switch, task.UID, task.GID = true, int(user.UID), int(user.GID)
+	for _, g := range user.Groups {
+		task.Groups = append(task.Groups, int(g))
+	}
+	task.Groups = slices.Compact(slices.Sorted(slices.Values(task.Groups)))
+	have, err := h.p.permitted()
+	if err != nil {
+		return nil, 0, errors.Join(h.check(), err)
+	}
+	keep = have&filePrivileges | enterPrivileges
+	if shared {
+		return nil, keep, h.check()
+	}
+	task.Root = true
+	root, err = h.openRoot()
+	return root, keep, err
+}
+
+// memory returns a file that is in memory only.
+func memory(text []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "plan")
+	if _, err := f.WriteAt(text, 0); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (one *helper) close() {
+	for _, f := range []*os.File{one.in, one.out, one.said} {
+		f.Close()
+	}
+}
+
+// run copies to and from the helper until it ends, by itself or because ctx or the process does.
+func (one *helper) run(ctx context.Context, h *hold, from io.Reader, to io.Writer) error {
+	defer one.close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	ended := make(chan struct{}) // when the helper has ended
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-ctx.Done():
+			_ = one.process.Signal(syscall.SIGTERM)
+			select {
+			case <-time.After(endGrace):
+				_ = one.process.Kill()
+			case <-ended:
+			}
+		case <-ended:
+		}
+	}()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if h.awaitEnd() {
+			cancel(executor.ErrNotRunning)
+			_ = one.process.Kill()
+		}
+	}()
+	if from == nil {
+		one.in.Close()
+	} else {
+		go func() { // not waited for
+			_, err := io.Copy(onlyWriter{one.in}, from)
+			if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, os.ErrClosed) {
+				cancel(err)
+			}
+			one.in.Close()
+		}()
+	}
+	_, copied := io.Copy(to, onlyReader{one.out})
+	if copied != nil {
+		cancel(copied)
+	}
+	said, _ := io.ReadAll(one.said)
+	state, err := one.process.Wait()
+	close(ended)
+	<-stopped
+	_ = h.pidfd.SetReadDeadline(time.Unix(1, 0))
+	<-watched
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return err
+	}
+	return one.outcome(said, state)
+}
+
+// outcome returns the error that the helper reports.
+func (one *helper) outcome(said []byte, state *os.ProcessState) error {
+	var a answer
+	if err := json.Unmarshal(said, &a); err != nil {
+		return fmt.Errorf("the helper that reads and writes files has ended with %v; main must call ServeIfAsked before anything else", state)
+	}
+	switch {
+	case a.Error == "":
+		return nil
+	case a.Denied:
+		return refuse(a.Error)
+	}
+	return &Error{Text: a.Error, kind: kinds[a.Kind]}
+}
+
+// onlyWriter and onlyReader keep io.Copy from splicing, which would hold what has arrived until more does.
+type (
+	onlyWriter struct{ io.Writer }
+	onlyReader struct{ io.Reader }
+)

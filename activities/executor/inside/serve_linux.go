@@ -1,0 +1,84 @@
+package inside
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ServeIfAsked becomes a helper when this process was started as one, and does not return then. It is the first call of main, and of
+// TestMain where tests enter processes: the helper is the same binary, and should do nothing else.
+func ServeIfAsked() {
+	if os.Args[0] != Name {
+		return
+	}
+	unix.CloseOnExec(planFile)
+	unix.CloseOnExec(sayPipe)
+	said := os.NewFile(sayPipe, "say")
+	a := serve()
+	text, err := json.Marshal(a)
+	if err != nil {
+		os.Exit(1)
+	}
+	_, _ = said.Write(text)
+	syscall.Exit(0) // os.Exit lets a race detector wait for a second
+}
+
+func serve() answer {
+	failed := func(err error) answer { return answer{Error: oneLine(err), Denied: true} }
+	// A pipe that the worker has closed is an error of the write, which is then reported.
+	signal.Ignore(syscall.SIGPIPE)
+	text, err := io.ReadAll(io.NewSectionReader(os.NewFile(planFile, "plan"), 0, math.MaxInt64))
+	if err != nil {
+		return failed(fmt.Errorf("read what to do: %w", err))
+	}
+	var p plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return failed(fmt.Errorf("read what to do: %w", err))
+	}
+	if err := p.become(); err != nil {
+		return failed(err)
+	}
+	if err := p.carryOut(); err != nil {
+		return answer{Error: oneLine(err), Kind: kindOf(err)}
+	}
+	return answer{}
+}
+
+func (p *plan) carryOut() error {
+	switch p.Action {
+	case serveSFTP:
+		return serveFiles(p.Dir, os.Stdin, os.Stdout)
+	case readTar:
+		return pack(p.Path, os.Stdout)
+	case writeTar:
+		in, err := untilSignal()
+		if err != nil {
+			return err
+		}
+		return unpack(p.Path, p.Rename, in)
+	}
+	return fmt.Errorf("unknown action %q", p.Action)
+}
+
+// untilSignal returns standard input, which fails on SIGTERM, so that nothing is left of a file that is not whole.
+func untilSignal() (*os.File, error) {
+	if err := syscall.SetNonblock(0, true); err != nil {
+		return nil, err
+	}
+	in := os.NewFile(0, "stdin") // which waits by the poller, unlike os.Stdin
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	go func() {
+		<-signals
+		_ = in.SetReadDeadline(time.Unix(1, 0))
+	}()
+	return in, nil
+}

@@ -1,0 +1,103 @@
+package inside
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// User is a user of a process's own /etc/passwd.
+type User struct {
+	// Name is "" if only the number is known.
+	Name     string
+	UID, GID uint32
+	// Groups are the other groups that /etc/group has the user in.
+	Groups []uint32
+	// Home and Shell may be "".
+	Home, Shell string
+}
+
+// maxAccounts bounds what is read of /etc/passwd and /etc/group.
+const maxAccounts = 4 << 20
+
+// parseUser returns the user that "name", "uid", "name:group" or "uid:gid" means. A number needs no account, as in containers. The
+// readers are of /etc/passwd and /etc/group, or nil where there is no such file.
+func parseUser(who string, passwd, group io.Reader) (User, error) {
+	name, groupName, hasGroup := strings.Cut(who, ":")
+	u, err := parsePasswd(name, passwd)
+	if err != nil {
+		return User{}, err
+	}
+	gid, groups, err := parseGroups(u.Name, groupName, group)
+	if err != nil {
+		return User{}, err
+	}
+	if hasGroup {
+		u.GID = gid
+		return u, nil
+	}
+	u.Groups = slices.DeleteFunc(groups, func(g uint32) bool { return g == u.GID })
+	return u, nil
+}
+
+func parsePasswd(name string, passwd io.Reader) (User, error) {
+	id, isNumber := number(name)
+	for fields := range accounts(passwd, 7) {
+		uid, okUID := number(fields[2])
+		gid, okGID := number(fields[3])
+		if okUID && okGID && (fields[0] == name || isNumber && uid == id) {
+			return User{Name: fields[0], UID: uid, GID: gid, Home: fields[5], Shell: fields[6]}, nil
+		}
+	}
+	if !isNumber {
+		return User{}, refuse(fmt.Sprintf("there is no user %q in its /etc/passwd", name))
+	}
+	return User{UID: id}, nil
+}
+
+// parseGroups returns the number of a group, and the groups that a user is in.
+func parseGroups(user, name string, group io.Reader) (gid uint32, groups []uint32, err error) {
+	gid, found := number(name)
+	for fields := range accounts(group, 4) {
+		id, ok := number(fields[2])
+		if !ok {
+			continue
+		}
+		if !found && fields[0] == name {
+			gid, found = id, true
+		}
+		if user != "" && slices.Contains(strings.Split(fields[3], ","), user) && !slices.Contains(groups, id) {
+			groups = append(groups, id)
+		}
+	}
+	if name != "" && !found {
+		return 0, nil, refuse(fmt.Sprintf("there is no group %q in its /etc/group", name))
+	}
+	return gid, groups, nil
+}
+
+// accounts yields the lines of a file that have so many fields.
+func accounts(file io.Reader, fields int) func(yield func([]string) bool) {
+	return func(yield func([]string) bool) {
+		if file == nil {
+			return
+		}
+		lines := bufio.NewScanner(io.LimitReader(file, maxAccounts))
+		lines.Buffer(nil, maxAccounts)
+		for lines.Scan() {
+			parts := strings.Split(lines.Text(), ":")
+			if len(parts) == fields && !yield(parts) {
+				return
+			}
+		}
+	}
+}
+
+// number returns a user or group number; the highest one means "none" to the kernel.
+func number(text string) (uint32, bool) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), err == nil && n < 1<<32-1
+}
