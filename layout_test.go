@@ -101,9 +101,10 @@ var arrows = []struct {
 	// What faces a terminal, files or ports of this machine knows no gateway.
 	{"cli/terminal", []string{"switchyard/", temporal}, nil},
 	{"cli/archive", []string{"switchyard/", temporal}, nil},
+	{"cli/portforward", []string{"switchyard/", temporal}, []string{"switchyard/activities/sessions/wire"}},
 	{"cli/config", []string{"switchyard/"}, []string{"switchyard/workflows/nearest", "switchyard/proto", "switchyard/cli/exit", "switchyard/workflows/definition"}},
 	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},
-	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/workflows/definition", "switchyard/workflows/names"}},
+	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions/wire", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/workflows/definition", "switchyard/workflows/names"}},
 	{"cli/follow", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui"}},
 	{"cli/output", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/cli/tui"}},
 	{"dev/openapi", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},

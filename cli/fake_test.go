@@ -51,6 +51,7 @@ type fakeGateway struct {
 	tasks     fakeTasks
 	secrets   fakeSecrets
 	audit     fakeAudit
+	sessions  fakeSessions
 }
 
 func fake(t *testing.T) *fakeGateway {
@@ -64,9 +65,12 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewTaskServiceHandler(&f.tasks))
 	mux.Handle(switchyardv1connect.NewSecretServiceHandler(&f.secrets))
 	mux.Handle(switchyardv1connect.NewAuditServiceHandler(&f.audit))
+	mux.Handle("/v1/sessions", &f.sessions)
+	t.Cleanup(f.sessions.cut)
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Config.Protocols.SetHTTP1(true) // of sessions
 	server.Start()
 	t.Cleanup(server.Close)
 	f.url, f.server = server.URL, server

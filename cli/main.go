@@ -14,11 +14,12 @@ import (
 // and returns the exit code.
 func Main(args ...string) int {
 	sys := newSystem(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
-	ctx, release := catchSignals(context.Background(), func() {
+	ctx, release := catchSignals(context.Background(), sys.signals.offer, func() {
 		if sys.secondSignal.fire() {
 			return
 		}
 		sys.exitFolders.Remove()
+		sys.rawTerminal.Load().Restore()
 		os.Exit(exit.CodeInterrupted)
 	})
 	defer release()

@@ -22,9 +22,9 @@ func newRoot(sys *system) *cobra.Command {
 
 Every flag can be set in the environment: --max-parallel is SWITCHYARD_MAX_PARALLEL.
 A flag that may be repeated takes several values with commas between them, too; only
-those of --input may have commas in them, and stand on lines of their own in the
-environment. Other names have those that every task finds in its environment for
-itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is SWITCHYARD_RUN_INPUT,
+those of --input and --env may have commas in them, and stand on lines of their own
+in the environment. Other names have those that every task finds in its environment
+for itself: --output is SWITCHYARD_OUTPUT_FORMAT, --input is SWITCHYARD_RUN_INPUT,
 --attempt is SWITCHYARD_LOG_ATTEMPT, --task and --node are SWITCHYARD_ONLY_TASK and
 SWITCHYARD_ONLY_NODE, --workflow is SWITCHYARD_RUN_WORKFLOW.
 
@@ -33,7 +33,8 @@ camelCase, and their values, for all commands or, below the name of a command, f
 that one. Flags go over the environment, that over the file, and that over defaults.
 
 Exit codes: 0 done, 1 the run did not complete, 2 bad usage or definition, 3 the
-system could not be reached or broke, 4 not allowed, 130 interrupted.`,
+system could not be reached or broke, 4 not allowed, 130 interrupted; a program in a
+task has its own, and 255 is a session that was left or lost.`,
 		Version:       version(),
 		Args:          subcommands,
 		RunE:          help,
@@ -53,7 +54,7 @@ system could not be reached or broke, 4 not allowed, 130 interrupted.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.AddCommand(
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
-		newSubmit(sys), newRuns(sys), newTasks(sys), newWorkflows(sys), newSchedules(sys), newNodes(sys), newAgent(sys), newDLQ(sys), newSecrets(sys),
+		newSubmit(sys), newRuns(sys), newSSH(sys), newTasks(sys), newWorkflows(sys), newSchedules(sys), newNodes(sys), newAgent(sys), newDLQ(sys), newSecrets(sys),
 		newTokens(sys), newAudit(sys), newLogin(sys), newLogout(sys), newWhoami(sys),
 		newMCP(sys), newValidate(sys), newSchema(sys), newVersion(sys),
 	)

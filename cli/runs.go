@@ -5,8 +5,8 @@ import "github.com/spf13/cobra"
 func newRuns(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List, show, watch, steer and repeat runs, and read their logs and events",
-		Long: `List, show, watch, steer and repeat runs, and read their logs and events.
+		Short: "List, show, watch, steer, enter and repeat runs, and read their logs and events",
+		Long: `List, show, watch, steer, enter and repeat runs, and read their logs and events.
 
 RUN is the id of a run, a prefix that only one run has, or "last". To commands that
 show something that is the run that anybody submitted last; to those that change
@@ -20,6 +20,7 @@ an instance of a fanned-out one such as "each[3]".`,
 		newRunsInstances(sys), newRunsGraph(sys), newRunsTimeline(sys),
 		newRunsCancel(sys), newRunsKill(sys), newRunsPause(sys), newRunsResume(sys), newRunsHold(sys), newRunsRelease(sys),
 		newRunsApprove(sys), newRunsReject(sys), newRunsRetry(sys), newRunsRerun(sys),
+		newRunsExec(sys), newRunsCp(sys), newRunsPortForward(sys),
 	)
 	return cmd
 }

@@ -18,7 +18,7 @@ import (
 func newRunsExplain(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain RUN TASK",
-		Short: "Say why a task went where it went, was skipped, or what each node lacks while it waits",
+		Short: "Say why a task went where it went, was skipped, or what each node lacks for it",
 		Args:  arguments(2, 2, "RUN TASK"),
 	}
 	clientFlag(cmd)

@@ -19,7 +19,7 @@ func TestFirstSignalInterruptsSecondQuits(t *testing.T) {
 			continue // nohup runs the tests
 		}
 		quit := make(chan struct{}, 1)
-		ctx, release := catchSignals(t.Context(), func() { quit <- struct{}{} })
+		ctx, release := catchSignals(t.Context(), new(signalDiversion).offer, func() { quit <- struct{}{} })
 		must(t, syscall.Kill(os.Getpid(), number))
 		select {
 		case <-ctx.Done():

@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -11,6 +12,7 @@ import (
 	"switchyard/cli/config"
 	"switchyard/cli/follow"
 	"switchyard/cli/stack"
+	"switchyard/cli/terminal"
 	"switchyard/cli/tui"
 )
 
@@ -40,6 +42,10 @@ type system struct {
 	forceAfter, killedEndTimeout time.Duration
 	// secondSignal is what the second signal does, if anything, before the third one ends the process.
 	secondSignal secondSignal
+	// signals may be taken by a program in a task.
+	signals signalDiversion
+	// rawTerminal is restored when the process has to end at once.
+	rawTerminal atomic.Pointer[terminal.Raw]
 	// exitFolders are removed when the process has to end at once.
 	exitFolders stack.ExitFolders
 }

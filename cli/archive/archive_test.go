@@ -228,6 +228,41 @@ func TestPackedIsUnpacked(t *testing.T) {
 	}
 }
 
+func TestUnpackTakesNamesThatBeginInTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	must(t, Unpack(archiveOf(t, "./", "etc/", "etc/a", "b => etc/a"), Target{dir, ""}, nil))
+	if diff := cmp.Diff(map[string]string{"etc/": "", "etc/a": "text of etc/a", "b": "text of etc/a"}, tree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if err := Unpack(archiveOf(t, "./", "../evil"), Target{dir, ""}, nil); err == nil {
+		t.Error("a name outside is unpacked")
+	}
+	if err := Unpack(archiveOf(t, "./", "a"), Target{dir, "name"}, nil); err == nil {
+		t.Error("a folder without a name is renamed")
+	}
+}
+
+func TestPackLeavesOutLinksThatLeadOutside(t *testing.T) {
+	source := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(source, "sub"), 0o700))
+	for name, target := range map[string]string{"abs": "/etc/passwd", "sub/up": "../../x", "sub/ok": "../abs"} {
+		must(t, os.Symlink(target, filepath.Join(source, name)))
+	}
+	var skipped []string
+	text := &bytes.Buffer{}
+	must(t, Pack(text, source, "", func(name, _ string) { skipped = append(skipped, filepath.Base(name)) }))
+	if diff := cmp.Diff([]string{"abs", "up"}, skipped); diff != "" {
+		t.Error(diff)
+	}
+	in, names := tar.NewReader(text), []string(nil)
+	for h, err := in.Next(); err == nil; h, err = in.Next() {
+		names = append(names, h.Name)
+	}
+	if diff := cmp.Diff([]string{"sub/", "sub/ok"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTargetOf(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))

@@ -12,8 +12,9 @@ import (
 )
 
 // Pack writes a file, or a folder with all below it, to an archive, with top as the name of it; "" for a folder: only what is
-// in it. Links inside of the folder stay links. It calls skipped with what is neither file, folder nor link, such as a socket.
-func Pack(w io.Writer, source, top string, skipped func(path string)) error {
+// in it. Links stay links. It calls skipped with what it leaves out and why: links that lead out of the folder, and what is
+// neither file, folder nor link, such as a socket.
+func Pack(w io.Writer, source, top string, skipped func(path, why string)) error {
 	info, err := os.Stat(source)
 	if err != nil {
 		return err
@@ -29,9 +30,17 @@ func Pack(w io.Writer, source, top string, skipped func(path string)) error {
 	return errors.Join(err, p.out.Close())
 }
 
+// notCopied is why something is left out that is of another kind.
+const notCopied = "it is neither a file, a folder nor a link"
+
+// leadsOutside is why a link is left out.
+func leadsOutside(target string) string {
+	return fmt.Sprintf("it is a link to %s, outside of what is copied", target)
+}
+
 type packer struct {
 	out     *tar.Writer
-	skipped func(path string)
+	skipped func(path, why string)
 }
 
 // folder adds a folder and what is below it. A top that is a link is followed.
@@ -58,6 +67,10 @@ func (p packer) folder(source, top string) error {
 		} else if err != nil {
 			return err
 		}
+		if target, err := os.Readlink(at); err == nil && (filepath.IsAbs(target) || !filepath.IsLocal(filepath.Join(filepath.Dir(inside), target))) {
+			p.skipped(at, leadsOutside(target))
+			return nil
+		}
 		return p.add(at, name, info)
 	})
 }
@@ -73,7 +86,7 @@ func (p packer) add(at, name string, info fs.FileInfo) error {
 			return err
 		}
 	default:
-		p.skipped(at)
+		p.skipped(at, notCopied)
 		return nil
 	}
 	if info.Mode().IsRegular() {
@@ -108,7 +121,7 @@ func (p packer) file(at, name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		p.skipped(at)
+		p.skipped(at, notCopied)
 		return nil
 	}
 	if err := p.header(info, name, ""); err != nil {

@@ -23,9 +23,13 @@ func Unpack(r io.Reader, target Target, skipped func(name, why string)) error {
 	} else if err != nil {
 		return err
 	}
-	top, inside, err := splitName(first.Name)
-	if err != nil {
-		return err
+	var top, inside string
+	if flat := first.Typeflag == tar.TypeDir && path.Clean(first.Name) == "."; !flat {
+		if top, inside, err = splitName(first.Name); err != nil {
+			return err
+		}
+	} else if target.Name != "" {
+		return errors.New("the archive names no folder")
 	}
 	parent, err := os.OpenRoot(target.Dir)
 	if err != nil {
@@ -70,11 +74,25 @@ func splitName(name string) (top, inside string, err error) {
 	return top, filepath.FromSlash(inside), nil
 }
 
+// inside returns the name in the folder of an entry, "" for the folder itself.
+func (u *unpacker) inside(entry string) (string, error) {
+	top, name, err := splitName(entry)
+	switch {
+	case err != nil:
+		return "", err
+	case u.top == "":
+		return filepath.Join(top, name), nil
+	case top != u.top:
+		return "", fmt.Errorf("the archive of %s has %q, which would lie outside", u.top, entry)
+	}
+	return name, nil
+}
+
 // unpacker unpacks the entries below one folder.
 type unpacker struct {
 	in      *tar.Reader
 	root    *os.Root // of the folder
-	top     string   // its name in the archive
+	top     string   // its name in the archive; "" if the names there begin in it
 	skipped func(name, why string)
 	// later are folders whose attributes are set when all that is in them is there.
 	later []attributes
@@ -128,13 +146,11 @@ func (u *unpacker) rest() error {
 		} else if err != nil {
 			return err
 		}
-		top, name, err := splitName(h.Name)
-		switch {
-		case err != nil:
+		name, err := u.inside(h.Name)
+		if err != nil {
 			return err
-		case top != u.top:
-			return fmt.Errorf("the archive of %s has %q, which would lie outside", u.top, h.Name)
-		case name == "":
+		}
+		if name == "" {
 			continue // the folder once more
 		}
 		if err := u.entry(h, name); err != nil {
@@ -165,7 +181,7 @@ func (u *unpacker) entry(h *tar.Header, name string) error {
 	case tar.TypeLink:
 		return u.hardLink(h, name)
 	}
-	u.skipped(h.Name, "it is neither a file, a folder nor a link")
+	u.skipped(h.Name, notCopied)
 	return nil
 }
 

@@ -45,7 +45,7 @@ func (u *unpacker) file(h *tar.Header, name string) (err error) {
 func (u *unpacker) symlink(h *tar.Header, name string) error {
 	target := filepath.FromSlash(h.Linkname)
 	if path.IsAbs(h.Linkname) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), target)) {
-		u.skipped(h.Name, fmt.Sprintf("it is a link to %s, outside of what is copied", h.Linkname))
+		u.skipped(h.Name, leadsOutside(h.Linkname))
 		return nil
 	}
 	temporary := filepath.Join(filepath.Dir(name), temporaryPrefix+rand.Text())
@@ -75,8 +75,8 @@ func (u *unpacker) dropStrayLinks() error {
 
 // hardLink makes a second name of a file that came before.
 func (u *unpacker) hardLink(h *tar.Header, name string) error {
-	top, of, err := splitName(h.Linkname)
-	if err != nil || top != u.top || of == "" {
+	of, err := u.inside(h.Linkname)
+	if err != nil || of == "" {
 		return fmt.Errorf("the archive has %q, a link to %s outside of it", h.Name, h.Linkname)
 	}
 	info, err := u.root.Lstat(of)

@@ -33,6 +33,7 @@ type Client struct {
 	Audit     switchyardv1connect.AuditServiceClient
 	URL       string
 	http      *http.Transport
+	token     string
 	// showsCertificate is set if the client has a certificate of its own.
 	showsCertificate bool
 }
@@ -97,6 +98,7 @@ func New(u *url.URL, o Options) *Client {
 		Audit:            switchyardv1connect.NewAuditServiceClient(client, base, claimed),
 		URL:              base,
 		http:             transport,
+		token:            o.Token,
 		showsCertificate: o.TLS != nil && o.TLS.GetClientCertificate != nil,
 	}
 }

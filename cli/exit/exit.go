@@ -20,6 +20,9 @@ const (
 	CodeNotAllowed = 4
 	// CodeInterrupted means that a signal ended the command; a run of its own is cancelled first.
 	CodeInterrupted = 130
+	// CodeLost means that a session with a program was left, or its connection lost, before the program's exit code came. A
+	// session that ends as it should has that exit code.
+	CodeLost = 255
 )
 
 // ErrInterrupted is the cause of the end of a command's context after a signal.

@@ -1,0 +1,135 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/sessions/wire"
+	"switchyard/cli/exit"
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// sessionsPath is the door of a gateway for sessions.
+const sessionsPath = "/v1/sessions"
+
+// Sessions opens streams to attempts that run. All go over one connection to the gateway, which is made for the first one,
+// and again after it was lost. Its methods may be called from several goroutines at once.
+type Sessions struct {
+	client *Client
+
+	mu   sync.Mutex
+	link *wire.Session // nil before the first stream
+}
+
+// Sessions returns sessions on the gateway of a client. They must be closed.
+func (a *Client) Sessions() *Sessions { return &Sessions{client: a} }
+
+// Close ends all streams.
+func (s *Sessions) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != nil {
+		_ = s.link.Close()
+	}
+}
+
+// Open opens a stream, past the answer of the gateway. Its error has an exit code.
+func (s *Sessions) Open(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("the gateway at %s has not answered within %s", s.client.URL, callTimeout))
+	defer cancel()
+	for {
+		link, fresh, err := s.connect(ctx)
+		if err != nil {
+			return nil, nil, s.failure(ctx, err)
+		}
+		conn, err := link.Open(ctx)
+		if err != nil {
+			if !fresh && ctx.Err() == nil {
+				_ = link.Close() // it was lost and that has not been noticed yet
+				continue
+			}
+			return nil, nil, s.failure(ctx, err)
+		}
+		reply, err := wire.Request(ctx, conn, h)
+		if err != nil {
+			return nil, nil, s.failure(ctx, err)
+		}
+		return conn, reply, nil
+	}
+}
+
+// connect returns the connection to the gateway, and whether it is a new one.
+func (s *Sessions) connect(ctx context.Context) (link *wire.Session, fresh bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != nil {
+		select {
+		case <-s.link.Done():
+		default:
+			return s.link, false, nil
+		}
+	}
+	conn, err := wire.Dial(ctx, wire.DialOptions{
+		URL: s.client.URL, Path: sessionsPath, Token: func() string { return s.client.token }, TLS: s.client.http.TLSClientConfig,
+		Header: actorHeader(),
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	s.link = wire.NewSession(conn, true)
+	s.link.DescribeLoss("the connection to the gateway at " + s.client.URL + " was lost")
+	return s.link, true, nil
+}
+
+// actorHeader names the user, as calls do.
+func actorHeader() http.Header {
+	h := http.Header{}
+	if who := thisUser(); who != "" {
+		h.Set(names.ActorHeader, who)
+	}
+	return h
+}
+
+// failure returns the error of a stream that was not opened with its exit code.
+func (s *Sessions) failure(ctx context.Context, err error) error {
+	refused, ok := errors.AsType[*wire.RefusedError](err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, wire.ErrLost):
+		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(tui.OneLine(err.Error()))}
+	case !ok:
+		// As for a call: a gateway that cannot be reached.
+		return s.client.Failure(connect.NewError(connect.CodeUnavailable, err))
+	}
+	said := errors.New(tui.OneLine(refused.Message))
+	var code connect.Code
+	if err := code.UnmarshalText([]byte(refused.Code)); err != nil {
+		code = codeOfStatus(refused.Status)
+	}
+	switch code {
+	case connect.CodeFailedPrecondition:
+		return &exit.Error{Code: exit.CodeNotDone, Err: said}
+	case connect.CodeInvalidArgument, connect.CodeNotFound, connect.CodeUnauthenticated, connect.CodePermissionDenied, connect.CodeAborted:
+		return s.client.Failure(connect.NewError(code, said))
+	}
+	return &exit.Error{Code: exit.CodeSystem, Err: said}
+}
+
+// codeOfStatus returns the code of an answer that names none.
+func codeOfStatus(status int) connect.Code {
+	switch status {
+	case http.StatusUnauthorized:
+		return connect.CodeUnauthenticated
+	case http.StatusForbidden:
+		return connect.CodePermissionDenied
+	}
+	return connect.CodeUnknown
+}

@@ -1,0 +1,76 @@
+package portforward
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Spec is a port of this machine that leads to a port of a task.
+type Spec struct {
+	// Address is the address of this machine to listen on.
+	Address string
+	// Local is the port to listen on; 0 is any that is free.
+	Local int
+	// Remote is the port of the task.
+	Remote int
+}
+
+// loopback is the address of a Spec that names none: only programs of this machine reach it.
+const loopback = "127.0.0.1"
+
+// ParseSpec reads a Spec as people write it: PORT, LOCAL:REMOTE or ADDRESS:LOCAL:REMOTE, an IPv6 address in brackets.
+func ParseSpec(text string) (Spec, error) {
+	head, last, two := cutLast(text)
+	if !two {
+		port, err := parsePort(text, 1)
+		return Spec{loopback, port, port}, err
+	}
+	remote, err := parsePort(last, 1)
+	if err != nil {
+		return Spec{}, err
+	}
+	address, middle, three := cutLast(head)
+	if !three {
+		address, middle = loopback, head
+	}
+	local, err := parsePort(middle, 0)
+	if err != nil {
+		return Spec{}, err
+	}
+	if inner, ok := strings.CutPrefix(address, "["); ok {
+		address = strings.TrimSuffix(inner, "]")
+	}
+	if ip, err := netip.ParseAddr(address); address != "localhost" && err != nil {
+		return Spec{}, fmt.Errorf("%q is no address of this machine; write it in numbers, such as 0.0.0.0 or [::]", address)
+	} else if err == nil {
+		address = ip.String()
+	}
+	return Spec{address, local, remote}, nil
+}
+
+// IsSpec reports whether a text is meant as a Spec, right or wrong: it has nothing but digits, or a colon.
+func IsSpec(text string) bool {
+	return strings.Contains(text, ":") || text != "" && strings.Trim(text, "0123456789") == ""
+}
+
+func cutLast(text string) (before, after string, ok bool) {
+	i := strings.LastIndexByte(text, ':')
+	if i < 0 {
+		return "", text, false
+	}
+	return text[:i], text[i+1:], true
+}
+
+func parsePort(text string, least int) (int, error) {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || int(port) < least {
+		return 0, fmt.Errorf("%q is no port; one is a number from %d to 65535", text, least)
+	}
+	return int(port), nil
+}
+
+// ListenAddress returns the address of this machine in the form host:port.
+func (s Spec) ListenAddress() string { return net.JoinHostPort(s.Address, strconv.Itoa(s.Local)) }

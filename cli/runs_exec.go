@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/activities/executor"
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/terminal"
+)
+
+// execFlags are the flags of `runs exec`.
+type execFlags struct {
+	interactive, tty bool
+	user, workdir    string
+	env              []string
+}
+
+func newRunsExec(sys *system) *cobra.Command {
+	f := &execFlags{}
+	cmd := &cobra.Command{
+		Use:   "exec RUN [TASK] [-- COMMAND...]",
+		Short: "Run a program inside of a task that runs, or a shell",
+		Long: `Runs a program beside that of a task, with its user, its files, its environment and
+its network. Without COMMAND that is the user's login shell, with a terminal if
+standard input is one. TASK may be left out if only one runs.
+
+Flags are those of docker exec. With -t, Ctrl-C and all other keys go to the program;
+at the start of a line, ~. leaves it at once, also when its connection is gone, and
+~? tells more. Without -t, SIGINT and SIGTERM go to the program, and the third Ctrl-C
+leaves it. A program that is left is sent SIGHUP by its node.
+
+The exit code is that of the program, 128 plus the number of a signal that ended it,
+or 255 if the session was left or its connection lost.`,
+		Example: `  switchyard runs exec last train
+  switchyard runs exec last train -- nvidia-smi
+  switchyard runs exec last train -i -- sh -c 'cat > weights' < weights`,
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.interactive, "interactive", "i", false, "the program reads standard input")
+	flags.BoolVarP(&f.tty, "tty", "t", false, "the program has a terminal")
+	flags.StringVarP(&f.user, "user", "u", "", "user to run as, in a container or a vps (default that of its program)")
+	flags.StringVarP(&f.workdir, "workdir", "w", "", "folder to run in (default that of the task's program)")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "variable as NAME=VALUE, or NAME with the value that it has here; may be repeated")
+	clientFlag(cmd)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		words, _ := splitCommand(cmd, args)
+		return targetArguments(words)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		words, command := splitCommand(cmd, args)
+		return onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
+			return f.run(ctx, sys, a, words, command)
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// splitCommand returns the arguments before "--", and those behind it.
+func splitCommand(cmd *cobra.Command, args []string) (words, command []string) {
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		return args[:at], args[at:]
+	}
+	return args, nil
+}
+
+// targetArguments checks RUN [TASK] before a command.
+func targetArguments(words []string) error {
+	if len(words) > 2 {
+		return exit.Usagef("%q is one argument too many; a command follows `--`", words[2])
+	}
+	return arguments(1, 2, "RUN")(nil, words)
+}
+
+func (f *execFlags) run(ctx context.Context, sys *system, a *client.Client, words, command []string) error {
+	env, err := parseEnv(f.env, sys.getenv)
+	if err != nil {
+		return err
+	}
+	p := &programSession{
+		sys: sys, client: a, interactive: f.interactive,
+		command: executor.Command{Args: command, Env: env, Dir: f.workdir, User: f.user},
+	}
+	tty := f.tty
+	if len(command) == 0 {
+		p.interactive, tty = true, tty || terminal.IsTerminal(sys.stdin)
+	}
+	if tty {
+		if err := p.useTerminal(); err != nil {
+			return err
+		}
+	}
+	return p.start(ctx, words)
+}
+
+// useTerminal gives the program a terminal, like the one of this process.
+func (p *programSession) useTerminal() error {
+	p.command.Terminal = &executor.Terminal{Type: terminalType(p.sys.getenv), Size: executor.WindowSize{Columns: 80, Rows: 24}}
+	for _, stream := range []any{p.sys.stdin, p.sys.rawStdout} {
+		if terminal.IsTerminal(stream) {
+			p.terminal = stream.(*os.File)
+			p.command.Terminal.Size = executor.WindowSize(terminal.SizeOf(p.terminal))
+			break
+		}
+	}
+	if p.interactive && !terminal.IsTerminal(p.sys.stdin) {
+		return exit.Usagef("standard input is no terminal; leave out -t, or -i")
+	}
+	return nil
+}
+
+// start runs the program in the target that arguments name.
+func (p *programSession) start(ctx context.Context, words []string) error {
+	sessions := p.client.Sessions()
+	defer sessions.Close()
+	var err error
+	if p.target, err = newSessionTarget(p.sys, p.client, sessions, words); err != nil {
+		return err
+	}
+	return p.run(ctx)
+}
+
+// terminalType returns the type of the terminal of this process.
+func terminalType(getenv func(string) string) string {
+	if name := getenv("TERM"); name != "" {
+		return name
+	}
+	return "xterm"
+}
+
+// parseEnv reads variables as docker exec takes them.
+func parseEnv(list []string, getenv func(string) string) (map[string]string, error) {
+	env := map[string]string{}
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if name == "" {
+			return nil, exit.Usagef("--env %q has no name; write NAME=VALUE", text)
+		}
+		if !ok {
+			if value = getenv(name); value == "" {
+				continue
+			}
+		}
+		env[name] = value
+	}
+	return env, nil
+}

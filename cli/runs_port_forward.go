@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/portforward"
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+func newRunsPortForward(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "port-forward RUN [TASK] [[ADDRESS:]LOCAL:]PORT...",
+		Short: "Bring TCP ports of a task that runs to this machine",
+		Long: `Listens on ports of this machine, and joins each connection with one to a port of a
+task, which the node of the task opens: nothing there need be reachable from here. It
+prints where it listens, and continues until Ctrl-C, or until the task has ended. The
+exit code is 0 then if the task has completed, or was stopped, and else 1. TASK may be
+left out if only one runs.
+
+8080 is port 8080 on both sides; 9000:80 is port 9000 here and port 80 of the task;
+0:80 takes any port that is free here. Only programs of this machine reach it, unless
+an ADDRESS lets in others, as 0.0.0.0:9000:80 does. A port of the task on which
+nothing listens is told once a connection.`,
+		Example: `  switchyard runs port-forward last notebook 8888
+  switchyard runs port-forward last db 5433:5432 0:8080`,
+		Args: arguments(2, -1, "RUN, or a port,"),
+	}
+	clientFlag(cmd)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
+		words := args[:1]
+		if !portforward.IsSpec(args[1]) {
+			words = args[:2]
+		}
+		specs, err := parseSpecs(args[len(words):])
+		if err != nil {
+			return err
+		}
+		if len(specs) == 0 {
+			return exit.Usagef("a port is missing, such as 8080 or 9000:80")
+		}
+		return forwardPorts(ctx, sys, a, words, specs)
+	})
+	return cmd
+}
+
+func parseSpecs(texts []string) ([]portforward.Spec, error) {
+	var specs []portforward.Spec
+	for _, text := range texts {
+		spec, err := portforward.ParseSpec(text)
+		if err != nil {
+			return nil, exit.Usagef("%s: %w", text, err)
+		}
+		specs = append(specs, spec)
+	}
+	return specs, nil
+}
+
+// forwardPorts serves ports until ctx or the task ends.
+func forwardPorts(ctx context.Context, sys *system, a *client.Client, words []string, specs []portforward.Spec) error {
+	sessions := a.Sessions()
+	defer sessions.Close()
+	target, err := newSessionTarget(sys, a, sessions, words)
+	if err != nil {
+		return err
+	}
+	if err := target.check(ctx, a); isOver(err) {
+		return &exit.Error{Code: exit.CodeNotDone, Err: err}
+	} else if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	ports := &portGroup{target: target, out: sys.stdout, report: func(line string) { fmt.Fprintln(sys.screen, line) }}
+	ports.onRefusal = func() {
+		if err := target.check(ctx, a); isOver(err) {
+			end(err)
+		}
+	}
+	if err := ports.listen(ctx, specs); err != nil {
+		return err
+	}
+	var parts sync.WaitGroup
+	parts.Go(func() { end(ports.serve(ctx)) })
+	parts.Go(func() {
+		if err := target.awaitEnd(ctx, a); ctx.Err() == nil {
+			end(err)
+		}
+	})
+	<-ctx.Done()
+	parts.Wait()
+	err = context.Cause(ctx)
+	if ended, ok := errors.AsType[*taskEnd](err); ok {
+		if v1.IsTaskSuccess(ended.state) {
+			fmt.Fprintln(sys.screen, ended)
+			return nil
+		}
+		return &exit.Error{Code: exit.CodeNotDone, Err: ended, Hint: fmt.Sprintf("`switchyard runs get %s` shows how it ended", target.words())}
+	}
+	return err
+}
+
+// portGroup is the ports of this machine that lead to one task.
+type portGroup struct {
+	target *sessionTarget
+	out    io.Writer
+	// report is given lines for people, from several goroutines at once.
+	report func(line string)
+	// onRefusal is called after a connection was refused; nil: nothing is.
+	onRefusal func()
+
+	specs     []portforward.Spec
+	listeners []net.Listener
+}
+
+// listen opens all ports, or none, and prints which they are.
+func (g *portGroup) listen(ctx context.Context, specs []portforward.Spec) error {
+	for _, spec := range specs {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", spec.ListenAddress())
+		if err != nil {
+			g.close()
+			return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("listen on %s of this machine: %w", spec.ListenAddress(), err), Hint: fmt.Sprintf("take a port that is free: 0:%d", spec.Remote)}
+		}
+		g.specs, g.listeners = append(g.specs, spec), append(g.listeners, l)
+	}
+	for i, l := range g.listeners {
+		if _, err := fmt.Fprintf(g.out, "%s -> %d\n", l.Addr(), g.specs[i].Remote); err != nil {
+			g.close()
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *portGroup) close() {
+	for _, l := range g.listeners {
+		_ = l.Close()
+	}
+}
+
+// serve serves all ports until ctx ends, or one fails.
+func (g *portGroup) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var ports sync.WaitGroup
+	inside := g.target.inside()
+	for i, l := range g.listeners {
+		port := g.specs[i].Remote
+		f := &portforward.Forward{
+			Dial:    func(ctx context.Context) (net.Conn, error) { return inside.Dial(ctx, port) },
+			Refused: func(err error) { g.refused(port, err) },
+		}
+		ports.Go(func() {
+			if err := f.Serve(ctx, l); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	ports.Wait()
+	return context.Cause(ctx)
+}
+
+func (g *portGroup) refused(port int, err error) {
+	g.report("port " + strconv.Itoa(port) + ": " + tui.OneLine(err.Error()))
+	if g.onRefusal != nil {
+		g.onRefusal()
+	}
+}
+
+// taskEnd is the cause of the end of a command whose task has ended.
+type taskEnd struct{ what, state string }
+
+// Error returns what has ended, and how.
+func (e *taskEnd) Error() string { return e.what + " has ended: it is " + e.state }
+
+func isOver(err error) bool {
+	_, ended := errors.AsType[*taskEnd](err)
+	return ended
+}
+
+// check returns an error if the target does not exist, or has ended. A target without a task is left to the gateway.
+func (t *sessionTarget) check(ctx context.Context, a *client.Client) error {
+	run, name := t.names()
+	if name == "" {
+		page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: run, PageSize: 1, Brief: true})
+		if err != nil {
+			return err
+		}
+		t.resolve(page.GetRun().GetId(), "")
+		if state := page.GetRun().GetState(); v1.IsRunTerminal(state) {
+			return &taskEnd{"run " + page.GetRun().GetId(), state}
+		}
+		return nil
+	}
+	id, task, _, err := readTask(ctx, a, run, name)
+	if err != nil {
+		return err
+	}
+	t.resolve(id, name)
+	if hasEnded(task) {
+		return &taskEnd{t.String(), task.GetState()}
+	}
+	return nil
+}
+
+// hasEnded reports whether no attempt of a task follows. One that lasts returns when its lost node does.
+func hasEnded(task *v1.Task) bool {
+	return v1.IsTaskTerminal(task.GetState()) && !(task.GetState() == v1.TaskLost && v1.Lasts(task.GetType()))
+}
+
+// watchPause is how long awaitEnd rests after it could not reach the gateway for client.Patience.
+const watchPause = 5 * time.Second
+
+// awaitEnd returns a *taskEnd when the target has ended. A gateway that is away is waited for.
+func (t *sessionTarget) awaitEnd(ctx context.Context, a *client.Client) error {
+	for {
+		err := t.watch(ctx, a)
+		var failed *exit.Error
+		if isOver(err) || ctx.Err() != nil || !errors.As(err, &failed) || failed.Code != exit.CodeSystem {
+			return err
+		}
+		select {
+		case <-time.After(watchPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// watch is awaitEnd while the gateway answers.
+func (t *sessionTarget) watch(ctx context.Context, a *client.Client) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	run, _ := t.names()
+	messages, done := make(chan *v1.WatchRunResponse), make(chan error, 1)
+	go func() { done <- a.Watch(ctx, run, messages, func() {}) }()
+	for {
+		select {
+		case m := <-messages:
+			if err := t.endIn(m.GetRun()); err != nil {
+				cancel()
+				<-done
+				return err
+			}
+		case err := <-done:
+			if err != nil {
+				return err
+			}
+			if err := t.check(ctx, a); err != nil {
+				return err
+			}
+			return &taskEnd{"run " + run, "over"}
+		}
+	}
+}
+
+// endIn returns a *taskEnd if a run, or what has changed of it, says that the target has ended.
+func (t *sessionTarget) endIn(run *v1.Run) error {
+	_, name := t.names()
+	if of, _, instance := names.ParseInstanceName(name); instance {
+		name = of
+	}
+	if task := run.GetTasks()[name]; task != nil && hasEnded(task) {
+		return &taskEnd{t.String(), task.GetState()}
+	}
+	if v1.IsRunTerminal(run.GetState()) {
+		return &taskEnd{"run " + run.GetId(), run.GetState()}
+	}
+	return nil
+}

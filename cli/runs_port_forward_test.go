@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"io"
+	"net"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/cli/exit"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// running sets up a run whose task build runs until end is closed.
+func running(f *fakeGateway) (end func(state string)) {
+	nightly(f)
+	f.run.State, f.run.Tasks["build"].State = v1.RunRunning, v1.TaskRunning
+	f.untilCancel = true
+	last := &v1.Run{Id: fakeRun, State: v1.RunRunning, Tasks: map[string]*v1.Task{"build": {State: v1.TaskCompleted}}}
+	f.messages = []*v1.WatchRunResponse{{Run: &v1.Run{Id: fakeRun, State: v1.RunRunning, Tasks: map[string]*v1.Task{"build": {State: v1.TaskRunning}}}}, {Run: last}}
+	return func(state string) {
+		last.Tasks["build"].State = state
+		close(f.cancel)
+	}
+}
+
+var listening = regexp.MustCompile(`(127\.0\.0\.1:\d+) -> (\d+)\n`)
+
+// addresses waits until a command listens on n ports, and returns where.
+func addresses(t *testing.T, c *command, n int) []string {
+	t.Helper()
+	for {
+		if found := listening.FindAllStringSubmatch(c.stdout.String(), -1); len(found) == n {
+			var all []string
+			for _, one := range found {
+				all = append(all, one[1])
+			}
+			return all
+		}
+		select {
+		case code := <-c.code:
+			t.Fatalf("code %d, %s", code, c.stderr)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// exchange sends text, ends what it sends, and returns what comes back.
+func exchange(t *testing.T, address, text string) (string, error) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	must(t, err)
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		return "", err
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return "", err
+	}
+	back, err := io.ReadAll(conn)
+	return string(back), err
+}
+
+func TestPortForwardJoinsConnections(t *testing.T) {
+	f := fake(t)
+	end := running(f)
+	c := start(t, nil, "", "runs", "port-forward", "--gateway", f.url, "night", "build", "0:80", "0:81")
+	at := addresses(t, c, 2)
+	// The answer comes after the end of what is sent.
+	if got, err := exchange(t, at[0], "hello"); got != "HELLO" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := exchange(t, at[1], ""); err == nil {
+		t.Errorf("a refused connection ends like an answer: %q", got)
+	}
+	c.stderr.await(t, "port 81: nothing listens on port 81\n")
+	// A lost connection to the gateway is made again.
+	f.sessions.cut()
+	for got := ""; got != "AGAIN"; {
+		got, _ = exchange(t, at[0], "again")
+	}
+	end(v1.TaskCompleted)
+	if code := c.wait(t); code != exit.CodeDone || !strings.Contains(c.stderr.String(), "task build of run nightly-4g5h6jkm has ended: it is completed\n") {
+		t.Errorf("code %d, %s", code, c.stderr)
+	}
+}
+
+func TestPortForwardEndsWithItsTaskOrAnInterrupt(t *testing.T) {
+	f := fake(t)
+	end := running(f)
+	c := start(t, nil, "", "runs", "port-forward", "--gateway", f.url, "night", "build", "0:80")
+	addresses(t, c, 1)
+	end(v1.TaskFailed)
+	if code := c.wait(t); code != exit.CodeNotDone || !strings.Contains(c.stderr.String(), "it is failed\n") {
+		t.Errorf("code %d, %s", code, c.stderr)
+	}
+	f = fake(t)
+	running(f)
+	c = start(t, nil, "", "runs", "port-forward", "--gateway", f.url, "night", "0:80")
+	at := addresses(t, c, 1)
+	conn, err := net.Dial("tcp", at[0])
+	must(t, err)
+	defer conn.Close()
+	c.interrupt(exit.ErrInterrupted)
+	if code := c.wait(t); code != exit.CodeInterrupted {
+		t.Errorf("code %d, %s", code, c.stderr)
+	}
+}
+
+func TestPortForwardRefuses(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.run.State = v1.RunRunning
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	for _, test := range []struct {
+		args []string
+		code int
+		said string
+	}{
+		{[]string{"night", "buidl", "80"}, exit.CodeUsage, `run nightly-4g5h6jkm has no task "buidl"`},
+		{[]string{"night", "build", "80"}, exit.CodeNotDone, "task build of run nightly-4g5h6jkm has ended: it is dead_letter"},
+		{[]string{"night", "build"}, exit.CodeUsage, "a port is missing"},
+		{[]string{"night", "build", "80x"}, exit.CodeUsage, `"80x" is no port`},
+		{[]string{"night", "build", "1:2:3:4"}, exit.CodeUsage, "is no address of this machine"},
+		{[]string{"night", "70000"}, exit.CodeUsage, `"70000" is no port`},
+		{[]string{"night", "0:80", port + ":80"}, exit.CodeNotDone, "listen on 127.0.0.1:" + port},
+	} {
+		got := runWith(t, nil, "", append([]string{"runs", "port-forward", "--gateway", f.url}, test.args...)...)
+		if got.code != test.code || !strings.Contains(got.stderr, test.said) {
+			t.Errorf("%q: %+v", test.args, got)
+		}
+	}
+}
+
+func TestSSHBringsPorts(t *testing.T) {
+	f := fake(t)
+	c := startOnTerminal(t, "ssh", "--gateway", f.url, "night", "-L", "0:80", "-L", "0:81")
+	c.shown.await(t, "ready")
+	c.stderr.await(t, "-> 81\n")
+	found := listening.FindAllStringSubmatch(c.stderr.String(), -1)
+	if got, err := exchange(t, found[0][1], "hello"); got != "HELLO" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	_, _ = exchange(t, found[1][1], "")
+	c.shown.await(t, "\r\nport 81: nothing listens on port 81\r\n")
+	c.typeKeys(t, "exit\r")
+	if code := c.wait(t); code != 7 {
+		t.Errorf("code %d, %s", code, c.stderr)
+	}
+}
