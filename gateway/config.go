@@ -53,6 +53,10 @@ type Config struct {
 	Defaults definition.RunDefaults
 	// Limits bound what clients make the gateway hold.
 	Limits edge.Limits
+	// SSHPort is where SSH clients reach the gateway. Default: nowhere.
+	SSHPort int
+	// SSHHost is the name under which SSH clients reach the gateway. Default: clients know it.
+	SSHHost string
 	// PollInterval is the shortest time between two looks at a watched run.
 	// Default: 100 ms.
 	PollInterval time.Duration

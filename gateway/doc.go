@@ -10,6 +10,7 @@
 //	 PauseRun, HoldTask, ApproveTask, ... ──┼──> Temporal: update
 //	            RetryDeadLetter, RetryRun ──┼──> Temporal: update, or the next generation
 //	            ExplainTask, PlanRun ───────┼──> workflow Explain
+//	            VpsService ─────────────────┼──> as SubmitRun; package vps
 //	            TaskService ────────────────┼──> as SubmitRun; ListTasks: visibility, registry and readers
 //	            WorkflowService ────────────┼──> activities/library
 //	            ScheduleService ────────────┼──> activities/schedules

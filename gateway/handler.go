@@ -32,6 +32,7 @@ import (
 	"switchyard/gateway/secrets"
 	"switchyard/gateway/tasklist"
 	"switchyard/gateway/tokens"
+	"switchyard/gateway/vps"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
@@ -54,10 +55,12 @@ func (g *Gateway) services() []service {
 		connect.WithRecover(g.recovered),
 	)
 	blobOptions := slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})
+	tasks := taskService{g, tasklist.New(g.index, g.reader, g.nodes)}
 	serve := func(path string, handler http.Handler) service { return service{path, handler} }
 	return []service{
 		serve(switchyardv1connect.NewRunServiceHandler(g, options...)),
-		serve(switchyardv1connect.NewTaskServiceHandler(taskService{g, tasklist.New(g.index, g.reader, g.nodes)}, options...)),
+		serve(switchyardv1connect.NewTaskServiceHandler(tasks, options...)),
+		serve(switchyardv1connect.NewVpsServiceHandler(vps.Service{Runs: vpsRuns{g}, Tasks: tasks, SSH: vps.Door{Host: g.config.SSHHost, Port: g.config.SSHPort}}, options...)),
 		serve(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...)),
 		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
@@ -201,7 +204,11 @@ type outsideDefinitions struct{}
 // ShouldValidate leaves out what lies in a definition, or in a part of one.
 func (outsideDefinitions) ShouldValidate(_ protoreflect.Message, d protoreflect.Descriptor) bool {
 	field, ok := d.(protoreflect.FieldDescriptor)
-	return !ok || field.Message() == nil || field.Message().ParentFile() != v1.File_switchyard_v1_definition_proto
+	if !ok || field.Message() == nil {
+		return true
+	}
+	file := field.Message().ParentFile()
+	return file != v1.File_switchyard_v1_definition_proto && file != v1.File_switchyard_v1_spec_proto
 }
 
 // errStopping ends the streams of a gateway that shuts down.

@@ -66,7 +66,7 @@ func namesRun(call protoreflect.MethodDescriptor) protoreflect.FieldDescriptor {
 	if run := fields.ByName("run"); run != nil {
 		return run
 	}
-	if call.Parent().Name() == "RunService" {
+	if name := call.Parent().Name(); name == "RunService" || name == "VpsService" {
 		return fields.ByName("id")
 	}
 	return nil

@@ -222,13 +222,10 @@ func definitionError(err error) error {
 	if err == nil {
 		return nil
 	}
-	failed := connect.NewError(connect.CodeInvalidArgument, err)
 	if problems, ok := errors.AsType[source.Problems](err); ok {
-		if detail, err := connect.NewErrorDetail(&v1.ValidationFailure{Problems: problems}); err == nil {
-			failed.AddDetail(detail)
-		}
+		return rpcerror.InvalidWith(err, &v1.ValidationFailure{Problems: problems})
 	}
-	return failed
+	return connect.NewError(connect.CodeInvalidArgument, err)
 }
 
 // start starts the workflow of a run and returns its id: a fresh one, or the one that belongs to an idempotency

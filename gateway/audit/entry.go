@@ -57,6 +57,7 @@ var objectKinds = map[protoreflect.Name]map[protoreflect.Name]string{
 	"RunService":       {"id": "run"},
 	"RerunRunResponse": {"id": "copy"},
 	"TaskService":      {"id": "run"},
+	"VpsService":       {"id": "run"},
 	"WorkflowService":  {"name": "workflow", "id": "run"},
 	"ScheduleService":  {"name": "schedule", "run_id": "run", "id": "run"},
 	"NodeService":      {"name": "node"},

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
@@ -50,6 +51,15 @@ func WrongState(format string, args ...any) error {
 // Invalid returns the error for a request that is wrong in itself.
 func Invalid(format string, args ...any) error {
 	return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf(format, args...))
+}
+
+// InvalidWith returns err with the code InvalidArgument and a detail.
+func InvalidWith(err error, detail proto.Message) error {
+	failed := connect.NewError(connect.CodeInvalidArgument, err)
+	if d, err := connect.NewErrorDetail(detail); err == nil {
+		failed.AddDetail(d)
+	}
+	return failed
 }
 
 // ToConnect gives an error of Temporal, of the store or of a context the code that clients of the gateway see. An error

@@ -1,0 +1,162 @@
+package vps
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// attempted is what tasks, instances and items of lists have in common.
+type attempted interface {
+	GetState() string
+	GetReason() string
+	GetNode() string
+	GetError() string
+	GetStartedAt() *timestamppb.Timestamp
+	GetCompletedAt() *timestamppb.Timestamp
+}
+
+// machine is a task of type vps, or an instance of one.
+type machine struct {
+	run  *v1.Run // without the other tasks
+	name string  // of the task, or of the instance
+	now  attempted
+}
+
+// tasksAtOnce is how many tasks of a run are read at once to find its machine.
+const tasksAtOnce = 1000
+
+// find returns a machine of a run: the one that is named, or the only one.
+func (s Service) find(ctx context.Context, id, name string) (machine, error) {
+	if name != "" {
+		return s.named(ctx, id, name)
+	}
+	var found []string
+	req := &v1.GetRunRequest{Id: id, PageSize: tasksAtOnce}
+	var m machine
+	for {
+		res, err := s.Runs.GetRun(ctx, connect.NewRequest(req))
+		if err != nil {
+			return machine{}, err
+		}
+		page := res.Msg.GetRun()
+		for _, task := range slices.Sorted(maps.Keys(page.GetTasks())) {
+			if t := page.GetTasks()[task]; t.GetType() == v1.TypeVPS {
+				found = append(found, task)
+				m = machine{run: page, name: task, now: t}
+			}
+		}
+		if req.PageToken = res.Msg.GetNextPageToken(); req.PageToken == "" || len(found) > 1 {
+			break
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return machine{}, rpcerror.NotFound("run %s has no machine: none of its tasks is of type %s", id, v1.TypeVPS)
+	case len(found) > 1:
+		return machine{}, rpcerror.Invalid("run %s has several machines, such as %s and %s; name the task", id, found[0], found[1])
+	}
+	return single(m)
+}
+
+// named returns the machine of a run that is a task or an instance of a name.
+func (s Service) named(ctx context.Context, id, name string) (machine, error) {
+	task, _, isInstance := names.ParseInstanceName(name)
+	if !isInstance {
+		task = name
+	}
+	res, err := s.Runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: id, Tasks: []string{task}}))
+	if err != nil {
+		return machine{}, err
+	}
+	run := res.Msg.GetRun()
+	if t := run.GetTasks()[task]; t != nil && t.GetType() != v1.TypeVPS {
+		return machine{}, rpcerror.Invalid("task %s of run %s is of type %s, and no machine", task, id, t.GetType())
+	} else if t != nil && !isInstance {
+		return single(machine{run: run, name: task, now: t})
+	}
+	// An unknown name is answered with those that may be meant.
+	one, err := s.Runs.GetRunTask(ctx, connect.NewRequest(&v1.GetRunTaskRequest{Id: id, Task: name}))
+	if err != nil {
+		return machine{}, err
+	}
+	return machine{run: run, name: name, now: one.Msg.GetInstance()}, nil
+}
+
+// single returns a machine that is a task by itself. Of one that has fanned out each instance is a machine.
+func single(m machine) (machine, error) {
+	if count := m.run.GetTasks()[m.name].GetCount(); count > 0 {
+		return machine{}, rpcerror.Invalid("task %s of run %s is %d machines; name one, such as %s", m.name, m.run.GetId(), count, names.InstanceName(m.name, 0))
+	}
+	return m, nil
+}
+
+// describe returns a machine as people see it. def is the definition of its run, or nil if that is not known.
+func (s Service) describe(m machine, def *v1.Definition) *v1.Vps {
+	task, _, isInstance := names.ParseInstanceName(m.name)
+	if !isInstance {
+		task = m.name
+	}
+	defined := def.GetTasks()[task]
+	text := func(field string) string { return defined.GetSpec().GetFields()[field].GetStringValue() }
+	vps := &v1.Vps{
+		Id: m.run.GetId(), Name: m.run.GetName(), Task: m.name, Status: statusOf(m), Reason: m.now.GetReason(), Error: m.now.GetError(),
+		Node: m.now.GetNode(), Image: text("image"), VpsBackend: cmp.Or(text("backend"), defaultBackend), IdleTimeout: text("idleTimeout"),
+		SubmittedBy: m.run.GetSubmittedBy(), CreatedAt: m.run.GetCreatedAt(), StartedAt: m.now.GetStartedAt(), CompletedAt: m.now.GetCompletedAt(),
+		Resources: defined.GetResources(),
+	}
+	if v1.IsRunTerminal(vps.GetStatus()) && vps.CompletedAt == nil {
+		vps.CompletedAt = m.run.GetCompletedAt() // a run that was rejected, or closed from outside
+	}
+	if left, ok := m.now.(interface{ GetResult() *v1.TaskResult }); ok {
+		vps.ContainerName = left.GetResult().GetContainer()
+	}
+	if held, ok := m.now.(interface{ GetNotice() string }); ok {
+		vps.Notice = held.GetNotice()
+	}
+	s.SSH.fill(vps)
+	return vps
+}
+
+// defaultBackend is what machines are made of whose definition does not say.
+const defaultBackend = "docker"
+
+// statusOf returns the state of a machine: that of its task, or of a run that has not begun.
+func statusOf(m machine) string {
+	if state := m.run.GetState(); state == v1.RunPendingApproval || state == v1.RunRejected {
+		return state
+	}
+	return m.now.GetState()
+}
+
+// unknownHost stands for the host of a gateway that does not know its name.
+const unknownHost = "GATEWAY"
+
+// fill sets how to log in to a machine.
+func (d Door) fill(vps *v1.Vps) {
+	vps.SshHost, vps.SshPort, vps.SshUser = d.Host, int32(d.Port), vps.GetTask()+"."+vps.GetId()
+	if d.Port == 0 {
+		vps.SshHost = ""
+		vps.SshCommand = fmt.Sprintf("switchyard ssh %s %s", vps.GetId(), quote(vps.GetTask()))
+		return
+	}
+	vps.SshCommand = fmt.Sprintf("ssh -p %d %s", d.Port, quote(vps.GetSshUser()+"@"+cmp.Or(d.Host, unknownHost)))
+}
+
+// quote returns a word for a shell, which takes the brackets of an instance for a pattern.
+func quote(word string) string {
+	if strings.ContainsAny(word, "[]") {
+		return "'" + word + "'"
+	}
+	return word
+}

@@ -1,0 +1,103 @@
+package vps
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// Runs starts, reads and steers runs for the caller of a context, who reaches no others than its own. Its methods may be
+// called from several goroutines at once, and their errors have codes.
+type Runs interface {
+	// Submit starts a run, or finds the one that the idempotency key of the request, or of its headers, has started. What is
+	// wrong with the definition is source.Problems in the error.
+	Submit(ctx context.Context, req *v1.SubmitRunRequest) (*v1.SubmitRunResponse, error)
+	// GetRun returns a page of the tasks of a run.
+	GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error)
+	// GetRunTask returns a task of a run, or an instance of one.
+	GetRunTask(ctx context.Context, req *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error)
+	// GetRunDefinition returns the definition that a run was started with.
+	GetRunDefinition(ctx context.Context, req *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error)
+	// StopTask stops a task so that it ends well.
+	StopTask(ctx context.Context, run, task, reason string) error
+	// RestartTask stops the program of a task and starts it again.
+	RestartTask(ctx context.Context, run, task, reason string) error
+	// KillTask ends a task as killed.
+	KillTask(ctx context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
+}
+
+// Tasks lists tasks of all runs that the caller of a context reaches.
+type Tasks interface {
+	// ListTasks returns a page of tasks.
+	ListTasks(ctx context.Context, req *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error)
+}
+
+// Door is where SSH clients reach the gateway.
+type Door struct {
+	// Host is "" if the gateway does not know under which name its clients reach it.
+	Host string
+	// Port is 0 if there is no door.
+	Port int
+}
+
+// Service answers the calls of VpsService.
+type Service struct {
+	Runs  Runs
+	Tasks Tasks
+	SSH   Door
+}
+
+var _ switchyardv1connect.VpsServiceHandler = Service{}
+
+// GetVps returns a machine.
+func (s Service) GetVps(ctx context.Context, req *connect.Request[v1.GetVpsRequest]) (*connect.Response[v1.GetVpsResponse], error) {
+	m, err := s.find(ctx, req.Msg.GetId(), req.Msg.GetTask())
+	if err != nil {
+		return nil, err
+	}
+	def, err := s.Runs.GetRunDefinition(ctx, connect.NewRequest(&v1.GetRunDefinitionRequest{Id: m.run.GetId()}))
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.GetVpsResponse{Vps: s.describe(m, def.Msg.GetDefinition())}), nil
+}
+
+// StopVps stops a machine.
+func (s Service) StopVps(ctx context.Context, req *connect.Request[v1.StopVpsRequest]) (*connect.Response[v1.StopVpsResponse], error) {
+	m, err := s.find(ctx, req.Msg.GetId(), req.Msg.GetTask())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Runs.StopTask(ctx, m.run.GetId(), m.name, req.Msg.GetReason()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.StopVpsResponse{Id: m.run.GetId(), Task: m.name}), nil
+}
+
+// RestartVps restarts a machine.
+func (s Service) RestartVps(ctx context.Context, req *connect.Request[v1.RestartVpsRequest]) (*connect.Response[v1.RestartVpsResponse], error) {
+	m, err := s.find(ctx, req.Msg.GetId(), req.Msg.GetTask())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Runs.RestartTask(ctx, m.run.GetId(), m.name, req.Msg.GetReason()); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.RestartVpsResponse{Id: m.run.GetId(), Task: m.name}), nil
+}
+
+// KillVps kills a machine.
+func (s Service) KillVps(ctx context.Context, req *connect.Request[v1.KillVpsRequest]) (*connect.Response[v1.KillVpsResponse], error) {
+	m, err := s.find(ctx, req.Msg.GetId(), req.Msg.GetTask())
+	if err != nil {
+		return nil, err
+	}
+	kill := &v1.KillTaskRequest{Id: m.run.GetId(), Task: m.name, Reason: req.Msg.GetReason()}
+	if _, err := s.Runs.KillTask(ctx, connect.NewRequest(kill)); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&v1.KillVpsResponse{Id: m.run.GetId(), Task: m.name}), nil
+}
