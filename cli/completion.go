@@ -30,7 +30,8 @@ type completer func(ctx context.Context, a *client.Client, args []string) ([]str
 // completers are for the words of usage lines, and for flags by their names.
 var completers = map[string]completer{
 	"RUN": completeRuns, "TASK": completeTasks, "nodes NAME": completeNodes, "workflows NAME": completeWorkflows, "schedules NAME": completeSchedules,
-	"--run": completeRuns, "--task": completeTasks, "--from": completeTasks, "--parent": completeRuns, "--node": completeNodes, "--workflow": completeWorkflows,
+	"vps RUN": completeVps,
+	"--run":   completeRuns, "--task": completeTasks, "--from": completeTasks, "--parent": completeRuns, "--node": completeNodes, "--workflow": completeWorkflows,
 }
 
 // addCompletions has all commands complete their arguments and flags.
@@ -41,10 +42,11 @@ func addCompletions(sys *system, cmd *cobra.Command) {
 	var places []completer
 	for _, word := range strings.Fields(cmd.Use)[1:] {
 		word = strings.Trim(strings.Split(word, "|")[0], "[].")
-		if word == "NAME" && cmd.Parent() != nil {
-			word = cmd.Parent().Name() + " " + word
+		c := completers[word]
+		if own := cmd.Parent(); own != nil && completers[own.Name()+" "+word] != nil {
+			c = completers[own.Name()+" "+word]
 		}
-		if c := completers[word]; c != nil {
+		if c != nil {
 			places = append(places, c)
 		}
 	}
@@ -108,6 +110,17 @@ func completeTasks(ctx context.Context, a *client.Client, args []string) ([]stri
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(page.GetRun().GetTasks())) {
 		words = append(words, name+"\t"+page.GetRun().GetTasks()[name].GetState())
+	}
+	return words, err
+}
+
+func completeVps(ctx context.Context, a *client.Client, _ []string) ([]string, error) {
+	page, err := client.Call(ctx, a, a.Vps.ListVps, &v1.ListVpsRequest{PageSize: maxCompletions})
+	var words []string
+	for _, m := range page.GetItems() {
+		if word := m.GetId() + "\t" + m.GetStatus(); !slices.Contains(words, word) {
+			words = append(words, word)
+		}
 	}
 	return words, err
 }

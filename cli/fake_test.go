@@ -52,6 +52,7 @@ type fakeGateway struct {
 	secrets   fakeSecrets
 	audit     fakeAudit
 	sessions  fakeSessions
+	vps       fakeVps
 }
 
 func fake(t *testing.T) *fakeGateway {
@@ -67,6 +68,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewAuditServiceHandler(&f.audit))
 	mux.Handle("/v1/sessions", &f.sessions)
 	t.Cleanup(f.sessions.cut)
+	mux.Handle(switchyardv1connect.NewVpsServiceHandler(&f.vps))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)

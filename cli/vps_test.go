@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/cli/exit"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// aPublicKey is a file .pub.
+const aPublicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2q0WZhYbT0sQ9VlLk1c6yGJQzH1FqyT1hVqPj8xQmD me@host\n"
+
+func machines() []*v1.Vps {
+	return []*v1.Vps{
+		{
+			Id: "desk-7k2m9x", Name: "desk", Task: "vps", Status: "running", Node: "gpu-1", Image: "ubuntu:24.04", VpsBackend: "docker", SshPort: 7222, SshUser: "vps.desk-7k2m9x",
+			SshCommand: "ssh -p 7222 vps.desk-7k2m9x@GATEWAY", SubmittedBy: "ann", CreatedAt: after(0), StartedAt: after(5), IdleTimeout: "2h", Notice: "its node is silent",
+		},
+		{
+			Id: "lab-4c8q1z", Name: "lab", Task: "box[1]", Status: "lost", Node: "gpu-2", Image: "debian", VpsBackend: "docker", Error: "node gpu-2 was lost",
+			SshCommand: "switchyard ssh lab-4c8q1z 'box[1]'", CreatedAt: after(0), StartedAt: after(6), CompletedAt: after(60),
+		},
+	}
+}
+
+func TestVpsCreateSendsWhatItsFlagsSay(t *testing.T) {
+	f := fake(t)
+	key := write(t, "id.pub", "# mine\n"+aPublicKey)
+	got := run(t, "vps", "create", "--gateway", f.url, "--image", "ubuntu", "--name", "desk", "--ssh-key", key, "--cores", "2.5", "--memory", "8G", "--gpus", "1", "--node", "gpu-1::1",
+		"--node-label", "a,b", "--mount", "/srv/data:/data:ro", "--mount", "/home:/home", "--idle-timeout", "2h", "--timeout", "3d", "--env", "A=b=c", "--secret-env", "T=store:t",
+		"--privileged", "--network", "host", "--priority", "7", "--idempotency-key", "k")
+	want := &v1.CreateVpsRequest{
+		Image: "ubuntu", Name: "desk", SshPublicKey: "# mine\n" + aPublicKey, Resources: &v1.Resources{Cores: proto.Float64(2.5), MemoryMb: 8192, Gpus: 1},
+		Constraints: &v1.Constraints{TargetNode: "gpu-1::1", NodeLabels: []string{"a", "b"}},
+		Mounts:      []*v1.Mount{{HostPath: "/srv/data", ContainerPath: "/data", ReadOnly: true}, {HostPath: "/home", ContainerPath: "/home"}},
+		IdleTimeout: "2h", Timeout: "3d", Env: map[string]string{"A": "b=c"}, SecretEnv: map[string]string{"T": "store:t"}, Privileged: true, Network: "host", Priority: 7, IdempotencyKey: "k",
+	}
+	if got.code != 0 || got.stdout != "vps-x\n" || len(f.vps.created) != 1 || !proto.Equal(f.vps.created[0], want) {
+		t.Errorf("%+v\nsent %v", got, f.vps.created)
+	}
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "ubuntu", "-o", "json"); got.code != 0 || !strings.Contains(got.stdout, `"id": "vps-x"`) || strings.Contains(got.stdout, "Key") {
+		t.Errorf("%+v", got)
+	}
+	if bare := f.vps.created[1]; !proto.Equal(bare, &v1.CreateVpsRequest{Image: "ubuntu", Env: map[string]string{}}) {
+		t.Errorf("sent %v", bare)
+	}
+}
+
+func TestVpsCreateRefusesBadFlags(t *testing.T) {
+	f := fake(t)
+	private := write(t, "id", "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n")
+	two := write(t, "two.pub", aPublicKey+"hunter2\n")
+	for says, args := range map[string][]string{
+		"--image is missing":                      {},
+		"holds a private key":                     {"--image", "x", "--ssh-key", private},
+		"two.pub: line 2 is no public key":        {"--image", "x", "--ssh-key", two},
+		"no such file":                            {"--image", "x", "--ssh-key", private + "x"},
+		"exclude each other":                      {"--image", "x", "--ssh-key", two, "--generate-key"},
+		"the file exists":                         {"--image", "x", "--generate-key=" + private},
+		`--memory "8"`:                            {"--image", "x", "--memory", "8"},
+		"--memory 9999999T is more":               {"--image", "x", "--memory", "9999999T"},
+		"--mount /a":                              {"--image", "x", "--mount", "/a"},
+		"--mount a:/b":                            {"--image", "x", "--mount", "a:/b"},
+		`--env "A"`:                               {"--image", "x", "--env", "A"},
+		"--cores and --gpus must not be negative": {"--image", "x", "--gpus", "-1"},
+		"--wait -1s: it must not be negative":     {"--image", "x", "--wait=-1s"},
+		`"ubuntu" is one argument too many`:       {"ubuntu"},
+	} {
+		got := run(t, append([]string{"vps", "create", "--gateway", f.url}, args...)...)
+		if got.code != exit.CodeUsage || !strings.Contains(got.stderr, says) || strings.Contains(got.stderr, "hunter2") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if len(f.vps.created) > 0 {
+		t.Errorf("created %v", f.vps.created)
+	}
+}
+
+func TestVpsCreateWritesAPrivateKeyForItsOwnerAlone(t *testing.T) {
+	f := fake(t)
+	file := filepath.Join(t.TempDir(), "key")
+	got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--generate-key="+file, "-o", "json")
+	text, err := os.ReadFile(file)
+	if err != nil || got.code != 0 || string(text) != fakePrivateKey || strings.Contains(got.stdout+got.stderr, "PRIVATE") || !strings.Contains(got.stdout, "ssh-ed25519 AAAA") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--generate-key"); got.code != 0 || got.stdout != fakePrivateKey || !strings.Contains(got.stderr, "machine vps-x; its private key is shown once") {
+		t.Errorf("%+v", got)
+	}
+	f.vps.fail = connect.NewError(connect.CodeInvalidArgument, errors.New("no"))
+	refused := filepath.Join(t.TempDir(), "key")
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--generate-key="+refused); got.code != exit.CodeUsage {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(refused); err == nil {
+		t.Error("a request that is refused leaves a file")
+	}
+}
+
+func TestVpsCreateWaits(t *testing.T) {
+	f := fake(t)
+	m := machines()[0]
+	at := func(status, why string) *v1.Vps {
+		m := proto.CloneOf(m)
+		m.Status, m.Error = status, why
+		return m
+	}
+	f.vps.looks = []*v1.Vps{at("queued", "no node"), at("assigned", ""), m}
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait"); got.code != 0 || !strings.Contains(got.stderr, "runs on gpu-1; log in with: ssh -p 7222 vps.desk-7k2m9x@127.0.0.1") {
+		t.Errorf("%+v", got)
+	}
+	f.vps.looks = []*v1.Vps{at("queued", ""), at("failed", "no such image")}
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "has ended as failed: no such image") {
+		t.Errorf("%+v", got)
+	}
+	f.vps.looks = []*v1.Vps{at("queued", "no node has 9 GPUs")}
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1ms"); got.code != exit.CodeNotDone || got.stdout != "vps-x\n" || !strings.Contains(got.stderr, "is still queued after 1ms: no node has 9 GPUs") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestVpsListAndStatus(t *testing.T) {
+	f := fake(t)
+	f.vps.list = &v1.ListVpsResponse{Items: machines()}
+	for _, format := range []string{"text", "json", "jsonl"} {
+		got := run(t, "vps", "list", "--gateway", f.url, "-o", format, "--status", "running", "--node", "gpu-1", "--name", "desk")
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "vps-list-"+format, got.stdout)
+	}
+	if want := (&v1.ListVpsRequest{Status: "running", Node: "gpu-1", Name: "desk", PageSize: 100}); !proto.Equal(f.vps.listed[0], want) {
+		t.Errorf("asked for %v", f.vps.listed[0])
+	}
+	for _, format := range []string{"text", "json"} {
+		for i, name := range []string{"desk", "lab"} {
+			f.vps.looks = machines()[i:]
+			got := run(t, "vps", "status", f.vps.looks[0].GetId(), "--gateway", f.url, "-o", format)
+			if got.code != 0 {
+				t.Errorf("%+v", got)
+			}
+			golden(t, "vps-status-"+name+"-"+format, got.stdout)
+		}
+	}
+}
+
+func TestVpsStopRestartAndKill(t *testing.T) {
+	f := fake(t)
+	for _, action := range []string{"stop", "restart", "kill"} {
+		got := run(t, "vps", action, "desk-x", "--gateway", f.url, "--reason", "done")
+		if got.code != 0 || !strings.Contains(got.stderr, "machine desk-x is being "+map[string]string{"stop": "stopped", "restart": "restarted", "kill": "killed"}[action]) {
+			t.Errorf("%s: %+v", action, got)
+		}
+		if got := run(t, "vps", action, "lab-x", "box[1]", "--gateway", f.url, "-o", "json"); got.code != 0 || !strings.Contains(got.stdout, `"id": "lab-x"`) {
+			t.Errorf("%s: %+v", action, got)
+		}
+	}
+	want := []string{
+		`stop desk-x "" "done"`, `stop lab-x "box[1]" ""`, `restart desk-x "" "done"`, `restart lab-x "box[1]" ""`, `kill desk-x "" "done"`, `kill lab-x "box[1]" ""`,
+	}
+	if !slices.Equal(f.vps.steered, want) {
+		t.Errorf("%q", f.vps.steered)
+	}
+	f.vps.fail = connect.NewError(connect.CodeAborted, errors.New("run desk-x: task vps has ended"))
+	f.run = &v1.Run{Id: "desk-x", State: "running"}
+	if got := run(t, "vps", "stop", "desk-x", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "switchyard vps status desk-x") {
+		t.Errorf("%+v", got)
+	}
+}
