@@ -150,6 +150,16 @@ func (c *cgroupTree) started(pid int) {
 	c.all.orphans.Exclude(pid)
 }
 
+func (c *cgroupTree) admit(start func() (*os.Process, error)) (*os.Process, error) {
+	process, err := start()
+	if err == nil {
+		c.all.orphans.Exclude(process.Pid)
+	}
+	return process, err
+}
+
+func (c *cgroupTree) dismiss(pid int) { c.all.orphans.Include(pid) }
+
 // terminate signals the group at once, which misses no child that is being
 // forked, and then those that have left it.
 func (c *cgroupTree) terminate() {

@@ -1,6 +1,6 @@
 // Package shell runs tasks of type "shell": a command for `sh -c`, or for `sh -ec` where it has
 // more than one line, or a list of words that runs without a shell. It may import proto, activities/executor,
-// golang.org/x/sys and the standard library; it knows no Temporal.
+// activities/executor/inside, github.com/creack/pty, golang.org/x/sys and the standard library; it knows no Temporal.
 //
 // # What a program gets
 //
@@ -72,6 +72,12 @@
 //	limits          memory, processor, processes, as Attempt.Limits says
 //
 // A part that cannot be made is an error of the node; CanSandbox reports it beforehand.
+//
+// # Who enters
+//
+// A program that is run in an attempt by Enter is one of the attempt's: it is in its process tree, with its limits, its
+// environment, its user and in its sandbox, and leads a session of its own. It gets SIGHUP when its caller is gone, or when the attempt's own
+// program has exited, and soon afterwards SIGKILL. What it leaves in the background stays for as long as the attempt.
 //
 // # Batches
 //

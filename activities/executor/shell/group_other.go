@@ -23,6 +23,7 @@ type groupTree struct{ pid int }
 
 func (g *groupTree) attr() *syscall.SysProcAttr { return nil }
 func (g *groupTree) started(pid int)            { g.pid = pid }
+func (g *groupTree) dismiss(int)                {}
 func (g *groupTree) terminate()                 { g.kill() }
 func (g *groupTree) empty() bool                { return true }
 func (g *groupTree) pids() []int                { return nil }
@@ -32,6 +33,8 @@ func (g *groupTree) died()                      {}
 func (g *groupTree) next() error                { return nil }
 func (g *groupTree) clear() error               { return nil }
 func (g *groupTree) end() error                 { return nil }
+
+func (g *groupTree) admit(start func() (*os.Process, error)) (*os.Process, error) { return start() }
 
 func (g *groupTree) suspend(func() error) error { return errors.ErrUnsupported }
 func (g *groupTree) resume() error              { return nil }

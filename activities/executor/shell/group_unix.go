@@ -5,6 +5,7 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 
 	"switchyard/activities/executor"
@@ -24,11 +25,16 @@ type groupTree struct{ leader int }
 
 func (g *groupTree) attr() *syscall.SysProcAttr { return sessionAttr() }
 func (g *groupTree) started(pid int)            { g.leader = pid }
-func (g *groupTree) terminate()                 { signalGroup(g.leader, syscall.SIGTERM) }
-func (g *groupTree) kill()                      { signalGroup(g.leader, syscall.SIGKILL) }
-func (g *groupTree) join() string               { return "" }
-func (g *groupTree) oomKilled() bool            { return false }
-func (g *groupTree) died()                      {}
+
+// admit starts a program in a group of its own, which ends with the attempt only because the attempt waits for it.
+func (g *groupTree) admit(start func() (*os.Process, error)) (*os.Process, error) { return start() }
+func (g *groupTree) dismiss(int)                                                  {}
+
+func (g *groupTree) terminate()      { signalGroup(g.leader, syscall.SIGTERM) }
+func (g *groupTree) kill()           { signalGroup(g.leader, syscall.SIGKILL) }
+func (g *groupTree) join() string    { return "" }
+func (g *groupTree) oomKilled() bool { return false }
+func (g *groupTree) died()           {}
 
 func (g *groupTree) suspend(func() error) error {
 	return syscall.Kill(-g.leader, syscall.SIGSTOP)

@@ -7,11 +7,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"switchyard/activities/executor/inside"
 	"switchyard/dev/testneeds"
 )
 
 func TestMain(m *testing.M) {
 	ServeIfAsked()
+	inside.ServeIfAsked()
 	runHelperIfAsked()
 	dialIfAsked()
 	testneeds.Parallel(8)

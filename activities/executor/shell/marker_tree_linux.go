@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"syscall"
@@ -40,7 +41,7 @@ func (m *markerFactory) enclose(id string, lease *executor.Lease, _ executor.Lim
 	if err := m.guard.add(id, lease); err != nil {
 		return nil, err
 	}
-	return &markerTree{all: m, id: id, finder: procfs.NewSearch(id)}, nil
+	return &markerTree{all: m, id: id, finder: procfs.NewSearch(id), admitted: map[int]bool{}}, nil
 }
 
 // markerTree is one attempt.
@@ -51,6 +52,8 @@ type markerTree struct {
 
 	mu     sync.Mutex
 	finder *procfs.Search
+	// admitted are the programs beside the leader that are waited for.
+	admitted map[int]bool
 }
 
 func (m *markerTree) attr() *syscall.SysProcAttr { return sessionAttr() }
@@ -69,6 +72,26 @@ func (m *markerTree) started(pid int) {
 	m.all.orphans.Exclude(pid)
 }
 
+func (m *markerTree) admit(start func() (*os.Process, error)) (*os.Process, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	process, err := start()
+	if err != nil {
+		return nil, err
+	}
+	// It may leave its environment behind, but not its session.
+	m.admitted[process.Pid], m.finder.Sessions[process.Pid] = true, true
+	m.all.orphans.Exclude(process.Pid)
+	return process, nil
+}
+
+func (m *markerTree) dismiss(pid int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.admitted, pid)
+	m.all.orphans.Include(pid)
+}
+
 // find lists the living processes, and takes the dead ones that this process
 // has adopted off its hands, all but the leader.
 func (m *markerTree) find() []procfs.Process {
@@ -79,7 +102,7 @@ func (m *markerTree) find() []procfs.Process {
 	}
 	living, dead := m.finder.Find()
 	for _, p := range dead {
-		if p.PID != m.leader {
+		if p.PID != m.leader && !m.admitted[p.PID] {
 			procfs.ReapChild(p.PID)
 		}
 	}

@@ -105,7 +105,12 @@ type running struct {
 	id      string
 	tree    *processTree
 	attempt executor.Attempt
-	pipes   pipes.Pipes
+	// program and process are set when it has started.
+	program program
+	process *os.Process
+	// beside are the programs of those who have entered.
+	beside beside
+	pipes  pipes.Pipes
 	// end ends what is left of the attempt.
 	end func() error
 
@@ -141,6 +146,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	// has executed its program, and the peak of that moment is in what it leaves.
 	baseline := ownPeak()
 	spawned()
+	r.program, r.process = p, process
 	e.steered.enter(r.id, r)
 	defer e.steered.leave(r.id)
 	r.pipes.Begin()
@@ -155,11 +161,13 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 
 	state, err := process.Wait()
 	sampled := sampler.stop()
+	r.beside.close()
 	r.settle(ctx)
 	if unstop() {
 		stops.Done()
 	}
 	stops.Wait()
+	r.beside.wait()
 	oom := err == nil && !state.Success() && r.tree.oomKilled()
 	if err == nil && killed(state) {
 		r.tree.died()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,23 +140,44 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 	if err != nil {
 		return failed(err)
 	}
+	return r.startPlan(ctx, plan, files, r.tree.attr(), func(start func() (*os.Process, error)) (*os.Process, error) {
+		process, err := start()
+		if err == nil {
+			r.tree.started(process.Pid)
+		}
+		return process, err
+	})
+}
+
+// startPlan starts this program again, which carries out the plan and becomes the program. admit has the process tree know the
+// process that start has started.
+func (r *running) startPlan(ctx context.Context, p *sandboxinit.Plan, files []*os.File, attr *syscall.SysProcAttr,
+	admit func(start func() (*os.Process, error)) (*os.Process, error), more ...*os.File) (*os.Process, error) {
+	a := r.attempt
+	failed := func(err error) (*os.Process, error) {
+		return nil, fmt.Errorf("sandbox %s: %w", a.ID, err)
+	}
+	plan, err := memory(p)
+	if err != nil {
+		return failed(err)
+	}
 	defer plan.Close()
 	heard, say, err := os.Pipe()
 	if err != nil {
 		return failed(err)
 	}
 	defer heard.Close()
-	attr := r.tree.attr()
 	// It joins when it is done, so that its own memory does not count.
 	attr.UseCgroupFD = attr.UseCgroupFD && r.tree.join() == ""
-	process, err := r.tree.forker.Start("/proc/self/exe", []string{sandboxinit.Name, "--help"}, &os.ProcAttr{
-		Dir: "/", Env: []string{procfs.Marker + "=" + a.ID, "GOMAXPROCS=1"}, Files: append(files, say, plan), Sys: attr,
+	process, err := admit(func() (*os.Process, error) {
+		return r.tree.forker.Start("/proc/self/exe", []string{sandboxinit.Name, "--help"}, &os.ProcAttr{
+			Dir: "/", Env: []string{procfs.Marker + "=" + a.ID, "GOMAXPROCS=1"}, Files: append(append(slices.Clone(files), say, plan), more...), Sys: attr,
+		})
 	})
 	say.Close()
 	if err != nil {
 		return failed(err)
 	}
-	r.tree.started(process.Pid)
 	unstop := context.AfterFunc(ctx, func() { _ = process.Kill() })
 	said, err := io.ReadAll(heard) // ends when the program has been executed
 	stopped := !unstop()
@@ -179,13 +201,13 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 	if err != nil {
 		return failed(fmt.Errorf("what it says is %q", said))
 	}
-	return nil, startError(p.argv[0], syscall.Errno(errno))
+	return nil, startError(p.Argv[0], syscall.Errno(errno))
 }
 
-// plan writes what is to be built.
-func (r *running) plan(p program) (*os.File, error) {
+// plan returns what is to be built.
+func (r *running) plan(p program) (*sandboxinit.Plan, error) {
 	a := r.attempt
-	plan := sandboxinit.Plan{
+	plan := &sandboxinit.Plan{
 		Parent: os.Getpid(), User: r.tree.box.user.id, Path: p.path, Argv: p.argv, Environ: p.environ, Dir: p.dir,
 		NodeNetwork: p.nodeNetwork, ShmBytes: a.Limits.Memory,
 	}
@@ -208,6 +230,11 @@ func (r *running) plan(p program) (*os.File, error) {
 	if own := r.tree.join(); own != "" {
 		plan.Join = append(plan.Join, own)
 	}
+	return plan, nil
+}
+
+// memory returns a plan as a file that is in memory only.
+func memory(plan *sandboxinit.Plan) (*os.File, error) {
 	text, err := json.Marshal(plan)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"os"
 	"syscall"
 
 	"switchyard/activities/executor"
@@ -27,6 +28,10 @@ type tree interface {
 	join() string
 	// started is called with the process of the program. It is waited for elsewhere.
 	started(pid int)
+	// admit starts a further program inside, by start. It is waited for elsewhere.
+	admit(start func() (*os.Process, error)) (*os.Process, error)
+	// dismiss is called when a program that was admitted has been waited for.
+	dismiss(pid int)
 	// died is called when SIGKILL has ended the program, whoever has sent it.
 	died()
 	// terminate sends SIGTERM to all processes, each once.

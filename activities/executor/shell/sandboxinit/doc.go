@@ -4,5 +4,7 @@
 //	started in new namespaces ──> Plan read ──> mounts ──> network ──> privileges dropped ──> ExecMessage ──> program
 //	                                  └──────────── an error, which its starter reads
 //
+// With Plan.Enter it joins the namespaces of a sandbox instead of making mounts and a network, so that a further program runs there.
+//
 // On other systems than Linux it is empty. It imports the standard library and golang.org/x/sys only.
 package sandboxinit

@@ -21,6 +21,8 @@ const Name = "switchyard-sandbox"
 const (
 	sayPipe  = 3
 	planPipe = 4
+	// firstSpace is there for plans that enter.
+	firstSpace = 5
 )
 
 // ExecMessage is said before the program is executed; the number of the error follows when
@@ -45,6 +47,9 @@ type Plan struct {
 	ShmBytes int64
 	// Join are the files of the cgroups that it goes into.
 	Join []string
+	// Enter says that there is a sandbox already: its namespaces are the descriptors from firstSpace on, in the order of
+	// EnteredSpaces. No directory but Dir counts then, nor does NodeNetwork.
+	Enter bool
 }
 
 // Run builds a sandbox and executes the program in it; it does not return.
@@ -92,11 +97,17 @@ func (p *Plan) build() error {
 	if err := p.ownStreams(); err != nil {
 		return err
 	}
-	if err := p.network(); err != nil {
-		return err
-	}
-	if err := p.mount(); err != nil {
-		return err
+	if p.Enter {
+		if err := p.enter(); err != nil {
+			return err
+		}
+	} else {
+		if err := p.network(); err != nil {
+			return err
+		}
+		if err := p.mount(); err != nil {
+			return err
+		}
 	}
 	for _, f := range joins {
 		if _, err := f.WriteString("0"); err != nil {
@@ -108,7 +119,11 @@ func (p *Plan) build() error {
 
 // ownStreams lets the user open its own streams by their names, such as /dev/stdout.
 func (p *Plan) ownStreams() error {
-	for fd := 1; fd <= 2; fd++ {
+	first := 1
+	if p.Enter {
+		first = 0
+	}
+	for fd := first; fd <= 2; fd++ {
 		var info unix.Stat_t
 		if err := unix.Fstat(fd, &info); err != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
 			continue

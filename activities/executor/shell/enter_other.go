@@ -1,0 +1,16 @@
+//go:build !linux
+
+package shell
+
+import (
+	"context"
+
+	"switchyard/activities/executor"
+)
+
+var _ executor.Enterer = (*Executor)(nil)
+
+// Enter is refused on systems other than Linux.
+func (e *Executor) Enter(context.Context, string) (executor.Inside, error) {
+	return nil, &executor.Refusal{Text: "tasks can only be entered on nodes with Linux"}
+}
