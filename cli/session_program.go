@@ -94,6 +94,9 @@ func (p *programSession) run(ctx context.Context) error {
 		}
 	}
 	p.restore()
+	if p.raw != nil && (isLost(e.err) || ctx.Err() != nil) {
+		fmt.Fprintln(p.sys.screen) // the program has left the cursor anywhere
+	}
 	if errors.Is(context.Cause(ctx), errLeft) {
 		return &exit.Error{
 			Code: exit.CodeLost, Err: fmt.Errorf("you have left %s; the program may still be running there", p.target),
