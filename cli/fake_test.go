@@ -50,6 +50,7 @@ type fakeGateway struct {
 	schedules fakeSchedules
 	tasks     fakeTasks
 	secrets   fakeSecrets
+	keys      fakeKeys
 	audit     fakeAudit
 	sessions  fakeSessions
 	vps       fakeVps
@@ -65,6 +66,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(&f.schedules))
 	mux.Handle(switchyardv1connect.NewTaskServiceHandler(&f.tasks))
 	mux.Handle(switchyardv1connect.NewSecretServiceHandler(&f.secrets))
+	mux.Handle(switchyardv1connect.NewKeyServiceHandler(&f.keys))
 	mux.Handle(switchyardv1connect.NewAuditServiceHandler(&f.audit))
 	mux.Handle("/v1/sessions", &f.sessions)
 	t.Cleanup(f.sessions.cut)

@@ -16,6 +16,7 @@ import (
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
 	"switchyard/gateway/sse"
+	"switchyard/gateway/sshkeys"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
@@ -35,6 +36,7 @@ type Gateway struct {
 	events   *runevents.Reader
 	updates  keyedLimiter
 	signer   *signing.Signer
+	keys     *sshkeys.Registry
 	recorder *audit.Recorder
 	bounds   *edge.Bounds
 	sse      *sse.Handler
@@ -67,6 +69,7 @@ func New(config Config) (*Gateway, error) {
 		events:   runevents.New(read, index, config.Store, config.Logger),
 		recorder: audit.NewRecorder(config.Store, config.Now, config.Logger),
 		signer:   signing.New(config.Store, config.Now),
+		keys:     sshkeys.NewRegistry(config.Store, config.Now),
 		bounds:   edge.NewBounds(config.Limits, maxBlobMessageBytes),
 		stopping: make(chan struct{}),
 	}

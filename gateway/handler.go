@@ -30,6 +30,7 @@ import (
 	"switchyard/gateway/openapi"
 	"switchyard/gateway/rest"
 	"switchyard/gateway/secrets"
+	"switchyard/gateway/sshkeys"
 	"switchyard/gateway/tasklist"
 	"switchyard/gateway/tokens"
 	"switchyard/gateway/vps"
@@ -66,6 +67,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens}, options...)),
 		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),
+		serve(switchyardv1connect.NewKeyServiceHandler(sshkeys.Service{Registry: g.keys}, options...)),
 		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.store, Now: g.config.Now}, options...)),
 		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store, nodeaccess.New(grants.New(g.store), nodeaccess.Attempts{Client: g.client}, g.reader)}, blobOptions...)),
 	}

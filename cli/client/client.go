@@ -31,6 +31,7 @@ type Client struct {
 	Auth      switchyardv1connect.AuthServiceClient
 	Secrets   switchyardv1connect.SecretServiceClient
 	Audit     switchyardv1connect.AuditServiceClient
+	Keys      switchyardv1connect.KeyServiceClient
 	Vps       switchyardv1connect.VpsServiceClient
 	URL       string
 	http      *http.Transport
@@ -97,6 +98,7 @@ func New(u *url.URL, o Options) *Client {
 		Auth:             switchyardv1connect.NewAuthServiceClient(client, base, claimed),
 		Secrets:          switchyardv1connect.NewSecretServiceClient(client, base, claimed),
 		Audit:            switchyardv1connect.NewAuditServiceClient(client, base, claimed),
+		Keys:             switchyardv1connect.NewKeyServiceClient(client, base, claimed),
 		Vps:              switchyardv1connect.NewVpsServiceClient(client, base, claimed),
 		URL:              base,
 		http:             transport,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -63,8 +64,12 @@ var objectKinds = map[protoreflect.Name]map[protoreflect.Name]string{
 	"NodeService":      {"name": "node"},
 	"SecretService":    {"name": "secret", "secret": "secret"},
 	"AuthService":      {"name": "name", "id": "token"},
+	"KeyService":       {"fingerprint": "key", "name": "name"},
 	"BlobService":      {"key": "value", "prefix": "value"},
 }
+
+// credentials are the messages within messages that name objects.
+var credentials = []protoreflect.FullName{(&v1.Token{}).ProtoReflect().Descriptor().FullName(), (&v1.Key{}).ProtoReflect().Descriptor().FullName()}
 
 // addObjects adds the objects that a message of a call names. An answer is added after its request, and knows better: people
 // may shorten ids.
@@ -77,8 +82,8 @@ func addObjects(e *v1.AuditEntry, call protoreflect.MethodDescriptor, message pr
 		}
 		switch field.Kind() {
 		case protoreflect.MessageKind:
-			if token := message.Get(field).Message(); token.Descriptor().FullName() == (&v1.Token{}).ProtoReflect().Descriptor().FullName() {
-				addObjects(e, call, token)
+			if m := message.Get(field).Message(); slices.Contains(credentials, m.Descriptor().FullName()) {
+				addObjects(e, call, m)
 			}
 		case protoreflect.StringKind:
 			if kind := objectKind(call, field); kind != "" {

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
@@ -11,8 +13,13 @@ type filled = dynamicpb.Message
 func fill(message protoreflect.MessageDescriptor) *filled {
 	m := dynamicpb.NewMessage(message)
 	for i := range message.Fields().Len() {
-		if field := message.Fields().Get(i); field.Kind() == protoreflect.StringKind && !field.IsList() && !field.IsMap() {
+		field := message.Fields().Get(i)
+		switch {
+		case field.IsList(), field.IsMap():
+		case field.Kind() == protoreflect.StringKind:
 			m.Set(field, protoreflect.ValueOfString("x"))
+		case field.Kind() == protoreflect.MessageKind && slices.Contains(credentials, field.Message().FullName()):
+			m.Set(field, protoreflect.ValueOfMessage(fill(field.Message())))
 		}
 	}
 	return m

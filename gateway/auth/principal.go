@@ -18,6 +18,7 @@ const (
 	KindNone  = "none" // authentication is off
 	KindToken = "token"
 	KindOIDC  = "oidc"
+	KindKey   = "ssh_key"
 )
 
 // Principal is who sends a request. It must not be changed.
@@ -28,7 +29,7 @@ type Principal struct {
 	Role v1.Role
 	// Node is the name of the node that a token of role node belongs to.
 	Node string
-	// Kind says what proved the name, ID is that of the token.
+	// Kind says what proved the name, ID is that of the token, or the fingerprint of the key.
 	Kind, ID string
 	// ExpiresAt is when the proof ends; zero: never.
 	ExpiresAt time.Time
@@ -49,7 +50,9 @@ func From(ctx context.Context) *Principal {
 func With(ctx context.Context, p *Principal) context.Context { return authn.SetInfo(ctx, p) }
 
 // IsVerified reports whether something proves who the principal is.
-func (p *Principal) IsVerified() bool { return p.Kind == KindToken || p.Kind == KindOIDC }
+func (p *Principal) IsVerified() bool {
+	return p.Kind == KindToken || p.Kind == KindOIDC || p.Kind == KindKey
+}
 
 // SeesAll reports whether the principal reaches what others own.
 func (p *Principal) SeesAll() bool { return p.Role.Includes(v1.Role_ROLE_OPERATOR) }

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// minRSABits is the least length of an RSA key that OpenSSH takes.
-const minRSABits = 1024
+// minRSABits is the least length of an RSA key; shorter ones are no longer safe (NIST SP 800-131A).
+const minRSABits = 2048
 
 // example is a hint for what is no key.
 const example = `write a line of a file .pub, such as "ssh-ed25519 AAAA... me@host"`

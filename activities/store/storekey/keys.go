@@ -236,6 +236,20 @@ func Token(id string) string { return TokensPrefix + id }
 // SigningKey is the key of the key of package signing.
 const SigningKey = "auth/signing-key"
 
+// HostKey is the key of the private key by which SSH clients know the gateways of the deployment, in PEM.
+const HostKey = "auth/ssh-host-key"
+
+// KeysPrefix begins the keys of all v1.KeyRecords.
+const KeysPrefix = "auth/keys/"
+
+// KeysOf begins the keys of the v1.KeyRecords of one public key, by its SHA-256. Several names may have the same.
+func KeysOf(sha256 [32]byte) string { return KeysPrefix + hex.EncodeToString(sha256[:]) + "/" }
+
+// Key is the key of the v1.KeyRecord of a public key that a name has.
+func Key(sha256 [32]byte, name string) string {
+	return KeysOf(sha256) + "n" + hex.EncodeToString([]byte(name))
+}
+
 // TokenUse is the key of the time when a token was used last, in RFC 3339.
 func TokenUse(id string) string { return "auth/uses/" + id }
 

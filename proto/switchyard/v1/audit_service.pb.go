@@ -36,15 +36,15 @@ type AuditEntry struct {
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	// Role of who made the call; empty: not known.
 	Role string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
-	// What proves the name: token, oidc, or none.
+	// What proves the name: token, oidc, ssh_key, or none.
 	Kind string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Id of the token, if it was one.
+	// Id of the token, if it was one, or fingerprint of the SSH key.
 	Token string `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
 	// What was called: a service and its call, such as "RunService/SubmitRun"; a method and a path; or a session that has ended, such
 	// as "session exec".
 	Action string `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
-	// What it was about, by kind: run, task, workflow, schedule, node, secret, token (its id), name (that a token is for), batch,
-	// copy (of a run), port, path, and value (a key of the store).
+	// What it was about, by kind: run, task, workflow, schedule, node, secret, token (its id), name (that a token or a key is
+	// for), key, batch, copy (of a run), user (that an SSH client has named), port, path, and value (a key of the store).
 	Objects map[string]string `protobuf:"bytes,8,rep,name=objects,proto3" json:"objects,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Address that the call came from.
 	From string `protobuf:"bytes,9,opt,name=from,proto3" json:"from,omitempty"`

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/pem"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"switchyard/cli/exit"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestKeysAddSendsAPublicKey(t *testing.T) {
+	f := fake(t)
+	public, _, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) + " ann@laptop\n"
+	for _, test := range []struct{ file, stdin string }{{write(t, "id.pub", line), ""}, {"-", line}} {
+		got := runWith(t, nil, test.stdin, "keys", "add", test.file, "--gateway", f.url)
+		if got.code != 0 || !strings.Contains(got.stderr, "key SHA256:x of ann is added, role user") || f.keys.added[len(f.keys.added)-1] != line {
+			t.Errorf("%+v, %q", got, f.keys.added)
+		}
+	}
+}
+
+// TestKeysAddSendsNothingElse pastes what is no public key. Not even the error shows a word of it.
+func TestKeysAddSendsNothingElse(t *testing.T) {
+	f := fake(t)
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weak, err := ssh.NewPublicKey(&short.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weakLine := string(ssh.MarshalAuthorizedKey(weak))
+	for name, test := range map[string]struct{ text, says string }{
+		"a private key": {string(pem.EncodeToMemory(block)), "private key never leaves"}, "a word": {"hunter2", "no public key"}, "nothing": {"", "no public key"},
+		"a short RSA key": {weakLine, "RSA key of 1024 bits; it must have at least 2048"}, "a DSA key": {"ssh-dss AAAAB3NzaC1kc3M= x", "not safe any more"},
+		"a key that is cut off": {"ssh-ed25519 AAAAC3NzaC1lZDI1", "cut off"},
+	} {
+		got := runWith(t, nil, test.text, "keys", "add", "-", "--gateway", f.url)
+		shown := len(test.text) > 20 && strings.Contains(got.stderr, test.text[10:20])
+		if got.code != exit.CodeUsage || !strings.Contains(got.stderr, test.says) || strings.Contains(got.stderr, "hunter2") || shown {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	file := write(t, "id", string(bytes.TrimSpace(pem.EncodeToMemory(block))))
+	if got := run(t, "keys", "add", file, "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "holds a private key") {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "keys", "add", file+".none", "--gateway", f.url); got.code != exit.CodeUsage {
+		t.Errorf("%+v", got)
+	}
+	if len(f.keys.added) != 0 {
+		t.Errorf("sent %q", f.keys.added)
+	}
+}
+
+func TestKeysListAndRemove(t *testing.T) {
+	f := fake(t)
+	f.keys.list = &v1.ListKeysResponse{Items: []*v1.Key{
+		{Fingerprint: "SHA256:Jx8FLTmyzXFGPMbiyUpuKyb2cHZnPjKmpp9Ux1h2YSo", Type: "ssh-ed25519", Name: "ann", Role: v1.RoleUser, Comment: "ann@laptop", CreatedAt: after(5), PublicKey: "ssh-ed25519 AAAA"},
+		{Fingerprint: "SHA256:OdmaR4eOvaOEbTMOzZlJzIrjsVDLWQAk3gJKvxYmYtg", Type: "ssh-rsa", Name: "bob", Role: v1.RoleAdmin, CreatedAt: after(6), PublicKey: "ssh-rsa AAAA"},
+	}}
+	for _, format := range []string{"text", "json"} {
+		got := run(t, "keys", "list", "--gateway", f.url, "-o", format)
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "keys-list-"+format, got.stdout)
+	}
+	got := run(t, "keys", "remove", "SHA256:x", "--name", "ann", "--gateway", f.url)
+	if got.code != 0 || !strings.Contains(got.stderr, "key SHA256:x of ann is removed") || f.keys.removed[0].GetName() != "ann" {
+		t.Errorf("%+v, %v", got, f.keys.removed)
+	}
+}

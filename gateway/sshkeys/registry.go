@@ -1,0 +1,119 @@
+package sshkeys
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	"switchyard/gateway/auth"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// fingerprintPrefix begins fingerprints.
+const fingerprintPrefix = "SHA256:"
+
+// Registry has the keys of a deployment. It is safe for concurrent use, and so is the store for several registries.
+type Registry struct {
+	store *store.Store
+	now   func() time.Time
+}
+
+// NewRegistry returns the registry in a store.
+func NewRegistry(s *store.Store, now func() time.Time) *Registry {
+	return &Registry{store: s, now: now}
+}
+
+// Add keeps a key of a principal, in the place of an earlier record of it.
+func (r *Registry) Add(ctx context.Context, p *auth.Principal, key ssh.PublicKey, comment string) (*v1.Key, error) {
+	added := &v1.Key{
+		Fingerprint: ssh.FingerprintSHA256(key), Type: key.Type(), Name: p.Name, Role: p.Role.Word(), Comment: comment,
+		CreatedAt: timestamppb.New(r.now()), PublicKey: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))),
+	}
+	if err := r.store.PutMessage(ctx, storekey.Key(sha256.Sum256(key.Marshal()), p.Name), &v1.KeyRecord{Key: added}); err != nil {
+		return nil, fmt.Errorf("keep key %s: %w", added.GetFingerprint(), err)
+	}
+	return added, nil
+}
+
+// Of returns the records of a key, one for each name that has it.
+func (r *Registry) Of(ctx context.Context, key ssh.PublicKey) ([]*v1.Key, error) {
+	return r.list(ctx, storekey.KeysOf(sha256.Sum256(key.Marshal())))
+}
+
+// Has reports whether a name still has a key, with the role of its record.
+func (r *Registry) Has(ctx context.Context, k *v1.Key) (bool, error) {
+	sum, ok := parseFingerprint(k.GetFingerprint())
+	if !ok {
+		return false, nil
+	}
+	record, err := r.record(ctx, storekey.Key(sum, k.GetName()))
+	return record != nil && record.GetRole() == k.GetRole(), err
+}
+
+// List returns all keys by name, then by fingerprint.
+func (r *Registry) List(ctx context.Context) ([]*v1.Key, error) {
+	return r.list(ctx, storekey.KeysPrefix)
+}
+
+func (r *Registry) list(ctx context.Context, prefix string) ([]*v1.Key, error) {
+	var all []*v1.Key
+	for at, err := range r.store.Keys(ctx, prefix) {
+		if err != nil {
+			return nil, fmt.Errorf("list keys: %w", err)
+		}
+		k, err := r.record(ctx, at)
+		if err != nil {
+			return nil, fmt.Errorf("list keys: %w", err)
+		}
+		if k != nil {
+			all = append(all, k)
+		}
+	}
+	slices.SortFunc(all, func(a, b *v1.Key) int {
+		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetFingerprint(), b.GetFingerprint()))
+	})
+	return all, nil
+}
+
+// record returns what is kept under a key of the store, or nil if there is nothing, or what there was is removed.
+func (r *Registry) record(ctx context.Context, at string) (*v1.Key, error) {
+	var record v1.KeyRecord
+	err := r.store.GetMessage(ctx, at, &record)
+	if errors.Is(err, store.ErrNotFound) || err == nil && record.GetRemoved() {
+		return nil, nil
+	}
+	return record.GetKey(), err
+}
+
+// Remove removes a key of a name.
+func (r *Registry) Remove(ctx context.Context, k *v1.Key) error {
+	sum, ok := parseFingerprint(k.GetFingerprint())
+	if !ok {
+		return fmt.Errorf("remove key: %q is no fingerprint", k.GetFingerprint())
+	}
+	if err := r.store.PutMessage(ctx, storekey.Key(sum, k.GetName()), &v1.KeyRecord{Key: k, Removed: true}); err != nil {
+		return fmt.Errorf("remove key %s: %w", k.GetFingerprint(), err)
+	}
+	return nil
+}
+
+// parseFingerprint returns the digest that a text names, in the alphabet of `ssh-keygen -l` or in the one of URLs.
+func parseFingerprint(text string) (sum [sha256.Size]byte, ok bool) {
+	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(strings.TrimPrefix(text, fingerprintPrefix), "="))
+	digest, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil || len(digest) != len(sum) {
+		return sum, false
+	}
+	return [sha256.Size]byte(digest), true
+}
