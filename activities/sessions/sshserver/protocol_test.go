@@ -303,11 +303,11 @@ func TestSilentClientIsGone(t *testing.T) {
 
 func TestKeepAliveOfClientIsAnswered(t *testing.T) {
 	t.Parallel()
-	client := dial(t, serve(t, Config{Inside: sessiontest.Local{}, KeepAlive: 20 * time.Millisecond}).address)
+	client := dial(t, serve(t, Config{Inside: sessiontest.Local{}, KeepAlive: 500 * time.Millisecond}).address)
 	for range 10 { // and that of the server, which the client answers
 		if ok, _, err := client.SendRequest("keepalive@openssh.com", true, nil); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 	}
 }

@@ -62,11 +62,13 @@ func (c *connection) serveSession(ctx context.Context, offered ssh.NewChannel) {
 	ended := make(chan struct{})
 	for r := range requests { // until the client has closed the channel
 		run, ok := s.request(r)
+		if run != nil {
+			c.running.Add(1)
+		}
 		if r.WantReply {
 			_ = r.Reply(ok, nil) // an error means that the connection has ended
 		}
 		if run != nil { // once the answer is on its way: what runs may end at once
-			c.running.Add(1)
 			go func() {
 				defer close(ended)
 				defer c.running.Add(-1)

@@ -1,0 +1,188 @@
+package sshdoor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/sessions/sshserver"
+	"switchyard/gateway/auth"
+)
+
+// Config is what a door is made of.
+type Config struct {
+	// HostKey is the key by which clients know the gateway.
+	HostKey ssh.Signer
+	Runs    Runs
+	Keys    Keys
+	// Locked is set where authentication is on.
+	Locked bool
+	// Enter returns the inside of a task for a principal at an address; an empty task is the only one that runs.
+	Enter func(p *auth.Principal, from net.Addr, run, task string) executor.Inside
+	// OnRefused is called for each key that is refused, with the user name that the client has sent; nil: nothing is.
+	OnRefused func(from net.Addr, user string, key ssh.PublicKey, reason error)
+	// OnLogin is called for each client before it is let in; nil: nothing is.
+	OnLogin func(ctx context.Context, p *auth.Principal, from net.Addr, run, task string)
+	// Logger takes what an operator should know. Default: nothing is logged.
+	Logger *slog.Logger
+	// LoginTimeout is how long a client may take to log in. Default: 30 s.
+	LoginTimeout time.Duration
+	// RefusalTime is what each refusal takes. Default: 300 ms.
+	RefusalTime time.Duration
+	// Recheck is how often a connection is checked that has logged in. Default: 3 s.
+	Recheck time.Duration
+	// Now is the clock of the back-off. Default: time.Now.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.LoginTimeout = cmp.Or(c.LoginTimeout, 30*time.Second)
+	c.RefusalTime = cmp.Or(c.RefusalTime, 300*time.Millisecond)
+	c.Recheck = cmp.Or(c.Recheck, 3*time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// keepAlive finds out on its own which clients are gone whose network has failed. Idle ones are not cut.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 15 * time.Second, Count: 4}
+
+// Door is a door that listens. Close ends it.
+type Door struct {
+	config   Config
+	listener net.Listener
+	backoff  backoff
+	startups startups
+
+	ctx  context.Context // ends with the door
+	end  context.CancelCauseFunc
+	work sync.WaitGroup
+}
+
+// errClosing ends the connections of a door that is closed.
+var errClosing = errors.New("the gateway is shutting down")
+
+// Listen opens a door on an address, host:port, where port 0 is a free one and no host is the loopback address.
+func Listen(ctx context.Context, address string, cfg Config) (*Door, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for SSH on %s: %w", address, err)
+	}
+	listen := net.ListenConfig{KeepAliveConfig: keepAlive}
+	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("the address for SSH, %s, is taken; choose another with --ssh-address, or stop what listens there: %w", address, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen for SSH on %s: %w", address, err)
+	}
+	d := &Door{config: cfg.withDefaults(), listener: listener}
+	d.ctx, d.end = context.WithCancelCause(context.Background())
+	d.work.Go(d.accept)
+	return d, nil
+}
+
+// Address is where the door listens, host:port.
+func (d *Door) Address() string { return d.listener.Addr().String() }
+
+// Close ends all connections and returns when nothing of them runs any more. A second Close does nothing.
+func (d *Door) Close() {
+	d.end(errClosing)
+	_ = d.listener.Close() // an error means that it is closed
+	d.work.Wait()
+}
+
+// accept accepts connections until the door is closed.
+func (d *Door) accept() {
+	for {
+		conn, err := d.listener.Accept()
+		if d.ctx.Err() != nil {
+			if err == nil {
+				_ = conn.Close()
+			}
+			return
+		}
+		if err != nil { // such as too many open files
+			d.config.Logger.Warn("an SSH connection was not accepted", "error", err)
+			select {
+			case <-d.ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		}
+		network := networkOf(conn.RemoteAddr())
+		if !d.backoff.allows(network, d.config.Now()) || !d.startups.connect(network) {
+			turnAway(conn)
+			continue
+		}
+		d.work.Go(func() {
+			defer d.startups.disconnect()
+			defer conn.Close()
+			d.serve(conn, network)
+		})
+	}
+}
+
+// turnAway closes a connection. Clients show the line with -v.
+func turnAway(conn net.Conn) {
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // a fresh connection has room for the line
+	_, _ = conn.Write([]byte("Not allowed at this time\r\n"))
+	_ = conn.Close()
+}
+
+// serve serves a connection until it ends.
+func (d *Door) serve(conn net.Conn, network string) {
+	l := &login{door: d, conn: conn}
+	opened, channels, requests, err := l.handshake()
+	d.startups.started(network)
+	if err != nil {
+		if l.refused {
+			d.backoff.add(network, d.config.Now())
+		}
+		d.config.Logger.Debug("an SSH client has not logged in", "from", conn.RemoteAddr().String(), "error", err)
+		return
+	}
+	defer opened.Close()
+	ctx, cancel := context.WithCancelCause(d.ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { d.watch(ctx, cancel, l.grant) })
+	sshserver.Serve(ctx, opened, channels, requests, sshserver.Config{Inside: d.enter(l.grant, conn.RemoteAddr()), Logger: d.config.Logger})
+	cancel(context.Canceled)
+	watch.Wait()
+}
+
+// enter returns the inside of what a client has logged in to.
+func (d *Door) enter(g *grant, from net.Addr) executor.Inside {
+	if len(g.choices) > 0 {
+		return ambiguous{g}
+	}
+	return d.config.Enter(g.principal, from, g.run.ID, g.task)
+}
+
+// watch ends a connection once what it was let in for no longer counts.
+func (d *Door) watch(ctx context.Context, end context.CancelCauseFunc, g *grant) {
+	pause := time.NewTicker(d.config.Recheck)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		if err := d.check(ctx, g); err != nil && ctx.Err() == nil {
+			end(err)
+			return
+		}
+	}
+}

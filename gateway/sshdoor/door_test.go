@@ -1,0 +1,613 @@
+package sshdoor
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/crypto/ssh"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	"switchyard/dev/sessiontest"
+	"switchyard/gateway/auth"
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/sshkeys"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeRuns has runs that a test writes.
+type fakeRuns struct {
+	mu   sync.Mutex
+	runs map[string]Run
+	keys map[string]map[string]string // by run, then by task
+	away bool
+}
+
+var errAway = errors.New("Temporal is away")
+
+func (f *fakeRuns) Resolve(ctx context.Context, text string) (string, error) {
+	run, err := f.Find(ctx, text)
+	if err == nil && !auth.From(ctx).Reaches(run.Owner) {
+		err = rpcerror.NoRun(text)
+	}
+	return run.ID, err
+}
+
+func (f *fakeRuns) Find(_ context.Context, id string) (Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away {
+		return Run{}, errAway
+	}
+	run, ok := f.runs[id]
+	if !ok {
+		return Run{}, rpcerror.NoRun(id)
+	}
+	return run, nil
+}
+
+func (f *fakeRuns) TaskKeys(_ context.Context, id string) (map[string]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.keys[id], nil
+}
+
+func (f *fakeRuns) end(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	run := f.runs[id]
+	run.Open = false
+	f.runs[id] = run
+}
+
+// fixture is a door on fake runs, whose tasks are this machine.
+type fixture struct {
+	*Door
+	runs  *fakeRuns
+	keys  *sshkeys.Registry
+	store *store.Store
+	dir   string
+	mu    sync.Mutex
+	// entered and refused are what the door has reported.
+	entered, refused []string
+	now              time.Time
+}
+
+func newFixture(t *testing.T, change func(*Config)) *fixture {
+	t.Helper()
+	f := &fixture{dir: t.TempDir(), now: time.Now(), runs: &fakeRuns{runs: map[string]Run{
+		"ci-1": {"ci-1", "ann", true}, "ci.v2-1": {"ci.v2-1", "ann", true}, "bobs": {"bobs", "bob", true}, "nightly": {"nightly", v1.TriggerSchedule, true}, "done": {"done", "ann", false},
+	}, keys: map[string]map[string]string{}}}
+	var err error
+	if f.store, err = store.Open(t.Context(), filepath.Join(f.dir, "store")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.store.Close() })
+	f.keys = sshkeys.NewRegistry(f.store, time.Now)
+	cfg := Config{
+		Runs: f.runs, Keys: f.keys, Locked: true, Recheck: 50 * time.Millisecond, RefusalTime: 20 * time.Millisecond,
+		Enter: func(p *auth.Principal, _ net.Addr, run, task string) executor.Inside {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.entered = append(f.entered, fmt.Sprintf("%s/%s/%s/%s/%s", p.Name, p.Role.Word(), p.Kind, run, task))
+			return sessiontest.Local{Dir: f.dir}
+		},
+		OnRefused: func(_ net.Addr, user string, _ ssh.PublicKey, reason error) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.refused = append(f.refused, user+": "+reason.Error())
+		},
+		Now: func() time.Time {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.now
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	if cfg.HostKey, err = HostKey(t.Context(), f.store); err != nil {
+		t.Fatal(err)
+	}
+	if f.Door, err = Listen(t.Context(), "127.0.0.1:0", cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *fixture) last() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.entered) == 0 {
+		return ""
+	}
+	return f.entered[len(f.entered)-1]
+}
+
+func newSigner(t *testing.T) ssh.Signer {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+func line(signer ssh.Signer) string { return string(ssh.MarshalAuthorizedKey(signer.PublicKey())) }
+
+// add has a person have a key.
+func (f *fixture) add(t *testing.T, name string, role v1.Role, signer ssh.Signer) *v1.Key {
+	t.Helper()
+	k, err := f.keys.Add(t.Context(), &auth.Principal{Name: name, Role: role}, signer.PublicKey(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// forgive has the door forget what has failed.
+func (f *fixture) forgive() {
+	f.backoff.mu.Lock()
+	defer f.backoff.mu.Unlock()
+	clear(f.backoff.by)
+}
+
+// awaitFailures waits until the door has counted connections that failed to log in.
+func (f *fixture) awaitFailures(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		f.backoff.mu.Lock()
+		count := f.backoff.by["127.0.0.1"].count
+		f.backoff.mu.Unlock()
+		if count >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d failures, not %d", count, n)
+		}
+	}
+}
+
+func (f *fixture) dial(user string, signers ...ssh.Signer) (*ssh.Client, error) {
+	return ssh.Dial("tcp", f.Address(), &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signers...)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: time.Minute})
+}
+
+func TestKeysOpenWhatTheirOwnersReach(t *testing.T) {
+	f := newFixture(t, nil)
+	ann, bob, op, viewer, old, ofTask, twice := newSigner(t), newSigner(t), newSigner(t), newSigner(t), newSigner(t), newSigner(t), newSigner(t)
+	f.add(t, "ann", v1.Role_ROLE_USER, ann)
+	f.add(t, "eve", v1.Role_ROLE_USER, ann) // has added the key of another one
+	f.add(t, "bob", v1.Role_ROLE_USER, bob)
+	f.add(t, "op", v1.Role_ROLE_OPERATOR, op)
+	f.add(t, "ann", v1.Role_ROLE_VIEWER, viewer)
+	f.add(t, "ann"+auth.Unverified, v1.Role_ROLE_ADMIN, old)
+	f.runs.keys["ci-1"] = map[string]string{"box": "# mine\n" + line(ofTask) + line(twice), "each": line(twice)}
+	f.runs.keys["nightly"] = map[string]string{"box": line(ofTask)}
+	f.runs.keys["done"] = map[string]string{"box": line(ofTask)}
+	for _, test := range []struct {
+		user string
+		key  ssh.Signer
+		want string // "": refused
+	}{
+		{"web.ci-1", ann, "ann/user/ssh_key/ci-1/web"}, {"ci-1", ann, "ann/user/ssh_key/ci-1/"}, {"each[3].ci-1", ann, "ann/user/ssh_key/ci-1/each[3]"},
+		{"ci.v2-1", ann, "ann/user/ssh_key/ci.v2-1/"}, {"web.ci.v2-1", ann, "ann/user/ssh_key/ci.v2-1/web"},
+		{"web.bobs", ann, ""}, {"web.done", ann, ""}, {"web.none", ann, ""}, {"web.nightly", ann, ""}, {"", ann, ""}, {".", ann, ""}, {"a\x1b[2J.ci-1\x00", ann, ""},
+		{"web.ci-1", bob, ""}, {"web.bobs", bob, "bob/user/ssh_key/bobs/web"},
+		{"web.ci-1", op, "op/operator/ssh_key/ci-1/web"}, {"web.nightly", op, "op/operator/ssh_key/nightly/web"},
+		{"web.ci-1", viewer, ""}, {"web.ci-1", old, ""}, {"web.ci-1", newSigner(t), ""},
+		{"box.ci-1", ofTask, "ann/user/ssh_key/ci-1/box"}, {"ci-1", ofTask, "ann/user/ssh_key/ci-1/box"}, {"web.ci-1", ofTask, ""}, {"each.ci-1", ofTask, ""}, {"box.bobs", ofTask, ""}, {"box.done", ofTask, ""},
+		{"each[2].ci-1", twice, "ann/user/ssh_key/ci-1/each[2]"}, {"box[2].ci-1", ofTask, "ann/user/ssh_key/ci-1/box[2]"},
+		{"box.nightly", ofTask, "schedule/operator/ssh_key/nightly/box"},
+	} {
+		f.forgive() // the refusals of this test are no attack
+		client, err := f.dial(test.user, test.key)
+		if (err == nil) != (test.want != "") {
+			t.Errorf("%q: %v", test.user, err)
+		}
+		if err != nil {
+			continue
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		f.await(t, test.want)
+	}
+	client, err := f.dial("ci-1", twice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	s, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.CombinedOutput("true"); err == nil || !strings.Contains(string(out), "log in as one of box.ci-1, each.ci-1") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// await waits until the door has entered something last.
+func (f *fixture) await(t *testing.T, want string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); f.last() != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("entered %s, not %s", f.last(), want)
+		}
+	}
+}
+
+func TestWithoutAuthenticationEachKeyOpensAll(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Locked = false })
+	key := newSigner(t)
+	f.add(t, "ann"+auth.Unverified, v1.Role_ROLE_ADMIN, key)
+	client, err := f.dial("web.bobs", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	f.await(t, "ann (unverified)/admin/none/bobs/web")
+	if _, err := f.dial("web.bobs", newSigner(t)); err == nil {
+		t.Error("a key that no one has added was let in")
+	}
+}
+
+// TestRefusalsLookAlike compares what a client learns that has the public key of another one, or a key of its own.
+func TestRefusalsLookAlike(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.RefusalTime = 200 * time.Millisecond })
+	ann, eve := newSigner(t), newSigner(t)
+	f.add(t, "ann", v1.Role_ROLE_USER, ann)
+	f.add(t, "eve", v1.Role_ROLE_USER, eve)
+	said := map[string]bool{}
+	for _, user := range []string{"web.ci-1", "web.none", "web.bobs", "web.done"} {
+		for _, key := range []ssh.Signer{eve, newSigner(t)} {
+			f.forgive()
+			began := time.Now()
+			_, err := f.dial(user, key)
+			if err == nil {
+				t.Fatalf("%s is open", user)
+			}
+			if took := time.Since(began); took < 200*time.Millisecond {
+				t.Errorf("%s: refused after %v", user, took)
+			}
+			said[err.Error()] = true
+		}
+		// Who has no private key is asked for a signature, whatever is behind the door.
+		asked := false
+		_, err := f.dial(user, unable{ann, &asked})
+		if err == nil || !asked {
+			t.Errorf("%s: asked for a signature: %v, %v", user, asked, err)
+		}
+	}
+	if len(said) != 1 {
+		t.Errorf("%v", said)
+	}
+}
+
+// unable is a signer that has no private key.
+type unable struct {
+	ssh.Signer
+	asked *bool
+}
+
+func (u unable) Sign(io.Reader, []byte) (*ssh.Signature, error) {
+	*u.asked = true
+	return nil, errors.New("no key")
+}
+
+func TestRefusalsAreReportedAndHaveABackoff(t *testing.T) {
+	f := newFixture(t, nil)
+	good := newSigner(t)
+	f.add(t, "ann", v1.Role_ROLE_USER, good)
+	for range freeFailures {
+		if _, err := f.dial("web.none", newSigner(t)); err == nil {
+			t.Fatal("it is open")
+		}
+	}
+	f.awaitFailures(t, freeFailures)
+	if _, err := f.dial("web.ci-1", good); err == nil {
+		t.Fatal("a network that has failed often may try at once")
+	}
+	f.mu.Lock()
+	if len(f.refused) != freeFailures || !strings.HasPrefix(f.refused[0], "web.none: ") {
+		t.Errorf("%q", f.refused)
+	}
+	f.now = f.now.Add(firstPause)
+	f.mu.Unlock()
+	client, err := f.dial("web.ci-1", good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Close()
+}
+
+func TestUnansweredQuestionsLetNobodyIn(t *testing.T) {
+	f := newFixture(t, nil)
+	key := newSigner(t)
+	f.add(t, "ann", v1.Role_ROLE_USER, key)
+	f.runs.mu.Lock()
+	f.runs.away = true
+	f.runs.mu.Unlock()
+	for range 2 * freeFailures { // which is no failure of the client
+		if _, err := f.dial("web.ci-1", key); err == nil || strings.Contains(err.Error(), "away") {
+			t.Fatal(err)
+		}
+	}
+	f.runs.mu.Lock()
+	f.runs.away = false
+	f.runs.mu.Unlock()
+	client, err := f.dial("web.ci-1", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Close()
+}
+
+func TestConnectionsEndWithTheirKeyAndTheirRun(t *testing.T) {
+	f := newFixture(t, nil)
+	mine, ofTask := newSigner(t), newSigner(t)
+	record := f.add(t, "ann", v1.Role_ROLE_USER, mine)
+	f.runs.keys["nightly"] = map[string]string{"box": line(ofTask)}
+	for _, test := range []struct {
+		user string
+		key  ssh.Signer
+		end  func()
+		says string
+	}{
+		{"web.ci-1", mine, func() {
+			if err := f.keys.Remove(t.Context(), record); err != nil {
+				t.Error(err)
+			}
+		}, "the key was removed"},
+		{"box.nightly", ofTask, func() { f.runs.end("nightly") }, "run nightly has ended"},
+	} {
+		client, err := f.dial(test.user, test.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := client.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		s.Stderr = &stderr
+		out, err := s.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Start("echo ready; exec sleep 1000"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, 6)); err != nil {
+			t.Fatal(err)
+		}
+		test.end()
+		_ = s.Wait()
+		_ = client.Wait()
+		if !strings.Contains(stderr.String(), test.says) {
+			t.Errorf("%s: %q", test.user, stderr.String())
+		}
+		if _, err := f.dial(test.user, test.key); err == nil {
+			t.Errorf("%s is open", test.user)
+		}
+	}
+}
+
+func TestTwoHundredLoginsAtOnce(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.LoginTimeout = 2 * time.Minute })
+	key := newSigner(t)
+	f.add(t, "ann", v1.Role_ROLE_USER, key)
+	var work sync.WaitGroup
+	clients := make([]*ssh.Client, 200)
+	for i := range clients {
+		work.Go(func() {
+			client, err := f.dial("web.ci-1", key)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			clients[i] = client
+			s, err := client.NewSession()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if out, err := s.Output("echo hello"); err != nil || string(out) != "hello\n" {
+				t.Errorf("%q, %v", out, err)
+			}
+		})
+	}
+	work.Wait()
+	for _, client := range clients {
+		if client != nil {
+			_ = client.Close()
+		}
+	}
+}
+
+func TestSilentConnectionsAreBounded(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.LoginTimeout = 300 * time.Millisecond })
+	conn, err := net.Dial("tcp", f.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if all, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(all), "SSH-2.0-Switchyard") {
+		t.Errorf("%q, %v", all, err)
+	}
+	var s startups
+	for range maxStartupsOf {
+		if !s.connect("a") {
+			t.Fatal("too few")
+		}
+	}
+	if s.connect("a") || !s.connect("b") {
+		t.Error("one network takes the room of another")
+	}
+	s.started("a")
+	if !s.connect("a") || s.connected != maxStartupsOf+2 {
+		t.Error("one that has logged in counts as one that has not")
+	}
+}
+
+func TestBackoffIsBounded(t *testing.T) {
+	var b backoff
+	now := time.Now()
+	for i := range 2 * maxNetworks {
+		b.add(fmt.Sprint(i), now.Add(time.Duration(i)*time.Microsecond))
+	}
+	if len(b.by) > maxNetworks {
+		t.Errorf("%d networks", len(b.by))
+	}
+	for range 100 {
+		b.add("x", now)
+	}
+	if b.allows("x", now.Add(longestPause-time.Second)) || !b.allows("x", now.Add(longestPause)) {
+		t.Error("the wait has no end, or none")
+	}
+	for address, want := range map[string]string{"192.0.2.1:5": "192.0.2.1", "[::ffff:192.0.2.1]:5": "192.0.2.1", "[2001:db8:1:2:3::4]:5": "2001:db8:1:2::/64", "[fe80::1%eth0]:5": "fe80::/64"} {
+		if got := networkOf(fakeAddr(address)); got != want {
+			t.Errorf("%s: %s", address, got)
+		}
+	}
+}
+
+type fakeAddr string
+
+func (fakeAddr) Network() string  { return "tcp" }
+func (a fakeAddr) String() string { return string(a) }
+
+// TestGatewaysShareOnePrivateHostKey also looks at the mode of the file that a store in a folder has of it.
+func TestGatewaysShareOnePrivateHostKey(t *testing.T) {
+	dir := t.TempDir()
+	var work sync.WaitGroup
+	prints := make([]string, 8)
+	for i := range prints {
+		work.Go(func() {
+			kept, err := store.Open(t.Context(), dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer kept.Close()
+			key, err := HostKey(t.Context(), kept)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			prints[i] = ssh.FingerprintSHA256(key.PublicKey())
+		})
+	}
+	work.Wait()
+	for _, print := range prints {
+		if print != prints[0] || print == "" {
+			t.Fatalf("%q", prints)
+		}
+	}
+	path := filepath.Join(dir, filepath.FromSlash(storekey.HostKey))
+	for _, test := range []struct {
+		path string
+		want fs.FileMode
+	}{{path, 0o600}, {filepath.Dir(path), 0o700}} {
+		info, err := os.Stat(test.path)
+		if err != nil || info.Mode().Perm() != test.want {
+			t.Errorf("%s: %v, %v", test.path, info.Mode(), err)
+		}
+	}
+	if err := os.WriteFile(path, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	if _, err := HostKey(t.Context(), kept); err == nil || !strings.Contains(err.Error(), storekey.HostKey) {
+		t.Error(err)
+	}
+}
+
+func TestOpenSSHLogsIn(t *testing.T) {
+	f := newFixture(t, nil)
+	client := sessiontest.NewOpenSSH(t, f.Address(), "box.ci-1")
+	f.runs.keys["ci-1"] = map[string]string{"box": client.AuthorizedKey()}
+	if out, err := client.SSH(nil, "echo hello; exit 3").Output(); err == nil || string(out) != "hello\n" || !strings.Contains(err.Error(), "status 3") {
+		t.Errorf("%q, %v", out, err)
+	}
+	from, to := filepath.Join(f.dir, "from"), filepath.Join(f.dir, "to")
+	if err := os.WriteFile(from, bytes.Repeat([]byte("0123456789"), 100_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := client.Copy("scp", from, client.Target()+":to").CombinedOutput(); err != nil {
+		t.Errorf("%s, %v", out, err)
+	}
+	if a, b := mustRead(t, from), mustRead(t, to); !bytes.Equal(a, b) {
+		t.Errorf("%d bytes, not %d", len(b), len(a))
+	}
+	client.User = "box.none"
+	if out, err := client.SSH(nil, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "Permission denied (publickey)") {
+		t.Errorf("%s, %v", out, err)
+	}
+	for range freeFailures {
+		_, _ = client.SSH(nil, "true").CombinedOutput()
+	}
+	f.awaitFailures(t, freeFailures)
+	client.User = "box.ci-1"
+	if out, err := client.SSH([]string{"-v"}, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "Not allowed at this time") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestDoorClosesUnderSessions(t *testing.T) {
+	f := newFixture(t, nil)
+	key := newSigner(t)
+	f.add(t, "ann", v1.Role_ROLE_USER, key)
+	client, err := f.dial("web.ci-1", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	s.Stderr = &stderr
+	if err := s.Start("exec sleep 1000"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	f.Close()
+	_ = s.Wait()
+	if !strings.Contains(stderr.String(), errClosing.Error()) {
+		t.Errorf("%q", stderr.String())
+	}
+}

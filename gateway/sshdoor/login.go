@@ -1,0 +1,90 @@
+package sshdoor
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// maxTries is how many keys a client may try on a connection: those of an agent are offered one by one.
+const maxTries = 8
+
+// keyAlgorithms are those of the keys that may log in, the hash functions of RSA included.
+var keyAlgorithms = []string{
+	ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+	ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
+}
+
+// errDenied is the error of each key that is refused. The client learns nothing else.
+var errDenied = errors.New("the key is not accepted")
+
+// login is a connection that logs in.
+type login struct {
+	door *Door
+	conn net.Conn
+	// refused is set once a key was refused.
+	refused bool
+	grant   *grant
+}
+
+// handshake returns the connection once its client has logged in.
+func (l *login) handshake() (*ssh.ServerConn, <-chan ssh.NewChannel, <-chan *ssh.Request, error) {
+	ctx, cancel := context.WithTimeout(l.door.ctx, l.door.config.LoginTimeout)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
+	defer stop()
+	access := &ssh.ServerConfig{
+		ServerVersion: "SSH-2.0-Switchyard", MaxAuthTries: maxTries, PublicKeyAuthAlgorithms: keyAlgorithms,
+		PublicKeyCallback: anyKey,
+		VerifiedPublicKeyCallback: func(meta ssh.ConnMetadata, key ssh.PublicKey, p *ssh.Permissions, _ string) (*ssh.Permissions, error) {
+			return p, l.verified(ctx, meta, key)
+		},
+	}
+	access.AddHostKey(l.door.config.HostKey)
+	opened, channels, requests, err := ssh.NewServerConn(l.conn, access)
+	if err == nil && !stop() {
+		err = errors.Join(context.Cause(ctx), opened.Close())
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return opened, channels, requests, nil
+}
+
+// anyKey has each client prove that it has the key which it offers. Certificates prove more than is looked at here.
+func anyKey(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+	if _, ok := key.(*ssh.Certificate); ok {
+		return nil, errDenied
+	}
+	return &ssh.Permissions{}, nil
+}
+
+// verified decides about a client that has proved to have a key. Refusals take the same time, whatever their reason.
+func (l *login) verified(ctx context.Context, meta ssh.ConnMetadata, key ssh.PublicKey) error {
+	spent := time.NewTimer(l.door.config.RefusalTime)
+	defer spent.Stop()
+	g, err := l.door.decide(ctx, meta.User(), key)
+	if err == nil {
+		l.grant = g
+		if l.door.config.OnLogin != nil {
+			l.door.config.OnLogin(ctx, g.principal, meta.RemoteAddr(), g.run.ID, g.task)
+		}
+		return nil
+	}
+	if _, ok := errors.AsType[*refusal](err); ok {
+		l.refused = true
+	} else {
+		l.door.config.Logger.Warn("an SSH key cannot be checked now", "from", meta.RemoteAddr().String(), "error", err)
+	}
+	if l.door.config.OnRefused != nil {
+		l.door.config.OnRefused(meta.RemoteAddr(), meta.User(), key, err)
+	}
+	select {
+	case <-spent.C:
+	case <-ctx.Done():
+	}
+	return errDenied
+}
