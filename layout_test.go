@@ -67,6 +67,7 @@ var arrows = []struct {
 	{"activities/results", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
 	{"activities/presence", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/heartbeat", "switchyard/workflows/names"}},
 	{"activities/liveness", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/names"}},
+	{"activities/sessions", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/sessions"}},
 	{"activities/sessions/caller", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/sessions/wire"}},
 	{"activities/sessions/link", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/sessions/ticket", "switchyard/activities/sessions/wire"}},
 	{"activities/sessions/ticket", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},

@@ -21,6 +21,9 @@ type EntryError struct {
 // Error returns the text.
 func (e *EntryError) Error() string { return e.Text }
 
+// NotFound reports whether no such attempt runs on the node.
+func (e *EntryError) NotFound() bool { return e.Missing }
+
 // Enter returns the inside of the attempt that a header names by its run, chain, task and claim. The session counts as open, for
 // the idle time-out of the attempt, until the function that Enter returns is called. The error is an *EntryError, or a fault of the
 // node.

@@ -15,7 +15,8 @@ import (
 type InsideHarness struct {
 	// Enter starts an attempt that lasts until the end of the test and returns its inside.
 	Enter func(t *testing.T) executor.Inside
-	// Dir returns an existing directory of that attempt, which its user may write to. It is called after Enter of the same test.
+	// Dir returns an existing directory of that attempt, which its user may write to. It is called after Enter of the same test, and
+	// returns the same each time.
 	Dir func(t *testing.T) string
 	// Env is a variable of the attempt's program and its value.
 	Env [2]string
@@ -23,6 +24,8 @@ type InsideHarness struct {
 	User string
 	// NoExec says that no programs can be run, but files and the network are there.
 	NoExec bool
+	// IsRefusal reports whether an error has the words of an executor.Refusal; nil: it is one.
+	IsRefusal func(error) bool
 	// LargeOutput is how many bytes a program prints; 0: 8 MiB.
 	LargeOutput int64
 }
@@ -176,10 +179,18 @@ func (b *background) types(t *testing.T, text string) {
 	}
 }
 
+func (h InsideHarness) isRefusal(err error) bool {
+	if h.IsRefusal != nil {
+		return h.IsRefusal(err)
+	}
+	_, ok := errors.AsType[*executor.Refusal](err)
+	return ok
+}
+
 // refusal fails the test unless an error is a Refusal.
-func refusal(t *testing.T, what string, err error) {
+func (h InsideHarness) refusal(t *testing.T, what string, err error) {
 	t.Helper()
-	if _, ok := errors.AsType[*executor.Refusal](err); !ok {
+	if !h.isRefusal(err) {
 		t.Errorf("%s: error %v, want a Refusal", what, err)
 	}
 }

@@ -2,7 +2,6 @@ package executortest
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net"
 	"strings"
@@ -19,7 +18,7 @@ func (h InsideHarness) connected(t *testing.T, in executor.Inside) (near, far ne
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	t.Cleanup(func() { listener.Close() }) // which may close what it has accepted
 	accepted := make(chan net.Conn, 1)
 	go func() {
 		defer close(accepted)
@@ -99,7 +98,7 @@ func (h InsideHarness) networkRefused(t *testing.T) {
 	// A program that is being started at this moment may have the socket a little longer.
 	for until := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		conn, err := in.Dial(t.Context(), port)
-		if _, refused := errors.AsType[*executor.Refusal](err); refused {
+		if h.isRefusal(err) {
 			break
 		}
 		if err == nil {
@@ -111,7 +110,7 @@ func (h InsideHarness) networkRefused(t *testing.T) {
 	}
 	for _, port := range []int{0, -1, 65536} {
 		_, err := in.Dial(t.Context(), port)
-		refusal(t, "a number that is no port", err)
+		h.refusal(t, "a number that is no port", err)
 	}
 }
 
@@ -123,5 +122,5 @@ func (h InsideHarness) networkTaken(t *testing.T) {
 	}
 	defer listener.Close()
 	_, err = in.Listen(t.Context(), portOf(t, listener))
-	refusal(t, "a port that is in use", err)
+	h.refusal(t, "a port that is in use", err)
 }

@@ -44,8 +44,8 @@ func (p Process) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return conn, nil
 }
 
-// Listen accepts TCP connections on a port of the process's loopback interface; 0 is any that is free. A Refusal says that the
-// port is in use.
+// Listen accepts TCP connections on a port of the process's loopback interface; 0 is any that is free. The listener is closed when
+// ctx ends, or the process does. A Refusal says that the port is in use.
 func (p Process) Listen(ctx context.Context, port int) (net.Listener, error) {
 	if port < 0 || port > 65535 {
 		return nil, refuse(fmt.Sprintf("%d is not a port: ports are from 1 to 65535", port))
@@ -70,7 +70,36 @@ func (p Process) Listen(ctx context.Context, port int) (net.Listener, error) {
 	case err != nil:
 		return nil, err
 	}
-	return listener, nil
+	h, err := p.open()
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	l := &processListener{Listener: listener, process: h, watched: make(chan struct{})}
+	go func() {
+		defer close(l.watched)
+		if h.awaitEnd() {
+			_ = l.Listener.Close()
+		}
+	}()
+	l.stop = context.AfterFunc(ctx, func() { _ = l.Close() })
+	return l, nil
+}
+
+// processListener is a listener that ends with a process.
+type processListener struct {
+	net.Listener
+	process *hold
+	watched chan struct{}
+	stop    func() bool
+}
+
+// Close ends the listener.
+func (l *processListener) Close() error {
+	l.stop()
+	err := l.Listener.Close()
+	_ = l.process.Close()
+	<-l.watched
+	return err
 }
 
 // isWithoutAddress reports whether a network lacks an address of the loopback interface, as one without IPv6 does.

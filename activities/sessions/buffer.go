@@ -1,0 +1,77 @@
+package sessions
+
+import (
+	"io"
+	"sync"
+)
+
+// maxInput is how much of standard input waits for a program that does not read, in bytes. When there is more, nothing else of the
+// client is read, signals included.
+const maxInput = 1 << 20
+
+// buffer is standard input on its way to a program.
+type buffer struct {
+	mu     sync.Mutex
+	change sync.Cond
+	chunks [][]byte
+	size   int
+	ended  bool // no more is added
+	closed bool // no more is read
+}
+
+func newBuffer() *buffer {
+	b := &buffer{}
+	b.change.L = &b.mu
+	return b
+}
+
+// add adds input, which the buffer owns then. It waits for room.
+func (b *buffer) add(chunk []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.size >= maxInput && !b.closed {
+		b.change.Wait()
+	}
+	if b.ended || b.closed || len(chunk) == 0 {
+		return
+	}
+	b.chunks = append(b.chunks, chunk)
+	b.size += len(chunk)
+	b.change.Broadcast()
+}
+
+// end says that the input has ended.
+func (b *buffer) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	b.change.Broadcast()
+}
+
+// close throws the input away, and ends what waits.
+func (b *buffer) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed, b.chunks, b.size = true, nil, 0
+	b.change.Broadcast()
+}
+
+// Read waits for input.
+func (b *buffer) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.chunks) == 0 {
+		if b.ended || b.closed {
+			return 0, io.EOF
+		}
+		b.change.Wait()
+	}
+	n := copy(p, b.chunks[0])
+	b.size -= n
+	if b.chunks[0] = b.chunks[0][n:]; len(b.chunks[0]) == 0 {
+		b.chunks[0] = nil
+		b.chunks = b.chunks[1:]
+	}
+	b.change.Broadcast()
+	return n, nil
+}

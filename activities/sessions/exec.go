@@ -1,0 +1,99 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/sessions/wire"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// errLeft is why a program is ended whose client sends no more.
+var errLeft = errors.New("the client of the session has left")
+
+// exec runs a program.
+func (s *session) exec(ctx context.Context) {
+	if s.accept(0) != nil {
+		return
+	}
+	e := s.header.GetExec()
+	out := &frames{conn: s.conn}
+	keyboard := newKeyboard()
+	c := executor.Command{
+		Args: e.GetCommand(), Line: e.GetLine(), Env: e.GetEnv(), Dir: e.GetDirectory(), User: e.GetUser(),
+		Stdout: out.stdout(), Stderr: out.stderr(), Signals: keyboard.signals,
+	}
+	if e.GetStdin() {
+		c.Stdin = keyboard.stdin
+	}
+	if e.GetTerminal() {
+		c.Terminal = &executor.Terminal{Type: e.GetTerminalType(), Size: windowSize(e.GetSize()), Resizes: keyboard.resizes}
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		keyboard.read(s.conn, e.GetStdin())
+		s.cancel(errLeft) // or the program has ended already
+	})
+	status, err := s.in.Exec(ctx, c)
+	// What the client still sends has no reader.
+	keyboard.close()
+	out.exit(status.Code, status.Signal, err)
+	_ = s.conn.Close()
+	reading.Wait()
+}
+
+func windowSize(size *v1.TerminalSize) executor.WindowSize {
+	clamp := func(n uint32) uint16 { return uint16(min(n, math.MaxUint16)) }
+	return executor.WindowSize{Columns: clamp(size.GetColumns()), Rows: clamp(size.GetRows())}
+}
+
+// keyboard is what the client of a program sends.
+type keyboard struct {
+	stdin   *buffer
+	signals chan string
+	resizes chan executor.WindowSize
+	closed  chan struct{}
+}
+
+func newKeyboard() *keyboard {
+	return &keyboard{stdin: newBuffer(), signals: make(chan string), resizes: make(chan executor.WindowSize), closed: make(chan struct{})}
+}
+
+// read reads frames until the client sends no more.
+func (k *keyboard) read(conn wire.Conn, stdin bool) {
+	for {
+		frame := &v1.SessionFrame{}
+		if wire.ReadMessage(conn, frame) != nil {
+			return
+		}
+		switch f := frame.GetFrame().(type) {
+		case *v1.SessionFrame_Stdin:
+			if stdin {
+				k.stdin.add(f.Stdin)
+			}
+		case *v1.SessionFrame_StdinEnd:
+			k.stdin.end()
+		case *v1.SessionFrame_Signal:
+			pass(k, k.signals, f.Signal)
+		case *v1.SessionFrame_Resize:
+			pass(k, k.resizes, windowSize(f.Resize))
+		}
+	}
+}
+
+// pass hands a value to the program, unless that has ended.
+func pass[T any](k *keyboard, to chan T, value T) {
+	select {
+	case to <- value:
+	case <-k.closed:
+	}
+}
+
+// close says that the program has ended.
+func (k *keyboard) close() {
+	close(k.closed)
+	k.stdin.close()
+}

@@ -1,0 +1,24 @@
+package sessions
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// counter is an input without end that counts what is read of it.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) Read(p []byte) (int, error) {
+	clear(p)
+	c.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+func (c *counter) get() int64 { return c.n.Load() }
+
+// yield lets what runs beside the test do something.
+func yield(t *testing.T) {
+	t.Helper()
+	time.Sleep(50 * time.Millisecond)
+}
