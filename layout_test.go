@@ -101,6 +101,7 @@ var arrows = []struct {
 	{"gateway/sse", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/edge", "switchyard/gateway/rpcerror", "switchyard/gateway/runevents", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store/storekey", "switchyard/workflows/names"}},
 	{"gateway/vps", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/workflows/definition/source", "switchyard/workflows/names"}},
 	{"gateway/tasklist", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility"}},
+	{"gateway/tunnel", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions", "switchyard/activities/signing", "switchyard/activities/store", "switchyard/gateway/audit", "switchyard/gateway/auth", "switchyard/gateway/nodeaccess", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/workflows/names"}},
 	{"cli/exit", []string{"switchyard/"}, nil},
 	// What faces a terminal, files or ports of this machine knows no gateway.
 	{"cli/terminal", []string{"switchyard/", temporal}, nil},

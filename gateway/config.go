@@ -45,6 +45,11 @@ type Config struct {
 	ApproveUserRuns bool
 	// TLS is how Listen serves https. Default: it serves http.
 	TLS *tls.Config
+	// PeerURL is where the other gateways of the deployment reach this one, for sessions on nodes that are connected to it.
+	// Default: what Listen listens on, by the name of the machine if that is all addresses.
+	PeerURL string
+	// PeerTLS is how other gateways with an https URL are reached. Default: with the authorities of the system.
+	PeerTLS *tls.Config
 	// Hosts are the names, besides localhost, the machine's own and IP addresses,
 	// under which the gateway answers on a loopback address; a reverse proxy on the
 	// same machine makes them necessary.

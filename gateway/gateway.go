@@ -17,6 +17,7 @@ import (
 	"switchyard/gateway/runview"
 	"switchyard/gateway/sse"
 	"switchyard/gateway/sshkeys"
+	"switchyard/gateway/tunnel"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
@@ -40,6 +41,7 @@ type Gateway struct {
 	recorder *audit.Recorder
 	bounds   *edge.Bounds
 	sse      *sse.Handler
+	tunnel   *tunnel.Hub
 
 	stop     sync.Once
 	stopping chan struct{}
@@ -78,13 +80,22 @@ func New(config Config) (*Gateway, error) {
 		Index: index, Reader: read, Pollers: g.pollers, Events: g.events, Logs: g.sendLogs, Bounds: g.bounds, Log: g.log,
 		Stopping: g.stopping, KeepAlive: config.StreamKeepAlive, WriteTimeout: config.StreamWriteTimeout,
 	})
+	g.tunnel = tunnel.New(tunnel.Config{
+		Client: config.Client, Index: index, Reader: read, Store: config.Store, Signer: g.signer, Recorder: g.recorder,
+		Observer: config.Observer, PeerTLS: config.PeerTLS, Now: config.Now, Log: config.Logger,
+	})
+	g.tunnel.SetURL(config.PeerURL)
 	return g, nil
 }
+
+// Sessions has the links of nodes, and opens sessions.
+func (g *Gateway) Sessions() *tunnel.Hub { return g.tunnel }
 
 // Close ends the streams that are open, with the code Unavailable, and waits
 // until nothing of the gateway runs any more. A second Close does nothing.
 func (g *Gateway) Close() {
 	g.stop.Do(func() { close(g.stopping) })
+	g.tunnel.Close()
 	g.sse.Close()
 	g.pollers.Close()
 	g.recorder.Close()

@@ -33,6 +33,7 @@ import (
 	"switchyard/gateway/sshkeys"
 	"switchyard/gateway/tasklist"
 	"switchyard/gateway/tokens"
+	"switchyard/gateway/tunnel"
 	"switchyard/gateway/vps"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -89,7 +90,10 @@ type door struct {
 
 // doors returns the doors that are no calls of services, and say of themselves what they need. They have room even while the bounds are reached.
 func (g *Gateway) doors() []door {
-	all := []door{{"GET " + openapi.Path, v1.Role_ROLE_VIEWER, openapi.Handler()}}
+	all := []door{
+		{"GET " + openapi.Path, v1.Role_ROLE_VIEWER, openapi.Handler()},
+		{"GET " + tunnel.SessionsPath, v1.Role_ROLE_USER, g.tunnel.Sessions()},
+	}
 	if g.config.Metrics != nil {
 		all = append(all, door{"GET " + metrics.Path, v1.Role_ROLE_VIEWER, g.config.Metrics.Handler()})
 	}
@@ -141,8 +145,8 @@ func newMux(doors []door) *http.ServeMux {
 
 // Handler serves every door of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for
 // health and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; the
-// Agent2Agent protocol; figures under GET /metrics. Before all of them is one lock, but for GET /healthz (the process lives) and
-// GET /readyz (it can answer calls), which say one word to any caller. gRPC needs an HTTP/2 server; Listen starts one.
+// Agent2Agent protocol; sessions under GET /v1/sessions, for which nodes connect to GET /v1/links; figures under GET /metrics. Before all of them is one lock, but for GET /healthz (the process lives) and
+// GET /readyz (it can answer calls), which say one word to any caller, and GET /v1/peers, which checks for itself that another gateway calls. gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
 	services := g.services()
 	var called []string
@@ -160,7 +164,9 @@ func (g *Gateway) Handler() http.Handler {
 	probes := http.NewServeMux()
 	probes.HandleFunc("GET /healthz", g.healthz)
 	probes.HandleFunc("GET /readyz", g.readyz)
+	probes.Handle("GET "+tunnel.PeersPath, g.tunnel.Peers()) // proves by itself who connects
 	others := newMux(g.doors())
+	others.Handle("GET "+tunnel.LinksPath, g.tunnel.Links()) // for nodes, whose role includes no other one
 	others.Handle("GET /healthz", probes)
 	others.Handle("GET /readyz", probes)
 	door, err := rest.New(rest.Config{Services: v1.Services(), Calls: rpc, Others: others, MaxBodyBytes: maxMessageBytes})

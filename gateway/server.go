@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -68,6 +69,9 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 	} else {
 		s.http.Protocols.SetUnencryptedHTTP2(true)
 	}
+	if g.config.PeerURL == "" {
+		g.tunnel.SetURL(s.peerURL())
+	}
 	s.close = sync.OnceValue(s.shutdown)
 	go func() {
 		defer close(s.served)
@@ -81,6 +85,20 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // URL is the base URL for clients of the server.
 func (s *Server) URL() string { return s.scheme + "://" + s.Address() }
+
+// peerURL returns where other machines reach the server, or this one if it listens on loopback.
+func (s *Server) peerURL() string {
+	host, port, err := net.SplitHostPort(s.Address())
+	if err != nil {
+		return s.URL()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	return s.scheme + "://" + net.JoinHostPort(host, port)
+}
 
 // Done is closed when the server has stopped listening.
 func (s *Server) Done() <-chan struct{} { return s.served }

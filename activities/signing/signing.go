@@ -35,6 +35,8 @@ type Signer struct {
 
 	mu  sync.Mutex
 	key []byte // nil until it has been read
+	// nonces are the proofs that were used, and when.
+	nonces map[string]time.Time
 }
 
 // New returns a signer with the key in a store, which is made at first use.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -214,6 +215,17 @@ const nodePrefix = "node:"
 // NodeQueue returns the task queue of a node's lane, such as "node:a:cpu".
 func NodeQueue(node string, lane Lane) string {
 	return nodePrefix + node + ":" + string(lane)
+}
+
+// ParseNodeQueue is the inverse of NodeQueue.
+func ParseNodeQueue(queue string) (node string, lane Lane, ok bool) {
+	rest, ok := strings.CutPrefix(queue, nodePrefix)
+	i := strings.LastIndexByte(rest, ':')
+	if !ok || i <= 0 {
+		return "", "", false
+	}
+	lane = Lane(rest[i+1:])
+	return rest[:i], lane, lane == ControlLane || slices.Contains(AttemptLanes(), lane)
 }
 
 // NodeWorkflowID returns the id of the workflow that registers a node.

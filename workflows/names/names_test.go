@@ -40,6 +40,14 @@ func TestNodeQueue(t *testing.T) {
 		if got := NodeQueue("a", lane); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+		if node, parsed, ok := ParseNodeQueue(want); !ok || node != "a" || parsed != lane {
+			t.Errorf("%s is read as %s, %s", want, node, parsed)
+		}
+	}
+	for _, queue := range []string{"", "control", "node:a", "node::cpu", "node:a:lane"} {
+		if node, lane, ok := ParseNodeQueue(queue); ok {
+			t.Errorf("%q is read as %s, %s", queue, node, lane)
+		}
 	}
 }
 

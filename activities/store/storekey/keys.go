@@ -250,6 +250,9 @@ func Key(sha256 [32]byte, name string) string {
 	return KeysOf(sha256) + "n" + hex.EncodeToString([]byte(name))
 }
 
+// Link is the key of which gateway a node is connected to, for sessions.
+func Link(node string) string { return "links/" + node }
+
 // TokenUse is the key of the time when a token was used last, in RFC 3339.
 func TokenUse(id string) string { return "auth/uses/" + id }
 

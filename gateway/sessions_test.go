@@ -1,0 +1,386 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/sessions/caller"
+	"switchyard/activities/sessions/link"
+	"switchyard/activities/sessions/wire"
+	"switchyard/gateway/tunnel"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// scriptedNode connects a node to a gateway. It answers an exec with what it was asked for, and echoes connections.
+func scriptedNode(t *testing.T, gateway, token, node string) *link.Link {
+	t.Helper()
+	l := link.Start(link.Options{
+		Gateway: func() string { return gateway }, Token: func() string { return token }, Node: node, Incarnation: "i1",
+		Serve: func(_ context.Context, conn wire.Conn, h *v1.SessionHeader) {
+			if h.GetUser() == "nobody" {
+				wire.Refuse(conn, "not_found", "the attempt has no user nobody")
+				return
+			}
+			_ = wire.WriteMessage(conn, &v1.SessionReply{Port: h.GetPort()})
+			if h.GetKind() != "exec" {
+				_, _ = io.Copy(conn, conn)
+				return
+			}
+			text := fmt.Sprintf("%s %s#%d on %s by %s: %s", h.GetRunId(), h.GetTask(), h.GetClaim(), h.GetNode(), h.GetBy(), h.GetExec().GetCommand())
+			_ = wire.WriteMessage(conn, &v1.SessionFrame{Frame: &v1.SessionFrame_Stdout{Stdout: []byte(text)}})
+			_ = wire.WriteMessage(conn, &v1.SessionFrame{Frame: &v1.SessionFrame_Exit{Exit: &v1.SessionExit{Code: 7}}})
+		},
+	})
+	t.Cleanup(l.Close)
+	return l
+}
+
+// sessionClient is a connection for sessions.
+type sessionClient struct{ session *wire.Session }
+
+func dialSessions(t *testing.T, gateway, token string) (*sessionClient, error) {
+	t.Helper()
+	conn, err := wire.Dial(t.Context(), wire.DialOptions{URL: gateway, Path: tunnel.SessionsPath, Token: func() string { return token }})
+	if err != nil {
+		return nil, err
+	}
+	c := &sessionClient{wire.NewSession(conn, true)}
+	t.Cleanup(func() { _ = c.session.Close() })
+	return c, nil
+}
+
+func (c *sessionClient) open(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+	conn, err := c.session.Open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	reply, err := wire.Request(ctx, conn, h)
+	return conn, reply, err
+}
+
+// inside returns the inside of a task of a run.
+func (c *sessionClient) inside(run, task string) executor.Inside {
+	return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+		h.RunId, h.Task = run, task
+		return c.open(ctx, h)
+	})
+}
+
+// mustDial dials until the gateway answers.
+func mustDial(t *testing.T, gateway, token string) *sessionClient {
+	t.Helper()
+	c, err := dialSessions(t, gateway, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func execIn(t *testing.T, in executor.Inside) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	status, err := in.Exec(t.Context(), executor.Command{Args: []string{"true"}, Stdout: &out})
+	if err == nil && status.Code != 7 {
+		t.Errorf("exit code %d", status.Code)
+	}
+	return out.String(), err
+}
+
+func awaitLink(t *testing.T, l *link.Link) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !l.Connected(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the node does not connect")
+		}
+	}
+}
+
+func TestSessionReachesAttempt(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "session-reaches", "build", "test", "each")
+	const node = "session-node"
+	startAttempt(t, id, node, "build", 3)
+	awaitLink(t, scriptedNode(t, f.server.URL(), "", node))
+	c := mustDial(t, f.server.URL(), "")
+	for _, task := range []string{"build", ""} {
+		got, err := execIn(t, c.inside(id, task))
+		if want := id + " build#3 on " + node + " by : [true]"; err != nil || got != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	conn, err := c.inside(id, "build").Dial(t.Context(), 80)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(conn, "hello")
+	_ = conn.(wire.Conn).CloseWrite()
+	if got, err := io.ReadAll(conn); string(got) != "hello" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	_ = conn.Close()
+	startAttempt(t, id, node, "each[2]", 5)
+	if got, err := execIn(t, c.inside(id, "each[2]")); err != nil || !strings.Contains(got, " each[2]#5 ") {
+		t.Errorf("an instance: %q, %v", got, err)
+	}
+	startAttempt(t, id, node, "each[3]", 6)
+	startAttempt(t, id, "session-node-without-link", "test", 7)
+	for name, test := range map[string]struct {
+		header *v1.SessionHeader
+		code   connect.Code
+		says   string
+	}{
+		"several tasks":    {&v1.SessionHeader{Kind: "exec", RunId: id}, connect.CodeInvalidArgument, "name one of build, each[2], each[3], test"},
+		"several":          {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "each"}, connect.CodeInvalidArgument, "task each of run " + id + " has 2 attempts that run; name one of each[2], each[3]"},
+		"unknown task":     {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "biuld"}, connect.CodeNotFound, "did you mean build?"},
+		"unknown run":      {&v1.SessionHeader{Kind: "exec", RunId: "no-such-run", Task: "build"}, connect.CodeNotFound, "no-such-run"},
+		"no link":          {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "test"}, connect.CodeUnavailable, "--gateway"},
+		"no port":          {&v1.SessionHeader{Kind: "connect", RunId: id, Task: "build"}, connect.CodeInvalidArgument, "0 is no port"},
+		"high port":        {&v1.SessionHeader{Kind: "listen", RunId: id, Task: "build", Port: 65536}, connect.CodeInvalidArgument, "65536 is no port"},
+		"no kind":          {&v1.SessionHeader{Kind: "rlogin", RunId: id, Task: "build"}, connect.CodeInvalidArgument, "rlogin"},
+		"refused by node":  {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "build", User: "nobody"}, connect.CodeNotFound, "no user nobody"},
+		"escape sequences": {&v1.SessionHeader{Kind: "exec", RunId: "\x1b[2J", Task: "\x1b[2J"}, connect.CodeNotFound, "there is no run"},
+	} {
+		if test.header.Kind == "exec" {
+			test.header.Exec = &v1.SessionExec{Command: []string{"true"}}
+		}
+		_, _, err := c.open(t.Context(), test.header)
+		refused, ok := errors.AsType[*wire.RefusedError](err)
+		if !ok || refused.Code != test.code.String() || !strings.Contains(refused.Message, test.says) || strings.Contains(refused.Message, "\x1b") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSessionIsForThoseWhoReachItsRun(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	ann, _ := f.token(t, "ann", v1.RoleUser)
+	bob, _ := f.token(t, "bob", v1.RoleUser)
+	eve, _ := f.token(t, "eve", v1.RoleViewer)
+	op, _ := f.token(t, "op", v1.RoleOperator)
+	root, _ := f.token(t, "root", v1.RoleAdmin)
+	const node = "session-locked"
+	res, err := f.dialAs(t, ann).SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: document("session-locked", "build")}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := res.Msg.GetId()
+	t.Cleanup(func() { _ = temporalClient.TerminateWorkflow(context.Background(), id, "", "the test is over") })
+	startAttempt(t, id, node, "build", 3)
+	awaitLink(t, scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node))
+	for token, who := range map[string]string{ann: "ann", op: "op"} {
+		got, err := execIn(t, mustDial(t, f.server.URL(), token).inside(id, ""))
+		if err != nil || !strings.Contains(got, " by "+who+":") {
+			t.Errorf("%s: %q, %v", who, got, err)
+		}
+	}
+	_, err = execIn(t, mustDial(t, f.server.URL(), bob).inside(id, ""))
+	if refused, ok := errors.AsType[*wire.RefusedError](err); !ok || refused.Code != "not_found" || !strings.Contains(refused.Message, "there is no run") {
+		t.Errorf("another user: %v", err)
+	}
+	for what, test := range map[string]struct {
+		token  string
+		status int
+	}{"a viewer": {eve, http.StatusForbidden}, "a node": {f.nodeToken(t, node), http.StatusForbidden}, "no token": {"", http.StatusUnauthorized}} {
+		_, err := dialSessions(t, f.server.URL(), test.token)
+		if refused, ok := errors.AsType[*wire.RefusedError](err); !ok || refused.Status != test.status {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, token := range map[string]string{"another node": f.nodeToken(t, "other"), "an admin": root, "no token": ""} {
+		conn, err := wire.Dial(t.Context(), wire.DialOptions{URL: f.server.URL(), Path: tunnel.LinksPath, Token: func() string { return token }, Header: http.Header{link.NodeHeader: {node}}})
+		if err == nil {
+			_ = conn.Close()
+			t.Errorf("%s connects as the node", what)
+		}
+	}
+	if _, err := wire.Dial(t.Context(), wire.DialOptions{URL: f.server.URL(), Path: tunnel.PeersPath, Token: func() string { return root }}); err == nil {
+		t.Error("an admin connects as a gateway")
+	}
+	audits := switchyardv1connect.NewAuditServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(root)))
+	deadline := time.Now().Add(limit)
+	for {
+		res, err := audits.ListAuditEntries(t.Context(), connect.NewRequest(&v1.ListAuditEntriesRequest{What: "session exec", Object: id}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := map[string]string{}
+		for _, e := range res.Msg.GetItems() {
+			results[e.GetBy()] = e.GetResult()
+			if e.GetResult() == v1.AuditOK && (e.GetObjects()["task"] != "build" || e.GetObjects()["node"] != node || e.GetLasted() == nil || e.GetReceivedBytes() == 0) {
+				t.Errorf("entry %v", e)
+			}
+		}
+		if results["ann"] == v1.AuditOK && results["op"] == v1.AuditOK && results["bob"] == "not_found" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the audit has %v", results)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// TestSessionIsForwardedToGatewayOfNode has two gateways with one store, and a node that moves from one to the other.
+func TestSessionIsForwardedToGatewayOfNode(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	f, second := startIn(t, dir), startIn(t, dir)
+	id := f.submit(t, "session-forwarded", "build")
+	const node = "session-forwarded"
+	startAttempt(t, id, node, "build", 3)
+	var mu sync.Mutex
+	at := second.server.URL()
+	l := link.Start(link.Options{
+		Gateway: func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return at
+		},
+		Node: node, Serve: func(_ context.Context, conn wire.Conn, _ *v1.SessionHeader) {
+			_ = wire.WriteMessage(conn, &v1.SessionReply{})
+			_, _ = io.Copy(conn, conn)
+		},
+	})
+	t.Cleanup(l.Close)
+	awaitLink(t, l)
+	c := mustDial(t, f.server.URL(), "")
+	echo := func() error {
+		conn, err := c.inside(id, "build").Dial(t.Context(), 80)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = io.WriteString(conn, "hello")
+		_ = conn.(wire.Conn).CloseWrite()
+		if got, err := io.ReadAll(conn); string(got) != "hello" || err != nil {
+			return fmt.Errorf("%q, %w", got, err)
+		}
+		return nil
+	}
+	deadline := time.Now().Add(limit)
+	for err := echo(); err != nil; err = echo() { // where the node is may not be stored yet
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	conn, err := c.inside(id, "build").Dial(t.Context(), 80)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	mu.Lock()
+	at = f.server.URL()
+	mu.Unlock()
+	if err := second.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(conn); err == nil || !strings.Contains(err.Error(), "the gateway is shutting down") {
+		t.Errorf("a session through a gateway that closes: %v", err)
+	}
+	for err := echo(); err != nil; err = echo() {
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func TestSessionEndsWithItsReason(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	op, token := f.token(t, "op", v1.RoleOperator)
+	root, _ := f.token(t, "root", v1.RoleAdmin)
+	f.client = f.dialAs(t, root)
+	id := f.submit(t, "session-ends", "build")
+	const node = "session-ends"
+	startAttempt(t, id, node, "build", 3)
+	l := scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node)
+	awaitLink(t, l)
+	dial := func(token string) io.Reader {
+		t.Helper()
+		conn, err := mustDial(t, f.server.URL(), token).inside(id, "").Dial(t.Context(), 80)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	ends := func(conn io.Reader, reason string) {
+		t.Helper()
+		if _, err := io.ReadAll(conn); !errors.Is(err, wire.ErrLost) || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%v, want %s", err, reason)
+		}
+	}
+	revoked := dial(op)
+	if _, err := f.config.Tokens.Revoke(t.Context(), token.GetId(), "root"); err != nil {
+		t.Fatal(err)
+	}
+	ends(revoked, "revoked")
+	open := dial(root)
+	l.Close()
+	ends(open, "the worker of node session-ends is shutting down")
+	awaitLink(t, scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node))
+	open = dial(root)
+	go func() { _ = f.server.Close() }()
+	ends(open, "the gateway is shutting down")
+}
+
+// TestManySessionsAtOnce opens 200 at once, and holds 500 idle ones, each with a connection of its own.
+func TestManySessionsAtOnce(t *testing.T) {
+	f := start(t)
+	id := f.submit(t, "session-many", "build")
+	const node, logins, idle = "session-many", 200, 500
+	startAttempt(t, id, node, "build", 3)
+	awaitLink(t, scriptedNode(t, f.server.URL(), "", node))
+	before := heap()
+	var work sync.WaitGroup
+	for range logins {
+		work.Go(func() {
+			c, err := dialSessions(t, f.server.URL(), "")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := execIn(t, c.inside(id, "build")); err != nil {
+				t.Error(err)
+			}
+			_ = c.session.Close()
+		})
+	}
+	work.Wait()
+	for range idle {
+		if _, err := mustDial(t, f.server.URL(), "").inside(id, "build").Dial(t.Context(), 80); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The clients and the node are in this process, too.
+	grown := int64(heap()) - int64(before)
+	t.Logf("%d idle sessions take %.1f MiB, with their clients and nodes", idle, float64(grown)/(1<<20))
+	if grown > 100<<20 {
+		t.Errorf("%d idle sessions take %d bytes", idle, grown)
+	}
+}
+
+// heap returns what is in use after a collection, stacks included.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
+}

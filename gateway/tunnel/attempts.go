@@ -1,0 +1,177 @@
+package tunnel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// maxParts bounds the child workflows of a run that are looked at.
+	maxParts = 64
+	// maxListed is how many tasks an error names.
+	maxListed = 10
+)
+
+// attempt is an attempt that a node runs now.
+type attempt struct {
+	name  string // of the task or instance; of a batch, of its first instance
+	claim int32
+	node  string
+}
+
+// attemptsAmong returns the attempts among the activities of a workflow.
+func attemptsAmong(pending []*workflowpb.PendingActivityInfo) (found []attempt) {
+	for _, p := range pending {
+		// One that is being cancelled runs until its processes are gone.
+		started := p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+		name, claim, ok := names.ParseAttemptID(p.GetActivityId())
+		node, lane, isNode := names.ParseNodeQueue(p.GetActivityOptions().GetTaskQueue().GetName())
+		if started && ok && isNode && lane != names.ControlLane && p.GetActivityType().GetName() == names.ExecuteActivity {
+			found = append(found, attempt{name, claim, node})
+		}
+	}
+	return found
+}
+
+// attemptsOf returns the attempts of a run that may be those of a task or instance; all of them for "".
+func (h *Hub) attemptsOf(ctx context.Context, desc *runview.Description, task string) ([]attempt, error) {
+	found := attemptsAmong(desc.GetPendingActivities())
+	for _, part := range partsFor(desc, task) {
+		child, err := h.config.Client.DescribeWorkflowExecution(ctx, part, "")
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if runview.IsOpen(child.GetWorkflowExecutionInfo().GetStatus()) {
+			found = append(found, attemptsAmong(child.GetPendingActivities())...)
+		}
+	}
+	slices.SortFunc(found, func(a, b attempt) int { return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(b.claim, a.claim)) })
+	// Of two dispatches of a task the newer one counts.
+	return slices.CompactFunc(found, func(a, b attempt) bool { return a.name == b.name }), nil
+}
+
+// partsFor returns the child workflows of a run that may carry a task: the one of an instance, or all of a task, or all.
+func partsFor(desc *runview.Description, name string) (ids []string) {
+	task, index, isInstance := names.ParseInstanceName(name)
+	if !isInstance {
+		task = name
+	}
+	from := -1
+	for _, child := range desc.GetPendingChildren() {
+		part, ok := names.ParseFanOutID(child.GetWorkflowId())
+		switch {
+		case !ok || name != "" && part.Task != task || len(ids) == maxParts:
+		case !isInstance:
+			ids = append(ids, child.GetWorkflowId())
+		case from < part.From && part.From <= index:
+			ids, from = []string{child.GetWorkflowId()}, part.From
+		}
+	}
+	return ids
+}
+
+// find returns the attempt that a client means by a task or instance of a run, or by "".
+func (h *Hub) find(ctx context.Context, desc *runview.Description, task string) (attempt, error) {
+	run := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
+	if !runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
+		return attempt{}, h.explain(ctx, run, task)
+	}
+	found, err := h.attemptsOf(ctx, desc, task)
+	if err != nil {
+		return attempt{}, err
+	}
+	fits := slices.DeleteFunc(slices.Clone(found), func(a attempt) bool {
+		base, _, isInstance := names.ParseInstanceName(a.name)
+		return task != "" && a.name != task && (!isInstance || base != task)
+	})
+	switch {
+	case len(fits) == 1:
+		return fits[0], nil
+	case len(fits) > 1:
+		return attempt{}, severalRun(run, task, fits)
+	}
+	if lead, ok := h.leadOf(ctx, run, task); ok {
+		if i := slices.IndexFunc(found, func(a attempt) bool { return a.name == lead }); i >= 0 {
+			return attempt{task, found[i].claim, found[i].node}, nil
+		}
+	}
+	return attempt{}, h.explain(ctx, run, task)
+}
+
+// severalRun returns the error for a request that names none of several attempts.
+func severalRun(run, task string, found []attempt) error {
+	listed := make([]string, 0, maxListed)
+	for _, a := range found[:min(len(found), maxListed)] {
+		listed = append(listed, a.name)
+	}
+	more := ""
+	if len(found) > maxListed {
+		more = ", ..."
+	}
+	what := "run " + run + " has"
+	if task != "" {
+		what = "task " + task + " of run " + run + " has"
+	}
+	return rpcerror.Invalid("%s %d attempts that run; name one of %s%s", what, len(found), strings.Join(listed, ", "), more)
+}
+
+// leadOf returns the first instance of the batch that an instance runs in.
+func (h *Hub) leadOf(ctx context.Context, run, name string) (string, bool) {
+	task, _, isInstance := names.ParseInstanceName(name)
+	if !isInstance {
+		return "", false
+	}
+	view, err := h.config.Reader.Read(ctx, run)
+	if err != nil {
+		return "", false
+	}
+	ref, err := h.config.Reader.TaskRef(ctx, view, name)
+	if err != nil || ref.Instance == nil || ref.Instance.Instance.Lead == nil || ref.Brief().GetState() != v1.TaskRunning {
+		return "", false
+	}
+	return names.InstanceName(task, int(ref.Instance.Instance.GetLead())), true
+}
+
+// explain returns why a task of a run cannot be entered.
+func (h *Hub) explain(ctx context.Context, run, task string) error {
+	view, err := h.config.Reader.Read(ctx, run)
+	if err != nil {
+		return err
+	}
+	if task == "" {
+		if state := view.Run.GetState(); v1.IsRunTerminal(state) {
+			return rpcerror.WrongState("run %s has ended (%s); sessions enter tasks that run", run, state)
+		}
+		return rpcerror.WrongState("no task of run %s runs on a node now; sessions enter tasks that run", run)
+	}
+	ref, err := h.config.Reader.TaskRef(ctx, view, task)
+	if err != nil {
+		return err
+	}
+	brief := ref.Brief()
+	switch state := brief.GetState(); {
+	case v1.IsTaskAway(state, brief.GetNotice()):
+		return rpcerror.WrongState("task %s of run %s is lost until its node is back: %s", task, run, brief.GetNotice())
+	case v1.IsTaskTerminal(state):
+		return rpcerror.WrongState("task %s of run %s has ended (%s); sessions enter tasks that run", task, run, state)
+	case state == v1.TaskRunning:
+		return rpcerror.WrongState("task %s of run %s runs on no node that could be entered; sessions enter attempts on nodes", task, run)
+	default:
+		return rpcerror.WrongState("task %s of run %s does not run now, it is %s; sessions enter tasks that run", task, run, state)
+	}
+}

@@ -1,0 +1,175 @@
+package tunnel
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	nodelink "switchyard/activities/sessions/link"
+	"switchyard/activities/sessions/ticket"
+	"switchyard/activities/sessions/wire"
+	"switchyard/activities/store/storekey"
+	"switchyard/gateway/auth"
+	"switchyard/gateway/nodeaccess"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// helloTimeout bounds how long a node takes its greeting.
+	helloTimeout = 20 * time.Second
+	// storeTimeout bounds one try to store where a node is, storePause is the pause after one that has failed.
+	storeTimeout, storePause = 10 * time.Second, time.Second
+)
+
+// link is a node that is connected to this gateway.
+type link struct {
+	node, id string
+	key      []byte // of tickets
+	session  *wire.Session
+}
+
+// Links serves nodes that connect.
+func (h *Hub) Links() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		node, err := h.admitNode(r)
+		if err != nil {
+			auth.Refuse(w, r, err)
+			return
+		}
+		leave, err := h.enter()
+		if err != nil {
+			auth.Refuse(w, r, err)
+			return
+		}
+		defer leave()
+		h.serveNode(w, r, node)
+	})
+}
+
+// admitNode returns the node that a request connects.
+func (h *Hub) admitNode(r *http.Request) (string, error) {
+	if err := h.refuseObserver(); err != nil {
+		return "", err
+	}
+	owner, err := nodeaccess.Node(r.Context())
+	if err != nil {
+		return "", err
+	}
+	node := r.Header.Get(nodelink.NodeHeader)
+	switch {
+	case storekey.CheckRun(node) != nil:
+		return "", rpcerror.Invalid("the header %s names no node", nodelink.NodeHeader)
+	case owner != "" && owner != node:
+		return "", denied("the token is that of node %s, and node %s connects", owner, node)
+	}
+	return node, nil
+}
+
+// serveNode keeps the link of a node until it ends.
+func (h *Hub) serveNode(w http.ResponseWriter, r *http.Request, node string) {
+	conn, err := wire.Accept(w, r)
+	if err != nil {
+		return
+	}
+	l := &link{node: node, id: rand.Text(), key: ticket.NewKey()}
+	_ = conn.SetWriteDeadline(time.Now().Add(helloTimeout))
+	if err := wire.WriteMessage(conn, &v1.LinkHello{TicketKey: l.key, Gateway: h.name}); err != nil {
+		_ = conn.Close()
+		return
+	}
+	_ = conn.SetWriteDeadline(time.Time{})
+	l.session = wire.NewSession(conn, false)
+	defer func() { _ = l.session.Close() }()
+	l.session.DescribeLoss("the link to node " + node + " was lost; what runs there continues")
+	go refuseStreams(l.session)
+	h.add(l)
+	h.config.Log.Info("a node has connected for sessions", "node", node, "from", r.RemoteAddr)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	stored := make(chan struct{})
+	go func() {
+		defer close(stored)
+		h.storeLocation(ctx, l)
+	}()
+	h.endWith(r.Context(), l.session)
+	cancel()
+	<-stored
+	h.remove(l)
+	h.config.Log.Info("a node is no longer connected for sessions", "node", node)
+}
+
+// refuseStreams gives up streams that a node opens: none are meant to be.
+func refuseStreams(s *wire.Session) {
+	for {
+		conn, err := s.Accept()
+		if err != nil {
+			return
+		}
+		wire.Abort(conn, "")
+	}
+}
+
+// add makes a link the one of its node. An older one, whose loss has not been seen yet, ends.
+func (h *Hub) add(l *link) {
+	h.mu.Lock()
+	older := h.links[l.node]
+	h.links[l.node] = l
+	h.mu.Unlock()
+	if older != nil {
+		go func() { _ = older.session.CloseWith("node " + l.node + " has connected again") }()
+	}
+}
+
+// remove forgets a link that has ended, here and in the store.
+func (h *Hub) remove(l *link) {
+	h.mu.Lock()
+	current := h.links[l.node] == l
+	if current {
+		delete(h.links, l.node)
+	}
+	h.mu.Unlock()
+	if !current {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	known := &v1.LinkLocation{}
+	if err := h.config.Store.GetMessage(ctx, storekey.Link(l.node), known); err != nil || known.GetLink() != l.id {
+		return // it is connected elsewhere
+	}
+	gone := &v1.LinkLocation{ConnectedAt: timestamppb.New(h.config.Now())}
+	if err := h.config.Store.PutMessage(ctx, storekey.Link(l.node), gone); err != nil {
+		h.config.Log.Warn("the store still names this gateway as that of a node", "node", l.node, "error", err)
+	}
+}
+
+// storeLocation tells other gateways where a node is, and tries until ctx ends.
+func (h *Hub) storeLocation(ctx context.Context, l *link) {
+	h.mu.Lock()
+	at := &v1.LinkLocation{Gateway: h.name, Url: h.url, Link: l.id, ConnectedAt: timestamppb.New(h.config.Now())}
+	h.mu.Unlock()
+	for {
+		try, cancel := context.WithTimeout(ctx, storeTimeout)
+		err := h.config.Store.PutMessage(try, storekey.Link(l.node), at)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		h.config.Log.Warn("other gateways do not learn that a node is connected to this one", "node", l.node, "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(storePause):
+		}
+	}
+}
+
+// linkOf returns the link of a node that is connected to this gateway, or nil.
+func (h *Hub) linkOf(node string) *link {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.links[node]
+}

@@ -1,0 +1,201 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/sessions/ticket"
+	"switchyard/activities/sessions/wire"
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	"switchyard/gateway/audit"
+	"switchyard/gateway/auth"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// openTimeout bounds how long a stream takes to be opened.
+	openTimeout = 30 * time.Second
+	// patience is how long a session waits for a node that was connected a moment ago, awayFor is how long ago that may be.
+	patience, awayFor = 10 * time.Second, time.Minute
+	// lookPause is the pause between two looks for a node.
+	lookPause = 200 * time.Millisecond
+)
+
+// kinds are the kinds of streams.
+var kinds = []string{"exec", "connect", "listen", "sftp", "read_tar", "write_tar"}
+
+// addressKey is the key in a context of the address of a client.
+type addressKey struct{}
+
+// WithAddress returns a context of a client at an address, for the audit.
+func WithAddress(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, addressKey{}, address)
+}
+
+// Open opens a stream to an attempt for the caller of ctx, as the header of a client asks for: run, task, and what the kind
+// needs. The stream is past the node's reply, and has an entry in the audit once it is closed. ctx bounds opening alone.
+// Errors have the codes of Connect.
+func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+	from, _ := ctx.Value(addressKey{}).(string)
+	entry := audit.Session{Kind: asked.GetKind(), Run: asked.GetRunId(), Task: asked.GetTask(), Path: asked.GetPath(), Port: asked.GetPort(), From: from}
+	if !slices.Contains(kinds, entry.Kind) {
+		entry.Kind = "of an unknown kind"
+	}
+	conn, reply, err := h.openAs(ctx, asked, &entry)
+	if err != nil {
+		entry.Err = err
+		h.config.Recorder.RecordSession(ctx, entry)
+		return nil, nil, err
+	}
+	began, caller := h.config.Now(), context.WithoutCancel(ctx)
+	wire.OnClose(conn, func(sent, received int64) {
+		entry.Lasted, entry.Sent, entry.Received = h.config.Now().Sub(began), sent, received
+		h.config.Recorder.RecordSession(caller, entry)
+	})
+	return conn, reply, nil
+}
+
+// openAs opens a stream, and completes the entry about it.
+func (h *Hub) openAs(ctx context.Context, asked *v1.SessionHeader, entry *audit.Session) (wire.Conn, *v1.SessionReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	caller := auth.From(ctx)
+	if !caller.Role.Includes(v1.Role_ROLE_USER) {
+		return nil, nil, denied("sessions need the role %s; %s has the role %s", v1.RoleUser, callerName(caller), caller.Role.Word())
+	}
+	if err := errors.Join(h.refuseObserver(), checkHeader(asked)); err != nil {
+		return nil, nil, err
+	}
+	run, err := h.config.Index.Resolve(ctx, asked.GetRunId())
+	if err != nil {
+		return nil, nil, rpcerror.ToConnect(err)
+	}
+	entry.Run = run
+	desc, err := h.config.Reader.Describe(ctx, run)
+	if err != nil {
+		return nil, nil, rpcerror.ToConnect(err)
+	}
+	found, err := h.find(ctx, desc, asked.GetTask())
+	if err != nil {
+		return nil, nil, rpcerror.ToConnect(err)
+	}
+	entry.Task, entry.Node = found.name, found.node
+	in, err := h.config.Reader.Input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
+	if err != nil {
+		return nil, nil, rpcerror.ToConnect(err)
+	}
+	header := proto.CloneOf(asked)
+	header.RunId, header.Task, header.Chain, header.Claim, header.Node = run, found.name, in.GetChain(), found.claim, found.node
+	header.By, header.Ticket = caller.Name, nil
+	conn, reply, err := h.reach(ctx, header)
+	if err != nil {
+		return nil, nil, codedError(err)
+	}
+	reply.RunId, reply.Task, reply.Claim, reply.Node = run, found.name, found.claim, found.node
+	return conn, reply, nil
+}
+
+func callerName(p *auth.Principal) string {
+	if p.Name == "" {
+		return "the caller"
+	}
+	return p.Name
+}
+
+// checkHeader returns an error if the header of a client is wrong in itself.
+func checkHeader(header *v1.SessionHeader) error {
+	least := uint32(0)
+	switch kind := header.GetKind(); {
+	case !slices.Contains(kinds, kind):
+		return rpcerror.Invalid("%q is no kind of session; kinds are %s", kind, strings.Join(kinds, ", "))
+	case kind == "connect":
+		least = 1
+	case kind == "exec" && header.GetExec() == nil:
+		return rpcerror.Invalid("a session of the kind exec needs a command, or none for a shell, in the field exec")
+	case kind == "exec" && len(header.GetExec().GetCommand()) > 0 && header.GetExec().GetLine() != "":
+		return rpcerror.Invalid("a session has a command or a line for the shell, not both")
+	case (kind == "read_tar" || kind == "write_tar") && header.GetPath() == "":
+		return rpcerror.Invalid("a session of the kind %s needs a path", kind)
+	}
+	if port := header.GetPort(); port > 65535 || port < least {
+		return rpcerror.Invalid("%d is no port; ports are from %d to 65535", port, least)
+	}
+	if task := header.GetTask(); len(task) > maxTaskName {
+		return rpcerror.Invalid("no task has a name of %d characters", len(task))
+	}
+	return nil
+}
+
+// maxTaskName bounds the name of a task or instance that is looked for, in bytes.
+const maxTaskName = 512
+
+// reach opens a stream on the node of a header, here or at the gateway that the node is connected to. It waits for a node that
+// was connected a moment ago.
+func (h *Hub) reach(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+	for until := time.Now().Add(patience); ; {
+		if l := h.linkOf(header.GetNode()); l != nil {
+			return h.openLocal(ctx, l, header)
+		}
+		at, err := h.location(ctx, header.GetNode())
+		if err != nil {
+			return nil, nil, err
+		}
+		if at.GetGateway() != "" && at.GetGateway() != h.name {
+			conn, reply, err := h.openAtPeer(ctx, at, header)
+			if !isAway(err) || time.Now().After(until) {
+				return conn, reply, err
+			}
+		} else if h.config.Now().Sub(at.GetConnectedAt().AsTime()) > awayFor || time.Now().After(until) {
+			return nil, nil, notConnected(header.GetNode())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		case <-h.stopping:
+			return nil, nil, errStopping()
+		case <-time.After(lookPause):
+		}
+	}
+}
+
+// location returns where the store says a node is.
+func (h *Hub) location(ctx context.Context, node string) (*v1.LinkLocation, error) {
+	at := &v1.LinkLocation{}
+	err := h.config.Store.GetMessage(ctx, storekey.Link(node), at)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("look up which gateway node %s is connected to: %w", node, err)
+	}
+	return at, nil
+}
+
+// notConnected returns the error for a node without a link.
+func notConnected(node string) error {
+	return connect.NewError(connect.CodeUnavailable, fmt.Errorf(
+		"node %s is not connected to a gateway, so that nothing on it can be entered; start its worker with --gateway URL (or $SWITCHYARD_GATEWAY), and see its log", node))
+}
+
+// openLocal opens a stream on a node that is connected to this gateway.
+func (h *Hub) openLocal(ctx context.Context, l *link, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+	header = proto.CloneOf(header)
+	if err := ticket.Sign(l.key, header, h.config.Now()); err != nil {
+		return nil, nil, err
+	}
+	conn, err := l.session.Open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	reply, err := wire.Request(ctx, conn, header)
+	if err != nil {
+		return nil, nil, err
+	}
+	return conn, reply, nil
+}

@@ -1,0 +1,177 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/sessions/wire"
+	"switchyard/gateway/auth"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// proofHeader has the proof that a gateway of the deployment connects, which is for proofPurpose.
+	proofHeader, proofPurpose = "Switchyard-Peer", "sessions"
+	// awayCode is what a peer answers that the node has left.
+	awayCode = "unavailable"
+)
+
+// peer is another gateway.
+type peer struct {
+	mu      sync.Mutex // held while it is dialed
+	session *wire.Session
+}
+
+// errPeerAway is an error of a node that the gateway which the store names does not reach.
+type errPeerAway struct{ error }
+
+// Unwrap returns what has gone wrong.
+func (e errPeerAway) Unwrap() error { return e.error }
+
+func isAway(err error) bool {
+	_, away := errors.AsType[errPeerAway](err)
+	return away
+}
+
+// openAtPeer opens a stream on a node that is connected to another gateway.
+func (h *Hub) openAtPeer(ctx context.Context, at *v1.LinkLocation, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+	session, err := h.peerSession(ctx, at)
+	if err != nil {
+		return nil, nil, errPeerAway{unavailable("node %s is connected to another gateway, %s, which this one does not reach (set --peer-url there): %v", header.GetNode(), at.GetUrl(), err)}
+	}
+	conn, err := session.Open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	reply, err := wire.Request(ctx, conn, header)
+	if refused, ok := errors.AsType[*wire.RefusedError](err); ok && refused.Code == awayCode {
+		return nil, nil, errPeerAway{codedError(err)}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return conn, reply, nil
+}
+
+// peerSession returns the connection to the gateway of a location.
+func (h *Hub) peerSession(ctx context.Context, at *v1.LinkLocation) (*wire.Session, error) {
+	if at.GetUrl() == "" {
+		return nil, errors.New("it has no URL for other gateways")
+	}
+	h.mu.Lock()
+	p := h.peers[at.GetGateway()]
+	if p == nil {
+		p = &peer{}
+		h.peers[at.GetGateway()] = p
+	}
+	h.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session != nil {
+		select {
+		case <-p.session.Done():
+		default:
+			return p.session, nil
+		}
+	}
+	proof, err := h.config.Signer.Prove(ctx, proofPurpose, at.GetGateway())
+	if err != nil {
+		return nil, err
+	}
+	conn, err := wire.Dial(ctx, wire.DialOptions{URL: at.GetUrl(), Path: PeersPath, TLS: h.config.PeerTLS, Header: http.Header{proofHeader: {proof}}})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-h.stopping:
+		_ = conn.Close()
+		return nil, errStopping()
+	default:
+	}
+	p.session = wire.NewSession(conn, true)
+	p.session.DescribeLoss("the link to gateway " + at.GetUrl() + " was lost; what runs continues")
+	go refuseStreams(p.session)
+	return p.session, nil
+}
+
+// closePeers ends the connections to other gateways.
+func (h *Hub) closePeers() {
+	h.mu.Lock()
+	peers := h.peers
+	h.peers = map[string]*peer{}
+	h.mu.Unlock()
+	for _, p := range peers {
+		p.mu.Lock()
+		if p.session != nil {
+			_ = p.session.Close()
+		}
+		p.mu.Unlock()
+	}
+}
+
+// Peers serves other gateways that connect. It needs no other authentication than the proof that they send.
+func (h *Hub) Peers() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h.admitPeer(r); err != nil {
+			h.config.Recorder.NoteRequest(r, err)
+			auth.Refuse(w, r, err)
+			return
+		}
+		leave, err := h.enter()
+		if err != nil {
+			auth.Refuse(w, r, err)
+			return
+		}
+		defer leave()
+		session, err := accept(w, r)
+		if err != nil {
+			return
+		}
+		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+		defer cancel()
+		var streams sync.WaitGroup
+		streams.Go(func() {
+			acceptStreams(session, &streams, func(conn wire.Conn, header *v1.SessionHeader) { h.join(ctx, conn, header, h.openForPeer) })
+		})
+		// The context of the request ends with nothing: no token stands behind it.
+		h.endWith(context.Background(), session)
+		cancel()
+		streams.Wait()
+	})
+}
+
+// admitPeer returns an error unless a gateway of the deployment sends a request.
+func (h *Hub) admitPeer(r *http.Request) error {
+	proof := r.Header.Get(proofHeader)
+	if proof == "" {
+		return connect.NewError(connect.CodeUnauthenticated, errors.New("this door is for other gateways of the deployment"))
+	}
+	refused, err := h.config.Signer.CheckProof(r.Context(), proofPurpose, h.name, proof)
+	switch {
+	case err != nil:
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("check the proof of a gateway: %w", err))
+	case refused != "":
+		return connect.NewError(connect.CodeUnauthenticated, errors.New("the proof does not count: "+refused))
+	}
+	return nil
+}
+
+// openForPeer opens a stream for another gateway, which has decided that it may be opened.
+func (h *Hub) openForPeer(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	l := h.linkOf(header.GetNode())
+	if l == nil {
+		return nil, nil, notConnected(header.GetNode())
+	}
+	conn, reply, err := h.openLocal(ctx, l, header)
+	if err != nil {
+		return nil, nil, codedError(err)
+	}
+	return conn, reply, nil
+}
