@@ -39,6 +39,7 @@ var arrows = []struct {
 	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/podspec", "switchyard/workflows/definition/source", "switchyard/workflows/nearest", "switchyard/workflows/condition", "switchyard/workflows/cron", "switchyard/workflows/policy", "switchyard/workflows/secretref", "switchyard/workflows/sshkey"}},
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/policy", "switchyard/workflows/podspec"}},
+	{"activities/executor/vps", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/executor/container"}},
 	{"activities/executor/k8sjob/manifest", []string{"switchyard/", "k8s.io/client-go", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/podspec"}},
 	{"activities/executor/k8sjob/cluster", []string{"switchyard/"}, []string{"switchyard/proto"}},
 	// The helper of a pod starts in each of them, and a node reads what it prints.

@@ -26,10 +26,14 @@ var errVanished = errors.New("the container was removed")
 // await waits for the end of the container, also while the engine is away and comes back.
 func (r *running) await(ctx context.Context) exit {
 	for {
+		starts := r.e.endings.get(r.id).starts
 		status, err := r.wait(ctx)
 		if err == nil && !r.wasLost() {
-			if !r.isStopping() && !r.e.endings.explain(ctx, r.id) {
+			if !r.isStopping() && !r.e.endings.explain(ctx, r.id, starts) {
 				r.lose()
+			}
+			if r.isStartedAgain(ctx, starts) {
+				continue
 			}
 			switch {
 			case r.wasKilled():
@@ -60,6 +64,40 @@ func (r *running) await(ctx context.Context) exit {
 			return r.judge(ctx, state)
 		}
 	}
+}
+
+// awaitEnd waits for the end of the container, and notes it. The end that a restart begins with is none.
+func (r *running) awaitEnd(ctx context.Context) {
+	defer close(r.ended)
+	for {
+		begun := r.awaitRestart(ctx)
+		end := r.await(ctx)
+		r.mu.Lock()
+		if r.restarts == begun || ctx.Err() != nil {
+			if r.restartError != nil && !r.stopping {
+				end.err = fmt.Errorf("it could not be started again: %w", r.restartError)
+			}
+			r.exit, r.over = end, true
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+	}
+}
+
+// handRestart is how long the engine may take to start a container again that a person has restarted by the engine's own commands.
+const handRestart = 2 * time.Second
+
+// isStartedAgain reports whether the engine has started a container again that had started so often before.
+func (r *running) isStartedAgain(ctx context.Context, starts int) bool {
+	has := func(e ending) bool { return e.starts != starts }
+	if !has(r.e.endings.get(r.id)) && !(r.e.kind.Lasts && r.wasKilled() && r.e.endings.await(ctx, r.id, handRestart, has)) {
+		return false
+	}
+	if r.e.endings.get(r.id).starts > 1 {
+		r.lookForProcess(ctx)
+	}
+	return true
 }
 
 // givenUp is the end of a container that is not waited for any more.
@@ -132,7 +170,7 @@ func (r *running) alive() bool {
 			return false
 		}
 	}
-	return r.process.alive()
+	return r.firstProcess().alive()
 }
 
 // lose notes that the engine was lost while the container ran.
@@ -186,5 +224,5 @@ func ofEngine(code int) bool {
 }
 
 func endedByEngine(code int) error {
-	return fmt.Errorf("the container engine ended it (exit code %d), as it does when it shuts down", code)
+	return fmt.Errorf("the container engine ended it (exit code %d), as it does when it shuts down or is told to stop it", code)
 }

@@ -33,8 +33,18 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Executor runs container tasks. One is enough for all nodes of a process.
+// Executor runs the tasks of a Kind. One is enough for all nodes of a process.
 type Executor struct {
+	*shared
+	kind Kind
+
+	mu sync.Mutex
+	// running are the attempts whose container has started, by their ids.
+	running map[string]*running
+}
+
+// shared is what executors of several kinds have in common.
+type shared struct {
 	docker        *client.Client
 	opts          Options
 	rules         []*v1.MountRule // those of the policy, as they resolve
@@ -44,10 +54,6 @@ type Executor struct {
 	sweeper       *sweeper
 	commandChecks commandChecks
 	engineInfo    engineInfo
-
-	mu sync.Mutex
-	// running are the attempts whose container has started, by their ids.
-	running map[string]*running
 
 	pulls, loads singleflight
 	addresses    addresses
@@ -60,7 +66,7 @@ var (
 	_ executor.Available = (*Executor)(nil)
 )
 
-// New returns an Executor; whoever made it calls Close after the last Run has returned.
+// New returns an Executor of container tasks; whoever made it calls Close after the last Run has returned.
 // The engine need not be there yet.
 func New(o Options) (*Executor, error) {
 	if o.Logger == nil {
@@ -74,15 +80,23 @@ func New(o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{docker: docker, opts: o, logger: o.Logger, running: map[string]*running{}, rules: resolveRules(o.Policy.GetMounts())}
-	e.engine = watchEngine(docker)
-	e.endings = watchEndings(e.engine)
-	e.sweeper = startSweeper(e)
-	return e, nil
+	s := &shared{docker: docker, opts: o, logger: o.Logger, rules: resolveRules(o.Policy.GetMounts())}
+	s.engine = watchEngine(docker)
+	s.endings = watchEndings(s.engine)
+	s.sweeper = startSweeper(s)
+	return s.newExecutor(containerKind), nil
 }
 
-// Type is "container".
-func (e *Executor) Type() string { return v1.TypeContainer }
+// ForKind returns an Executor of another kind that shares the engine, the policy and the images of e. Close of e ends both, and is
+// called when attempts of both have ended.
+func (e *Executor) ForKind(k Kind) *Executor { return e.newExecutor(k) }
+
+func (s *shared) newExecutor(k Kind) *Executor {
+	return &Executor{shared: s, kind: k, running: map[string]*running{}}
+}
+
+// Type returns the task type of the executor's kind.
+func (e *Executor) Type() string { return e.kind.Type }
 
 // Available reports whether the engine answers.
 func (e *Executor) Available() error { return e.engine.available() }

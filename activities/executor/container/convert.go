@@ -29,9 +29,12 @@ const (
 
 // request is all that says how the container of an attempt is made.
 type request struct {
+	kind    Kind
 	spec    *v1.ContainerSpec
 	attempt executor.Attempt
-	held    openMounts
+	// isInit and atHome are those of the Plan.
+	isInit, atHome bool
+	held           openMounts
 	// standing are the mounts of every container of the node.
 	standing []*v1.Mount
 	// image is the content address of the spec's image, ip the address in its network; empty: any.
@@ -40,6 +43,8 @@ type request struct {
 	numa *numaSet
 	// cores is how many the engine's machine has; 0: not known.
 	cores int
+	// waitProgram is put into the container; nil: it has a program.
+	waitProgram []byte
 	// logDriver keeps the output so that it can be read again.
 	logDriver container.LogConfig
 }
@@ -63,15 +68,21 @@ func convert(r request) (made, error) {
 		return made{}, err
 	}
 	marks := labels(a)
-	marks[labelImage], marks[labelKeep] = r.image, spec.GetKeep()
+	marks[labelType], marks[labelImage], marks[labelKeep] = r.kind.Type, r.image, spec.GetKeep()
+	if r.atHome {
+		marks[labelAtHome] = "yes"
+	}
 	maps.Copy(marks, spec.GetLabels())
-	initProcess := true
+	initProcess := !r.isInit
+	// An engine that shuts down ends its containers by it, whatever the image says.
+	stopSignal := nameOf(syscall.SIGTERM)
+	if r.isInit {
+		stopSignal = "" // that of the image: some programs take SIGTERM for something else
+	}
 	m := made{
 		config: &container.Config{
 			Image: spec.GetImage(), Entrypoint: cmd.entrypoint, Cmd: cmd.arguments,
-			Env: env, User: spec.GetUser(), WorkingDir: spec.GetWorkingDirectory(), Labels: marks,
-			// An engine that shuts down ends its containers by it, whatever the image says.
-			StopSignal: nameOf(syscall.SIGTERM),
+			Env: env, User: spec.GetUser(), WorkingDir: spec.GetWorkingDirectory(), Labels: marks, StopSignal: stopSignal,
 		},
 		host: &container.HostConfig{
 			Init: &initProcess, Privileged: spec.GetPrivileged(), CapAdd: spec.GetCapAdd(), LogConfig: r.logDriver,

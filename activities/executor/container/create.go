@@ -13,7 +13,7 @@ import (
 func (r *running) create(ctx context.Context, req request) (made, error) {
 	m, err := convert(req)
 	if err != nil {
-		return m, badSpec(err)
+		return m, r.e.kind.badSpec(err)
 	}
 	for again := false; ; again = true {
 		c, err := r.e.docker.ContainerCreate(ctx, m.config, m.host, m.networks, nil, r.name)
@@ -71,7 +71,7 @@ func (r *running) remove() {
 }
 
 // removeNow removes a container with its processes, and returns when it is gone.
-func (e *Executor) removeNow(ctx context.Context, id string) error {
+func (e *shared) removeNow(ctx context.Context, id string) error {
 	err := e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	for cerrdefs.IsConflict(err) { // another caller removes it
 		select {

@@ -39,6 +39,8 @@ type ending struct {
 	killed      bool
 	outOfMemory bool
 	died        bool
+	// starts is how often it has started while it was watched; the rest is of the time since the last.
+	starts int
 }
 
 // isExplained reports whether it is known why a container that has ended did so.
@@ -119,6 +121,8 @@ func (s *endings) record(m events.Message) {
 		return
 	}
 	switch m.Action {
+	case events.ActionStart:
+		e = ending{starts: e.starts + 1}
 	case events.ActionDie:
 		e.died = true
 	case events.ActionOOM:
@@ -180,10 +184,11 @@ func (s *endings) await(ctx context.Context, id string, patience time.Duration, 
 // taken to be dead.
 const eventPatience = time.Second
 
-// explain waits until it is known why a container that has ended did so, and reports
-// whether it is: the engine may have been away meanwhile, or may report no events.
-func (s *endings) explain(ctx context.Context, id string) bool {
-	if s.await(ctx, id, eventPatience, ending.isExplained) {
+// explain waits until it is known why a container that has ended did so, or that it has started again after so many starts. It
+// reports whether it is: the engine may have been away meanwhile, or may report no events.
+func (s *endings) explain(ctx context.Context, id string, starts int) bool {
+	isKnown := func(e ending) bool { return e.isExplained() || e.starts != starts }
+	if s.await(ctx, id, eventPatience, isKnown) {
 		return true
 	}
 	s.mu.Lock()
@@ -191,5 +196,5 @@ func (s *endings) explain(ctx context.Context, id string) bool {
 		s.cut()
 	}
 	s.mu.Unlock()
-	return s.await(ctx, id, pingPatience, ending.isExplained)
+	return s.await(ctx, id, pingPatience, isKnown)
 }

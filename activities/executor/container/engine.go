@@ -170,3 +170,9 @@ func (e *engine) doubt(ctx context.Context) {
 	case <-ctx.Done():
 	}
 }
+
+// confirm has the engine pinged and reports whether it answers.
+func (e *engine) confirm(ctx context.Context) bool {
+	e.doubt(ctx)
+	return e.available() == nil
+}

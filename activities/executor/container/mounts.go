@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 )
 
@@ -34,6 +36,13 @@ func openMount(dir *os.File, to string, readOnly bool) mount.Mount {
 			"type": "none", "o": "rbind,rprivate", "device": fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), dir.Fd()),
 		}},
 	}}
+}
+
+// hasOpenMounts reports whether a container has a mount of openMount.
+func hasOpenMounts(h *container.HostConfig) bool {
+	return h != nil && slices.ContainsFunc(h.Mounts, func(m mount.Mount) bool {
+		return m.VolumeOptions != nil && m.VolumeOptions.Labels[labelMount] != ""
+	})
 }
 
 // checkOpenMounts holds what the engine mounts for a container that has not started to what is

@@ -22,10 +22,15 @@ const (
 	labelFleet   = "switchyard.fleet"
 	labelImage   = "switchyard.image"
 	labelKeep    = "switchyard.keep"
-	labelMount   = "switchyard.mount" // of a volume: where it is mounted
+	labelType    = "switchyard.type"
+	labelAtHome  = "switchyard.at-home" // sessions start in the home of the user
+	labelMount   = "switchyard.mount"   // of a volume: where it is mounted
 
 	labelPrefix = "switchyard."
 )
+
+// namePrefix begins the names of the containers of attempts.
+const namePrefix = "switchyard-"
 
 // keptSuffix is added to the name of a container that is kept for people to look at.
 const keptSuffix = "-kept"
@@ -36,15 +41,19 @@ const maxName = 200
 // chainLength is how much of a chain a name has: the first group of a UUID.
 const chainLength = 8
 
-// Name is the name of an attempt's container: "switchyard-<run>-<task>-<index>-c<claim>-<chain>".
+// Name is the name of the container of an attempt of type "container": "switchyard-<run>-<task>-<index>-c<claim>-<chain>". Other
+// types have theirs before the run.
 // Index 0 stands for a task that is not fanned out, and of the chain there is the beginning. Characters that an engine does not
 // take become "-", and a name that is too long is cut; a hash then distinguishes it from others.
-func Name(id executor.Identity) string {
+func Name(id executor.Identity) string { return containerKind.nameOf(id) }
+
+// nameOf returns the name of an attempt's container.
+func (k Kind) nameOf(id executor.Identity) string {
 	suffix := fmt.Sprintf("-%d-c%d", max(id.Index, 0), id.Claim)
 	if id.Chain != "" {
 		suffix += "-" + id.Chain[:min(len(id.Chain), chainLength)]
 	}
-	exact := "switchyard-" + id.Run + "-" + id.Task
+	exact := k.prefix() + id.Run + "-" + id.Task
 	name := strings.Map(func(r rune) rune {
 		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r)) {
 			return r

@@ -106,6 +106,9 @@ func (o *output) resume(ctx context.Context, cut time.Time) {
 			return // await says why
 		}
 		if !alive(state) {
+			if o.r.e.kind.Lasts && !o.r.hasEnded(ctx) {
+				continue // it may be starting again
+			}
 			if err := o.kept(ctx, time.Time{}, false); err == nil || cerrdefs.IsNotFound(err) {
 				return
 			}

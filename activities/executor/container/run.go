@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,10 +51,11 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	if over(ctx, a) {
 		return nil, errOver
 	}
-	spec, err := parseSpec(a.Spec)
+	plan, err := e.plan(a)
 	if err != nil {
-		return nil, badSpec(err)
+		return nil, err
 	}
+	spec := plan.Spec
 	held, err := e.checkPolicy(spec)
 	if err != nil {
 		return nil, err
@@ -61,7 +64,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	if err := e.engine.answered(ctx); err != nil {
 		return nil, err
 	}
-	req := request{spec: spec, attempt: a, held: held, standing: e.opts.Mounts}
+	req := request{kind: e.kind, spec: spec, attempt: a, held: held, standing: e.opts.Mounts, isInit: plan.IsInit, atHome: plan.AtHome}
 	if req.numa, err = numaOf(topology, a); err != nil {
 		return nil, err
 	}
@@ -69,6 +72,12 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	defer release()
 	if req.image, err = e.ensureImage(guarded, spec, a.Notify); err != nil {
 		return nil, err
+	}
+	if plan.Waits {
+		if req.waitProgram, err = e.waitProgramFor(guarded, spec.GetImage()); err != nil {
+			return nil, err
+		}
+		spec.Entrypoint = Words([]string{waitPath})
 	}
 	if req.cores, req.logDriver, err = e.askEngineInfo(guarded); err != nil {
 		return nil, fmt.Errorf("ask the container engine: %w", err)
@@ -92,11 +101,9 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 		return nil, err
 	}
 	req.ip = ip
-	r := &running{
-		e: e, attempt: req.attempt, name: Name(req.attempt.Identity), image: req.image, release: release,
-		keep: req.spec.GetKeep() != "", ended: make(chan struct{}), lost: make(chan struct{}),
-	}
-	r.out = newOutput(r)
+	r := newRunning(ctx, e, req.attempt, e.kind.nameOf(req.attempt.Identity))
+	r.image, r.release, r.keep, r.atHome = req.image, release, req.spec.GetKeep() != "", req.atHome
+	r.holdsMounts = slices.ContainsFunc(req.held, func(dir *os.File) bool { return dir != nil })
 	defer func() {
 		if err != nil {
 			r.close()
@@ -117,6 +124,9 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	if over(ctx, r.attempt) {
 		return nil, errOver
 	}
+	if err := r.putWaitProgram(ctx2, req.waitProgram); err != nil {
+		return nil, err
+	}
 	if err := r.checkOpenMounts(ctx2, req); err != nil {
 		return nil, err
 	}
@@ -132,6 +142,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	if err := e.docker.ContainerStart(ctx2, r.id, container.StartOptions{}); err != nil {
 		return nil, blame("start container "+r.name, causeOf(ctx2, err))
 	}
+	r.looked = make(chan struct{})
 	r.enter()
 	return r, nil
 }
@@ -151,12 +162,21 @@ type running struct {
 	// id is the engine's; empty: it may not have been made.
 	id, name, image string
 	keep            bool
-	out             *output
-	release         func() // gives its address back
+	// atHome is that of the Plan.
+	atHome bool
+	// holdsMounts reports whether a directory of openMount is mounted in it.
+	holdsMounts bool
+	out         *output
+	release     func() // gives its address back
 
-	// process is the container's first, once it is known.
-	process process
-	looked  chan struct{} // closed when process is known, or cannot be; nil: it is not looked for
+	// life is that of the calls about the container, which outlive the context of Run; giveUp ends it.
+	life   context.Context
+	giveUp context.CancelCauseFunc
+	calls  sync.WaitGroup
+
+	looked chan struct{} // closed when process is known, or cannot be; nil: it is not looked for
+	// stopAsked is closed when the attempt is to end as asked.
+	stopAsked chan struct{}
 
 	// ended is closed when exit is known.
 	ended chan struct{}
@@ -169,9 +189,28 @@ type running struct {
 	steering sync.Mutex
 
 	mu sync.Mutex
-	// over says that the container has ended, stopping that it is being stopped.
-	over, stopping bool
-	paused         bool
+	// process is the container's first, once it is known.
+	process process
+	// config is what the engine says of it, or nil.
+	config *container.Config
+	// over says that the container has ended, stopping that it is being stopped, asked that this is for Halt, and left that it is
+	// left to a later worker.
+	over, stopping, asked, left bool
+	paused                      bool
+	// restarting is the restart that is under way, or nil; restarts is how many have begun, and restartError that of the last.
+	restarting   *restart
+	restarts     int
+	restartError error
+}
+
+// newRunning returns the container of an attempt that is to be made, or found.
+func newRunning(ctx context.Context, e *Executor, a executor.Attempt, name string) *running {
+	r := &running{
+		e: e, attempt: a, name: name, ended: make(chan struct{}), lost: make(chan struct{}), stopAsked: make(chan struct{}),
+	}
+	r.life, r.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
+	r.out = newOutput(r)
+	return r
 }
 
 // exit is how a container has ended.
@@ -184,6 +223,9 @@ type exit struct {
 
 // enter makes a container that has started known.
 func (r *running) enter() {
+	if r.e.kind.Lasts {
+		r.attempt.Lease = nil
+	}
 	r.e.mu.Lock()
 	defer r.e.mu.Unlock()
 	r.e.running[r.attempt.ID] = r
@@ -196,8 +238,15 @@ func (r *running) close() {
 		delete(r.e.running, r.attempt.ID)
 	}
 	r.e.mu.Unlock()
+	r.giveUp(errClosed)
 	r.out.close()
 	r.e.endings.forget(r.id)
+	if r.release != nil {
+		defer r.release()
+	}
+	if r.isLeft() {
+		return
+	}
 	if r.keep && r.failed() {
 		r.keepIt()
 	} else {
@@ -208,10 +257,10 @@ func (r *running) close() {
 			r.e.logger.Warn("a workspace could not be closed to others again", "container", r.name, "error", err)
 		}
 	}
-	if r.release != nil {
-		r.release()
-	}
 }
+
+// errClosed ends the calls about a container that has ended.
+var errClosed = errors.New("the attempt has ended")
 
 // failed reports whether the program has ended by itself, with another exit code than 0.
 func (r *running) failed() bool {
@@ -228,31 +277,33 @@ func (r *running) failed() bool {
 // follow passes on what a container prints that has started, ends it when ctx ends, and
 // says how it has ended.
 func (r *running) follow(ctx context.Context) (executor.Result, error) {
-	// life is that of the calls about it, which outlive ctx.
-	life, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
-	var calls sync.WaitGroup
-	defer calls.Wait()
-	defer giveUp(nil)
-
-	if r.process == (process{}) {
-		r.looked = make(chan struct{})
-		calls.Go(func() { defer close(r.looked); r.lookForProcess(life) })
+	defer r.calls.Wait()
+	defer r.giveUp(errClosed)
+	if r.looked != nil {
+		r.calls.Go(func() { defer close(r.looked); r.lookForProcess(r.life) })
 	}
-	calls.Go(func() {
-		r.exit = r.await(life)
-		r.mu.Lock()
-		r.over = true
-		r.mu.Unlock()
-		close(r.ended)
-	})
+	r.calls.Go(func() { r.awaitEnd(r.life) })
 	printed := make(chan struct{})
-	calls.Go(func() { defer close(printed); r.out.copy(life) })
+	r.calls.Go(func() { defer close(printed); r.out.copy(r.life) })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.calls.Go(func() {
+		select {
+		case <-r.stopAsked:
+			cancel(errStopAsked)
+		case <-r.life.Done():
+		}
+	})
 
 	var stops sync.WaitGroup
 	stops.Add(1)
 	unstop := context.AfterFunc(ctx, func() {
 		defer stops.Done()
-		r.stop(life, giveUp)
+		if r.e.kind.Lasts && errors.Is(context.Cause(ctx), executor.ErrLetGo) {
+			r.leave()
+			return
+		}
+		r.stop(r.life, r.giveUp)
 	})
 	<-r.ended
 	if unstop() {
@@ -260,18 +311,21 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	}
 	stops.Wait()
 	r.mu.Lock()
-	stopped := r.stopping
+	stopped, asked, left := r.stopping, r.asked, r.left
 	r.mu.Unlock()
 	if stopped {
 		select {
 		case <-printed:
 		case <-time.After(printPatience):
 			r.attempt.Notify("the last output of the container could not be read")
-			giveUp(errors.New("its output did not end"))
+			r.giveUp(errors.New("its output did not end"))
 			<-printed
 		}
 	} else {
 		<-printed
+	}
+	if left {
+		return executor.Result{ExitCode: -1, Image: digest(r.image), Container: shortID(r.id), Stopped: true}, r.out.err
 	}
 	if r.exit.err != nil && !stopped {
 		return executor.Result{}, errors.Join(fmt.Errorf("container %s: %w", r.name, r.exit.err), r.out.err)
@@ -279,7 +333,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	result := executor.Result{
 		ExitCode: r.exit.code, Signal: signalOf(r.exit.code), Image: digest(r.image), Container: shortID(r.id),
 		// With the lease lost, whoever enforces it may have ended it.
-		Stopped: stopped || r.attempt.Lease.Lost(),
+		Stopped: stopped && !asked || r.attempt.Lease.Lost(), StoppedAsAsked: asked,
 	}
 	result.OOMKilled = r.exit.oomKilled && r.exit.code != 0 && !stopped
 	if stopped && r.exit.err != nil {
@@ -302,6 +356,34 @@ func (r *running) lookForProcess(ctx context.Context) {
 	ctx, done := r.e.engine.guard(ctx)
 	defer done()
 	if c, err := r.e.docker.ContainerInspect(ctx, r.id); err == nil && c.State != nil {
-		r.process = findProcess(c.State.Pid, r.id)
+		r.look(c)
 	}
+}
+
+// look notes the process of a container that runs, and how it is asked to end.
+func (r *running) look(c container.InspectResponse) {
+	first := findProcess(c.State.Pid, r.id)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.process, r.config = first, c.Config
+}
+
+// containerConfig returns what the engine says of the container; it is empty before that is known.
+func (r *running) containerConfig() *container.Config {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.config == nil {
+		return &container.Config{}
+	}
+	return r.config
+}
+
+// waits reports whether the program of the container is the one that waits.
+func (r *running) waits() bool { return firstWord(r.containerConfig().Entrypoint) == waitPath }
+
+// firstProcess returns the first process of the container; the zero process is not known.
+func (r *running) firstProcess() process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.process
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
@@ -26,59 +27,61 @@ func cannotRun(err error) error {
 }
 
 // badSpec is the error of a spec that no attempt can start with.
-func badSpec(err error) error {
-	return &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("container spec: %w", err)}
+func (k Kind) badSpec(err error) error {
+	return &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("%s spec: %w", k.Type, err)}
 }
 
-// parseSpec reads the spec of a task. What the engine checks is left to it.
-func parseSpec(s *structpb.Struct) (*v1.ContainerSpec, error) {
+// DecodeSpec reads the spec of a task into its message.
+func DecodeSpec(s *structpb.Struct, into proto.Message) error {
 	if s == nil {
-		return nil, errors.New("it is missing")
+		return errors.New("it is missing")
 	}
 	data, err := protojson.Marshal(s)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	spec := &v1.ContainerSpec{}
-	if err := protojson.Unmarshal(data, spec); err != nil {
+	if err := protojson.Unmarshal(data, into); err != nil {
 		// Its position is in a generated text.
 		text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 		if _, after, found := strings.Cut(text, "): "); found {
 			text = after
 		}
-		return nil, errors.New(text)
+		return errors.New(text)
 	}
+	return nil
+}
+
+// checkSpec refuses what no container can be made of. What the engine checks is left to it.
+func checkSpec(spec *v1.ContainerSpec) error {
 	if spec.GetImage() == "" {
-		return nil, errors.New("it names no image")
+		return errors.New("it names no image")
 	}
 	if dir := spec.GetWorkingDirectory(); dir != "" && !path.IsAbs(dir) {
-		return nil, fmt.Errorf("workingDirectory %q is not an absolute path in the container", dir)
+		return fmt.Errorf("workingDirectory %q is not an absolute path in the container", dir)
 	}
 	for key := range spec.GetLabels() {
 		if strings.HasPrefix(key, labelPrefix) {
-			return nil, fmt.Errorf("label %q: those that begin with %s are not for tasks", key, labelPrefix)
+			return fmt.Errorf("label %q: those that begin with %s are not for tasks", key, labelPrefix)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(spec.GetLabels())) {
 		if strings.ContainsRune(key+spec.Labels[key], 0) {
-			return nil, fmt.Errorf("label %q holds a NUL", key)
+			return fmt.Errorf("label %q holds a NUL", key)
 		}
 	}
 	if at := spec.GetImageTarball(); !path.IsAbs(at) && strings.Contains(at, "?") {
-		return nil, fmt.Errorf("imageTarball %q has options; where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there", at)
+		return fmt.Errorf("imageTarball %q has options; where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there", at)
 	}
 	targets := map[string]bool{}
 	for i, m := range spec.GetMounts() {
 		at := path.Clean(m.GetContainerPath())
 		if targets[at] {
-			return nil, fmt.Errorf("mounts[%d]: something else is mounted at %s", i, at)
+			return fmt.Errorf("mounts[%d]: something else is mounted at %s", i, at)
 		}
 		targets[at] = true
 	}
-	if _, err := commandOf(spec); err != nil {
-		return nil, err
-	}
-	return spec, nil
+	_, err := commandOf(spec)
+	return err
 }
 
 // command is what a container runs, as the engine expects it; nil: the image's own.
@@ -113,6 +116,15 @@ func commandOf(spec *v1.ContainerSpec) (c command, err error) {
 	}
 	c.arguments = append(c.arguments, spec.GetArgs()...)
 	return c, nil
+}
+
+// Words returns a program and its arguments as a field of a spec.
+func Words(list []string) *structpb.Value {
+	values := make([]*structpb.Value, len(list))
+	for i, word := range list {
+		values[i] = structpb.NewStringValue(word)
+	}
+	return structpb.NewListValue(&structpb.ListValue{Values: values})
 }
 
 // words reads a program, or a list of it and its arguments; nil: absent.

@@ -30,13 +30,19 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 		return
 	}
 	r.stopping = true
-	paused := r.paused
+	paused, restart := r.paused, r.restarting
 	r.mu.Unlock()
+	if restart != nil {
+		restart.finish(r.attempt.Grace + endPatience)
+	}
 	if paused {
 		r.unpause(ctx)
 	}
-	r.signal(ctx, syscall.SIGTERM)
+	r.askToEnd(ctx)
 	gone := r.gone(ctx)
+	if r.waits() {
+		r.calls.Go(func() { r.askAgain(ctx, gone) })
+	}
 	signal := syscall.SIGTERM
 	killed := r.attempt.AwaitKill(gone)
 	if killed {
@@ -51,8 +57,9 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 		giveUp(fmt.Errorf("it may run on: the engine does not answer, and %w", errNotHere))
 		return
 	}
-	err := r.process.signal(syscall.SIGKILL)
-	if r.process.awaitEnd(endPatience) {
+	first := r.firstProcess()
+	err := first.signal(syscall.SIGKILL)
+	if first.awaitEnd(endPatience) {
 		giveUp(forced{signal})
 		return
 	}
@@ -91,7 +98,7 @@ func (r *running) gone(ctx context.Context) <-chan struct{} {
 	go func() {
 		defer close(gone)
 		known := r.known()
-		for !known || r.process.alive() {
+		for !known || r.firstProcess().alive() {
 			select {
 			case <-r.ended:
 				return
@@ -113,7 +120,35 @@ func (r *running) known() bool {
 			return false
 		}
 	}
-	return r.process.pid > 0
+	return r.firstProcess().pid > 0
+}
+
+// askToEnd sends the signal that asks the container to end.
+func (r *running) askToEnd(ctx context.Context) {
+	if name := r.containerConfig().StopSignal; name != "" && name != nameOf(syscall.SIGTERM) {
+		short, cancel := context.WithTimeout(ctx, signalPatience)
+		err := r.e.docker.ContainerKill(short, r.id, name)
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	r.signal(ctx, syscall.SIGTERM)
+}
+
+// termAgain is how often a program that waits is sent SIGTERM. One that comes while a container starts has no effect.
+const termAgain = time.Second
+
+// askAgain sends SIGTERM again and again until the container has ended.
+func (r *running) askAgain(ctx context.Context, gone <-chan struct{}) {
+	for {
+		select {
+		case <-gone:
+			return
+		case <-time.After(termAgain):
+			r.askToEnd(ctx)
+		}
+	}
 }
 
 // signal sends a signal by the engine, or to the process when the engine does not do it.
@@ -127,7 +162,7 @@ func (r *running) signal(ctx context.Context, s syscall.Signal) {
 	r.e.engine.ask()
 	if !r.known() {
 		err = errors.Join(err, errNotHere)
-	} else if direct := r.process.signal(s); direct == nil {
+	} else if direct := r.firstProcess().signal(s); direct == nil {
 		return
 	} else {
 		err = errors.Join(err, direct)

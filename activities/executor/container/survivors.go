@@ -79,7 +79,7 @@ func (e *Executor) removeVolumes(ctx context.Context) error {
 	return nil
 }
 
-// list returns the containers with a label, but for those that are kept for people.
+// list returns the containers of the kind that have a label, but for those that are kept for people.
 func (e *Executor) list(ctx context.Context, label, value string) ([]container.Summary, error) {
 	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label+"="+value))})
 	if err != nil {
@@ -87,7 +87,7 @@ func (e *Executor) list(ctx context.Context, label, value string) ([]container.S
 	}
 	var found []container.Summary
 	for _, c := range all {
-		if len(c.Names) == 0 || !strings.HasSuffix(c.Names[0], keptSuffix) {
+		if e.kind.hasMade(c.Labels) && (len(c.Names) == 0 || !strings.HasSuffix(c.Names[0], keptSuffix)) {
 			found = append(found, c)
 		}
 	}
@@ -128,19 +128,16 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	if err != nil || c.State == nil || c.Config == nil {
 		return executor.Result{}, fmt.Errorf("look at the container of %s: %w", a.ID, causeOf(guarded, err))
 	}
-	r := &running{
-		e: e, attempt: a, id: c.ID, name: strings.TrimPrefix(c.Name, "/"), image: c.Config.Labels[labelImage],
-		keep: c.Config.Labels[labelKeep] != "", ended: make(chan struct{}), lost: make(chan struct{}),
-		paused: c.State.Paused,
-	}
-	r.out = newOutput(r)
+	r := newRunning(ctx, e, a, strings.TrimPrefix(c.Name, "/"))
+	r.id, r.image, r.keep = c.ID, c.Config.Labels[labelImage], c.Config.Labels[labelKeep] != ""
+	r.paused, r.atHome, r.holdsMounts = c.State.Paused, c.Config.Labels[labelAtHome] != "", hasOpenMounts(c.HostConfig)
 	e.endings.watch(r.id)
 	if startedAt(c.State).IsZero() {
 		r.close()
 		return executor.Result{}, executor.ErrNotRunning
 	}
 	if alive(c.State) {
-		r.process = findProcess(c.State.Pid, r.id)
+		r.look(c)
 	} else if !c.State.OOMKilled {
 		// How it ended is known, but not why.
 		r.lose()

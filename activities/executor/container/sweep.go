@@ -20,7 +20,7 @@ const (
 // sweeper removes containers that could not be removed when their attempts ended, since
 // the engine was away.
 type sweeper struct {
-	e      *Executor
+	e      *shared
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -36,7 +36,7 @@ type swept struct {
 	missing time.Time
 }
 
-func startSweeper(e *Executor) *sweeper {
+func startSweeper(e *shared) *sweeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &sweeper{e: e, cancel: cancel, done: make(chan struct{}), left: map[string]*swept{}, wake: make(chan struct{}, 1)}
 	go s.run(ctx)

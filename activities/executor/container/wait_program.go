@@ -1,0 +1,98 @@
+package container
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/docker/docker/api/types/container"
+)
+
+// waitPath is where a container has the program that waits.
+const waitPath = "/.switchyard-wait"
+
+// waitCode has, for each architecture, the instructions of a program that does nothing until a signal ends it, such as the
+// SIGTERM that the engine's init passes on. It needs nothing of the image, neither a shell nor a library.
+var waitCode = map[string]struct {
+	machine uint16 // as ELF numbers it
+	code    []byte
+}{
+	"amd64": {62, []byte{
+		0xb8, 0x22, 0x00, 0x00, 0x00, // mov eax, 34 (pause)
+		0x0f, 0x05, // syscall
+		0xeb, 0xf7, // jmp to the start
+	}},
+	"arm64": {183, []byte{
+		0x00, 0x00, 0x80, 0xd2, // mov x0, 0
+		0x01, 0x00, 0x80, 0xd2, // mov x1, 0
+		0x02, 0x00, 0x80, 0xd2, // mov x2, 0
+		0x03, 0x00, 0x80, 0xd2, // mov x3, 0
+		0x28, 0x09, 0x80, 0xd2, // mov x8, 73 (ppoll)
+		0x01, 0x00, 0x00, 0xd4, // svc 0
+		0xfa, 0xff, 0xff, 0x17, // b to the start
+	}},
+}
+
+// waitProgram returns the program that waits for an architecture, as an ELF file of one segment, or nil if there is none.
+func waitProgram(architecture string) []byte {
+	w, ok := waitCode[architecture]
+	if !ok {
+		return nil
+	}
+	const (
+		base    = 0x400000
+		headers = 64 + 56
+		page    = 0x10000
+	)
+	size := uint64(headers + len(w.code))
+	var file bytes.Buffer
+	for _, part := range []any{
+		// The header of the file: 64 bits, little endian, executable.
+		[]byte{0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, uint16(2), w.machine, uint32(1),
+		uint64(base + headers), uint64(64), uint64(0), uint32(0), uint16(64), uint16(56), uint16(1), uint16(0), uint16(0), uint16(0),
+		// The header of the segment: loaded, readable and executable.
+		uint32(1), uint32(5), uint64(0), uint64(base), uint64(base), size, size, uint64(page),
+		w.code,
+	} {
+		_ = binary.Write(&file, binary.LittleEndian, part) // a buffer takes all
+	}
+	return file.Bytes()
+}
+
+// waitProgramFor returns the program that waits for the machine of an image.
+func (e *Executor) waitProgramFor(ctx context.Context, image string) ([]byte, error) {
+	found, err := e.inspectImage(ctx, image)
+	if err != nil {
+		return nil, fmt.Errorf("look at image %s: %w", image, err)
+	}
+	program := waitProgram(found.Architecture)
+	if program == nil {
+		return nil, cannotRun(fmt.Errorf("image %s is for %s, for which there is no program that waits; name one as spec.init, such as [\"sleep\", \"infinity\"]", image, found.Architecture))
+	}
+	return program, nil
+}
+
+// putWaitProgram puts the program that waits into the container; nil: it needs none.
+func (r *running) putWaitProgram(ctx context.Context, program []byte) error {
+	if program == nil {
+		return nil
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	err := w.WriteHeader(&tar.Header{Name: waitPath[1:], Mode: 0o555, Size: int64(len(program))})
+	if err == nil {
+		_, err = w.Write(program)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		err = r.e.docker.CopyToContainer(ctx, r.id, "/", &archive, container.CopyToContainerOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("put a program into container %s: %w", r.name, causeOf(ctx, err))
+	}
+	return nil
+}
