@@ -1,6 +1,7 @@
 package container
 
 import (
+	"bytes"
 	"bufio"
 	"context"
 	"fmt"
@@ -12,14 +13,14 @@ import (
 
 // call makes one call of the engine by a connection of its own, which ends with ctx
 // until the answer's header has come. The caller closes the connection.
-func (e *engine) call(ctx context.Context, method, path string, header http.Header) (net.Conn, *bufio.Reader, *http.Response, error) {
+func (e *engine) call(ctx context.Context, method, path string, header http.Header, body []byte) (net.Conn, *bufio.Reader, *http.Response, error) {
 	conn, err := e.docker.Dialer()(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	req, err := http.NewRequestWithContext(ctx, method, "http://engine"+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, "http://engine"+path, bytes.NewReader(body))
 	if err == nil {
 		req.Header = header
 		err = req.Write(conn)
@@ -39,10 +40,13 @@ func (e *engine) call(ctx context.Context, method, path string, header http.Head
 	return conn, reader, res, nil
 }
 
-// hijack makes a call whose answer is a stream of its own kind.
-func (e *engine) hijack(ctx context.Context, path string) (net.Conn, *bufio.Reader, error) {
+// hijack makes a call whose answer is a stream of its own kind. The body is JSON; nil: there is none.
+func (e *engine) hijack(ctx context.Context, path string, body []byte) (net.Conn, *bufio.Reader, error) {
 	header := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
-	conn, reader, res, err := e.call(ctx, http.MethodPost, "/v"+e.docker.ClientVersion()+path, header)
+	if body != nil {
+		header.Set("Content-Type", "application/json")
+	}
+	conn, reader, res, err := e.call(ctx, http.MethodPost, "/v"+e.docker.ClientVersion()+path, header, body)
 	if err != nil {
 		return nil, nil, err
 	}

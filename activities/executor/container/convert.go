@@ -193,14 +193,14 @@ func environment(a executor.Attempt) ([]string, error) {
 		if strings.ContainsRune(env[key], 0) {
 			return nil, fmt.Errorf("the value of env.%s holds a NUL character, which no program can be given", key)
 		}
-		list = append(list, key+"="+inside(env[key], a))
+		list = append(list, key+"="+pathIn(env[key], a))
 	}
 	return list, nil
 }
 
-// inside is what a container calls a path of the node; what is none of the attempt's
+// pathIn returns what a container calls a path of the node; what is none of the attempt's
 // paths stays as it is.
-func inside(value string, a executor.Attempt) string {
+func pathIn(value string, a executor.Attempt) string {
 	for _, dir := range []struct{ from, to string }{
 		{a.TempDir, tempIn}, {a.WorkspaceDir, WorkspaceDir}, {a.SharedDir, sharedIn},
 	} {

@@ -108,15 +108,15 @@ func TestInside(t *testing.T) {
 		"/w/a": "/switchyard", "/w/a/x": "/switchyard/x", "/w/a/tmp": "/local_temp", "/w/a/tmp/y": "/local_temp/y", "/w/a/tmpx": "/switchyard/tmpx",
 		"/w/ab": "/w/ab", "/s": "/shared", "/s/x": "/shared/x", "/sx": "/sx", "": "", "w/a": "w/a",
 	} {
-		if got := inside(value, a); got != want {
+		if got := pathIn(value, a); got != want {
 			t.Errorf("%q becomes %q, want %q", value, got, want)
 		}
 		elsewhere := a
 		elsewhere.TempDir = "/fast/a"
-		if got := inside(strings.Replace(value, "/w/a/tmp", "/fast/a", 1), elsewhere); value != "/w/a/tmpx" && got != want {
+		if got := pathIn(strings.Replace(value, "/w/a/tmp", "/fast/a", 1), elsewhere); value != "/w/a/tmpx" && got != want {
 			t.Errorf("with temporary files elsewhere, %q becomes %q, want %q", value, got, want)
 		}
-		if got := inside(value, executor.Attempt{}); got != value {
+		if got := pathIn(value, executor.Attempt{}); got != value {
 			t.Errorf("without directories, %q becomes %q", value, got)
 		}
 	}

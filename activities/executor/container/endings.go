@@ -85,7 +85,7 @@ func (s *endings) follow(ctx context.Context, since time.Time) bool {
 	query := url.Values{"since": {strconv.FormatInt(since.Unix(), 10)}, "filters": {filter}}
 	// No version of the API: the client may be negotiating it at this moment.
 	guarded, release := s.engine.guard(ctx)
-	conn, _, res, err := s.engine.call(guarded, http.MethodGet, "/events?"+query.Encode(), nil)
+	conn, _, res, err := s.engine.call(guarded, http.MethodGet, "/events?"+query.Encode(), nil, nil)
 	release()
 	if err != nil {
 		return false

@@ -16,10 +16,12 @@ import (
 
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
+	"switchyard/activities/executor/inside"
 	"switchyard/dev/testneeds"
 )
 
 func TestMain(m *testing.M) {
+	inside.ServeIfAsked()
 	if os.Getenv(workerVariable) != "" {
 		beWorker()
 	}

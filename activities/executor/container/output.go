@@ -57,7 +57,7 @@ func newOutput(r *running) *output {
 // attach connects to the streams of a container that has not started. Docker's client
 // has a call for it, which does not end with its context.
 func (o *output) attach(ctx context.Context) error {
-	conn, reader, err := o.r.e.engine.hijack(ctx, "/containers/"+o.r.id+"/attach?stream=1&stdout=1&stderr=1")
+	conn, reader, err := o.r.e.engine.hijack(ctx, "/containers/"+o.r.id+"/attach?stream=1&stdout=1&stderr=1", nil)
 	if err != nil {
 		return err
 	}

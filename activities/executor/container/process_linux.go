@@ -74,3 +74,19 @@ func (p process) awaitEnd(patience time.Duration) bool {
 	}
 	return true
 }
+
+// signalGroup sends a signal to a process that leads a group, and to the group.
+func (p process) signalGroup(s syscall.Signal) error {
+	if p.pid == 0 {
+		return errNotHere
+	}
+	if !p.alive() {
+		return nil
+	}
+	if err := unix.Kill(-p.pid, s); errors.Is(err, unix.ESRCH) {
+		return p.signal(s) // it leads none
+	} else if err != nil {
+		return err
+	}
+	return nil
+}

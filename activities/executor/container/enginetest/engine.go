@@ -55,7 +55,7 @@ func Image(t testing.TB) string {
 }
 
 // imageName has a number that changes with what the image holds.
-const imageName = "switchyard-test/busybox:3"
+const imageName = "switchyard-test/busybox:4"
 
 var (
 	imports     sync.Once
@@ -68,7 +68,7 @@ func importOnce(do func() error) error {
 }
 
 // applets are the programs of the image.
-var applets = strings.Fields("sh setsid true false sleep cat echo yes head tail dd ls env id kill mkdir touch printf wc seq test rm pwd ps grep trap stat mount nc ip ln")
+var applets = strings.Fields("sh setsid true false sleep cat echo yes head tail dd ls env id kill mkdir touch printf wc seq test rm pwd ps grep trap stat mount nc ip ln stty")
 
 // Import makes the image under a name. It needs Debian's package busybox-static.
 func Import(docker *client.Client, name string) error {

@@ -1,0 +1,247 @@
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/inside"
+)
+
+const (
+	// hangupPatience is how long a command may take to end by SIGHUP.
+	hangupPatience = 2 * time.Second
+	// killedPatience is how long the engine may take to report the end of one that was killed.
+	killedPatience = 5 * time.Second
+)
+
+// Exec runs a command in the container by the engine. The engine has no call that ends one; its process gets the signals, if it is
+// on this machine. A command that ends by a signal has an exit code alone: the engine does not say which of both it was.
+func (i *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
+	r := i.r
+	if r.isEnding() {
+		return executor.ExitStatus{}, executor.ErrNotRunning
+	}
+	ctx, done := r.during(ctx)
+	defer done()
+	guarded, release := r.e.engine.guard(ctx)
+	defer release()
+	options, err := i.execOptions(guarded, c)
+	if err != nil {
+		return executor.ExitStatus{}, causeOf(guarded, err)
+	}
+	created, err := r.e.docker.ContainerExecCreate(guarded, r.id, options)
+	if err != nil {
+		return executor.ExitStatus{}, r.refuseExec(causeOf(guarded, err))
+	}
+	x := &execution{r: r, id: created.ID, command: c, ended: make(chan struct{})}
+	body, err := json.Marshal(container.ExecStartOptions{Tty: options.Tty, ConsoleSize: options.ConsoleSize})
+	if err != nil {
+		return executor.ExitStatus{}, err
+	}
+	if x.conn, x.reader, err = r.e.engine.hijack(guarded, "/exec/"+x.id+"/start", body); err != nil {
+		return executor.ExitStatus{}, r.refuseExec(causeOf(guarded, err))
+	}
+	release()
+	return x.follow(ctx)
+}
+
+// execOptions returns a command as the engine expects it.
+func (i *entered) execOptions(ctx context.Context, c executor.Command) (container.ExecOptions, error) {
+	o := container.ExecOptions{
+		User: c.User, WorkingDir: c.Dir, Cmd: c.Args,
+		AttachStdin: c.Stdin != nil, AttachStdout: true, AttachStderr: true,
+	}
+	env := maps.Clone(c.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	if c.Terminal != nil {
+		o.Tty = true
+		size := sizeOf(c.Terminal.Size)
+		o.ConsoleSize = &size
+		if _, has := env["TERM"]; c.Terminal.Type != "" && !has {
+			env["TERM"] = c.Terminal.Type
+		}
+	}
+	if len(c.Args) == 0 || c.Dir == "" && i.r.atHome {
+		user, err := i.account(ctx, c.User)
+		if err != nil {
+			return o, err
+		}
+		if c.Dir == "" && i.r.atHome && user.Home != "" {
+			o.WorkingDir = user.Home
+		}
+		if len(c.Args) == 0 {
+			if o.Cmd, err = i.loginShell(ctx, user, c.Line); err != nil {
+				return o, err
+			}
+			setDefault(env, "SHELL", o.Cmd[0])
+			setDefault(env, "USER", user.Name)
+			setDefault(env, "LOGNAME", user.Name)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(env)) {
+		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(env[key], 0) {
+			return o, &executor.Refusal{Text: fmt.Sprintf("%q cannot be an environment variable with its value", key)}
+		}
+		o.Env = append(o.Env, key+"="+env[key])
+	}
+	if o.Tty && !i.r.e.hasConsoleSize() {
+		o.Cmd = i.awaitSize(ctx, o.Cmd)
+	}
+	return o, nil
+}
+
+func setDefault(env map[string]string, key, value string) {
+	if _, has := env[key]; !has && value != "" {
+		env[key] = value
+	}
+}
+
+// account returns a user of the container; "": its own.
+func (i *entered) account(ctx context.Context, who string) (inside.User, error) {
+	p, ok := i.r.enterable()
+	if !ok {
+		return inside.User{}, nil // the engine looks the user up
+	}
+	user, err := p.User(i.userOf(who))
+	if err != nil {
+		return user, err
+	}
+	if user.Home != "" && i.r.atHome {
+		// The engine would make a directory that is not there, as root.
+		if _, err := i.r.e.docker.ContainerStatPath(ctx, i.r.id, path.Clean("/"+user.Home)+"/"); err != nil {
+			user.Home = "/"
+		}
+	}
+	return user, nil
+}
+
+// shells are what a user without one gets.
+var shells = []string{"/bin/bash", "/bin/sh"}
+
+// loginShell returns the shell of a user as a login shell, or one that runs a line.
+func (i *entered) loginShell(ctx context.Context, user inside.User, line string) ([]string, error) {
+	for _, shell := range append([]string{user.Shell}, shells...) {
+		if shell == "" {
+			continue
+		}
+		if err, sure := i.r.e.runnable(ctx, i.r.id, shell, shell); err != nil || !sure {
+			continue
+		}
+		if line != "" {
+			return []string{shell, "-c", line}, nil
+		}
+		return []string{shell, "-l"}, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return nil, &executor.Refusal{Text: "there is no shell in the container; name a program of it to run"}
+}
+
+// execution is a command that runs in a container.
+type execution struct {
+	r       *running
+	id      string
+	command executor.Command
+	execStreams
+	// ended is closed when nothing more of its output is to come.
+	ended chan struct{}
+
+	mu sync.Mutex
+	// found is its process, once it is known.
+	found process
+}
+
+// follow passes on what the command reads and prints, and returns how it has ended.
+func (x *execution) follow(ctx context.Context) (executor.ExitStatus, error) {
+	defer x.conn.Close()
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	over, finish := context.WithCancel(context.WithoutCancel(ctx))
+	defer finish()
+	var copied error
+	go x.copyIn(x.command) // a Read of its input may last
+	calls.Go(func() {
+		defer close(x.ended)
+		copied = x.copyOut(x.command)
+	})
+	started := make(chan struct{})
+	calls.Go(func() { defer close(started); x.findProcess(over) })
+	calls.Go(func() { x.resize(over) })
+	calls.Go(func() { x.passSignals(over, started) })
+	select {
+	case <-x.ended:
+	case <-ctx.Done():
+		x.hangUp(over, started)
+		if status, isKnown := x.lastStatus(over); isKnown {
+			return status, nil
+		}
+		return executor.ExitStatus{}, context.Cause(ctx)
+	}
+	status, err := x.status(ctx)
+	switch {
+	case err != nil:
+		return status, err
+	case x.failure != "":
+		if x.hasRun() {
+			x.printHeld()
+		} else {
+			return status, startFailure(x.failure, status.Code)
+		}
+	}
+	return status, copied
+}
+
+// status asks the engine how the command has ended, until it says.
+func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
+	for pause := time.Millisecond; ; pause = min(2*pause, pingAgain) {
+		seen, err := x.inspect(ctx)
+		switch {
+		case err == nil && !seen.Running:
+			x.noteRun(seen.Pid)
+			return executor.ExitStatus{Code: seen.ExitCode}, nil
+		case ctx.Err() != nil:
+			return executor.ExitStatus{}, context.Cause(ctx)
+		case err != nil:
+			if x.r.isEnding() {
+				return executor.ExitStatus{}, executor.ErrNotRunning
+			}
+			x.r.e.engine.doubt(ctx)
+			if x.r.e.engine.await(ctx) == nil {
+				if _, err := x.inspect(ctx); err != nil {
+					_ = x.process().signalGroup(killSignal)
+					return executor.ExitStatus{}, fmt.Errorf("the end of a command in container %s is not known: %s", x.r.name, engineSays(err))
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// lastStatus returns how a command has ended whose caller is gone, if the engine says that at once.
+func (x *execution) lastStatus(ctx context.Context) (executor.ExitStatus, bool) {
+	seen, err := x.inspect(ctx)
+	return executor.ExitStatus{Code: seen.ExitCode}, err == nil && !seen.Running
+}
+
+func (x *execution) inspect(ctx context.Context) (container.ExecInspect, error) {
+	ctx, done := x.r.e.engine.guard(ctx)
+	defer done()
+	seen, err := x.r.e.docker.ContainerExecInspect(ctx, x.id)
+	return seen, causeOf(ctx, err)
+}
