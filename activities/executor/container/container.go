@@ -64,6 +64,7 @@ var (
 	_ executor.Steerer   = (*Executor)(nil)
 	_ executor.Survivor  = (*Executor)(nil)
 	_ executor.Available = (*Executor)(nil)
+	_ executor.Enterer   = (*Executor)(nil)
 )
 
 // New returns an Executor of container tasks; whoever made it calls Close after the last Run has returned.

@@ -19,11 +19,13 @@ import (
 	"switchyard/activities/executor"
 	containers "switchyard/activities/executor/container"
 	"switchyard/activities/executor/container/enginetest"
+	"switchyard/activities/executor/inside"
 	"switchyard/activities/executor/vps"
 	"switchyard/dev/testneeds"
 )
 
 func TestMain(m *testing.M) {
+	inside.ServeIfAsked()
 	testneeds.Parallel(4)
 	code := m.Run()
 	if code == 0 {

@@ -17,6 +17,7 @@ var (
 	_ executor.Lasting   = (*Executor)(nil)
 	_ executor.Steerer   = (*Executor)(nil)
 	_ executor.Available = (*Executor)(nil)
+	_ executor.Enterer   = (*Executor)(nil)
 )
 
 // New returns an Executor that shares the engine of containers, and ends with it.

@@ -49,7 +49,7 @@ func (t TaskType) NewSpec() proto.Message { return t.spec.ProtoReflect().New().I
 var taskTypes = []TaskType{
 	{TypeShell, true, true, false, false, "command", []string{"bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python"}, &ShellSpec{}},
 	{TypeContainer, true, true, false, false, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
-	{TypeVPS, true, true, false, true, "image", nil, &VpsSpec{}},
+	{TypeVPS, true, false, false, true, "image", nil, &VpsSpec{}},
 	{TypeK8sJob, true, true, true, false, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
 	{TypeSubagent, true, true, false, false, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
 	{TypeClaudeRelay, true, true, false, false, "prompt", nil, &ClaudeRelaySpec{}},
