@@ -16,3 +16,5 @@ func (p process) alive() bool { return false }
 func (p process) signal(syscall.Signal) error { return errNotHere }
 
 func (p process) awaitEnd(time.Duration) bool { return true }
+
+func (p process) signalGroup(syscall.Signal) error { return errNotHere }
