@@ -44,6 +44,14 @@ func (f *fakeGateway) ResumeTask(_ context.Context, req *connect.Request[v1.Resu
 	return answer(f, req, &v1.ResumeTaskResponse{Id: fakeRun})
 }
 
+func (f *fakeGateway) StopTask(_ context.Context, req *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error) {
+	return answer(f, req, &v1.StopTaskResponse{Id: fakeRun})
+}
+
+func (f *fakeGateway) RestartTask(_ context.Context, req *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error) {
+	return answer(f, req, &v1.RestartTaskResponse{Id: fakeRun})
+}
+
 func (f *fakeGateway) KillTask(_ context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
 	return answer(f, req, &v1.KillTaskResponse{Id: fakeRun})
 }

@@ -56,6 +56,14 @@ func TestSteering(t *testing.T) {
 			"task build of run nightly-4g5h6jkm continues\n", "only a task that `switchyard runs pause night build` has paused can be resumed",
 		},
 		{
+			[]string{"stop", "night", "box", "--reason", "done"}, &v1.StopTaskRequest{Id: "night", Task: "box", Reason: "done"},
+			"task box of run nightly-4g5h6jkm is being stopped\n", "only a task that runs until it is stopped, such as a vps, can be stopped; `switchyard runs get night`",
+		},
+		{
+			[]string{"restart", "night", "box"}, &v1.RestartTaskRequest{Id: "night", Task: "box"},
+			"task box of run nightly-4g5h6jkm has been restarted\n", "only a vps that runs can be restarted; `switchyard runs get night`",
+		},
+		{
 			[]string{"kill", "night", "build", "--reason", "stuck"}, &v1.KillTaskRequest{Id: "night", Task: "build", Reason: "stuck"},
 			"task build of run nightly-4g5h6jkm is being killed\n", "what has ended cannot be killed; `switchyard runs get night`",
 		},

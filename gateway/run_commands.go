@@ -55,6 +55,18 @@ func (g *Gateway) ResumeTask(ctx context.Context, req *connect.Request[v1.Resume
 	return answered(&v1.ResumeTaskResponse{Id: id}, err)
 }
 
+// StopTask stops a task or instance that runs until it is stopped.
+func (g *Gateway) StopTask(ctx context.Context, req *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.StopTaskUpdate, command(ctx, req.Msg))
+	return answered(&v1.StopTaskResponse{Id: id}, err)
+}
+
+// RestartTask starts the machine of a task or instance again that runs until it is stopped.
+func (g *Gateway) RestartTask(ctx context.Context, req *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error) {
+	id, err := g.control(ctx, req.Msg.GetId(), names.RestartTaskUpdate, command(ctx, req.Msg))
+	return answered(&v1.RestartTaskResponse{Id: id}, err)
+}
+
 // KillTask kills one task or instance.
 func (g *Gateway) KillTask(ctx context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.KillTaskUpdate, command(ctx, req.Msg))

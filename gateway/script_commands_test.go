@@ -33,14 +33,16 @@ func (s *script) handleCommands(ctx workflow.Context) error {
 		}
 	}
 	for name, f := range map[string]func(*v1.Task){
-		names.HoldUpdate:       func(t *v1.Task) { t.Held = true },
-		names.ReleaseUpdate:    func(t *v1.Task) { t.Held = false },
-		names.CancelTaskUpdate: func(t *v1.Task) { t.State = "cancelled" },
-		names.PauseTaskUpdate:  func(t *v1.Task) { t.State, t.Reason = "paused", "suspended" },
-		names.ResumeTaskUpdate: func(t *v1.Task) { t.State, t.Reason = "pending", "" },
-		names.KillTaskUpdate:   func(t *v1.Task) { t.State = "killed" },
-		names.ApproveUpdate:    func(t *v1.Task) { t.State = "completed" },
-		names.RejectUpdate:     func(t *v1.Task) { t.State = "rejected" },
+		names.HoldUpdate:        func(t *v1.Task) { t.Held = true },
+		names.ReleaseUpdate:     func(t *v1.Task) { t.Held = false },
+		names.CancelTaskUpdate:  func(t *v1.Task) { t.State = "cancelled" },
+		names.PauseTaskUpdate:   func(t *v1.Task) { t.State, t.Reason = "paused", "suspended" },
+		names.ResumeTaskUpdate:  func(t *v1.Task) { t.State, t.Reason = "pending", "" },
+		names.KillTaskUpdate:    func(t *v1.Task) { t.State = "killed" },
+		names.StopTaskUpdate:    func(t *v1.Task) { t.State = "stopped" },
+		names.RestartTaskUpdate: func(t *v1.Task) { t.State = "running" },
+		names.ApproveUpdate:     func(t *v1.Task) { t.State = "completed" },
+		names.RejectUpdate:      func(t *v1.Task) { t.State = "rejected" },
 	} {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(_ workflow.Context, req *v1.TaskCommand) error {
 			if !s.commanded[req.GetTask()] {

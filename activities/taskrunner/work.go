@@ -138,6 +138,9 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		result.Stopped, err = true, nil
 	}
 	res, err := interpret(runCtx, result, err)
+	if a.isLasting() && res.GetState() == v1.AttemptMoved { // this worker keeps no state: it is not placed anew
+		res.State, res.Reason = v1.TaskLost, v1.ReasonNodeLost
+	}
 	return w.collect(ctx, m, result, res, err)
 }
 

@@ -29,6 +29,8 @@ const (
 	// steerTimeout is how long a node may take to suspend an attempt, or to resume it, and steerTry how long each try may take.
 	steerTimeout = 10 * time.Second
 	steerTry     = 8 * time.Second
+	// restartTimeout is how long a node may take to restart the machine of an attempt, which is asked to end first.
+	restartTimeout = time.Minute
 	// PlacementPause is the wait before placement is tried again when it could not answer.
 	PlacementPause = time.Second
 	// maxMustTimeout bounds how long a local activity may take with all its tries; the first round has localTimeout.
@@ -41,7 +43,7 @@ const (
 func Execute(req *v1.ExecuteRequest, name, queue string, priority int32, run *v1.RunOptions) workflow.ActivityOptions {
 	heartbeat := run.GetHeartbeatTimeout().AsDuration()
 	limit := Unlimited
-	if t := req.GetTimeout().AsDuration(); t > 0 {
+	if t := req.GetTimeout().AsDuration(); t > 0 && !v1.Lasts(req.GetType()) {
 		limit = t*time.Duration(max(1, len(req.GetBatch()))) + backstop
 	}
 	if heartbeat <= 0 {
@@ -84,6 +86,28 @@ func Steer(node, summary string) workflow.ActivityOptions {
 		StartToCloseTimeout:    steerTry,
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: 2 * time.Second},
 		Summary:                summary + " on " + node,
+	}
+}
+
+// Restart returns the options of Steer for the restart of a machine, which is not done twice.
+func Restart(node, summary string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:              names.NodeQueue(node, names.ControlLane),
+		ScheduleToStartTimeout: steerTimeout,
+		StartToCloseTimeout:    restartTimeout,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:                summary + " on " + node,
+	}
+}
+
+// Find returns the options of Steer for an attempt that is away with its node: Temporal has it done when the node is back,
+// however long that takes.
+func Find(node, name string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:           names.NodeQueue(node, names.ControlLane),
+		StartToCloseTimeout: steerTry,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: 5 * time.Second},
+		Summary:             fmt.Sprintf("wait for node %s, which has %s", node, name),
 	}
 }
 

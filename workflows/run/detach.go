@@ -188,8 +188,9 @@ func (r *run) detached(att *attempt, res *v1.ExecuteResponse) {
 // reattachDetached reattaches the attempts that are to be stopped, and unless the run is detaching, all others. A node
 // that receives a request late detaches attempts in a later round, or in the next execution.
 func (r *run) reattachDetached() {
+	r.seek()
 	for _, att := range slices.Clone(r.detaching.detached) {
-		if r.detaching.over == nil || att.stopped != nil {
+		if !att.isAway && (r.detaching.over == nil || att.stopped != nil) {
 			r.reattach(att)
 		}
 	}
@@ -253,6 +254,7 @@ func (r *run) restoreAttempt(h *v1.HandedOver) {
 			r.status.SetPlace(m, "", r.core.Number(att.members[0]))
 		}
 	}
+	att.isAway = r.status.Away(lead) != ""
 	att.unit = &unit{lead: lead, members: slices.Clone(att.members), claim: att.claim, lock: r.lockOf(lead)}
 	r.track(att.unit)
 	r.detaching.detached = append(r.detaching.detached, att)

@@ -32,6 +32,8 @@ type attempt struct {
 	// unless it was reattached, or zero if it was never detached.
 	detached   bool
 	leaseUntil time.Time
+	// isAway says that its node is away with it, and isSought that the node is asked for it. One that is away is detached.
+	isAway, isSought bool
 }
 
 // dispatch starts the attempts whose units have been given a node. A unit of
@@ -94,6 +96,10 @@ func (r *run) stop(tasks []int) {
 				a.stopped = map[int]bool{}
 			}
 			a.stopped[i] = true
+			if a.isAway {
+				r.endAway(a, v1.TaskCancelled)
+				continue
+			}
 			if !a.detached {
 				r.charge(commandCharge)
 				a.cancel()
@@ -148,7 +154,10 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	r.pending.Watch(r.startActivityWith(ctx, options, names.ExecuteActivity, req, writtenIn(req)), func(f workflow.Future) {
 		cancel()
 		res, err := attemptAnswer(r.ctx, f)
-		if !r.outlives(att, res, err) {
+		switch {
+		case r.isAway(att, err):
+			r.lose(att, err)
+		case !r.outlives(att, res, err):
 			r.settle(att, res, err)
 		}
 	})
@@ -159,6 +168,10 @@ func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	ends, outcome := r.dispatchEnds(att.assignment, att.members, att, res, err)
 	if r.isRemote(att) {
 		outcome = r.continueElsewhere(att, ends, outcome)
+	} else if r.lasts(att) {
+		for k := range ends { // its node has moved it only if it has not started
+			ends[k].ended.NoRetry = true
+		}
 	} else if started := err != nil || res.GetStartedAt() != nil; started {
 		outcome = r.judgeLostLease(att, ends, outcome)
 	}
@@ -167,6 +180,7 @@ func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 		delete(r.attempts, m)
 		r.status.SetSuspended(m, "")
 		r.status.EndSilence(m)
+		r.status.EndAway(m)
 	}
 	r.release(att.task, att.claim, outcome)
 	r.leave(att.unit)

@@ -96,7 +96,8 @@ func isUnacknowledged(res *v1.ExecuteResponse) bool {
 
 // settle ends an attempt, after its node was waited for where it may have completed without an answer.
 func (r *run) settle(att *attempt, res *v1.ExecuteResponse, err error) {
-	if !isCutOff(res, err) || len(att.stopped) > 0 || err == nil && r.isRemote(att) { // it has let go of a remote one
+	// A node that answers has let go of a remote attempt, and one that lasts has not started.
+	if !isCutOff(res, err) || len(att.stopped) > 0 || err == nil && (r.isRemote(att) || r.lasts(att)) {
 		r.over(att, res, err)
 		return
 	}
@@ -127,10 +128,7 @@ func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 	name, silence := r.core.Name(att.members[0]), r.heartbeatTimeout(att)
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		now, beat := workflow.Now(r.ctx), lastBeat(timeout)
-		since := now.Add(-silence)
-		if sent := beat.GetSentAt(); sent != nil && sent.AsTime().Before(since) { // Temporal was away when the time-out came
-			since = sent.AsTime()
-		}
+		since := r.silentSince(att, beat)
 		running := att.members[min(int(beat.GetEnded()), len(att.members)-1)]
 		r.status.SetSilent(running, phrase.Silence(att.node, since), beat.GetStartedAt(), now)
 	}

@@ -17,8 +17,11 @@ import (
 
 // What a person wants of an attempt that runs: SteerRequest.action.
 const (
-	actionPause  = "pause"
-	actionResume = "resume"
+	actionPause   = "pause"
+	actionResume  = "resume"
+	actionStop    = "stop"
+	actionRestart = "restart"
+	actionFind    = "find"
 )
 
 // steering is what a node has been asked to do to an attempt that it has. The run does
@@ -46,21 +49,25 @@ func (r *run) steer(i int, action string, did func()) *steering {
 	att.steered = true
 	r.steerings++
 	req := &v1.SteerRequest{RunId: r.id, Chain: r.chain, Task: r.core.Name(i), Claim: claim, Action: action}
-	r.pending.Watch(r.startActivity(options.Steer(att.node, action+" "+r.core.Name(i)), names.SteerActivity, req, 0), func(f workflow.Future) {
+	call := options.Steer(att.node, action+" "+r.core.Name(i))
+	if action == actionRestart {
+		call = options.Restart(att.node, action+" "+r.core.Name(i))
+	}
+	r.pending.Watch(r.startActivity(call, names.SteerActivity, req, 0), func(f workflow.Future) {
 		r.steerings--
 		att.steered, s.done = false, true
 		var res v1.SteerResponse
 		switch err := f.Get(r.ctx, &res); {
 		case err != nil:
 			// It may have been done all the same: then the task can be resumed.
-			att.unsure = true
+			att.unsure = att.unsure || action == actionPause || action == actionResume
 			s.err = refuse(names.TaskStateError, steerFailure(r.core.Name(i), att.node, action, err))
 		case res.GetRefused() != "":
 			s.err = refuse(names.TaskStateError, fmt.Errorf("task %s: %s", r.core.Name(i), res.GetRefused()))
 		case r.attempts[i] != att && action == actionPause:
 			s.err = refuse(names.TaskStateError, fmt.Errorf("the attempt of task %s has just ended", r.core.Name(i)))
 		case r.attempts[i] == att, r.core.Task(i).Claim == claim && !v1.IsTaskTerminal(r.core.Task(i).State):
-			att.unsure = false
+			att.unsure = att.unsure && action != actionPause && action != actionResume
 			did()
 		}
 	})
@@ -97,6 +104,24 @@ func (r *run) mayResumeTask(i int) error {
 	return r.maySteer(i)
 }
 
+// maySteerLasting says why task i cannot be stopped or restarted, as an action says, or nil.
+func (r *run) maySteerLasting(i int, action string) error {
+	name, taskType := r.core.Name(i), r.core.Definition(i).GetType()
+	att, state := r.attempts[i], r.core.Task(i).State
+	_, instances := r.core.Instances(i)
+	switch {
+	case !v1.Lasts(taskType):
+		return fmt.Errorf("task %s is of type %s, which ends by itself: %s is for tasks that run until they are stopped; cancel or kill it", name, taskType, action)
+	case att == nil && v1.IsTaskWaiting(state) && instances == 0:
+		return fmt.Errorf("task %s is not running (%s): cancel it", name, r.status.ShownState(i))
+	case att != nil && att.isAway && action == actionStop:
+		return nil
+	case action == actionRestart && r.status.Suspended(i) != "":
+		return fmt.Errorf("task %s is paused: resume it first", name)
+	}
+	return r.maySteer(i)
+}
+
 // maySteer says why nothing can be asked of the node that has task i, or nil.
 func (r *run) maySteer(i int) error {
 	name, rec, att := r.core.Name(i), r.core.Task(i), r.attempts[i]
@@ -114,8 +139,10 @@ func (r *run) maySteer(i int) error {
 		return fmt.Errorf("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
 	case att == nil:
 		return fmt.Errorf("task %s is not running (%s): hold it with `switchyard runs hold`", name, r.status.ShownState(i))
+	case att.isAway:
+		return fmt.Errorf("task %s is lost until node %s is back; it can be stopped, cancelled or killed now", name, att.node)
 	case att.steered:
-		return fmt.Errorf("task %s is just being paused or resumed; ask again", name)
+		return fmt.Errorf("another request about task %s is under way; try again", name)
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ func (r *run) handleCommands() error {
 		r.newRunDecisionHandler(names.RejectRunUpdate, "reject the run", v1.ApprovalRejected),
 		r.newSteeringHandler(names.PauseTaskUpdate, "suspend a task that runs", actionPause, r.mayPauseTask, r.taskPaused),
 		r.newSteeringHandler(names.ResumeTaskUpdate, "resume a suspended task", actionResume, r.mayResumeTask, r.taskResumed),
+		r.newSteeringHandler(names.StopTaskUpdate, "stop a task that runs until it is stopped", actionStop, r.mayStop, r.taskStopped),
+		r.newSteeringHandler(names.RestartTaskUpdate, "start the machine of a task again", actionRestart, r.mayRestart, r.taskRestarted),
 	} {
 		err := workflow.SetUpdateHandlerWithOptions(r.root, u.name, u.handle, workflow.UpdateHandlerOptions{
 			Description: u.description,
@@ -85,7 +87,13 @@ func (r *run) newSteeringHandler(name, description, action string, may func(int)
 		var s *steering
 		err := r.perform(ctx, func() error {
 			i, err := r.target(c.GetTask(), may)
-			if err == nil {
+			switch att := r.attempts[i]; {
+			case err != nil:
+			case att.isAway: // only to be stopped
+				did(i, c)
+				r.endAway(att, v1.TaskStopped)
+				s = &steering{done: true}
+			default:
 				s = r.steer(i, action, func() { did(i, c) })
 			}
 			return err

@@ -40,7 +40,10 @@ func (s *Status) taskMessage(i int) *v1.Task {
 		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
 		Attempts: e.attempts, Suspicions: e.suspicions, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
-	if t.State == v1.TaskPaused {
+	switch {
+	case s.Away(i) != "":
+		t.Reason, t.Notice = v1.ReasonNodeLost, s.Away(i)
+	case t.State == v1.TaskPaused:
 		t.Reason = s.pausedReason(i)
 	}
 	if m := e.extras; m != nil {
@@ -65,6 +68,8 @@ func (s *Status) queuedTime(i int) *timestamppb.Timestamp {
 func (s *Status) Text(i int) string {
 	e := &s.entries[i]
 	switch {
+	case s.Away(i) != "":
+		return s.Away(i)
 	case s.ShownState(i) == v1.TaskPaused:
 		return cmp.Or(s.Suspended(i), e.why)
 	case v1.IsTaskWaiting(e.state) && s.IsHeld(i):
@@ -84,7 +89,10 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: e.suspicions,
 		CreatedAt: s.FanOut(int(e.group)).CreatedAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
 	}
-	if m.State == v1.TaskPaused {
+	switch {
+	case s.Away(i) != "":
+		m.Reason, m.Notice = v1.ReasonNodeLost, s.Away(i)
+	case m.State == v1.TaskPaused:
 		m.Reason = s.pausedReason(i)
 	}
 	if more := e.extras; more != nil {

@@ -99,3 +99,33 @@ func TestLostLeasesAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// A task that is away with its node is lost and has a time of its end, until it is back or has ended.
+func TestTaskThatIsAwayIsLostUntilItIsBack(t *testing.T) {
+	t.Parallel()
+	b := newTestStatus(t, 1)
+	now := time.Unix(100, 0)
+	b.Update(0, dag.Record{State: v1.TaskRunning, Node: "n", Claim: 1}, now)
+	b.SetSuspended(0, "by me")
+	b.SetAway(0, "nothing has come", now)
+	away := b.taskMessage(0)
+	if away.GetState() != v1.TaskLost || away.GetReason() != v1.ReasonNodeLost || away.GetNotice() != "nothing has come" || away.GetError() != "nothing has come" ||
+		!away.GetCompletedAt().AsTime().Equal(now) || !v1.IsTaskAway(away.GetState(), away.GetNotice()) {
+		t.Errorf("the task is %v", away)
+	}
+	carried := b.taskState(0, dag.Record{State: v1.TaskRunning, Node: "n", Claim: 1})
+	next := newTestStatus(t, 1)
+	next.Restore(0, carried, false)
+	if again := next.taskMessage(0); again.GetState() != v1.TaskLost || again.GetCompletedAt() == nil || again.GetNotice() == "" {
+		t.Errorf("in the next execution the task is %v", again)
+	}
+	next.SetBack(0, now)
+	next.SetBack(0, now)
+	if back := next.taskMessage(0); back.GetState() != v1.TaskPaused || back.GetCompletedAt() != nil || back.GetNotice() != "" {
+		t.Errorf("back, the task is %v", back)
+	}
+	b.EndAway(0)
+	if ended := b.taskMessage(0); ended.GetState() != v1.TaskPaused || ended.GetCompletedAt() != nil {
+		t.Errorf("the task is %v", ended)
+	}
+}

@@ -88,11 +88,13 @@ func (s *Status) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) b
 		}
 		return rec.State == v1.TaskQueued
 	case v1.IsTaskSuccess(rec.State):
-		stopped := ""
+		detail, facts := "", eventlog.AttemptFacts(end)
 		if rec.State == v1.TaskStopped {
-			stopped = rec.State
+			who := s.popSteeredBy(i)
+			detail = phrase.Because(phrase.By(rec.State, who), end.GetError())
+			facts = append(facts, eventlog.KeyState.Of(rec.State), eventlog.KeyBy.Of(who))
 		}
-		add(at, v1.EventCompleted, stopped, append(eventlog.AttemptFacts(end), eventlog.KeyState.Of(stopped))...)
+		add(at, v1.EventCompleted, detail, facts...)
 		return true
 	case rec.State == v1.TaskCancelled, rec.State == v1.TaskKilled:
 		return false

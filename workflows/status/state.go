@@ -43,7 +43,7 @@ func (s *Status) RunState(core *dag.State) *v1.RunCarry {
 func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 	e := &s.entries[i]
 	task := s.taskMessage(i)
-	task.State, task.Reason = rec.State, rec.Reason
+	task.State, task.Reason, task.Notice = rec.State, rec.Reason, ""
 	if rec.State != v1.TaskAssigned || s.Suspended(i) != "" {
 		task.Error = rec.Error // else it is what an approval asks
 	}
@@ -64,8 +64,11 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 	if f := s.FanOut(i); f != nil {
 		t.ExpandedAt = f.CreatedAt
 	}
-	if m := e.extras; m != nil && !m.ReadyAt.IsZero() {
-		t.ReadyAt = timestamppb.New(m.ReadyAt)
+	if m := e.extras; m != nil {
+		t.Away = m.away
+		if !m.ReadyAt.IsZero() {
+			t.ReadyAt = timestamppb.New(m.ReadyAt)
+		}
 	}
 	if f := rec.Failure; f.State != "" {
 		failure := &v1.Task{State: f.State, Reason: f.Reason, Error: f.Error}
@@ -115,6 +118,9 @@ func (s *Status) Restore(i int, t *v1.TaskCarry, instances bool) {
 	}
 	if e.state == v1.TaskAssigned {
 		e.why, e.text = e.text, ""
+	}
+	if t.GetAway() != "" {
+		s.Extras(i).away = t.GetAway()
 	}
 	if t.GetLock() != "" {
 		s.Extras(i).Lock = t.GetLock()

@@ -81,6 +81,7 @@ type Extras struct {
 	heldBy     string // who holds it back, and why, or "" if that is not known
 	suspended  string // who has suspended it, and why, or ""
 	silent     string // how its node is silent, or ""
+	away       string // why it is lost until its node is back, or ""
 	cachedFrom string // run whose result was reused
 	CacheKey   string // under which the result is to be kept
 	Uncached   string // why its result is kept under none, although it has a cache
@@ -302,12 +303,15 @@ func (s *Status) countGroup(i int, was string, rec dag.Record, now time.Time) {
 }
 
 // ShownState returns the state of task i as people see it: one that waits for a person is paused,
-// and so is one that a person has suspended. One whose node is silent runs, as far as is known.
+// and so is one that a person has suspended. One whose node is silent runs, as far as is known. One that is away with its node is
+// lost.
 func (s *Status) ShownState(i int) string {
 	e := &s.entries[i]
 	switch {
 	case e.state == v1.TaskAssigned && s.definition(i).GetType() == v1.TypeApproval:
 		return v1.TaskPaused
+	case s.Away(i) != "":
+		return v1.TaskLost
 	case e.extras != nil && e.extras.suspended != "" && v1.IsTaskDispatched(e.state):
 		return v1.TaskPaused
 	case s.notice(i) != "":

@@ -3165,7 +3165,9 @@ type TaskCarry struct {
 	// An earlier dispatch has started its newest attempt, which runs outside of the nodes.
 	Continues bool `protobuf:"varint,29,opt,name=continues,proto3" json:"continues,omitempty"`
 	// How often the task was put back after it had ended, in this generation.
-	PutBacks      int32 `protobuf:"varint,30,opt,name=put_backs,json=putBacks,proto3" json:"put_backs,omitempty"`
+	PutBacks int32 `protobuf:"varint,30,opt,name=put_backs,json=putBacks,proto3" json:"put_backs,omitempty"`
+	// Its attempt lasts, and is lost until its node is back: why, in one line; empty: it is not lost.
+	Away          string `protobuf:"bytes,31,opt,name=away,proto3" json:"away,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3401,6 +3403,13 @@ func (x *TaskCarry) GetPutBacks() int32 {
 		return x.PutBacks
 	}
 	return 0
+}
+
+func (x *TaskCarry) GetAway() string {
+	if x != nil {
+		return x.Away
+	}
+	return ""
 }
 
 // ApprovalRecord says who has approved a task.
@@ -8708,7 +8717,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tEventPart\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.switchyard.v1.EventR\x06events\"$\n" +
 	"\x10LoadCarryRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"\xe4\b\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"\xf8\b\n" +
 	"\tTaskCarry\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -8746,7 +8755,8 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\tapprovals\x18\x1b \x03(\v2\x1d.switchyard.v1.ApprovalRecordR\tapprovals\x12A\n" +
 	"\x0eapproval_until\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\rapprovalUntil\x12\x1c\n" +
 	"\tcontinues\x18\x1d \x01(\bR\tcontinues\x12\x1b\n" +
-	"\tput_backs\x18\x1e \x01(\x05R\bputBacks\"d\n" +
+	"\tput_backs\x18\x1e \x01(\x05R\bputBacks\x12\x12\n" +
+	"\x04away\x18\x1f \x01(\tR\x04away\"d\n" +
 	"\x0eApprovalRecord\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +

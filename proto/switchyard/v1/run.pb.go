@@ -989,7 +989,7 @@ type Event struct {
 	//	submitted   by, generation (unless it is 0)
 	//	queued      waitsFor (runs that are before the run)
 	//	assigned    score, gpus (indices), numaNode
-	//	completed   state (when it is "stopped"), exitCode, container, cachedFrom (run whose result was reused)
+	//	completed   state and by (when it is "stopped"), exitCode, container, cachedFrom (run whose result was reused)
 	//	failed, dead_lettered
 	//	            state (unless it is "failed"), exitCode, container of the attempt that has ended
 	//	cancelled, killed
@@ -997,7 +997,7 @@ type Event struct {
 	//	retried     by, until (time, as RFC 3339)
 	//	expanded    instances
 	//	paused      by, message (what an approval asks)
-	//	resumed, held, released, approved, rejected
+	//	resumed, held, released, approved, rejected, restarted
 	//	            by
 	//	turn        turn (its number), began (time, as RFC 3339), tookMs, inputTokens, outputTokens, costUsd
 	//	tool_call   turn (that asked for it), began, tookMs, tool
@@ -2007,12 +2007,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tnuma_node\x18\f \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x1c\n" +
 	"\tcontainer\x18\r \x01(\tR\tcontainerB\f\n" +
 	"\n" +
-	"_numa_node\"\xed\x03\n" +
+	"_numa_node\"\x85\x04\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\xf8\x01\n" +
-	"\x05event\x18\x03 \x01(\tB\xe1\x01\xbaH\xdd\x01r\xda\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04turnR\ttool_callR\x05event\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x90\x02\n" +
+	"\x05event\x18\x03 \x01(\tB\xf9\x01\xbaH\xf5\x01r\xf2\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04lostR\x05foundR\trestartedR\x04turnR\ttool_callR\x05event\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +

@@ -1480,7 +1480,7 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts2\xe5\x1f\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts2\xf4!\n" +
 	"\n" +
 	"RunService\x12k\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\"\x1b\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/runs\x12l\n" +
@@ -1513,6 +1513,8 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\tPauseTask\x12\x1f.switchyard.v1.PauseTaskRequest\x1a .switchyard.v1.PauseTaskResponse\"3\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02%:\x01*\" /v1/runs/{id}/tasks/{task}/pause\x12\x87\x01\n" +
 	"\n" +
 	"ResumeTask\x12 .switchyard.v1.ResumeTaskRequest\x1a!.switchyard.v1.ResumeTaskResponse\"4\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/runs/{id}/tasks/{task}/resume\x12\x7f\n" +
+	"\bStopTask\x12\x1e.switchyard.v1.StopTaskRequest\x1a\x1f.switchyard.v1.StopTaskResponse\"2\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/runs/{id}/tasks/{task}/stop\x12\x8b\x01\n" +
+	"\vRestartTask\x12!.switchyard.v1.RestartTaskRequest\x1a\".switchyard.v1.RestartTaskResponse\"5\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/runs/{id}/tasks/{task}/restart\x12\x7f\n" +
 	"\bKillTask\x12\x1e.switchyard.v1.KillTaskRequest\x1a\x1f.switchyard.v1.KillTaskResponse\"2\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/runs/{id}/tasks/{task}/kill\x12\x8b\x01\n" +
 	"\vApproveTask\x12!.switchyard.v1.ApproveTaskRequest\x1a\".switchyard.v1.ApproveTaskResponse\"5\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/runs/{id}/tasks/{task}/approve\x12\x87\x01\n" +
 	"\n" +
@@ -1580,30 +1582,34 @@ var file_switchyard_v1_run_service_proto_goTypes = []any{
 	(*CancelTaskRequest)(nil),        // 41: switchyard.v1.CancelTaskRequest
 	(*PauseTaskRequest)(nil),         // 42: switchyard.v1.PauseTaskRequest
 	(*ResumeTaskRequest)(nil),        // 43: switchyard.v1.ResumeTaskRequest
-	(*KillTaskRequest)(nil),          // 44: switchyard.v1.KillTaskRequest
-	(*ApproveTaskRequest)(nil),       // 45: switchyard.v1.ApproveTaskRequest
-	(*RejectTaskRequest)(nil),        // 46: switchyard.v1.RejectTaskRequest
-	(*ListInstancesRequest)(nil),     // 47: switchyard.v1.ListInstancesRequest
-	(*SubmitRunResponse)(nil),        // 48: switchyard.v1.SubmitRunResponse
-	(*ListRunTasksResponse)(nil),     // 49: switchyard.v1.ListRunTasksResponse
-	(*GetRunTaskResponse)(nil),       // 50: switchyard.v1.GetRunTaskResponse
-	(*ListRunLogsResponse)(nil),      // 51: switchyard.v1.ListRunLogsResponse
-	(*StreamRunLogsResponse)(nil),    // 52: switchyard.v1.StreamRunLogsResponse
-	(*ListRunEventsResponse)(nil),    // 53: switchyard.v1.ListRunEventsResponse
-	(*ExplainTaskResponse)(nil),      // 54: switchyard.v1.ExplainTaskResponse
-	(*ListDeadLettersResponse)(nil),  // 55: switchyard.v1.ListDeadLettersResponse
-	(*RetryDeadLetterResponse)(nil),  // 56: switchyard.v1.RetryDeadLetterResponse
-	(*PurgeDeadLetterResponse)(nil),  // 57: switchyard.v1.PurgeDeadLetterResponse
-	(*PlanRunResponse)(nil),          // 58: switchyard.v1.PlanRunResponse
-	(*HoldTaskResponse)(nil),         // 59: switchyard.v1.HoldTaskResponse
-	(*ReleaseTaskResponse)(nil),      // 60: switchyard.v1.ReleaseTaskResponse
-	(*CancelTaskResponse)(nil),       // 61: switchyard.v1.CancelTaskResponse
-	(*PauseTaskResponse)(nil),        // 62: switchyard.v1.PauseTaskResponse
-	(*ResumeTaskResponse)(nil),       // 63: switchyard.v1.ResumeTaskResponse
-	(*KillTaskResponse)(nil),         // 64: switchyard.v1.KillTaskResponse
-	(*ApproveTaskResponse)(nil),      // 65: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskResponse)(nil),       // 66: switchyard.v1.RejectTaskResponse
-	(*ListInstancesResponse)(nil),    // 67: switchyard.v1.ListInstancesResponse
+	(*StopTaskRequest)(nil),          // 44: switchyard.v1.StopTaskRequest
+	(*RestartTaskRequest)(nil),       // 45: switchyard.v1.RestartTaskRequest
+	(*KillTaskRequest)(nil),          // 46: switchyard.v1.KillTaskRequest
+	(*ApproveTaskRequest)(nil),       // 47: switchyard.v1.ApproveTaskRequest
+	(*RejectTaskRequest)(nil),        // 48: switchyard.v1.RejectTaskRequest
+	(*ListInstancesRequest)(nil),     // 49: switchyard.v1.ListInstancesRequest
+	(*SubmitRunResponse)(nil),        // 50: switchyard.v1.SubmitRunResponse
+	(*ListRunTasksResponse)(nil),     // 51: switchyard.v1.ListRunTasksResponse
+	(*GetRunTaskResponse)(nil),       // 52: switchyard.v1.GetRunTaskResponse
+	(*ListRunLogsResponse)(nil),      // 53: switchyard.v1.ListRunLogsResponse
+	(*StreamRunLogsResponse)(nil),    // 54: switchyard.v1.StreamRunLogsResponse
+	(*ListRunEventsResponse)(nil),    // 55: switchyard.v1.ListRunEventsResponse
+	(*ExplainTaskResponse)(nil),      // 56: switchyard.v1.ExplainTaskResponse
+	(*ListDeadLettersResponse)(nil),  // 57: switchyard.v1.ListDeadLettersResponse
+	(*RetryDeadLetterResponse)(nil),  // 58: switchyard.v1.RetryDeadLetterResponse
+	(*PurgeDeadLetterResponse)(nil),  // 59: switchyard.v1.PurgeDeadLetterResponse
+	(*PlanRunResponse)(nil),          // 60: switchyard.v1.PlanRunResponse
+	(*HoldTaskResponse)(nil),         // 61: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskResponse)(nil),      // 62: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskResponse)(nil),       // 63: switchyard.v1.CancelTaskResponse
+	(*PauseTaskResponse)(nil),        // 64: switchyard.v1.PauseTaskResponse
+	(*ResumeTaskResponse)(nil),       // 65: switchyard.v1.ResumeTaskResponse
+	(*StopTaskResponse)(nil),         // 66: switchyard.v1.StopTaskResponse
+	(*RestartTaskResponse)(nil),      // 67: switchyard.v1.RestartTaskResponse
+	(*KillTaskResponse)(nil),         // 68: switchyard.v1.KillTaskResponse
+	(*ApproveTaskResponse)(nil),      // 69: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskResponse)(nil),       // 70: switchyard.v1.RejectTaskResponse
+	(*ListInstancesResponse)(nil),    // 71: switchyard.v1.ListInstancesResponse
 }
 var file_switchyard_v1_run_service_proto_depIdxs = []int32{
 	23, // 0: switchyard.v1.RetryRunRequest.limits:type_name -> switchyard.v1.RetryRunRequest.LimitsEntry
@@ -1639,45 +1645,49 @@ var file_switchyard_v1_run_service_proto_depIdxs = []int32{
 	41, // 30: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
 	42, // 31: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
 	43, // 32: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	44, // 33: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	45, // 34: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	46, // 35: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	7,  // 36: switchyard.v1.RunService.ApproveRun:input_type -> switchyard.v1.ApproveRunRequest
-	9,  // 37: switchyard.v1.RunService.RejectRun:input_type -> switchyard.v1.RejectRunRequest
-	47, // 38: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	48, // 39: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	14, // 40: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	16, // 41: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	18, // 42: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	20, // 43: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	22, // 44: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	49, // 45: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
-	50, // 46: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
-	51, // 47: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
-	52, // 48: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	53, // 49: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	54, // 50: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	55, // 51: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	56, // 52: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	57, // 53: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	58, // 54: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	2,  // 55: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	4,  // 56: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	6,  // 57: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	12, // 58: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	59, // 59: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	60, // 60: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	61, // 61: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	62, // 62: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	63, // 63: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	64, // 64: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	65, // 65: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	66, // 66: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	8,  // 67: switchyard.v1.RunService.ApproveRun:output_type -> switchyard.v1.ApproveRunResponse
-	10, // 68: switchyard.v1.RunService.RejectRun:output_type -> switchyard.v1.RejectRunResponse
-	67, // 69: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	39, // [39:70] is the sub-list for method output_type
-	8,  // [8:39] is the sub-list for method input_type
+	44, // 33: switchyard.v1.RunService.StopTask:input_type -> switchyard.v1.StopTaskRequest
+	45, // 34: switchyard.v1.RunService.RestartTask:input_type -> switchyard.v1.RestartTaskRequest
+	46, // 35: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	47, // 36: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	48, // 37: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	7,  // 38: switchyard.v1.RunService.ApproveRun:input_type -> switchyard.v1.ApproveRunRequest
+	9,  // 39: switchyard.v1.RunService.RejectRun:input_type -> switchyard.v1.RejectRunRequest
+	49, // 40: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	50, // 41: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	14, // 42: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	16, // 43: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	18, // 44: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	20, // 45: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	22, // 46: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	51, // 47: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
+	52, // 48: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
+	53, // 49: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
+	54, // 50: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	55, // 51: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	56, // 52: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	57, // 53: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	58, // 54: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	59, // 55: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	60, // 56: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	2,  // 57: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	4,  // 58: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	6,  // 59: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	12, // 60: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	61, // 61: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	62, // 62: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	63, // 63: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	64, // 64: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	65, // 65: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	66, // 66: switchyard.v1.RunService.StopTask:output_type -> switchyard.v1.StopTaskResponse
+	67, // 67: switchyard.v1.RunService.RestartTask:output_type -> switchyard.v1.RestartTaskResponse
+	68, // 68: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	69, // 69: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	70, // 70: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	8,  // 71: switchyard.v1.RunService.ApproveRun:output_type -> switchyard.v1.ApproveRunResponse
+	10, // 72: switchyard.v1.RunService.RejectRun:output_type -> switchyard.v1.RejectRunResponse
+	71, // 73: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	41, // [41:74] is the sub-list for method output_type
+	8,  // [8:41] is the sub-list for method input_type
 	8,  // [8:8] is the sub-list for extension type_name
 	8,  // [8:8] is the sub-list for extension extendee
 	0,  // [0:8] is the sub-list for field type_name

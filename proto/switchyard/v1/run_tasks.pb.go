@@ -663,6 +663,226 @@ func (x *PauseTaskResponse) GetId() string {
 	return ""
 }
 
+// StopTaskRequest stops a task that runs until it is stopped.
+type StopTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task, or instance such as "each[3]".
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopTaskRequest) Reset() {
+	*x = StopTaskRequest{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopTaskRequest) ProtoMessage() {}
+
+func (x *StopTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopTaskRequest.ProtoReflect.Descriptor instead.
+func (*StopTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *StopTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *StopTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *StopTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// StopTaskResponse says that the task is being stopped.
+type StopTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopTaskResponse) Reset() {
+	*x = StopTaskResponse{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopTaskResponse) ProtoMessage() {}
+
+func (x *StopTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopTaskResponse.ProtoReflect.Descriptor instead.
+func (*StopTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *StopTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// RestartTaskRequest starts the machine of a task again.
+type RestartTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task, or instance such as "each[3]".
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestartTaskRequest) Reset() {
+	*x = RestartTaskRequest{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestartTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestartTaskRequest) ProtoMessage() {}
+
+func (x *RestartTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestartTaskRequest.ProtoReflect.Descriptor instead.
+func (*RestartTaskRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RestartTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RestartTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *RestartTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// RestartTaskResponse says that the task runs again.
+type RestartTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestartTaskResponse) Reset() {
+	*x = RestartTaskResponse{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestartTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestartTaskResponse) ProtoMessage() {}
+
+func (x *RestartTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestartTaskResponse.ProtoReflect.Descriptor instead.
+func (*RestartTaskResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RestartTaskResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 // ResumeTaskRequest resumes a task.
 type ResumeTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -676,7 +896,7 @@ type ResumeTaskRequest struct {
 
 func (x *ResumeTaskRequest) Reset() {
 	*x = ResumeTaskRequest{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[11]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +908,7 @@ func (x *ResumeTaskRequest) String() string {
 func (*ResumeTaskRequest) ProtoMessage() {}
 
 func (x *ResumeTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[11]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +921,7 @@ func (x *ResumeTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTaskRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ResumeTaskRequest) GetId() string {
@@ -729,7 +949,7 @@ type ResumeTaskResponse struct {
 
 func (x *ResumeTaskResponse) Reset() {
 	*x = ResumeTaskResponse{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[12]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +961,7 @@ func (x *ResumeTaskResponse) String() string {
 func (*ResumeTaskResponse) ProtoMessage() {}
 
 func (x *ResumeTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[12]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +974,7 @@ func (x *ResumeTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTaskResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ResumeTaskResponse) GetId() string {
@@ -779,7 +999,7 @@ type KillTaskRequest struct {
 
 func (x *KillTaskRequest) Reset() {
 	*x = KillTaskRequest{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[13]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +1011,7 @@ func (x *KillTaskRequest) String() string {
 func (*KillTaskRequest) ProtoMessage() {}
 
 func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[13]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +1024,7 @@ func (x *KillTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskRequest.ProtoReflect.Descriptor instead.
 func (*KillTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *KillTaskRequest) GetId() string {
@@ -839,7 +1059,7 @@ type KillTaskResponse struct {
 
 func (x *KillTaskResponse) Reset() {
 	*x = KillTaskResponse{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[14]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +1071,7 @@ func (x *KillTaskResponse) String() string {
 func (*KillTaskResponse) ProtoMessage() {}
 
 func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[14]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +1084,7 @@ func (x *KillTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskResponse.ProtoReflect.Descriptor instead.
 func (*KillTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *KillTaskResponse) GetId() string {
@@ -889,7 +1109,7 @@ type ApproveTaskRequest struct {
 
 func (x *ApproveTaskRequest) Reset() {
 	*x = ApproveTaskRequest{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[15]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1121,7 @@ func (x *ApproveTaskRequest) String() string {
 func (*ApproveTaskRequest) ProtoMessage() {}
 
 func (x *ApproveTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[15]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1134,7 @@ func (x *ApproveTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveTaskRequest.ProtoReflect.Descriptor instead.
 func (*ApproveTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ApproveTaskRequest) GetId() string {
@@ -949,7 +1169,7 @@ type ApproveTaskResponse struct {
 
 func (x *ApproveTaskResponse) Reset() {
 	*x = ApproveTaskResponse{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[16]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -961,7 +1181,7 @@ func (x *ApproveTaskResponse) String() string {
 func (*ApproveTaskResponse) ProtoMessage() {}
 
 func (x *ApproveTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[16]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -974,7 +1194,7 @@ func (x *ApproveTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveTaskResponse.ProtoReflect.Descriptor instead.
 func (*ApproveTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ApproveTaskResponse) GetId() string {
@@ -999,7 +1219,7 @@ type RejectTaskRequest struct {
 
 func (x *RejectTaskRequest) Reset() {
 	*x = RejectTaskRequest{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[17]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1231,7 @@ func (x *RejectTaskRequest) String() string {
 func (*RejectTaskRequest) ProtoMessage() {}
 
 func (x *RejectTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[17]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1244,7 @@ func (x *RejectTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectTaskRequest.ProtoReflect.Descriptor instead.
 func (*RejectTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RejectTaskRequest) GetId() string {
@@ -1059,7 +1279,7 @@ type RejectTaskResponse struct {
 
 func (x *RejectTaskResponse) Reset() {
 	*x = RejectTaskResponse{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[18]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1291,7 @@ func (x *RejectTaskResponse) String() string {
 func (*RejectTaskResponse) ProtoMessage() {}
 
 func (x *RejectTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[18]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1304,7 @@ func (x *RejectTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectTaskResponse.ProtoReflect.Descriptor instead.
 func (*RejectTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{18}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RejectTaskResponse) GetId() string {
@@ -1115,7 +1335,7 @@ type ListInstancesRequest struct {
 
 func (x *ListInstancesRequest) Reset() {
 	*x = ListInstancesRequest{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[19]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1347,7 @@ func (x *ListInstancesRequest) String() string {
 func (*ListInstancesRequest) ProtoMessage() {}
 
 func (x *ListInstancesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[19]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1360,7 @@ func (x *ListInstancesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListInstancesRequest.ProtoReflect.Descriptor instead.
 func (*ListInstancesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{19}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListInstancesRequest) GetId() string {
@@ -1198,7 +1418,7 @@ type ListInstancesResponse struct {
 
 func (x *ListInstancesResponse) Reset() {
 	*x = ListInstancesResponse{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[20]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1430,7 @@ func (x *ListInstancesResponse) String() string {
 func (*ListInstancesResponse) ProtoMessage() {}
 
 func (x *ListInstancesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[20]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1443,7 @@ func (x *ListInstancesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListInstancesResponse.ProtoReflect.Descriptor instead.
 func (*ListInstancesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{20}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListInstancesResponse) GetItems() []*Instance {
@@ -1259,7 +1479,7 @@ type ListRunTasksRequest struct {
 
 func (x *ListRunTasksRequest) Reset() {
 	*x = ListRunTasksRequest{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[21]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1491,7 @@ func (x *ListRunTasksRequest) String() string {
 func (*ListRunTasksRequest) ProtoMessage() {}
 
 func (x *ListRunTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[21]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1504,7 @@ func (x *ListRunTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListRunTasksRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{21}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListRunTasksRequest) GetId() string {
@@ -1337,7 +1557,7 @@ type ListRunTasksResponse struct {
 
 func (x *ListRunTasksResponse) Reset() {
 	*x = ListRunTasksResponse{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[22]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1569,7 @@ func (x *ListRunTasksResponse) String() string {
 func (*ListRunTasksResponse) ProtoMessage() {}
 
 func (x *ListRunTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[22]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1582,7 @@ func (x *ListRunTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListRunTasksResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{22}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListRunTasksResponse) GetItems() []*Task {
@@ -1399,7 +1619,7 @@ type GetRunTaskRequest struct {
 
 func (x *GetRunTaskRequest) Reset() {
 	*x = GetRunTaskRequest{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[23]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1631,7 @@ func (x *GetRunTaskRequest) String() string {
 func (*GetRunTaskRequest) ProtoMessage() {}
 
 func (x *GetRunTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[23]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1644,7 @@ func (x *GetRunTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetRunTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{23}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetRunTaskRequest) GetId() string {
@@ -1454,7 +1674,7 @@ type GetRunTaskResponse struct {
 
 func (x *GetRunTaskResponse) Reset() {
 	*x = GetRunTaskResponse{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[24]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1686,7 @@ func (x *GetRunTaskResponse) String() string {
 func (*GetRunTaskResponse) ProtoMessage() {}
 
 func (x *GetRunTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[24]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1699,7 @@ func (x *GetRunTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetRunTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{24}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetRunTaskResponse) GetTask() *Task {
@@ -1537,6 +1757,18 @@ const file_switchyard_v1_run_tasks_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"#\n" +
 	"\x11PauseTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"_\n" +
+	"\x0fStopTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\"\n" +
+	"\x10StopTaskResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"b\n" +
+	"\x12RestartTaskRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"%\n" +
+	"\x13RestartTaskResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"I\n" +
 	"\x11ResumeTaskRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
@@ -1606,7 +1838,7 @@ func file_switchyard_v1_run_tasks_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_tasks_proto_rawDescData
 }
 
-var file_switchyard_v1_run_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_switchyard_v1_run_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_switchyard_v1_run_tasks_proto_goTypes = []any{
 	(*ExplainTaskRequest)(nil),    // 0: switchyard.v1.ExplainTaskRequest
 	(*ExplainTaskResponse)(nil),   // 1: switchyard.v1.ExplainTaskResponse
@@ -1619,31 +1851,35 @@ var file_switchyard_v1_run_tasks_proto_goTypes = []any{
 	(*CancelTaskResponse)(nil),    // 8: switchyard.v1.CancelTaskResponse
 	(*PauseTaskRequest)(nil),      // 9: switchyard.v1.PauseTaskRequest
 	(*PauseTaskResponse)(nil),     // 10: switchyard.v1.PauseTaskResponse
-	(*ResumeTaskRequest)(nil),     // 11: switchyard.v1.ResumeTaskRequest
-	(*ResumeTaskResponse)(nil),    // 12: switchyard.v1.ResumeTaskResponse
-	(*KillTaskRequest)(nil),       // 13: switchyard.v1.KillTaskRequest
-	(*KillTaskResponse)(nil),      // 14: switchyard.v1.KillTaskResponse
-	(*ApproveTaskRequest)(nil),    // 15: switchyard.v1.ApproveTaskRequest
-	(*ApproveTaskResponse)(nil),   // 16: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskRequest)(nil),     // 17: switchyard.v1.RejectTaskRequest
-	(*RejectTaskResponse)(nil),    // 18: switchyard.v1.RejectTaskResponse
-	(*ListInstancesRequest)(nil),  // 19: switchyard.v1.ListInstancesRequest
-	(*ListInstancesResponse)(nil), // 20: switchyard.v1.ListInstancesResponse
-	(*ListRunTasksRequest)(nil),   // 21: switchyard.v1.ListRunTasksRequest
-	(*ListRunTasksResponse)(nil),  // 22: switchyard.v1.ListRunTasksResponse
-	(*GetRunTaskRequest)(nil),     // 23: switchyard.v1.GetRunTaskRequest
-	(*GetRunTaskResponse)(nil),    // 24: switchyard.v1.GetRunTaskResponse
-	(*NodeVerdict)(nil),           // 25: switchyard.v1.NodeVerdict
-	(*Instance)(nil),              // 26: switchyard.v1.Instance
-	(*Task)(nil),                  // 27: switchyard.v1.Task
+	(*StopTaskRequest)(nil),       // 11: switchyard.v1.StopTaskRequest
+	(*StopTaskResponse)(nil),      // 12: switchyard.v1.StopTaskResponse
+	(*RestartTaskRequest)(nil),    // 13: switchyard.v1.RestartTaskRequest
+	(*RestartTaskResponse)(nil),   // 14: switchyard.v1.RestartTaskResponse
+	(*ResumeTaskRequest)(nil),     // 15: switchyard.v1.ResumeTaskRequest
+	(*ResumeTaskResponse)(nil),    // 16: switchyard.v1.ResumeTaskResponse
+	(*KillTaskRequest)(nil),       // 17: switchyard.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),      // 18: switchyard.v1.KillTaskResponse
+	(*ApproveTaskRequest)(nil),    // 19: switchyard.v1.ApproveTaskRequest
+	(*ApproveTaskResponse)(nil),   // 20: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskRequest)(nil),     // 21: switchyard.v1.RejectTaskRequest
+	(*RejectTaskResponse)(nil),    // 22: switchyard.v1.RejectTaskResponse
+	(*ListInstancesRequest)(nil),  // 23: switchyard.v1.ListInstancesRequest
+	(*ListInstancesResponse)(nil), // 24: switchyard.v1.ListInstancesResponse
+	(*ListRunTasksRequest)(nil),   // 25: switchyard.v1.ListRunTasksRequest
+	(*ListRunTasksResponse)(nil),  // 26: switchyard.v1.ListRunTasksResponse
+	(*GetRunTaskRequest)(nil),     // 27: switchyard.v1.GetRunTaskRequest
+	(*GetRunTaskResponse)(nil),    // 28: switchyard.v1.GetRunTaskResponse
+	(*NodeVerdict)(nil),           // 29: switchyard.v1.NodeVerdict
+	(*Instance)(nil),              // 30: switchyard.v1.Instance
+	(*Task)(nil),                  // 31: switchyard.v1.Task
 }
 var file_switchyard_v1_run_tasks_proto_depIdxs = []int32{
-	25, // 0: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	29, // 0: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
 	2,  // 1: switchyard.v1.ExplainTaskResponse.parents:type_name -> switchyard.v1.ParentEnd
-	26, // 2: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
-	27, // 3: switchyard.v1.ListRunTasksResponse.items:type_name -> switchyard.v1.Task
-	27, // 4: switchyard.v1.GetRunTaskResponse.task:type_name -> switchyard.v1.Task
-	26, // 5: switchyard.v1.GetRunTaskResponse.instance:type_name -> switchyard.v1.Instance
+	30, // 2: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	31, // 3: switchyard.v1.ListRunTasksResponse.items:type_name -> switchyard.v1.Task
+	31, // 4: switchyard.v1.GetRunTaskResponse.task:type_name -> switchyard.v1.Task
+	30, // 5: switchyard.v1.GetRunTaskResponse.instance:type_name -> switchyard.v1.Instance
 	6,  // [6:6] is the sub-list for method output_type
 	6,  // [6:6] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name
@@ -1663,7 +1899,7 @@ func file_switchyard_v1_run_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_tasks_proto_rawDesc), len(file_switchyard_v1_run_tasks_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

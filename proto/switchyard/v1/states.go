@@ -106,6 +106,9 @@ const (
 	EventKilled       = "killed"
 	EventExpanded     = "expanded"  // into instances
 	EventSilent       = "silent"    // its node has sent no heartbeat in time; the run awaits its answer
+	EventLost         = "lost"      // its node is away; the task is lost until the node is back
+	EventFound        = "found"     // its node is back, and the task runs again
+	EventRestarted    = "restarted" // a person has had its machine started again
 	EventTurn         = "turn"      // a model has replied to an agent
 	EventToolCall     = "tool_call" // an agent has called a tool
 )
@@ -240,7 +243,7 @@ func EventWords() []string {
 	return []string{
 		EventSubmitted, EventQueued, EventAssigned, EventStarted, EventPaused, EventCompleted, EventFailed, EventRetried, EventReassigned,
 		EventCancelled, EventDeadLettered, EventSkipped, EventResumed, EventHeld, EventReleased, EventApproved, EventRejected, EventRefused, EventKilled,
-		EventExpanded, EventSilent, EventTurn, EventToolCall,
+		EventExpanded, EventSilent, EventLost, EventFound, EventRestarted, EventTurn, EventToolCall,
 	}
 }
 

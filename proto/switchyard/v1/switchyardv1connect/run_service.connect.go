@@ -89,6 +89,10 @@ const (
 	RunServicePauseTaskProcedure = "/switchyard.v1.RunService/PauseTask"
 	// RunServiceResumeTaskProcedure is the fully-qualified name of the RunService's ResumeTask RPC.
 	RunServiceResumeTaskProcedure = "/switchyard.v1.RunService/ResumeTask"
+	// RunServiceStopTaskProcedure is the fully-qualified name of the RunService's StopTask RPC.
+	RunServiceStopTaskProcedure = "/switchyard.v1.RunService/StopTask"
+	// RunServiceRestartTaskProcedure is the fully-qualified name of the RunService's RestartTask RPC.
+	RunServiceRestartTaskProcedure = "/switchyard.v1.RunService/RestartTask"
 	// RunServiceKillTaskProcedure is the fully-qualified name of the RunService's KillTask RPC.
 	RunServiceKillTaskProcedure = "/switchyard.v1.RunService/KillTask"
 	// RunServiceApproveTaskProcedure is the fully-qualified name of the RunService's ApproveTask RPC.
@@ -165,6 +169,12 @@ type RunServiceClient interface {
 	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
 	// Resumes a suspended task or instance. One that is not suspended is Aborted.
 	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
+	// Stops a task or instance that runs until it is stopped, such as a vps: it ends as stopped, which is a success. It returns when
+	// the task is being stopped. Any other task is Aborted, and so is one that does not run.
+	StopTask(context.Context, *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error)
+	// Stops the machine of a task or instance that runs until it is stopped, such as a vps, and starts it again with its disk. It
+	// returns when the machine runs again. Any other task is Aborted, and so is one that does not run.
+	RestartTask(context.Context, *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error)
 	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
 	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
 	// Approves a task of type approval that waits for it.
@@ -349,6 +359,18 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(runServiceMethods.ByName("ResumeTask")),
 			connect.WithClientOptions(opts...),
 		),
+		stopTask: connect.NewClient[v1.StopTaskRequest, v1.StopTaskResponse](
+			httpClient,
+			baseURL+RunServiceStopTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("StopTask")),
+			connect.WithClientOptions(opts...),
+		),
+		restartTask: connect.NewClient[v1.RestartTaskRequest, v1.RestartTaskResponse](
+			httpClient,
+			baseURL+RunServiceRestartTaskProcedure,
+			connect.WithSchema(runServiceMethods.ByName("RestartTask")),
+			connect.WithClientOptions(opts...),
+		),
 		killTask: connect.NewClient[v1.KillTaskRequest, v1.KillTaskResponse](
 			httpClient,
 			baseURL+RunServiceKillTaskProcedure,
@@ -416,6 +438,8 @@ type runServiceClient struct {
 	cancelTask       *connect.Client[v1.CancelTaskRequest, v1.CancelTaskResponse]
 	pauseTask        *connect.Client[v1.PauseTaskRequest, v1.PauseTaskResponse]
 	resumeTask       *connect.Client[v1.ResumeTaskRequest, v1.ResumeTaskResponse]
+	stopTask         *connect.Client[v1.StopTaskRequest, v1.StopTaskResponse]
+	restartTask      *connect.Client[v1.RestartTaskRequest, v1.RestartTaskResponse]
 	killTask         *connect.Client[v1.KillTaskRequest, v1.KillTaskResponse]
 	approveTask      *connect.Client[v1.ApproveTaskRequest, v1.ApproveTaskResponse]
 	rejectTask       *connect.Client[v1.RejectTaskRequest, v1.RejectTaskResponse]
@@ -549,6 +573,16 @@ func (c *runServiceClient) ResumeTask(ctx context.Context, req *connect.Request[
 	return c.resumeTask.CallUnary(ctx, req)
 }
 
+// StopTask calls switchyard.v1.RunService.StopTask.
+func (c *runServiceClient) StopTask(ctx context.Context, req *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error) {
+	return c.stopTask.CallUnary(ctx, req)
+}
+
+// RestartTask calls switchyard.v1.RunService.RestartTask.
+func (c *runServiceClient) RestartTask(ctx context.Context, req *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error) {
+	return c.restartTask.CallUnary(ctx, req)
+}
+
 // KillTask calls switchyard.v1.RunService.KillTask.
 func (c *runServiceClient) KillTask(ctx context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
 	return c.killTask.CallUnary(ctx, req)
@@ -640,6 +674,12 @@ type RunServiceHandler interface {
 	PauseTask(context.Context, *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error)
 	// Resumes a suspended task or instance. One that is not suspended is Aborted.
 	ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error)
+	// Stops a task or instance that runs until it is stopped, such as a vps: it ends as stopped, which is a success. It returns when
+	// the task is being stopped. Any other task is Aborted, and so is one that does not run.
+	StopTask(context.Context, *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error)
+	// Stops the machine of a task or instance that runs until it is stopped, such as a vps, and starts it again with its disk. It
+	// returns when the machine runs again. Any other task is Aborted, and so is one that does not run.
+	RestartTask(context.Context, *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error)
 	// Kills one task or instance, in any state before its end: it is stopped, ends as killed, and is not tried again.
 	KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
 	// Approves a task of type approval that waits for it.
@@ -820,6 +860,18 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(runServiceMethods.ByName("ResumeTask")),
 		connect.WithHandlerOptions(opts...),
 	)
+	runServiceStopTaskHandler := connect.NewUnaryHandler(
+		RunServiceStopTaskProcedure,
+		svc.StopTask,
+		connect.WithSchema(runServiceMethods.ByName("StopTask")),
+		connect.WithHandlerOptions(opts...),
+	)
+	runServiceRestartTaskHandler := connect.NewUnaryHandler(
+		RunServiceRestartTaskProcedure,
+		svc.RestartTask,
+		connect.WithSchema(runServiceMethods.ByName("RestartTask")),
+		connect.WithHandlerOptions(opts...),
+	)
 	runServiceKillTaskHandler := connect.NewUnaryHandler(
 		RunServiceKillTaskProcedure,
 		svc.KillTask,
@@ -909,6 +961,10 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServicePauseTaskHandler.ServeHTTP(w, r)
 		case RunServiceResumeTaskProcedure:
 			runServiceResumeTaskHandler.ServeHTTP(w, r)
+		case RunServiceStopTaskProcedure:
+			runServiceStopTaskHandler.ServeHTTP(w, r)
+		case RunServiceRestartTaskProcedure:
+			runServiceRestartTaskHandler.ServeHTTP(w, r)
 		case RunServiceKillTaskProcedure:
 			runServiceKillTaskHandler.ServeHTTP(w, r)
 		case RunServiceApproveTaskProcedure:
@@ -1028,6 +1084,14 @@ func (UnimplementedRunServiceHandler) PauseTask(context.Context, *connect.Reques
 
 func (UnimplementedRunServiceHandler) ResumeTask(context.Context, *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ResumeTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) StopTask(context.Context, *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.StopTask is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) RestartTask(context.Context, *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.RestartTask is not implemented"))
 }
 
 func (UnimplementedRunServiceHandler) KillTask(context.Context, *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {

@@ -1,0 +1,51 @@
+package status
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Away returns why task i is lost until its node is back, or "" if it is not.
+func (s *Status) Away(i int) string {
+	if m := s.entries[i].extras; m != nil && v1.IsTaskDispatched(s.entries[i].state) {
+		return m.away
+	}
+	return ""
+}
+
+// SetAway shows task i, whose attempt lasts, as lost until its node is back.
+func (s *Status) SetAway(i int, why string, now time.Time) {
+	e, before := &s.entries[i], s.ShownState(i)
+	s.Extras(i).away, e.completedAt = why, timestamppb.New(now)
+	s.recount(i, before)
+	s.Log.Add(now, v1.EventLost, i, e.node, e.attempt, e.claim, why)
+	s.Touch(i)
+}
+
+// SetBack shows that the node of task i is back and has the task's attempt.
+func (s *Status) SetBack(i int, now time.Time) {
+	if s.endAway(i) {
+		e := &s.entries[i]
+		s.Log.Add(now, v1.EventFound, i, e.node, e.attempt, e.claim, "")
+	}
+}
+
+// EndAway shows that task i, if it was away, has ended.
+func (s *Status) EndAway(i int) { s.endAway(i) }
+
+func (s *Status) endAway(i int) bool {
+	if s.Away(i) == "" {
+		return false
+	}
+	before := s.ShownState(i)
+	s.entries[i].extras.away, s.entries[i].completedAt = "", nil
+	s.recount(i, before)
+	s.Touch(i)
+	return true
+}
+
+// StartedAt returns when the attempt of task i that runs has started, or nil if that is not known.
+func (s *Status) StartedAt(i int) *timestamppb.Timestamp { return s.entries[i].startedAt }
