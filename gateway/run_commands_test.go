@@ -83,6 +83,12 @@ func TestControl(t *testing.T) {
 	if resumeErr != nil || killErr != nil || tasks["e"].GetState() != "pending" || tasks["f"].GetState() != "killed" || tasks["f"].GetError() != "stuck" {
 		t.Errorf("%v, %v: the tasks are %v", resumeErr, killErr, tasks)
 	}
+	_, restartErr := c.RestartTask(ctx, connect.NewRequest(&v1.RestartTaskRequest{Id: id, Task: "e"}))
+	restarted := f.get(t, id).GetTasks()["e"].GetReason()
+	_, stopErr := c.StopTask(ctx, connect.NewRequest(&v1.StopTaskRequest{Id: id, Task: "e", Reason: "done"}))
+	if e := f.get(t, id).GetTasks()["e"]; restartErr != nil || stopErr != nil || restarted != "restarted" || e.GetState() != "stopped" || e.GetError() != "done" {
+		t.Errorf("%v, %v: e was %s and is %v", restartErr, stopErr, restarted, e)
+	}
 	_, err = c.KillTask(ctx, connect.NewRequest(&v1.KillTaskRequest{Id: id, Task: "f"}))
 	wantCode(t, "kill what has ended", err, connect.CodeAborted)
 	end(t, id, "rejected")

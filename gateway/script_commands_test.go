@@ -40,7 +40,7 @@ func (s *script) handleCommands(ctx workflow.Context) error {
 		names.ResumeTaskUpdate:  func(t *v1.Task) { t.State, t.Reason = "pending", "" },
 		names.KillTaskUpdate:    func(t *v1.Task) { t.State = "killed" },
 		names.StopTaskUpdate:    func(t *v1.Task) { t.State = "stopped" },
-		names.RestartTaskUpdate: func(t *v1.Task) { t.State = "running" },
+		names.RestartTaskUpdate: func(t *v1.Task) { t.Reason = "restarted" },
 		names.ApproveUpdate:     func(t *v1.Task) { t.State = "completed" },
 		names.RejectUpdate:      func(t *v1.Task) { t.State = "rejected" },
 	} {

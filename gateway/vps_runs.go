@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 
 	"connectrpc.com/connect"
 
@@ -21,11 +20,13 @@ func (r vpsRuns) Submit(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Subm
 }
 
 // StopTask stops a machine.
-func (r vpsRuns) StopTask(context.Context, string, string, string) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("this gateway stops no machines yet; `switchyard vps kill` ends one"))
+func (r vpsRuns) StopTask(ctx context.Context, run, task, reason string) error {
+	_, err := r.Gateway.StopTask(ctx, connect.NewRequest(&v1.StopTaskRequest{Id: run, Task: task, Reason: reason}))
+	return err
 }
 
 // RestartTask restarts a machine.
-func (r vpsRuns) RestartTask(context.Context, string, string, string) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("this gateway restarts no machines yet"))
+func (r vpsRuns) RestartTask(ctx context.Context, run, task, reason string) error {
+	_, err := r.Gateway.RestartTask(ctx, connect.NewRequest(&v1.RestartTaskRequest{Id: run, Task: task, Reason: reason}))
+	return err
 }
