@@ -19,7 +19,7 @@ func newDev(sys *system) *cobra.Command {
 	var (
 		nodes                     = nodeFlags{command: "dev"}
 		fleet                     fleetFlags
-		db, store                 string
+		db, store, sshAddress     string
 		allowedHosts              []string
 		port, gatewayPort, uiPort int
 	)
@@ -44,6 +44,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	var files tlsfiles.Server
 	tlsFlags(flags, &files)
 	secretsKey := secretsKeyFlag(flags)
+	sshAddressFlag(flags, &sshAddress)
 	fleet.add(flags)
 	nodes.addSome(flags)
 	level := logFlag(cmd, "info")
@@ -63,7 +64,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		cfg := stack.Config{
 			Temporal: &embedded.Options{DBFile: db, UIFallback: sys.origins["ui-port"] == "", Logger: log},
 			Store:    store, SpoolDir: spool, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port", Metrics: true,
-			AllowedHosts: allowedHosts,
+			AllowedHosts: allowedHosts, SSHAddress: sshAddress,
 		}
 		if err := fleet.into(&cfg); err != nil {
 			return err
@@ -97,14 +98,17 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		if cfg.SecretsKey, err = secretsKeyOr(*secretsKey, store, sys.getenv); err != nil {
 			return err
 		}
+		if err := checkSSHAddress(&cfg); err != nil {
+			return err
+		}
 		sys.origins.Log(log, cmd, sys.getenv, false)
 		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
 			ui := s.Temporal().UIURL()
 			if uiPort != 0 && !strings.HasSuffix(ui, ":"+strconv.Itoa(uiPort)) {
 				ui += fmt.Sprintf(" (port %d is taken)", uiPort)
 			}
-			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\nStore      %s\n%s\nsubmit a run:  switchyard submit FILE%s\n",
-				s.Temporal().Address(), ui, s.Gateway().URL(), s.Store().Location(), adminTokenHint(s), gatewayHint(s.Gateway().URL()))
+			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\nStore      %s\n%s%s\nsubmit a run:  switchyard submit FILE%s\n",
+				s.Temporal().Address(), ui, s.Gateway().URL(), s.Store().Location(), sshHint(s), adminTokenHint(s), gatewayHint(s.Gateway().URL()))
 			return err
 		})
 	}

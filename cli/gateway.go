@@ -29,6 +29,7 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	var files tlsfiles.Server
 	tlsFlags(cmd.Flags(), &files)
 	secretsKey := secretsKeyFlag(cmd.Flags())
+	sshAddressFlag(cmd.Flags(), &cfg.SSHAddress)
 	retention := retentionFlag(cmd.Flags())
 	logQuota := logQuotaFlag(cmd.Flags())
 	var fleet fleetFlags
@@ -64,9 +65,12 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		if cfg.SecretsKey, err = secretsKeyOr(*secretsKey, cfg.Store, sys.getenv); err != nil {
 			return err
 		}
+		if err := checkSSHAddress(&cfg); err != nil {
+			return err
+		}
 		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)
 		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
-			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n%s", s.Gateway().URL(), cfg.Store, adminTokenHint(s))
+			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n%s%s", s.Gateway().URL(), cfg.Store, sshHint(s), adminTokenHint(s))
 			return err
 		})
 	}

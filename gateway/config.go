@@ -58,7 +58,9 @@ type Config struct {
 	Defaults definition.RunDefaults
 	// Limits bound what clients make the gateway hold.
 	Limits edge.Limits
-	// SSHPort is where SSH clients reach the gateway. Default: nowhere.
+	// SSHAddress is where Listen listens for SSH clients, host:port. Default: it does not.
+	SSHAddress string
+	// SSHPort is where SSH clients reach the gateway. Default: the port of SSHAddress.
 	SSHPort int
 	// SSHHost is the name under which SSH clients reach the gateway. Default: clients know it.
 	SSHHost string
@@ -115,6 +117,9 @@ func (c Config) Validate() error {
 	errs = append(errs, c.Limits.Validate())
 	if err := c.Defaults.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("gateway: %w", err))
+	}
+	if c.SSHAddress != "" && c.Observer {
+		errs = append(errs, errors.New("gateway: SSHAddress is set, and an observer opens no sessions"))
 	}
 	if c.PollInterval < 0 {
 		errs = append(errs, errors.New("gateway: PollInterval is negative"))

@@ -24,10 +24,10 @@
 //
 // Package edge is what calls pass before they get here. Package runview reads runs, package paging makes page tokens,
 // package runindex finds runs, package tasklist lists their tasks, package runevents lists their events, package runlogs
-// sends their logs, package tunnel connects clients to what runs on nodes, package openapi serves the document of the REST
+// sends their logs, package tunnel connects clients to what runs on nodes, package sshdoor lets SSH clients in, package openapi serves the document of the REST
 // paths, and package rpcerror gives errors their codes.
 //
 // It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/nearest, workflows/phrase,
 // workflows/visibility, activities/store, activities/logs, activities/library, activities/schedules, activities/registry,
-// activities/grants, activities/metrics, activities/signing, activities/secrets/vault, and of Temporal the client side of the SDK and its API.
+// activities/executor, activities/sessions/caller, activities/sessions/wire, activities/grants, activities/metrics, activities/signing, activities/secrets/vault, and of Temporal the client side of the SDK and its API.
 package gateway

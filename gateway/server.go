@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"switchyard/gateway/sshdoor"
 )
 
 // DefaultAddress is where a gateway listens unless it is configured otherwise: on this
@@ -26,6 +28,7 @@ type Server struct {
 	scheme   string
 	http     *http.Server
 	listener net.Listener
+	ssh      *sshdoor.Door // nil: no SSH client is served
 	served   chan struct{}
 	err      error // of Serve, once served is closed
 	close    func() error
@@ -50,6 +53,11 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
 	s := &Server{gateway: g, scheme: "http", listener: listener, served: make(chan struct{})}
+	if g.config.SSHAddress != "" {
+		if s.ssh, err = g.listenSSH(ctx); err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+	}
 	s.http = &http.Server{
 		Handler:           g.Handler(),
 		Protocols:         new(http.Protocols),
@@ -83,6 +91,14 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 // Address is where the server listens, host:port.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
+// SSHAddress is where the server listens for SSH clients, host:port, or "" if it does not.
+func (s *Server) SSHAddress() string {
+	if s.ssh == nil {
+		return ""
+	}
+	return s.ssh.Address()
+}
+
 // URL is the base URL for clients of the server.
 func (s *Server) URL() string { return s.scheme + "://" + s.Address() }
 
@@ -111,6 +127,9 @@ func (s *Server) Close() error { return s.close() }
 const shutdownTimeout = 5 * time.Second
 
 func (s *Server) shutdown() error {
+	if s.ssh != nil {
+		s.ssh.Close() // before what its sessions need
+	}
 	s.gateway.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()

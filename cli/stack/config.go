@@ -43,6 +43,8 @@ type Config struct {
 	Defaults definition.RunDefaults
 	// Gateway is the address to serve the API at, or "" for no gateway.
 	Gateway string
+	// SSHAddress is where the gateway listens for SSH clients, or "" for nowhere.
+	SSHAddress string
 	// GatewayFlag is the flag that chooses another address if that one is taken.
 	GatewayFlag string
 	// AllowedHosts are the names under which the gateway and the Web UI answer besides those of the machine.

@@ -157,7 +157,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
 			Vault: s.vault,
 		}
-		serve.TLS = cfg.TLS
+		serve.TLS, serve.SSHAddress = cfg.TLS, cfg.SSHAddress
 		cfg.Auth.AdminTokenFile = cmp.Or(cfg.Auth.AdminTokenFile, filepath.Join(private.dir, "admin-token"))
 		if err := s.startAuth(ctx, cfg, &serve); err != nil {
 			return nil, err

@@ -3,6 +3,8 @@ package audit
 import (
 	"context"
 
+	"connectrpc.com/connect"
+
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -26,6 +28,6 @@ func (r *Recorder) NoteRefusedLogin(ctx context.Context, address, user, fingerpr
 	e := newEntry(ctx, loginAction, address, "")
 	addObject(e, "user", user)
 	addObject(e, "key", fingerprint)
-	end(e, err)
+	end(e, connect.NewError(connect.CodePermissionDenied, err))
 	r.Note(e)
 }

@@ -82,7 +82,7 @@ func Listen(ctx context.Context, address string, cfg Config) (*Door, error) {
 	listen := net.ListenConfig{KeepAliveConfig: keepAlive}
 	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("the address for SSH, %s, is taken; choose another with --ssh-address, or stop what listens there: %w", address, err)
+		return nil, fmt.Errorf("the address for SSH, %s, is taken; choose another with --ssh-address, or stop what listens there", address)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen for SSH on %s: %w", address, err)

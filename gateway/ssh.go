@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+
+	"golang.org/x/crypto/ssh"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/sessions/caller"
+	"switchyard/activities/sessions/wire"
+	"switchyard/gateway/auth"
+	"switchyard/gateway/runindex"
+	"switchyard/gateway/runview"
+	"switchyard/gateway/sshdoor"
+	"switchyard/gateway/tunnel"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// listenSSH opens the door for SSH clients, and notes its port for those who ask how to reach a machine.
+func (g *Gateway) listenSSH(ctx context.Context) (*sshdoor.Door, error) {
+	key, err := sshdoor.HostKey(ctx, g.store)
+	if err != nil {
+		return nil, err
+	}
+	door, err := sshdoor.Listen(ctx, g.config.SSHAddress, sshdoor.Config{
+		HostKey: key, Runs: sshRuns{g}, Keys: g.keys, Locked: g.config.Authenticator != nil, Enter: g.enter, Logger: g.log,
+		OnLogin: func(ctx context.Context, p *auth.Principal, from net.Addr, run, task string) {
+			g.recorder.RecordLogin(auth.With(ctx, p), from.String(), run, task)
+		},
+		OnRefused: func(from net.Addr, user string, key ssh.PublicKey, reason error) {
+			g.recorder.NoteRefusedLogin(ctx, from.String(), user, ssh.FingerprintSHA256(key), reason)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if g.config.SSHPort == 0 {
+		_, port, _ := net.SplitHostPort(door.Address())
+		g.config.SSHPort, _ = strconv.Atoi(port) // which the address of a listener has
+	}
+	return door, nil
+}
+
+// enter returns the inside of a task for an SSH client, over streams that are opened as its principal.
+func (g *Gateway) enter(p *auth.Principal, from net.Addr, run, task string) executor.Inside {
+	return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+		h.RunId, h.Task = run, task
+		return g.tunnel.Open(tunnel.WithAddress(auth.With(ctx, p), from.String()), h)
+	})
+}
+
+// sshRuns finds the runs that SSH clients name.
+type sshRuns struct{ gateway *Gateway }
+
+var _ sshdoor.Runs = sshRuns{}
+
+// Resolve returns the id of the run that a text names for the caller of ctx.
+func (s sshRuns) Resolve(ctx context.Context, text string) (string, error) {
+	return s.gateway.index.Resolve(ctx, text)
+}
+
+// Find returns a run.
+func (s sshRuns) Find(ctx context.Context, id string) (sshdoor.Run, error) {
+	desc, err := s.gateway.reader.Describe(ctx, id)
+	if err != nil {
+		return sshdoor.Run{}, fmt.Errorf("look for run %s: %w", id, err)
+	}
+	info := desc.GetWorkflowExecutionInfo()
+	return sshdoor.Run{ID: id, Owner: runindex.OwnerOf(info), Open: runview.IsOpen(info.GetStatus())}, nil
+}
+
+// TaskKeys returns the keys that the machines of a run name, as its definition has them. Templates are no keys.
+func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, error) {
+	desc, err := s.gateway.reader.Describe(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("look for run %s: %w", id, err)
+	}
+	in, err := s.gateway.reader.DefinedInput(ctx, desc.GetWorkflowExecutionInfo())
+	if err != nil {
+		return nil, fmt.Errorf("read the definition of run %s: %w", id, err)
+	}
+	keys := map[string]string{}
+	for name, task := range in.GetDefinition().GetTasks() {
+		if text := task.GetSpec().GetFields()["sshPublicKey"].GetStringValue(); task.GetType() == v1.TypeVPS && text != "" {
+			keys[name] = text
+		}
+	}
+	return keys, nil
+}

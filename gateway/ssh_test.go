@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"switchyard/dev/sessiontest"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// TestSSHReachesAttemptsOfTheOwner takes the way from OpenSSH to a node, with the key of a person and the key of a machine.
+func TestSSHReachesAttemptsOfTheOwner(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir(), func(c *Config) { c.SSHAddress = "127.0.0.1:0" })
+	if _, port, _ := net.SplitHostPort(f.server.SSHAddress()); port != strconv.Itoa(f.config.SSHPort) || port == "0" {
+		t.Errorf("it listens on %s, and its port is %d", f.server.SSHAddress(), f.config.SSHPort)
+	}
+	ann, _ := f.token(t, "ann", v1.RoleUser)
+	bob, _ := f.token(t, "bob", v1.RoleUser)
+	root, _ := f.token(t, "root", v1.RoleAdmin)
+	const node = "ssh-node"
+	awaitLink(t, scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node))
+	person, machine, other := sessiontest.NewOpenSSH(t, f.server.SSHAddress(), ""), sessiontest.NewOpenSSH(t, f.server.SSHAddress(), ""), sessiontest.NewOpenSSH(t, f.server.SSHAddress(), "")
+	submitted, err := f.dialAs(t, ann).SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `name: ssh-reaches
+tasks:
+  box: { type: vps, spec: { image: "ubuntu:24.04", sshPublicKey: "` + strings.TrimSpace(machine.AuthorizedKey()) + `" } }
+  build: { type: shell, spec: { command: 'true' } }
+`}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := submitted.Msg.GetId()
+	terminate(t, id)
+	keys := func(token string) switchyardv1connect.KeyServiceClient {
+		return switchyardv1connect.NewKeyServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
+	}
+	for token, client := range map[string]*sessiontest.OpenSSH{ann: person, bob: other} {
+		if _, err := keys(token).AddKey(t.Context(), connect.NewRequest(&v1.AddKeyRequest{PublicKey: client.AuthorizedKey()})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	startAttempt(t, id, node, "build", 3)
+	startAttempt(t, id, node, "box", 4)
+	for _, test := range []struct {
+		client *sessiontest.OpenSSH
+		task   string
+		want   string // "": refused
+	}{
+		{person, "build", id + " build#3 on " + node + " by ann: []"}, {person, "box", id + " box#4 on " + node + " by ann: []"},
+		{machine, "box", id + " box#4 on " + node + " by ann: []"}, {machine, "build", ""}, {other, "build", ""}, {other, "box", ""},
+	} {
+		test.client.User = test.task + "." + id
+		out, err := test.client.SSH(nil, "a line").CombinedOutput()
+		if test.want != "" && (string(out) != test.want || err == nil || err.Error() != "exit status 7") || test.want == "" && !strings.Contains(string(out), "Permission denied") {
+			t.Errorf("%s: %q, %v, want %q", test.task, out, err, test.want)
+		}
+	}
+	listed, err := switchyardv1connect.NewAuditServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(root))).
+		ListAuditEntries(t.Context(), connect.NewRequest(&v1.ListAuditEntriesRequest{What: "SSH login"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, e := range listed.Msg.GetItems() {
+		counts[e.GetBy()+"/"+e.GetKind()+"/"+e.GetResult()] += 1 + int(e.GetOmitted())
+	}
+	if counts["ann/ssh_key/ok"] != 3 || counts["//permission_denied"] != 3 {
+		t.Errorf("%v", counts)
+	}
+}
+
+// TestKeysByREST holds the paths of keys, in which a fingerprint has other letters.
+func TestKeysByREST(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	token, _ := f.token(t, "ann", v1.RoleUser)
+	viewer, _ := f.token(t, "eve", v1.RoleViewer)
+	line := strings.TrimSpace(sessiontest.NewOpenSSH(t, "127.0.0.1:1", "").AuthorizedKey())
+	added := f.rest(t, "POST", "/v1/keys", `{"publicKey": "`+line+` ann@laptop"}`, "Content-Type", jsonHeader, "Authorization", "Bearer "+token)
+	print, _ := added.value["fingerprint"].(string)
+	if key, ok := added.value["key"].(map[string]any); ok {
+		print, _ = key["fingerprint"].(string)
+	}
+	if added.status/100 != 2 || !strings.HasPrefix(print, "SHA256:") {
+		t.Fatalf("%d %s", added.status, added.text)
+	}
+	if got := f.rest(t, "POST", "/v1/keys", `{"publicKey": "`+line+`"}`, "Content-Type", jsonHeader, "Authorization", "Bearer "+viewer); got.status != http.StatusForbidden {
+		t.Errorf("a viewer: %d %s", got.status, got.text)
+	}
+	if got := f.rest(t, "GET", "/v1/keys", "", "Authorization", "Bearer "+viewer); got.status != http.StatusOK || strings.Contains(got.text, print) {
+		t.Errorf("a viewer lists: %d %s", got.status, got.text)
+	}
+	path := "/v1/keys/" + strings.NewReplacer("/", "_", "+", "-").Replace(print)
+	if got := f.rest(t, "DELETE", path, "", "Authorization", "Bearer "+token); got.status != http.StatusOK {
+		t.Errorf("%d %s", got.status, got.text)
+	}
+	if got := f.rest(t, "DELETE", path, "", "Authorization", "Bearer "+token); got.status != http.StatusNotFound {
+		t.Errorf("%d %s", got.status, got.text)
+	}
+}
