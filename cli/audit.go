@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -69,8 +70,12 @@ func actionText(e *v1.AuditEntry) string {
 	return tui.OneLine(e.GetAction())
 }
 
-// resultText returns how a call ended, and how many others like it have no entry of their own.
+// resultText returns how a call ended, and how many others like it have no entry of their own; of a session, how long it was
+// open, and how many bytes the client has sent and was sent.
 func resultText(e *v1.AuditEntry) string {
+	if e.GetLasted() != nil {
+		return fmt.Sprintf("%s (%s, %d B in, %d B out)", e.GetResult(), e.GetLasted().AsDuration().Round(10*time.Millisecond), e.GetSentBytes(), e.GetReceivedBytes())
+	}
 	if e.GetOmitted() == 0 {
 		return e.GetResult()
 	}

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"crypto/tls"
 	"fmt"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
+	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/cli/stack"
 	"switchyard/cli/tlsfiles"
@@ -28,6 +31,9 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	auth.add(cmd.Flags())
 	var files tlsfiles.Server
 	tlsFlags(cmd.Flags(), &files)
+	var peerCA string
+	cmd.Flags().StringVar(&cfg.PeerURL, "peer-url", "", "where the other gateways reach this one (default where it listens)")
+	cmd.Flags().StringVar(&peerCA, "peer-ca", "", "authorities of the certificates of other gateways, in PEM (default those of the system)")
 	secretsKey := secretsKeyFlag(cmd.Flags())
 	sshAddressFlag(cmd.Flags(), &cfg.SSHAddress)
 	retention := retentionFlag(cmd.Flags())
@@ -59,6 +65,9 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		if cfg.TLS, err = serverTLS(sys, files); err != nil {
 			return err
 		}
+		if cfg.PeerURL, cfg.PeerTLS, err = peersOf(cfg.PeerURL, peerCA, files); err != nil {
+			return err
+		}
 		if err := auth.into(&cfg, sys.getenv); err != nil {
 			return err
 		}
@@ -75,4 +84,20 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		})
 	}
 	return cmd
+}
+
+// peersOf returns where other gateways reach this one, or "" for its address, and how it reaches them: with its own certificate,
+// if it has one.
+func peersOf(address, ca string, files tlsfiles.Server) (string, *tls.Config, error) {
+	if address != "" {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+			return "", nil, exit.Usagef("--peer-url %q is no URL of a gateway; one is https://gateway-1:7280", address)
+		}
+	}
+	cfg, err := tlsfiles.Client{CA: ca, Cert: files.Cert, Key: files.Key}.Config()
+	if err != nil {
+		return "", nil, exit.Usagef("--peer-ca: %w", err)
+	}
+	return address, cfg, nil
 }

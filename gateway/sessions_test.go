@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"runtime"
@@ -111,7 +112,7 @@ func awaitLink(t *testing.T, l *link.Link) {
 func TestSessionReachesAttempt(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	id := f.submit(t, "session-reaches", "build", "test", "each")
+	id := f.submit(t, "session-reaches", "build", "test", "other", "each")
 	const node = "session-node"
 	startAttempt(t, id, node, "build", 3)
 	awaitLink(t, scriptedNode(t, f.server.URL(), "", node))
@@ -122,6 +123,19 @@ func TestSessionReachesAttempt(t *testing.T) {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 	}
+	const attached = "session-attached"
+	startAttempt(t, id, attached, "test", 4)
+	l := link.Start(link.Options{
+		Dial: func(context.Context) (net.Conn, error) { return f.Sessions().Attach(attached) }, Node: attached,
+		Serve: func(_ context.Context, conn wire.Conn, h *v1.SessionHeader) {
+			wire.Refuse(conn, "aborted", "served by "+h.GetNode())
+		},
+	})
+	awaitLink(t, l)
+	if _, err := execIn(t, c.inside(id, "test")); err == nil || err.Error() != "served by "+attached {
+		t.Errorf("a node of the process of the gateway: %v", err)
+	}
+	l.Close()
 	conn, err := c.inside(id, "build").Dial(t.Context(), 80)
 	if err != nil {
 		t.Fatal(err)
@@ -137,17 +151,17 @@ func TestSessionReachesAttempt(t *testing.T) {
 		t.Errorf("an instance: %q, %v", got, err)
 	}
 	startAttempt(t, id, node, "each[3]", 6)
-	startAttempt(t, id, "session-node-without-link", "test", 7)
+	startAttempt(t, id, "session-node-without-link", "other", 7)
 	for name, test := range map[string]struct {
 		header *v1.SessionHeader
 		code   connect.Code
 		says   string
 	}{
-		"several tasks":    {&v1.SessionHeader{Kind: "exec", RunId: id}, connect.CodeInvalidArgument, "name one of build, each[2], each[3], test"},
+		"several tasks":    {&v1.SessionHeader{Kind: "exec", RunId: id}, connect.CodeInvalidArgument, "name one of build, each[2], each[3], other, test"},
 		"several":          {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "each"}, connect.CodeInvalidArgument, "task each of run " + id + " has 2 attempts that run; name one of each[2], each[3]"},
 		"unknown task":     {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "biuld"}, connect.CodeNotFound, "did you mean build?"},
 		"unknown run":      {&v1.SessionHeader{Kind: "exec", RunId: "no-such-run", Task: "build"}, connect.CodeNotFound, "no-such-run"},
-		"no link":          {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "test"}, connect.CodeUnavailable, "--gateway"},
+		"no link":          {&v1.SessionHeader{Kind: "exec", RunId: id, Task: "other"}, connect.CodeUnavailable, "--gateway"},
 		"no port":          {&v1.SessionHeader{Kind: "connect", RunId: id, Task: "build"}, connect.CodeInvalidArgument, "0 is no port"},
 		"high port":        {&v1.SessionHeader{Kind: "listen", RunId: id, Task: "build", Port: 65536}, connect.CodeInvalidArgument, "65536 is no port"},
 		"no kind":          {&v1.SessionHeader{Kind: "rlogin", RunId: id, Task: "build"}, connect.CodeInvalidArgument, "rlogin"},

@@ -53,6 +53,10 @@ type Config struct {
 	NodeTLS *tls.Config
 	// TLS is how the gateway serves https, or nil for http.
 	TLS *tls.Config
+	// PeerURL is where other gateways reach this one, or "" for the address that it listens on. PeerTLS is how it reaches those
+	// with an https URL, or nil for the authorities of the system.
+	PeerURL string
+	PeerTLS *tls.Config
 	// Auth is how callers of the gateway log in.
 	Auth AuthConfig
 	// SecretsKey is the file with the key of the secrets, or "" for one in a private folder that ends with the stack.

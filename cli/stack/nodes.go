@@ -21,6 +21,7 @@ import (
 	"switchyard/activities/liveness"
 	"switchyard/activities/metrics"
 	"switchyard/activities/secrets"
+	"switchyard/activities/sessions/link"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
@@ -103,6 +104,12 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 			return nil
 		})
 	}
+	links := make([]*link.Link, len(nodes))
+	for i, n := range nodes {
+		if n != nil && err == nil {
+			links[i] = s.startLink(cfg, cfg.Nodes[i].Name, n)
+		}
+	}
 	each := func(do func(int, *workers.Node)) error {
 		var group errgroup.Group
 		for i, n := range nodes {
@@ -117,6 +124,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	}
 	s.closers = append(s.closers, closer{"nodes", nodesStopTimeout, func() error {
 		close(stopped)
+		closeLinks(links)
 		return errors.Join(each(func(_ int, n *workers.Node) { n.Stop() }), watching.Wait())
 	}})
 	return err

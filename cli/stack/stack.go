@@ -20,6 +20,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/dev/embedded"
 	"switchyard/gateway"
+	"switchyard/gateway/tunnel"
 	"switchyard/workers"
 	"switchyard/workflows/visibility"
 )
@@ -38,7 +39,9 @@ type Stack struct {
 	metrics  *metrics.Server   // nil without one of its own
 	// gatewayURL is where tasks reach the gateway, or nil while none is known.
 	gatewayURL atomic.Pointer[string]
-	vault      *vault.Vault
+	// sessions is where the nodes of this process connect for sessions, or nil while its gateway does not serve.
+	sessions atomic.Pointer[tunnel.Hub]
+	vault    *vault.Vault
 	// adminTokenFile is "" if this stack has made no token.
 	adminTokenFile string
 	failed         chan error // has room for one error of a node that cannot continue
@@ -158,6 +161,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			Vault: s.vault,
 		}
 		serve.TLS, serve.SSHAddress = cfg.TLS, cfg.SSHAddress
+		serve.PeerURL, serve.PeerTLS = cfg.PeerURL, cfg.PeerTLS
 		cfg.Auth.AdminTokenFile = cmp.Or(cfg.Auth.AdminTokenFile, filepath.Join(private.dir, "admin-token"))
 		if err := s.startAuth(ctx, cfg, &serve); err != nil {
 			return nil, err
@@ -175,7 +179,11 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			api.Close()
 			return nil, err
 		}
-		s.addCloser("gateway", s.gateway.Close)
+		s.addCloser("gateway", func() error {
+			s.sessions.Store(nil)
+			return s.gateway.Close()
+		})
+		s.sessions.Store(api.Sessions())
 		s.gatewayURL.Store(new(s.gateway.URL()))
 	}
 	if cfg.Temporal == nil {

@@ -3,6 +3,7 @@ package tunnel
 import (
 	"context"
 	"crypto/rand"
+	"net"
 	"net/http"
 	"time"
 
@@ -69,12 +70,33 @@ func (h *Hub) admitNode(r *http.Request) (string, error) {
 	return node, nil
 }
 
-// serveNode keeps the link of a node until it ends.
+// Attach connects a node of this process, and returns its end of the connection.
+func (h *Hub) Attach(node string) (net.Conn, error) {
+	if err := h.refuseObserver(); err != nil {
+		return nil, err
+	}
+	leave, err := h.enter()
+	if err != nil {
+		return nil, err
+	}
+	near, far := net.Pipe()
+	go func() { // ends with the connection, or the hub
+		defer leave()
+		h.serveLink(context.Background(), far, node, "this process")
+	}()
+	return near, nil
+}
+
+// serveNode keeps the link of a request.
 func (h *Hub) serveNode(w http.ResponseWriter, r *http.Request, node string) {
 	conn, err := wire.Accept(w, r)
-	if err != nil {
-		return
+	if err == nil {
+		h.serveLink(r.Context(), conn, node, r.RemoteAddr)
 	}
+}
+
+// serveLink keeps the link of a node until it ends, or ctx does.
+func (h *Hub) serveLink(ctx context.Context, conn net.Conn, node, from string) {
 	l := &link{node: node, id: rand.Text(), key: ticket.NewKey()}
 	_ = conn.SetWriteDeadline(time.Now().Add(helloTimeout))
 	if err := wire.WriteMessage(conn, &v1.LinkHello{TicketKey: l.key, Gateway: h.name}); err != nil {
@@ -87,14 +109,14 @@ func (h *Hub) serveNode(w http.ResponseWriter, r *http.Request, node string) {
 	l.session.DescribeLoss("the link to node " + node + " was lost; what runs there continues")
 	go refuseStreams(l.session)
 	h.add(l)
-	h.config.Log.Info("a node has connected for sessions", "node", node, "from", r.RemoteAddr)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	h.config.Log.Info("a node has connected for sessions", "node", node, "from", from)
+	storing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stored := make(chan struct{})
 	go func() {
 		defer close(stored)
-		h.storeLocation(ctx, l)
+		h.storeLocation(storing, l)
 	}()
-	h.endWith(r.Context(), l.session)
+	h.endWith(ctx, l.session)
 	cancel()
 	<-stored
 	h.remove(l)

@@ -37,6 +37,9 @@ const (
 type Options struct {
 	// Gateway returns the URL of the gateway, or "" while it is not known. It is called before each try.
 	Gateway func() string
+	// Dial connects to the gateway in place of Gateway, Token and TLS, where it is in the same process; nil: they do. ErrNotYet
+	// says that it is not there yet.
+	Dial func(ctx context.Context) (net.Conn, error)
 	// Token returns the token of the node, or "" if there is none. A nil Token logs in nowhere.
 	Token func() string
 	// TLS is how a gateway with an https URL is reached; nil: with the authorities of the system.
@@ -118,7 +121,7 @@ func (l *Link) run(ctx context.Context) {
 		if time.Since(began) > lasting {
 			pause, told = firstPause, ""
 		}
-		if err != nil && err.Error() != told { // once, not with each try
+		if err != nil && !errors.Is(err, ErrNotYet) && err.Error() != told { // once, not with each try
 			told = err.Error()
 			l.o.Logger.Warn("the node is not connected to the gateway for sessions", "error", err)
 		}
@@ -131,19 +134,27 @@ func (l *Link) run(ctx context.Context) {
 	}
 }
 
-// errUnknown says that there is no URL to dial yet.
-var errUnknown = errors.New("the URL of the gateway is not known yet")
+// ErrNotYet says that there is no gateway to dial yet.
+var ErrNotYet = errors.New("the gateway is not known yet")
 
-// connect dials, and serves streams until the link is lost.
-func (l *Link) connect(ctx context.Context) error {
+// dial connects to the gateway.
+func (l *Link) dial(ctx context.Context) (net.Conn, error) {
+	if l.o.Dial != nil {
+		return l.o.Dial(ctx)
+	}
 	location := l.o.Gateway()
 	if location == "" {
-		return errUnknown
+		return nil, ErrNotYet
 	}
-	conn, err := wire.Dial(ctx, wire.DialOptions{
+	return wire.Dial(ctx, wire.DialOptions{
 		URL: location, Path: Path, Token: l.o.Token, TLS: l.o.TLS,
 		Header: http.Header{NodeHeader: {l.o.Node}, IncarnationHeader: {l.o.Incarnation}},
 	})
+}
+
+// connect dials, and serves streams until the link is lost.
+func (l *Link) connect(ctx context.Context) error {
+	conn, err := l.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -165,7 +176,7 @@ func (l *Link) connect(ctx context.Context) error {
 	defer func() { _ = session.Close() }()
 	l.setSession(session)
 	defer l.setSession(nil)
-	l.o.Logger.Info("the node is connected to the gateway for sessions", "gateway", location, "name", hello.GetGateway())
+	l.o.Logger.Info("the node is connected to the gateway for sessions", "gateway", hello.GetGateway())
 	return l.accept(ctx, session, tickets)
 }
 

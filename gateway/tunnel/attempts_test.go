@@ -1,0 +1,80 @@
+package tunnel
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	activitypb "go.temporal.io/api/activity/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// activity returns an activity of a workflow as Temporal describes it.
+func activity(kind, id, queue string, state enumspb.PendingActivityState) *workflowpb.PendingActivityInfo {
+	return &workflowpb.PendingActivityInfo{
+		ActivityId: id, ActivityType: &commonpb.ActivityType{Name: kind}, State: state,
+		ActivityOptions: &activitypb.ActivityOptions{TaskQueue: &taskqueuepb.TaskQueue{Name: queue}},
+	}
+}
+
+func TestAttemptsAreFoundAmongActivities(t *testing.T) {
+	const started, scheduled = enumspb.PENDING_ACTIVITY_STATE_STARTED, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+	got := attemptsAmong([]*workflowpb.PendingActivityInfo{
+		activity(names.AwaitPlacementActivity, "build#1", "node:a:cpu", started),
+		activity(names.ExecuteActivity, "build#3", "node:a:cpu", started),
+		activity(names.ExecuteActivity, "test#4", "node:b:gpu", enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED),
+		activity(names.ExecuteActivity, "each[2]#5", "node:a:remote", started),
+		activity(names.ExecuteActivity, "later#6", "node:a:cpu", scheduled),
+		activity(names.ExecuteActivity, "steered#7", "node:a:control", started),
+	})
+	if want := []attempt{{"build", 3, "a"}, {"test", 4, "b"}, {"each[2]", 5, "a"}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestInstanceOfLargeFanOutIsLookedForInItsPart(t *testing.T) {
+	desc := &runview.Description{}
+	part := func(task string, from int) string {
+		id := names.FanOut{Run: "ci-0k", Chain: "c1", Task: task, From: from}.ID()
+		desc.PendingChildren = append(desc.PendingChildren, &workflowpb.PendingChildExecutionInfo{WorkflowId: id})
+		return id
+	}
+	first, second, other := part("each", 0), part("each", 1000), part("wide", 0)
+	desc.PendingChildren = append(desc.PendingChildren, &workflowpb.PendingChildExecutionInfo{WorkflowId: "nightly-0k1k2k3k"})
+	for task, want := range map[string][]string{
+		"each[0]": {first}, "each[999]": {first}, "each[1000]": {second}, "wide[7]": {other}, "each": {first, second}, "build": nil, "": {first, second, other},
+	} {
+		if got := partsFor(desc, task); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", task, got, want)
+		}
+	}
+}
+
+func TestHeadersOfClientsAreChecked(t *testing.T) {
+	exec := &v1.SessionExec{}
+	for says, header := range map[string]*v1.SessionHeader{
+		"is no kind":        {Kind: ""},
+		"needs a command":   {Kind: "exec"},
+		"not both":          {Kind: "exec", Exec: &v1.SessionExec{Command: []string{"a"}, Line: "b"}},
+		"0 is no port":      {Kind: "connect"},
+		"65536 is no port":  {Kind: "connect", Port: 65536},
+		"needs a path":      {Kind: "read_tar"},
+		"has a name of 513": {Kind: "exec", Exec: exec, Task: strings.Repeat("x", 513)},
+	} {
+		if err := checkHeader(header); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+	for _, header := range []*v1.SessionHeader{{Kind: "exec", Exec: exec}, {Kind: "listen"}, {Kind: "connect", Port: 65535}, {Kind: "sftp"}, {Kind: "write_tar", Path: "x"}} {
+		if err := checkHeader(header); err != nil {
+			t.Errorf("%v: %v", header, err)
+		}
+	}
+}
