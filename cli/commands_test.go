@@ -298,11 +298,11 @@ func TestDocumentsOfCommandsWithoutARun(t *testing.T) {
 	}
 }
 
-// A task type that nothing can run yet is allowed, and said.
-func TestValidateWarnsOfTypesWithoutExecutor(t *testing.T) {
-	file := write(t, "far.yaml", "name: far\ntasks: { a: { type: vps, spec: { image: x } } }\n")
+// What hardly does what was meant is allowed, and said.
+func TestValidateWarns(t *testing.T) {
+	file := write(t, "far.yaml", "name: far\ntasks: { a: { type: shell, spec: { command: 'echo {{ inputs.x }}' } } }\n")
 	got := run(t, "validate", file)
-	if want := file + ":2:21: warning: no node can run tasks of type vps yet"; got.code != 0 || !strings.Contains(got.stderr, want) {
+	if want := file + ":2:49: warning: spec.command has \"{{ inputs.x }}\", which nothing replaces"; got.code != 0 || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 }

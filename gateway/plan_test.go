@@ -83,9 +83,9 @@ tasks:
 	if w := plan.GetWarnings(); len(w) != 0 {
 		t.Errorf("warnings: %v", w)
 	}
-	far, err := f.plan(t, "name: far\ntasks: { a: { type: vps, spec: { image: x } } }\n")
-	if err != nil || len(far.GetWarnings()) != 1 || far.GetWarnings()[0].GetPath() != "tasks.a.type" {
-		t.Errorf("the plan of a task that nothing can run: %v, %v", far, err)
+	far, err := f.plan(t, "name: far\ntasks: { a: { type: shell, spec: { command: 'echo {{ inputs.x }}' } } }\n")
+	if err != nil || len(far.GetWarnings()) != 1 || far.GetWarnings()[0].GetPath() != "tasks.a.spec.command" {
+		t.Errorf("the plan of a task with a text that nothing replaces: %v, %v", far, err)
 	}
 	if ids, _ := f.list(t, &v1.ListRunsRequest{Name: "planned"}); len(ids) != 0 {
 		t.Errorf("it has started %v", ids)

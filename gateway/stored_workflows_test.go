@@ -214,11 +214,11 @@ tasks:
   there: { type: run, spec: { workflow: deploy-all-hosts } }
   itself: { type: run, spec: { workflow: calls-others } }
   given: { type: run, spec: { workflow: "${{ workflow.name }}" } }
-  near: { type: run, spec: { definition: { name: inner, tasks: { a: { type: run, spec: { workflow: deploy-all-host } }, b: { type: vps, spec: { image: x } } } } } }
+  near: { type: run, spec: { definition: { name: inner, tasks: { a: { type: run, spec: { workflow: deploy-all-host } }, b: { type: shell, spec: { command: 'echo {{ inputs.x }}' } } } } } }
 `
 	want := []string{
 		`6:100 no workflow is stored under the name "deploy-all-host": did you mean deploy-all-hosts?`,
-		`6:132 no node can run tasks of type vps yet; this one would wait for ever: use shell or container`,
+		`6:157 spec.command has "{{ inputs.x }}", which nothing replaces: pass it through env, as X: "${{ workflow.input.x }}", and write "$X" here`,
 	}
 	shown := func(problems []*v1.Problem) (all []string) {
 		for _, p := range problems {

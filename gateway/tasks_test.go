@@ -86,13 +86,13 @@ func TestSubmitTask(t *testing.T) {
 	if byHeader := f.rest(t, "POST", "/v1/tasks", `{"name": "again", "type": "shell", "spec": {"command": "echo x"}}`, "Content-Type", jsonHeader, "Idempotency-Key", "k-again"); byHeader.value["id"] != again.value["id"] || again.value["id"] == "" {
 		t.Errorf("the same again with a header: %d %s", byHeader.status, byHeader.text)
 	}
-	warned := f.rest(t, "POST", "/v1/tasks", `{"type": "vps", "spec": {"image": "debian"}}`, "Content-Type", jsonHeader)
+	warned := f.rest(t, "POST", "/v1/tasks", `{"type": "shell", "spec": {"command": "echo {{ inputs.x }}"}}`, "Content-Type", jsonHeader)
 	if id, _ := warned.value["id"].(string); id != "" {
 		terminate(t, id)
 	}
 	warnings, _ := warned.value["warnings"].([]any)
-	if warned.status != 201 || len(warnings) == 0 || warnings[0].(map[string]any)["path"] != "type" {
-		t.Errorf("a type that no node runs: %d %s", warned.status, warned.text)
+	if warned.status != 201 || len(warnings) == 0 || warnings[0].(map[string]any)["path"] != "spec.command" {
+		t.Errorf("a text that nothing replaces: %d %s", warned.status, warned.text)
 	}
 }
 

@@ -13,11 +13,9 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// withoutExecutor are specs that nothing can run yet, and withoutExamples also those that need what a machine may not have: a cluster.
-var (
-	withoutExecutor = []protoreflect.Name{"VpsSpec"}
-	withoutExamples = append([]protoreflect.Name{"K8sJobSpec"}, withoutExecutor...)
-)
+// withoutExamples are specs that need what a machine may not have, a cluster, and those of machines, which last until they are
+// stopped.
+var withoutExamples = []protoreflect.Name{"K8sJobSpec", "VpsSpec"}
 
 // fieldsWithoutExamples are fields of agents that need what a machine may not have: a sandbox, an engine, programs, the internet.
 var fieldsWithoutExamples = map[protoreflect.FullName]bool{
@@ -25,18 +23,6 @@ var fieldsWithoutExamples = map[protoreflect.FullName]bool{
 	"switchyard.v1.SubagentSpec.agent": true, "switchyard.v1.SubagentSpec.command": true, "switchyard.v1.SubagentSpec.stall_timeout": true,
 	"switchyard.v1.SubagentSpec.mcp_servers": true, "switchyard.v1.McpServer.command": true, "switchyard.v1.McpServer.env": true,
 	"switchyard.v1.McpServer.url": true, "switchyard.v1.McpServer.headers": true, "switchyard.v1.McpServer.tools": true,
-}
-
-// Each task type that nothing can run has its warning, and no other has one.
-func TestTypesWithoutExecutorAreWarnedOf(t *testing.T) {
-	for _, taskType := range rulesOf((&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields().ByName("type")).in {
-		d := newDecoder(&source.Report{})
-		d.warnings(&v1.Definition{}, &v1.TaskDefinition{Type: taskType}, nil, source.Root)
-		spec := newSpec(taskType).ProtoReflect().Descriptor().Name()
-		if warned := len(d.Warned) == 1; warned != slices.Contains(withoutExecutor, spec) {
-			t.Errorf("%s: %v", taskType, d.Warned)
-		}
-	}
 }
 
 // TestExamplesUseEverything holds that the examples, which are run and compared

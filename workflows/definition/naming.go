@@ -112,7 +112,6 @@ func (d *decoder) executor(name string, p *source.Path) {
 	if slices.Contains(words, name) || d.IsSettled(p) {
 		return
 	}
-	words = offered(field, words)
 	hint := wordHint(name, field, words)
 	if !v1.NeedsNode(name) {
 		hint = "tasks of type " + name + " need no node"

@@ -102,7 +102,6 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 		return
 	}
 	rules, at, label := rulesOf(field), d.locate(p), p.Local()
-	rules.in = offered(field, rules.in)
 	text := ""
 	if field.Kind() == protoreflect.StringKind && v.FieldValue.IsValid() {
 		text = v.FieldValue.String()

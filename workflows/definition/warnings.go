@@ -7,37 +7,14 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 )
 
-// cannotRun reports whether tasks of a type would wait for ever: it is known, and nothing runs them yet.
-func cannotRun(taskType string) bool {
-	t, known := v1.FindTaskType(taskType)
-	return known && !t.Runs
-}
-
-// offered returns those of the words that a field takes which messages recommend: of task types, those that can run.
-func offered(field protoreflect.FieldDescriptor, words []string) []string {
-	if !isTaskType(field) {
-		return words
-	}
-	return slices.DeleteFunc(slices.Clone(words), cannotRun)
-}
-
 // warnings warns of what a task may say and will hardly do what its author means.
 func (d *decoder) warnings(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
-	if kind, p := task.GetType(), at.Field("type"); cannotRun(kind) && !d.IsSettled(p) {
-		d.Warn(d.locate(p), p, "no node can run tasks of type "+kind+" yet; this one would wait for ever", "use shell or container")
-	}
-	for i, kind := range task.GetConstraints().GetRequiresExecutors() {
-		if p := at.Field("constraints").Field("requiresExecutors").Item(i); cannotRun(kind) {
-			d.Warn(d.locate(p), p, "no node can run tasks of type "+kind+" yet; the task would wait for ever", "")
-		}
-	}
 	d.waitsForMachine(def, task, at)
 	d.unreplaced(task, at)
 	d.commandLines(def, task, spec, at.Field("spec"))

@@ -183,7 +183,7 @@ type SubmitRunResponse struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The run was there before: an earlier request with the same idempotency key has started it.
 	Existed bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
-	// What is allowed in the definition and will hardly do what was meant, such as a type that no node can run.
+	// What is allowed in the definition and will hardly do what was meant, such as `{{ }}`, which nothing replaces.
 	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -302,7 +302,7 @@ type PlanRunResponse struct {
 	Input *structpb.Struct `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	// The tasks in an order in which they could run.
 	Tasks []*PlannedTask `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// What is allowed in the definition and will hardly do what was meant, such as a type that no node can run.
+	// What is allowed in the definition and will hardly do what was meant, such as `{{ }}`, which nothing replaces.
 	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -289,7 +289,7 @@ type SubmitTaskResponse struct {
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// The run was there before: an earlier request with the same idempotency key has started it.
 	Existed bool `protobuf:"varint,3,opt,name=existed,proto3" json:"existed,omitempty"`
-	// What is allowed in the task and will hardly do what was meant, such as a type that no node can run.
+	// What is allowed in the task and will hardly do what was meant, such as `{{ }}`, which nothing replaces.
 	Warnings      []*Problem `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -26,8 +26,6 @@ type TaskType struct {
 	// OnNode reports whether tasks run on a node. The others are a matter of the control process: they wait for another run, or
 	// for a person.
 	OnNode bool
-	// Runs reports whether tasks can run: the type has an executor, or needs none.
-	Runs bool
 	// Remote reports whether tasks run outside of the nodes, such as in a cluster, so that another node continues an attempt whose
 	// node is lost. They take no slot and no resources of their node.
 	Remote bool
@@ -47,14 +45,14 @@ func (t TaskType) NewSpec() proto.Message { return t.spec.ProtoReflect().New().I
 
 // taskTypes is the table of all types.
 var taskTypes = []TaskType{
-	{TypeShell, true, true, false, false, "command", []string{"bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python"}, &ShellSpec{}},
-	{TypeContainer, true, true, false, false, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
-	{TypeVPS, true, false, false, true, "image", nil, &VpsSpec{}},
-	{TypeK8sJob, true, true, true, false, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
-	{TypeSubagent, true, true, false, false, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
-	{TypeClaudeRelay, true, true, false, false, "prompt", nil, &ClaudeRelaySpec{}},
-	{TypeRun, false, true, false, false, "workflow", []string{"workflow", "subworkflow", "childworkflow", "dag", "pipeline"}, &RunSpec{}},
-	{TypeApproval, false, true, false, false, "message", []string{"manual", "gate", "approve", "wait", "confirm"}, &ApprovalSpec{}},
+	{TypeShell, true, false, false, "command", []string{"bash", "sh", "zsh", "cmd", "command", "exec", "script", "process", "local", "python"}, &ShellSpec{}},
+	{TypeContainer, true, false, false, "image", []string{"docker", "podman", "image", "oci"}, &ContainerSpec{}},
+	{TypeVPS, true, false, true, "image", nil, &VpsSpec{}},
+	{TypeK8sJob, true, true, false, "image", []string{"kubernetes", "k8s", "job", "pod"}, &K8SJobSpec{}},
+	{TypeSubagent, true, false, false, "prompt", []string{"agent", "llm"}, &SubagentSpec{}},
+	{TypeClaudeRelay, true, false, false, "prompt", nil, &ClaudeRelaySpec{}},
+	{TypeRun, false, false, false, "workflow", []string{"workflow", "subworkflow", "childworkflow", "dag", "pipeline"}, &RunSpec{}},
+	{TypeApproval, false, false, false, "message", []string{"manual", "gate", "approve", "wait", "confirm"}, &ApprovalSpec{}},
 }
 
 // FindTaskType returns the type of a name, or false if there is none.

@@ -145,7 +145,7 @@ type PutWorkflowResponse struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// There was one, which it has replaced.
 	Replaced bool `protobuf:"varint,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
-	// What is allowed in the definition and will hardly do what was meant, such as a type that no node can run.
+	// What is allowed in the definition and will hardly do what was meant, such as `{{ }}`, which nothing replaces.
 	Warnings []*Problem `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Its schedule, as it is now; absent: the definition has none.
 	Schedule      *Schedule `protobuf:"bytes,4,opt,name=schedule,proto3" json:"schedule,omitempty"`
