@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/executor/relay/session"
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/executor/subagent"
+	"switchyard/activities/executor/vps"
 	"switchyard/activities/liveness"
 	"switchyard/activities/metrics"
 	"switchyard/activities/secrets"
@@ -164,5 +165,5 @@ func (s *Stack) newExecutors(cfg Config) (*shell.Executor, []executor.Executor, 
 		Fleet: s.conn.Fleet, IsOpen: liveness.Attempts{Client: s.conn}.IsOpen, Logger: cfg.Logger,
 	})
 	s.addCloser("Kubernetes executor", jobs.Close)
-	return sh, []executor.Executor{sh, containers, jobs, subagents, relays}, nil
+	return sh, []executor.Executor{sh, containers, vps.New(containers), jobs, subagents, relays}, nil
 }

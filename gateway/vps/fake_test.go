@@ -47,12 +47,12 @@ func (f *fakeRuns) GetRunDefinition(_ context.Context, req *connect.Request[v1.G
 	return connect.NewResponse(&v1.GetRunDefinitionResponse{Id: req.Msg.GetId(), Definition: f.defs[req.Msg.GetId()]}), nil
 }
 
-func (f *fakeRuns) StopTask(_ context.Context, run, task, reason string) error {
-	return f.steer("stop", run, task, reason)
+func (f *fakeRuns) StopTask(_ context.Context, req *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error) {
+	return connect.NewResponse(&v1.StopTaskResponse{Id: req.Msg.GetId()}), f.steer("stop", req.Msg.GetId(), req.Msg.GetTask(), req.Msg.GetReason())
 }
 
-func (f *fakeRuns) RestartTask(_ context.Context, run, task, reason string) error {
-	return f.steer("restart", run, task, reason)
+func (f *fakeRuns) RestartTask(_ context.Context, req *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error) {
+	return connect.NewResponse(&v1.RestartTaskResponse{Id: req.Msg.GetId()}), f.steer("restart", req.Msg.GetId(), req.Msg.GetTask(), req.Msg.GetReason())
 }
 
 func (f *fakeRuns) KillTask(_ context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {

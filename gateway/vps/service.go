@@ -22,9 +22,9 @@ type Runs interface {
 	// GetRunDefinition returns the definition that a run was started with.
 	GetRunDefinition(ctx context.Context, req *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error)
 	// StopTask stops a task so that it ends well.
-	StopTask(ctx context.Context, run, task, reason string) error
+	StopTask(ctx context.Context, req *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error)
 	// RestartTask stops the program of a task and starts it again.
-	RestartTask(ctx context.Context, run, task, reason string) error
+	RestartTask(ctx context.Context, req *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error)
 	// KillTask ends a task as killed.
 	KillTask(ctx context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
 }
@@ -71,7 +71,8 @@ func (s Service) StopVps(ctx context.Context, req *connect.Request[v1.StopVpsReq
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Runs.StopTask(ctx, m.run.GetId(), m.name, req.Msg.GetReason()); err != nil {
+	stop := &v1.StopTaskRequest{Id: m.run.GetId(), Task: m.name, Reason: req.Msg.GetReason()}
+	if _, err := s.Runs.StopTask(ctx, connect.NewRequest(stop)); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&v1.StopVpsResponse{Id: m.run.GetId(), Task: m.name}), nil
@@ -83,7 +84,8 @@ func (s Service) RestartVps(ctx context.Context, req *connect.Request[v1.Restart
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Runs.RestartTask(ctx, m.run.GetId(), m.name, req.Msg.GetReason()); err != nil {
+	restart := &v1.RestartTaskRequest{Id: m.run.GetId(), Task: m.name, Reason: req.Msg.GetReason()}
+	if _, err := s.Runs.RestartTask(ctx, connect.NewRequest(restart)); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&v1.RestartVpsResponse{Id: m.run.GetId(), Task: m.name}), nil

@@ -35,6 +35,8 @@ const (
 // readByName has the packages that read a spec from its JSON form, field by field, and not as its message.
 var readByName = map[string]protoreflect.Name{
 	module + "activities/executor/shell": "ShellSpec",
+	module + "activities/taskrunner":     "VpsSpec",
+	module + "gateway":                   "VpsSpec",
 	module + "workflows/run":             "ApprovalSpec",
 }
 
