@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,6 +50,8 @@ type InsideHarness struct {
 //		Env: [2]string{"GREETING", "hello"},
 //	})
 func RunInside(t *testing.T, h InsideHarness) {
+	// Programs inherit a signal that is ignored, such as under nohup, and a shell cannot trap it then; one that is caught is not inherited.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	if !h.NoExec {
 		atOnce(t, map[string]func(*testing.T){
 			"exec: pipes":           h.execPipes,

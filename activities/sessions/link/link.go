@@ -121,7 +121,11 @@ func (l *Link) run(ctx context.Context) {
 		if time.Since(began) > lasting {
 			pause, told = firstPause, ""
 		}
-		if err != nil && !errors.Is(err, ErrNotYet) && err.Error() != told { // once, not with each try
+		switch {
+		case err == nil || errors.Is(err, ErrNotYet):
+		case errors.Is(err, wire.ErrLost): // there was a link, and the next one is dialed
+			l.o.Logger.Info("the node has lost its connection to the gateway for sessions", "error", err)
+		case err.Error() != told: // once, not with each try
 			told = err.Error()
 			l.o.Logger.Warn("the node is not connected to the gateway for sessions", "error", err)
 		}

@@ -1,0 +1,243 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor/container/enginetest"
+	"switchyard/dev/sessiontest"
+)
+
+// machine is a vps of a stack, on a node that is a process of its own.
+type machine struct {
+	*devStack
+	t      *testing.T // of the stack, whose workers end with it
+	id     string
+	worker *program
+	args   []string // of the worker
+}
+
+// startMachine makes a machine of the image for tests, which the clients of OpenSSH log in to.
+func startMachine(t *testing.T) (*machine, *sessiontest.OpenSSH) {
+	t.Helper()
+	image, dir := enginetest.Image(t), t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil { // what a later worker reads is to be of this user alone
+		t.Fatal(err)
+	}
+	m := &machine{t: t, devStack: startDev(t, "--nodes", "0", "--ssh-address", "127.0.0.1:0")}
+	m.args = []string{"--spool-dir", filepath.Join(dir, "spool"), "--scratch-dir", dir, "--offline-after", "3s", "--metrics-address", "none"}
+	m.join()
+	door := strings.Fields(strings.TrimPrefix(m.expect(&m.stdout, "SSH"), "SSH"))[0]
+	client := sessiontest.NewOpenSSH(t, strings.TrimSuffix(door, ":"), "")
+	key := filepath.Join(dir, "key.pub")
+	if err := os.WriteFile(key, []byte(client.AuthorizedKey()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _ := do(t, m.gateway, 0, "vps", "create", "--name", "box", "--image", image, "--ssh-key", key, "--wait=60s", "-o", "json")
+	m.id = fieldOf(t, stdout, "id")
+	client.User = m.id
+	return m, client
+}
+
+// fieldOf returns a text of a JSON document.
+func fieldOf(t *testing.T, document, name string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(document, `"`+name+`":`)
+	parts := strings.SplitN(rest, `"`, 3)
+	if !found || len(parts) < 3 {
+		t.Fatalf("%s is not in %s", name, document)
+	}
+	return parts[1]
+}
+
+// join starts the worker of the machine's node.
+func (m *machine) join() {
+	m.t.Helper()
+	m.worker = startWorker(m.t, m.temporal, m.gateway, "box", m.args...)
+}
+
+// state returns the state of the task.
+func (m *machine) state(t *testing.T) string {
+	t.Helper()
+	return m.peek(t, m.id).Tasks["vps"].State
+}
+
+// inside runs a line of sh in the machine, with an input, and returns what it prints.
+func (m *machine) inside(t *testing.T, input, line string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.Command(binary, "runs", "exec", "-i", m.id, "--gateway", m.gateway, "--", "sh", "-c", line)
+	cmd.Env = cleanEnv()
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
+	_ = cmd.Run() // the exit code is read from the state
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// want runs a line in the machine and compares what it prints.
+func (m *machine) want(t *testing.T, line, printed string) {
+	t.Helper()
+	if code, stdout, stderr := m.inside(t, "", line); code != 0 || strings.TrimSpace(stdout) != printed {
+		t.Errorf("%s: exit code %d, %q, %q; want %q", line, code, stdout, stderr, printed)
+	}
+}
+
+// A machine on a node that opens no port is entered by commands and by OpenSSH, outlives its worker, and ends as asked.
+func TestMachine(t *testing.T) {
+	t.Parallel()
+	m, client := startMachine(t)
+	blob := make([]byte, 3<<20)
+	_, _ = rand.Read(blob) // never fails
+	local := filepath.Join(t.TempDir(), "blob")
+	if err := os.WriteFile(local, blob, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	if code, stdout, stderr := m.inside(t, string(blob), "cat; echo told >&2; exit 7"); code != 7 || stdout != string(blob) || stderr != "told\n" {
+		t.Errorf("exec exits with %d, prints %d bytes and %q", code, len(stdout), stderr)
+	}
+	do(t, m.gateway, 0, "runs", "cp", local, m.id+":/copied")
+	do(t, m.gateway, 0, "runs", "cp", m.id+":/copied", local+".back")
+	if back, err := os.ReadFile(local + ".back"); err != nil || !bytes.Equal(back, blob) {
+		t.Errorf("copied there and back it has %d bytes, error %v", len(back), err)
+	}
+	t.Run("OpenSSH", func(t *testing.T) { testMachineByOpenSSH(t, m, client, local) })
+	t.Run("port-forward", func(t *testing.T) { testMachineForwardsPorts(t, m) })
+	t.Run("refusals", func(t *testing.T) { testMachineRefuses(t, m) })
+	t.Run("kill -9 of the worker", func(t *testing.T) { testMachineOutlivesItsWorker(t, m) })
+
+	do(t, m.gateway, 0, "vps", "restart", m.id)
+	eventually(t, "it has been started again", func() bool {
+		code, stdout, _ := m.inside(t, "", "cat /began")
+		return code != 0 || stdout == "" || m.state(t) == "running"
+	})
+	m.want(t, "wc -c </copied", fmt.Sprint(len(blob)))
+	do(t, m.gateway, 0, "vps", "stop", m.id)
+	eventually(t, "the run has ended", func() bool { return m.peek(t, m.id).State == "completed" })
+	if state := m.state(t); state != "stopped" {
+		t.Errorf("the task is %s", state)
+	}
+	if left := m.containers(t); left != "" {
+		t.Errorf("containers are left: %s", left)
+	}
+	if _, stderr := do(t, m.gateway, 1, "runs", "exec", m.id); !strings.Contains(stderr, "ended") && !strings.Contains(stderr, "stopped") {
+		t.Errorf("a session of a machine that has ended: %s", stderr)
+	}
+}
+
+// containers lists the containers of the machine.
+func (m *machine) containers(t *testing.T) string {
+	t.Helper()
+	out, err := outputOf(t, "docker", "ps", "-a", "--no-trunc", "--filter", "label=switchyard.run="+m.id, "--format", "{{.ID}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+func testMachineByOpenSSH(t *testing.T, m *machine, client *sessiontest.OpenSSH, local string) {
+	cmd := client.SSH(nil, "cat; exit 3")
+	cmd.Stdin = strings.NewReader("through the door\n")
+	out, _ := cmd.Output() // the exit code is read from the state
+	if cmd.ProcessState.ExitCode() != 3 || string(out) != "through the door\n" {
+		t.Errorf("ssh exits with %d and prints %q", cmd.ProcessState.ExitCode(), out)
+	}
+	for _, how := range [][]string{{local, client.Target() + ":/by-scp"}, {client.Target() + ":/by-scp", local + ".scp"}} {
+		if out, err := client.Copy("scp", how...).CombinedOutput(); err != nil {
+			t.Fatalf("scp %v: %v\n%s", how, err, out)
+		}
+	}
+	want, _ := os.ReadFile(local)
+	if back, err := os.ReadFile(local + ".scp"); err != nil || !bytes.Equal(back, want) {
+		t.Errorf("by scp there and back it has %d bytes, error %v", len(back), err)
+	}
+}
+
+func testMachineForwardsPorts(t *testing.T, m *machine) {
+	forward := start(t, "runs", "port-forward", m.id, "0:7000", "--gateway", m.gateway)
+	line := forward.expect(&forward.stdout, "-> 7000")
+	address := strings.Fields(line)[0]
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		m.inside(t, "", "nc -l -p 7000 -e /bin/cat")
+	}()
+	var answer []byte
+	eventually(t, "the echo answers", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = conn.Write([]byte("echoed"))
+		_ = conn.(*net.TCPConn).CloseWrite()
+		answer, _ = io.ReadAll(conn) // an error means that the port does not listen yet
+		return len(answer) > 0
+	})
+	if string(answer) != "echoed" {
+		t.Errorf("the port answers %q", answer)
+	}
+	<-served
+	forward.signal(syscall.SIGINT)
+	if code := forward.wait(); code != 130 {
+		t.Errorf("port-forward exits with %d", code)
+	}
+}
+
+func testMachineRefuses(t *testing.T, m *machine) {
+	for _, refused := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"runs", "exec", m.id, "vpz", "--", "true"}, "did you mean vps?"},
+		{[]string{"runs", "exec", "box-nosuch", "--", "true"}, "there is no run"},
+		{[]string{"runs", "exec", m.id, "--", "nosuch"}, "nosuch"},
+		{[]string{"runs", "cp", m.id + ":/nosuch", "x"}, "/nosuch"},
+	} {
+		code, _, stderr := run(t, slices.Insert(refused.args, 2, "--gateway", m.gateway)...)
+		if code == 0 || !strings.Contains(stderr, refused.says) {
+			t.Errorf("%v exits with %d: %s", refused.args, code, stderr)
+		}
+	}
+}
+
+// The worker is killed twice: once it is back before anything is noticed, once the task is lost meanwhile. The machine is the same
+// all the time, with its programs.
+func testMachineOutlivesItsWorker(t *testing.T, m *machine) {
+	m.want(t, "echo x >/began; (while true; do date +%s >/alive; sleep 0.2; done) >/dev/null 2>&1 & echo $! >/pid", "")
+	before := m.containers(t)
+	for _, lost := range []bool{false, true} {
+		if err := m.worker.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		m.worker.wait()
+		if lost {
+			eventually(t, "the task is lost", func() bool { return m.state(t) == "lost" })
+			if state := m.peek(t, m.id).State; state != "running" {
+				t.Errorf("the run is %s meanwhile", state)
+			}
+		}
+		m.join()
+		eventually(t, "the task runs, and can be entered", func() bool {
+			code, _, _ := m.inside(t, "", "kill -0 $(cat /pid)")
+			return code == 0 && m.state(t) == "running"
+		})
+		if now := m.containers(t); now != before {
+			t.Errorf("containers %q, before %q", now, before)
+		}
+	}
+	if task := m.peek(t, m.id).Tasks["vps"]; task.Attempt != 0 {
+		t.Errorf("it is attempt %d", task.Attempt)
+	}
+}
