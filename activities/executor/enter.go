@@ -19,7 +19,8 @@ type Enterer interface {
 // methods may be called from several goroutines at once. A *Refusal says that what is asked for cannot be had, for people.
 type Inside interface {
 	// Exec runs a program beside that of the attempt, and returns how it has ended when nothing more of its output is to come.
-	// When ctx ends, or the attempt does, the program is sent SIGHUP, then SIGKILL.
+	// When ctx ends, or the attempt does, the program is sent SIGHUP, then SIGKILL. An error with CodeUnknown says why the end of a
+	// program that has started is not known.
 	Exec(ctx context.Context, c Command) (ExitStatus, error)
 	// Dial connects to a TCP port of the attempt, on its loopback interface first. The connection half-closes.
 	Dial(ctx context.Context, port int) (net.Conn, error)
@@ -67,6 +68,9 @@ type Terminal struct {
 
 // WindowSize is the size of a terminal in characters.
 type WindowSize struct{ Columns, Rows uint16 }
+
+// CodeUnknown is the exit code of a program whose end is not known, as that of ssh.
+const CodeUnknown = 255
 
 // ExitStatus is how a Command has ended.
 type ExitStatus struct {

@@ -188,7 +188,7 @@ func (x *execution) follow(ctx context.Context) (executor.ExitStatus, error) {
 		if status, isKnown := x.lastStatus(over); isKnown {
 			return status, nil
 		}
-		return executor.ExitStatus{}, context.Cause(ctx)
+		return unknownEnd, context.Cause(ctx)
 	}
 	status, err := x.status(ctx)
 	switch {
@@ -204,6 +204,9 @@ func (x *execution) follow(ctx context.Context) (executor.ExitStatus, error) {
 	return status, copied
 }
 
+// unknownEnd is the status of a command whose end the engine does not report.
+var unknownEnd = executor.ExitStatus{Code: executor.CodeUnknown}
+
 // status asks the engine how the command has ended, until it says.
 func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, pingAgain) {
@@ -213,16 +216,16 @@ func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
 			x.noteRun(seen.Pid)
 			return executor.ExitStatus{Code: seen.ExitCode}, nil
 		case ctx.Err() != nil:
-			return executor.ExitStatus{}, context.Cause(ctx)
+			return unknownEnd, context.Cause(ctx)
 		case err != nil:
 			if x.r.isEnding() {
-				return executor.ExitStatus{}, executor.ErrNotRunning
+				return unknownEnd, executor.ErrNotRunning
 			}
 			x.r.e.engine.doubt(ctx)
 			if x.r.e.engine.await(ctx) == nil {
 				if _, err := x.inspect(ctx); err != nil {
 					_ = x.process().signalGroup(killSignal)
-					return executor.ExitStatus{}, fmt.Errorf("the end of a command in container %s is not known: %s", x.r.name, engineSays(err))
+					return unknownEnd, fmt.Errorf("the end of a command in container %s is not known: %s", x.r.name, engineSays(err))
 				}
 			}
 		}
