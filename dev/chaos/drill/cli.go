@@ -84,7 +84,9 @@ type runTask struct {
 	Node       string `json:"node"`
 	Attempt    int    `json:"attempt"`
 	Suspicions int    `json:"suspicions"`
-	Result     struct {
+	// CompletedAt is when the task has ended; empty: it has not.
+	CompletedAt string `json:"completedAt"`
+	Result      struct {
 		ExitCode int            `json:"exitCode"`
 		Stdout   string         `json:"stdout"`
 		Output   map[string]any `json:"output"`

@@ -37,6 +37,8 @@ type engine struct {
 	socket  string
 	dir     string
 	docker  *client.Client
+	// liveRestore has the engine continue, when it starts, with the containers that it finds; else it ends them.
+	liveRestore bool
 }
 
 // startEngine starts the cluster's engine and gives it the image of the tasks.
@@ -79,7 +81,7 @@ func (e *engine) start(ctx context.Context) error {
 	p, err := startProcess(y.Dir, engineName, y.env(), "unshare", "-n", "dockerd", "--host", e.socket,
 		"--data-root", filepath.Join(e.dir, "data"), "--exec-root", filepath.Join(e.dir, "exec"), "--pidfile", filepath.Join(e.dir, "pid"),
 		"--containerd-namespace", filepath.Base(e.dir), "--containerd-plugins-namespace", filepath.Base(e.dir)+"-plugins",
-		"--bridge", "none", "--iptables=false", "--ip-masq=false")
+		"--bridge", "none", "--iptables=false", "--ip-masq=false", fmt.Sprintf("--live-restore=%t", e.liveRestore))
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ type Scale struct {
 	Instances int
 	// Rounds is how often worker and container engine are killed.
 	Rounds int
+	// SessionRounds is how often each part is killed that machines and sessions need.
+	SessionRounds int
 }
 
 // The known scales. At full length, time-outs are the defaults and the slack is
@@ -29,11 +31,11 @@ type Scale struct {
 var (
 	Full = Scale{
 		Name: "full", Heartbeat: 15 * time.Second, Short: 3 * time.Second, Long: time.Minute, Outage: time.Minute,
-		Slack: 2 * time.Second, Limit: 3 * time.Minute, Drains: 100, Instances: 1500, Rounds: 50,
+		Slack: 2 * time.Second, Limit: 3 * time.Minute, Drains: 100, Instances: 1500, Rounds: 50, SessionRounds: 20,
 	}
 	Fast = Scale{
 		Name: "fast", Heartbeat: 6 * time.Second, Short: time.Second, Long: 14 * time.Second, Outage: 5 * time.Second,
-		Slack: 40 * time.Second, Limit: 5 * time.Minute, Drains: 6, Instances: 600, Rounds: 3,
+		Slack: 40 * time.Second, Limit: 5 * time.Minute, Drains: 6, Instances: 600, Rounds: 3, SessionRounds: 5,
 	}
 )
 

@@ -43,6 +43,7 @@ func Scenarios() []Scenario {
 		{Name: "kill-parent", Says: "kill -9 of the gateway while a run waits for its child", run: killParent, patient: true},
 		{Name: "adopt", Says: "kill -9 and restart of a worker with running containers", run: adopt, patient: true},
 		{Name: "kill-engine", Says: "kill -9 and restart of worker and container engine in any order", run: killEngine},
+		{Name: "kill-sessions", Says: "kill -9 and restart of worker, gateway, server and engine under open sessions with machines", run: killSessions},
 		{Name: "store-away", Says: "the store is away while runs are at every stage", run: storeAway, patient: true},
 		{Name: "store-errors", Says: "the store answers with errors while runs are at every stage", run: storeErrors, patient: true},
 		{Name: "store-slow", Says: "the store answers after 20 s while runs are at every stage", run: storeSlow, patient: true},

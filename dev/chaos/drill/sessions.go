@@ -1,0 +1,156 @@
+package drill
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// lostCode is the exit code of a session whose connection was lost.
+const lostCode = 255
+
+// forward is a command that brings a port of a machine to this one.
+type forward struct {
+	*process
+	address string
+}
+
+// openSession starts a program in a machine that prints lines until it is ended.
+func (s *sessionDrill) openSession(m *machine) (err error) {
+	m.session, err = s.startCommand("exec", s.run, m.task, "--", "sh", "-c", "n=0; while :; do n=$((n + 1)); echo line $n; sleep 0.1; done")
+	if err != nil {
+		return err
+	}
+	_, err = m.session.expect(s.cluster.ctx, "line 1")
+	return err
+}
+
+// openForward brings the port of a machine to this one.
+func (s *sessionDrill) openForward(m *machine) error {
+	p, err := s.startCommand("port-forward", s.run, m.task, "0:"+strconv.Itoa(machinePort))
+	if err != nil {
+		return err
+	}
+	line, err := p.expect(s.cluster.ctx, "127.0.0.1:")
+	if err != nil {
+		return err
+	}
+	port, _, _ := strings.Cut(line, " ")
+	s.forward = &forward{p, net.JoinHostPort("127.0.0.1", port)}
+	return s.checkForward()
+}
+
+// startCommand starts a command of `runs` as a part of the cluster.
+func (s *sessionDrill) startCommand(args ...string) (*process, error) {
+	y := s.cluster
+	s.opened++
+	p, err := startProcess(y.Dir, fmt.Sprintf("session-%d", s.opened), append(y.env(), "SWITCHYARD_GATEWAY="+y.gateways[0]), y.Binary, append([]string{"runs"}, args...)...)
+	if err == nil {
+		y.keep(p)
+	}
+	return p, err
+}
+
+// checkForward waits until the port that has been forwarded answers.
+func (s *sessionDrill) checkForward() error {
+	var last error
+	err := s.cluster.eventually("the port that is forwarded answers", func() (bool, error) {
+		if s.forward.hasEnded() {
+			return false, fmt.Errorf("the command that forwards a port has ended with %d: %s", s.forward.cmd.ProcessState.ExitCode(), s.forward.lastWords())
+		}
+		last = askEcho(s.forward.address)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w (%w)", err, last)
+	}
+	return nil
+}
+
+// echoTimeout bounds one question to the program behind a port.
+const echoTimeout = 10 * time.Second
+
+// askEcho checks that what is sent to an address comes back.
+func askEcho(address string) error {
+	c, err := net.DialTimeout("tcp", address, echoTimeout)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	const question = "are you there?\n"
+	if err := errors.Join(c.SetDeadline(time.Now().Add(echoTimeout)), sendString(c, question)); err != nil {
+		return err
+	}
+	switch got, err := bufio.NewReader(c).ReadString('\n'); {
+	case err != nil:
+		return err
+	case got != question:
+		return fmt.Errorf("%q came back", got)
+	}
+	return nil
+}
+
+func sendString(w io.Writer, text string) error {
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// renewSessions checks that each session continues, or has ended with a message, and opens another one in its place.
+func (s *sessionDrill) renewSessions() error {
+	for _, m := range s.machines {
+		before, err := os.Stat(m.session.stdout)
+		if err != nil {
+			return err
+		}
+		err = s.cluster.eventually("the session with "+m.task+" continues, or has ended", func() (bool, error) {
+			now, err := os.Stat(m.session.stdout)
+			return m.session.hasEnded() || err == nil && now.Size() > before.Size(), err
+		})
+		if err != nil {
+			return err
+		}
+		if !m.session.hasEnded() {
+			s.continued++
+			continue
+		}
+		s.ended++
+		if err := checkLost(m.session); err != nil {
+			return err
+		}
+		if err := s.openSession(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLost checks how a session has ended that was lost.
+func checkLost(p *process) error {
+	if code, said := p.cmd.ProcessState.ExitCode(), p.lastWords(); code != lostCode || said == "" {
+		return fmt.Errorf("%s, which was lost, has ended with %d and the message %q", p.name, code, said)
+	}
+	return nil
+}
+
+// awaitSessionsEnd waits until the sessions with machines that have ended have ended, too.
+func (s *sessionDrill) awaitSessionsEnd() error {
+	sessions := []*process{s.forward.process}
+	for _, m := range s.machines {
+		sessions = append(sessions, m.session)
+	}
+	for _, p := range sessions {
+		if err := s.cluster.eventually(p.name+" ends with its machine", func() (bool, error) { return p.hasEnded(), nil }); err != nil {
+			return err
+		}
+		if p != s.forward.process && p.cmd.ProcessState.ExitCode() == 0 {
+			return fmt.Errorf("%s, whose program was killed, has ended with 0", p.name)
+		}
+	}
+	return nil
+}
