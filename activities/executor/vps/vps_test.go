@@ -135,7 +135,7 @@ func TestBadSpecsAreRefused(t *testing.T) {
 	}
 }
 
-// A machine that is let go runs on, is found as a survivor of its type alone, and goes on under the next worker.
+// A machine that is let go runs on, is found as a survivor of its type alone, and continues under the next worker.
 func TestMachineOutlivesItsWorker(t *testing.T) {
 	t.Parallel()
 	e, c := newExecutor(t, containers.Options{})
