@@ -46,7 +46,7 @@ func copyAll(to, from Conn) (total int64, err error) {
 	for {
 		n, err := from.Read(buffer[blockHeader:])
 		if n > 0 {
-			m, err := to.Write(buffer[blockHeader : blockHeader+n])
+			m, err := writeFilled(to, buffer[:blockHeader+n])
 			if total += int64(m); err != nil {
 				return total, &writeError{err}
 			}
@@ -58,6 +58,21 @@ func copyAll(to, from Conn) (total int64, err error) {
 			return total, err
 		}
 	}
+}
+
+// writeFilled writes the data of a block, which has room for its header: uncopied to a stream.
+func writeFilled(to io.Writer, block []byte) (int, error) {
+	s, ok := to.(*stream)
+	if !ok {
+		return to.Write(block[blockHeader:])
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	n := len(block) - blockHeader
+	if err := s.writeBlock(block, uint32(n)); err != nil {
+		return 0, err
+	}
+	return n, nil
 }
 
 // Abort gives a connection up at once: the other side of a stream reads a *LostError with the reason if there is one, that of

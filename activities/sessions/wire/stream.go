@@ -38,7 +38,7 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 
 const (
 	// maxBlock bounds the data of a block, in bytes.
-	maxBlock = 32 << 10
+	maxBlock = 64 << 10
 	// blockHeader is the size of the length before a block.
 	blockHeader = 4
 	// abortFlag marks a block with the reason of a side that gives the stream up.

@@ -191,15 +191,7 @@ func (c *stream) copyBlock(w io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if to, ok := w.(*stream); ok {
-		to.writing.Lock()
-		defer to.writing.Unlock()
-		if err := to.writeBlock(block[:blockHeader+n], uint32(n)); err != nil {
-			return 0, &writeError{err}
-		}
-		return n, nil
-	}
-	n, err = w.Write(block[blockHeader : blockHeader+n])
+	n, err = writeFilled(w, block[:blockHeader+n])
 	if err != nil {
 		return n, &writeError{err}
 	}
