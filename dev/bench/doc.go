@@ -13,6 +13,8 @@
 // gateway:agents and gateway:followers measure only these.
 // With -shape k8s it measures Jobs of Kubernetes, on a cluster with fake nodes, against a minimal client and kubectl;
 // k8s:jobs, k8s:waiting and k8s:one measure only these.
+// With -shape sessions it measures sessions on tasks against socat and docker exec, and what many of them do to a gateway;
+// sessions:forward, sessions:exec, sessions:idle and sessions:logins measure only these.
 // With -shape limits, or limits:PART-OF-A-NAME, it runs definitions that want more
 // at once than Temporal lets a workflow have, and cancels each in the middle.
 package main

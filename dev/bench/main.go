@@ -46,6 +46,9 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 	if only, ok := strings.CutPrefix(only, k8sShape); ok {
 		return benchK8s(ctx, rounds, strings.TrimPrefix(only, ":"))
 	}
+	if only, ok := strings.CutPrefix(only, sessionShape); ok {
+		return benchSessions(ctx, rounds, strings.TrimPrefix(only, ":"))
+	}
 	if only, ok := strings.CutPrefix(only, scaleShapes); ok {
 		return scale(ctx, strings.TrimPrefix(only, ":"))
 	}

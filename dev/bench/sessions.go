@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	dockerclient "github.com/docker/docker/client"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/container/enginetest"
+	"switchyard/activities/sessions/caller"
+	"switchyard/activities/sessions/wire"
+	"switchyard/cli/client"
+	"switchyard/dev/embedded"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/visibility"
+)
+
+const (
+	// sessionShape is the -shape that measures sessions. Part of a name behind a colon, as in "sessions:exec", measures only those.
+	sessionShape = "sessions"
+	// processTask and boxTask are the tasks that are entered: a process of this machine, and a container.
+	processTask, boxTask = "shell", "box"
+)
+
+// benchSessions measures sessions by the shapes whose name contains a text. A gateway and a node are processes of their own,
+// with Temporal in this one; clients are in this process or are the program itself.
+func benchSessions(ctx context.Context, rounds int, only string) (err error) {
+	engine, err := dockerclient.NewClientWithOpts(dockerclient.FromEnv, dockerclient.WithAPIVersionNegotiation())
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	if err := enginetest.Import(engine, benchImage); err != nil {
+		return err
+	}
+	b := &sessionBench{engine: engine}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	for _, shape := range []struct {
+		name    string
+		measure func(context.Context, int) error
+	}{{"forward", b.forward}, {"exec", b.exec}, {"idle", b.idle}, {"logins", b.logins}} {
+		if !strings.Contains(shape.name, only) {
+			continue
+		}
+		before := loadAverage()
+		if err := shape.measure(ctx, rounds); err != nil {
+			return fmt.Errorf("%s: %w", shape.name, err)
+		}
+		fmt.Printf("\nLoad average before and after: %s and %s.\n\n", before, loadAverage())
+	}
+	return nil
+}
+
+// loadAverage returns the load average of the last minute, or "unknown".
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
+}
+
+// sessionBench is a gateway and a node with a run whose tasks can be entered.
+type sessionBench struct {
+	engine *dockerclient.Client
+	// binary is the program of this tree, and dir has what the processes write.
+	binary, dir     string
+	temporal        *embedded.Server
+	gateway, worker *process
+	client          *client.Client
+	// run is the id of the run.
+	run string
+}
+
+// open starts everything, and waits until both tasks run.
+func (b *sessionBench) open(ctx context.Context) error {
+	var err error
+	if b.binary, b.dir, err = buildBinary(ctx); err != nil {
+		return err
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	if b.temporal, err = embedded.Start(ctx, embedded.Options{Logger: quiet, SearchAttributes: visibility.Types()}); err != nil {
+		return err
+	}
+	env := append(os.Environ(), "TEMPORAL_ADDRESS="+b.temporal.Address())
+	b.gateway, err = startProcess(ctx, "SSH", env, b.binary, "gateway", "--address", "127.0.0.1:0", "--ssh-address", "127.0.0.1:0",
+		"--store", filepath.Join(b.dir, "store"), "--log-level", "error")
+	if err != nil {
+		return err
+	}
+	b.worker, err = startProcess(ctx, "Node", env, b.binary, "worker", "--name", benchNode, "--gateway", b.gateway.said["Gateway"],
+		"--metrics-address", "none", "--drain-timeout", "1s", "--log-level", "error")
+	if err != nil {
+		return err
+	}
+	url, err := client.ParseURL(b.gateway.said["Gateway"])
+	if err != nil {
+		return err
+	}
+	b.client = client.New(url, client.Options{})
+	return b.startRun(ctx)
+}
+
+// startRun starts the run, and waits until its tasks run.
+func (b *sessionBench) startRun(ctx context.Context) error {
+	document := fmt.Sprintf(`name: entered
+tasks:
+  %s: { type: shell, spec: { command: 'sleep 36000' }, resources: { cores: 0 } }
+  %s: { type: container, spec: { image: %s, command: 'sleep 36000' }, resources: { cores: 0 } }
+`, processTask, boxTask, benchImage)
+	submitted, err := client.Call(ctx, b.client, b.client.Runs.SubmitRun, &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: document}})
+	if err != nil {
+		return err
+	}
+	b.run = submitted.GetId()
+	for {
+		got, err := client.Call(ctx, b.client, b.client.Runs.GetRun, &v1.GetRunRequest{Id: b.run})
+		if err != nil {
+			return err
+		}
+		running := 0
+		for name, task := range got.GetRun().GetTasks() {
+			switch state := task.GetState(); {
+			case state == v1.TaskRunning:
+				running++
+			case v1.IsTaskTerminal(state):
+				return fmt.Errorf("task %s is %s: %s", name, state, task.GetError())
+			}
+		}
+		if running == 2 {
+			return nil
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// close ends the run, and then what carries it.
+func (b *sessionBench) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var errs []error
+	if b.run != "" {
+		_, err := client.Call(ctx, b.client, b.client.Runs.CancelRun, &v1.CancelRunRequest{Id: b.run, Reason: "everything is measured"})
+		for errs = append(errs, err); err == nil; {
+			got, failed := client.Call(ctx, b.client, b.client.Runs.GetRun, &v1.GetRunRequest{Id: b.run, Brief: true})
+			if err = failed; err != nil || v1.IsRunTerminal(got.GetRun().GetState()) {
+				break
+			}
+			err = sleep(ctx, 50*time.Millisecond)
+		}
+		errs = append(errs, err)
+	}
+	if b.client != nil {
+		b.client.Close()
+	}
+	for _, p := range []*process{b.worker, b.gateway} {
+		if p != nil {
+			p.stop()
+		}
+	}
+	if b.temporal != nil {
+		errs = append(errs, b.temporal.Stop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(b.dir))...)
+}
+
+// inside returns the inside of a task over some sessions, as commands have it.
+func (b *sessionBench) inside(sessions *client.Sessions, task string) executor.Inside {
+	return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
+		h.RunId, h.Task = b.run, task
+		return sessions.Open(ctx, h)
+	})
+}
+
+// command returns the arguments of a command on the gateway.
+func (b *sessionBench) command(args ...string) []string {
+	return append(args, "--gateway", b.gateway.said["Gateway"])
+}
+
+// sshAddress returns where the gateway listens for SSH clients.
+func (b *sessionBench) sshAddress() string {
+	address, _, _ := strings.Cut(b.gateway.said["SSH"], ": ")
+	return address
+}

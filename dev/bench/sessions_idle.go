@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+const (
+	// idleSessions is how many sessions are open.
+	idleSessions = 500
+	// openAtOnce is how many of them are opened at once.
+	openAtOnce = 16
+	// quietTime is how long they are left alone before they are measured.
+	quietTime = 45 * time.Second
+)
+
+// idle measures what sessions take of a gateway that have nothing to do: programs that wait for input, each the session of a
+// client of its own. It is one round.
+func (b *sessionBench) idle(ctx context.Context, _ int) error {
+	before, err := b.footprint(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	open, err := b.openIdle(ctx)
+	defer func() {
+		for _, s := range open {
+			s.end()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	opened := time.Since(began)
+	if err := sleep(ctx, quietTime); err != nil {
+		return err
+	}
+	after, err := b.footprint(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range open {
+		if err := s.echo(); err != nil {
+			return fmt.Errorf("a session that was idle for %s: %w", quietTime, err)
+		}
+	}
+	fmt.Printf("%d idle sessions, each of a client with a connection of its own; to reach: 100 MiB in the gateway. They were opened in %.1f s, %d at once.\n\n",
+		idleSessions, opened.Seconds(), openAtOnce)
+	fmt.Println("| | before | with the sessions | more | a session |\n|---|--:|--:|--:|--:|")
+	for _, row := range []struct {
+		name          string
+		before, after float64
+	}{
+		{"gateway, heap and stacks in use", before.inUse, after.inUse},
+		{"gateway, resident", before.gateway, after.gateway},
+		{"worker, resident, without the programs", before.worker, after.worker},
+	} {
+		more := row.after - row.before
+		fmt.Printf("| %s | %.0f MiB | %.0f MiB | %.0f MiB | %.0f KiB |\n", row.name, row.before, row.after, more, more*1024/idleSessions)
+	}
+	fmt.Printf("\nThe gateway has %.1f goroutines a session.\n", (after.goroutines-before.goroutines)/idleSessions)
+	return nil
+}
+
+// idleSession is a session with `cat`.
+type idleSession struct {
+	end   func()
+	echo  func() error
+	ended sync.WaitGroup
+}
+
+// openIdle opens all sessions; each has echoed a line.
+func (b *sessionBench) openIdle(ctx context.Context) ([]*idleSession, error) {
+	var mu sync.Mutex
+	var open []*idleSession
+	var errs []error
+	var opening sync.WaitGroup
+	room := make(chan struct{}, openAtOnce)
+	for range idleSessions {
+		room <- struct{}{}
+		opening.Go(func() {
+			defer func() { <-room }()
+			s := b.openCat(ctx)
+			err := s.echo()
+			mu.Lock()
+			defer mu.Unlock()
+			open, errs = append(open, s), append(errs, err)
+		})
+	}
+	opening.Wait()
+	return open, errors.Join(errs...)
+}
+
+// openCat runs `cat` in the shell task.
+func (b *sessionBench) openCat(ctx context.Context) *idleSession {
+	ctx, cancel := context.WithCancel(ctx)
+	sessions := b.client.Sessions()
+	stdin, input := io.Pipe()
+	output, stdout := io.Pipe()
+	s := &idleSession{}
+	s.ended.Go(func() {
+		status, err := b.inside(sessions, processTask).Exec(ctx, executor.Command{Args: []string{"cat"}, Stdin: stdin, Stdout: stdout, Stderr: io.Discard})
+		if err == nil {
+			err = fmt.Errorf("cat has ended with exit code %d", status.Code)
+		}
+		_ = stdout.CloseWithError(err)
+		_ = stdin.CloseWithError(err)
+	})
+	s.end = func() {
+		_ = input.Close()
+		_ = output.Close()
+		cancel()
+		s.ended.Wait()
+		sessions.Close()
+	}
+	lines := bufio.NewReaderSize(output, 16)
+	s.echo = func() error {
+		if _, err := io.WriteString(input, "x\n"); err != nil {
+			return err
+		}
+		got, err := lines.ReadString('\n')
+		if err == nil && got != "x\n" {
+			err = fmt.Errorf("cat has written %q", got)
+		}
+		return err
+	}
+	return s
+}
+
+// footprint is memory in MiB.
+type footprint struct{ inUse, gateway, worker, goroutines float64 }
+
+// footprint returns the memory of gateway and worker when the gateway has collected its garbage.
+func (b *sessionBench) footprint(ctx context.Context) (f footprint, err error) {
+	first, err := b.figures(ctx)
+	if err != nil {
+		return f, err
+	}
+	figures := first
+	// The requests make garbage, too, until there is enough of it.
+	for figures["go_memstats_last_gc_time_seconds"] == first["go_memstats_last_gc_time_seconds"] {
+		if figures, err = b.figures(ctx); err != nil {
+			return f, err
+		}
+	}
+	gateway, errGateway := b.gateway.memory()
+	worker, errWorker := b.worker.memory()
+	return footprint{
+		inUse:   (figures["go_memstats_heap_alloc_bytes"] + figures["go_memstats_stack_inuse_bytes"]) / (1 << 20),
+		gateway: float64(gateway), worker: float64(worker), goroutines: figures["go_goroutines"],
+	}, errors.Join(errGateway, errWorker)
+}
+
+// figures returns the figures of the gateway that have no labels.
+func (b *sessionBench) figures(ctx context.Context) (map[string]float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.client.URL+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET /metrics: %s", res.Status)
+	}
+	figures := map[string]float64{}
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		name, text, _ := strings.Cut(lines.Text(), " ")
+		if value, err := strconv.ParseFloat(text, 64); err == nil {
+			figures[name] = value
+		}
+	}
+	if figures["go_goroutines"] == 0 {
+		return nil, errors.New("GET /metrics has no figures of Go")
+	}
+	return figures, lines.Err()
+}
