@@ -40,7 +40,7 @@ func (e *engine) call(ctx context.Context, method, path string, header http.Head
 	return conn, reader, res, nil
 }
 
-// hijack makes a call whose answer is a stream of its own kind. The body is JSON; nil: there is none.
+// hijack makes a call whose answer is a stream of its own kind. The body is sent as JSON, unless it is nil.
 func (e *engine) hijack(ctx context.Context, path string, body []byte) (net.Conn, *bufio.Reader, error) {
 	header := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
 	if body != nil {

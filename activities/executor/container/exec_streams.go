@@ -16,8 +16,8 @@ import (
 type execStreams struct {
 	conn   net.Conn
 	reader *bufio.Reader
-	// failure is the engine's message that the command could not be started, which it prints in the place of its output; it is
-	// held back until that is known. Empty: there is none.
+	// failure is the engine's message that the command could not be started, or empty. The engine prints it in place of the output,
+	// so what looks like it is held back until it is known what it is.
 	failure string
 	held    io.Writer
 	ran     bool

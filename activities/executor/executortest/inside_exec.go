@@ -154,7 +154,7 @@ func (h InsideHarness) execSilentStdin(t *testing.T) {
 	}
 }
 
-// execContext holds that a program is told when its caller is gone, and ended if it does not obey.
+// execContext checks that a program is sent SIGHUP when its caller has left, and is killed if it ignores that.
 func (h InsideHarness) execContext(t *testing.T) {
 	in := h.Enter(t)
 	dir := h.Dir(t)

@@ -118,7 +118,7 @@ type companion struct {
 	exited bool
 }
 
-// awaitExit waits for the end of the program, whose number stays its own until it is reaped.
+// awaitExit waits for the end of the program without reaping it, so that no other process gets its PID yet.
 func (c *companion) awaitExit() {
 	for {
 		var info unix.Siginfo

@@ -83,7 +83,7 @@ func (x *text) String() string {
 
 var serial atomic.Int64
 
-// attempt is one of a machine, whose output is in out.
+// attempt returns an attempt of a machine with fields of its spec, and what the machine prints.
 func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out *text) {
 	t.Helper()
 	run := fmt.Sprintf("vps-%d-%d", time.Now().UnixNano(), serial.Add(1))
