@@ -34,7 +34,7 @@ var completers = map[string]completer{
 	"--run":   completeRuns, "--task": completeTasks, "--from": completeTasks, "--parent": completeRuns, "--node": completeNodes, "--workflow": completeWorkflows,
 }
 
-// addCompletions has all commands complete their arguments and flags.
+// addCompletions has all commands complete their arguments and flags, which only a shell that completes a line needs.
 func addCompletions(sys *system, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		addCompletions(sys, sub)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"switchyard/cli/exit"
 )
 
@@ -29,6 +31,9 @@ func Main(args ...string) int {
 // execute runs a command and prints on the screen why it failed.
 func execute(ctx context.Context, sys *system, args []string) int {
 	root := newRoot(sys)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		addCompletions(sys, root)
+	}
 	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
 	cmd, err := root.ExecuteContextC(ctx)
 	code := exit.CodeOf(ctx, err)

@@ -58,7 +58,6 @@ task has its own, and 255 is a session that was left or lost.`,
 		newTokens(sys), newAudit(sys), newLogin(sys), newLogout(sys), newWhoami(sys),
 		newMCP(sys), newValidate(sys), newSchema(sys), newVersion(sys),
 	)
-	addCompletions(sys, root)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root
 }

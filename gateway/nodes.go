@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -40,7 +41,7 @@ type Nodes interface {
 const defaultNodePage = 1000
 
 // nodeNameText is what names of nodes consist of.
-var nodeNameText = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`)
+var nodeNameText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`) })
 
 // nodeService answers the calls of NodeService.
 type nodeService struct{ *Gateway }
@@ -191,7 +192,7 @@ func (s nodeService) RemoveNode(ctx context.Context, req *connect.Request[v1.Rem
 
 // onNode does something to the node of a name and says what could not be done.
 func onNode(what, name string, do func(name string) error) error {
-	if !nodeNameText.MatchString(name) {
+	if !nodeNameText().MatchString(name) {
 		return rpcerror.NoNode(name)
 	}
 	err := do(name)

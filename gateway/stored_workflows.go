@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -26,11 +27,11 @@ import (
 const defaultStoredPage = 100
 
 // workflowNameText is what names of workflows consist of.
-var workflowNameText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var workflowNameText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 // checkWorkflowName returns an error for a text that names no workflow.
 func checkWorkflowName(name string) error {
-	if !workflowNameText.MatchString(name) {
+	if !workflowNameText().MatchString(name) {
 		return rpcerror.Invalid("%.80q is no workflow name; those are at most 63 of [A-Za-z0-9._-] and begin with a letter or a digit", name)
 	}
 	return nil

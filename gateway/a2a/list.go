@@ -33,7 +33,7 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 		size = defaultList
 	case size < 0 || size > maxList:
 		return nil, errorf(a2a.ErrInvalidParams, "`pageSize` is %d; it is 1 to %d", size, maxList)
-	case req.ContextID != "" && !contextText.MatchString(req.ContextID):
+	case req.ContextID != "" && !contextText().MatchString(req.ContextID):
 		return &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size}, nil // no run can be of it
 	}
 	if req.Status == "TASK_STATE_UNSPECIFIED" {

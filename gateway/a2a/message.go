@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"regexp"
+	"sync"
 
 	"connectrpc.com/connect"
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -62,7 +63,7 @@ func (a *agent) deliver(ctx context.Context, req *a2a.SendMessageRequest) (run s
 }
 
 // contextText is what ids of contexts consist of, which are names of batches.
-var contextText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var contextText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 // maxMessageID bounds the id of a message, in bytes.
 const maxMessageID = 128
@@ -70,7 +71,7 @@ const maxMessageID = 128
 // start starts a run. The same message sent again gets the run that it has started.
 func (a *agent) start(ctx context.Context, req *a2a.SendMessageRequest) (run string, err error) {
 	m := req.Message
-	if m.ContextID != "" && !contextText.MatchString(m.ContextID) {
+	if m.ContextID != "" && !contextText().MatchString(m.ContextID) {
 		return "", errorf(a2a.ErrInvalidParams, "%.80q is no id of a context; those are at most 63 of [A-Za-z0-9._-] and begin with a letter or a digit", m.ContextID)
 	}
 	if len(m.ID) > maxMessageID {

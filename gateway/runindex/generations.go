@@ -89,7 +89,7 @@ func (x *Index) newestOf(ctx context.Context, found []*workflowpb.WorkflowExecut
 	var ids []string
 	for _, info := range found {
 		id := info.GetExecution().GetWorkflowId()
-		if !runview.IsOpen(info.GetStatus()) && !mayBeReplaced(info) && runIDText.MatchString(id) {
+		if !runview.IsOpen(info.GetStatus()) && !mayBeReplaced(info) && runIDText().MatchString(id) {
 			ids = append(ids, "'"+id+"'")
 		}
 	}

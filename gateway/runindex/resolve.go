@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"connectrpc.com/connect"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -22,7 +23,7 @@ const lastRun = "last"
 const MaxCandidates = 5
 
 // runIDText is what run ids, and prefixes of them, consist of.
-var runIDText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
+var runIDText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`) })
 
 // Resolve returns the id of the run that a text names: the id itself, "last", or a prefix of one id only. A run that the
 // caller does not reach is not found, and no prefix is ambiguous because of it.
@@ -30,7 +31,7 @@ func (x *Index) Resolve(ctx context.Context, text string) (string, error) {
 	if text == lastRun {
 		return x.lastSubmitted(ctx)
 	}
-	if !runIDText.MatchString(text) {
+	if !runIDText().MatchString(text) {
 		return "", rpcerror.NoRun(text)
 	}
 	scope := scopeOf(ctx)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,9 +16,9 @@ import (
 )
 
 var (
-	mcpServerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,31}$`)
-	agentAddress  = regexp.MustCompile(`^https?://[A-Za-z0-9.:\[\]_-]+(/[^\s@]*)?$`)
-	fetchHost     = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$`)
+	mcpServerName = lazyPattern(`^[A-Za-z0-9][A-Za-z0-9-]{0,31}$`)
+	agentAddress  = lazyPattern(`^https?://[A-Za-z0-9.:\[\]_-]+(/[^\s@]*)?$`)
+	fetchHost     = lazyPattern(`^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$`)
 )
 
 // agentSpec checks the spec of a task of type subagent.
@@ -38,7 +37,7 @@ func (d *decoder) agentSpec(spec *v1.SubagentSpec, p *source.Path) {
 	d.outputSchema(spec, p.Field("outputSchema"))
 	d.duration(spec.GetStallTimeout(), p.Field("stallTimeout"))
 	for i, host := range spec.GetFetchHosts() {
-		d.word(host, p.Field("fetchHosts").Item(i), fetchHost.MatchString, "no host", `such as "docs.example.com" or "*.example.com"`)
+		d.word(host, p.Field("fetchHosts").Item(i), fetchHost().MatchString, "no host", `such as "docs.example.com" or "*.example.com"`)
 	}
 	has := func(name string) bool { return slices.Contains(spec.GetTools(), name) }
 	for _, rule := range []struct {
@@ -90,7 +89,7 @@ func (d *decoder) mcpServers(spec *v1.SubagentSpec, p *source.Path) {
 		if d.IsSettled(at) {
 			continue
 		}
-		if !mcpServerName.MatchString(name) {
+		if !mcpServerName().MatchString(name) {
 			d.Add(d.locateKey(at), at, source.Quote(name)+" is no name of a server of tools", "at most 32 letters, digits and '-', the first a letter or digit")
 		}
 		if hasCommand, hasURL := len(server.GetCommand()) > 0, server.GetUrl() != ""; hasCommand == hasURL {
@@ -108,7 +107,7 @@ func (d *decoder) mcpServers(spec *v1.SubagentSpec, p *source.Path) {
 
 // agentAddress checks the URL of a provider or a server of tools.
 func (d *decoder) agentAddress(text string, p *source.Path) {
-	d.word(text, p, agentAddress.MatchString, "no address", "such as https://models.example.com/v1; keys do not stand in it")
+	d.word(text, p, agentAddress().MatchString, "no address", "such as https://models.example.com/v1; keys do not stand in it")
 }
 
 func (d *decoder) outputSchema(spec *v1.SubagentSpec, p *source.Path) {

@@ -2,7 +2,6 @@ package definition
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -109,17 +108,17 @@ func throughEnv(expression string) string {
 }
 
 var (
-	shellProgram = regexp.MustCompile(`^(.*/)?(ba|da|z|k|a)?sh$`)
-	shellCommand = regexp.MustCompile(`^-[a-z]*c$`)
+	shellProgram = lazyPattern(`^(.*/)?(ba|da|z|k|a)?sh$`)
+	shellCommand = lazyPattern(`^-[a-z]*c$`)
 )
 
 // shellScript returns the index of the script that a program and its arguments have a shell run, or -1.
 func shellScript(command []argument) int {
-	if len(command) < 3 || !shellProgram.MatchString(command[0].text) {
+	if len(command) < 3 || !shellProgram().MatchString(command[0].text) {
 		return -1
 	}
 	for i := 1; i+1 < len(command); i++ {
-		if shellCommand.MatchString(command[i].text) {
+		if shellCommand().MatchString(command[i].text) {
 			return i + 1
 		}
 	}
@@ -127,11 +126,11 @@ func shellScript(command []argument) int {
 }
 
 // lastName finds the last name in an expression.
-var lastName = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_]*)\W*$`)
+var lastName = lazyPattern(`([A-Za-z_][A-Za-z0-9_]*)\W*$`)
 
 // variableFor returns a name for an environment variable that holds the value of an expression.
 func variableFor(expression string) string {
-	found := lastName.FindStringSubmatch(expression)
+	found := lastName().FindStringSubmatch(expression)
 	if found == nil {
 		return "VALUE"
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	slashed "path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,11 +20,11 @@ import (
 
 // Forms of what a container's spec names.
 var (
-	capabilityName = regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
-	networkName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
-	secretName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
-	containerUser  = regexp.MustCompile(`^[^\s:]+(:[^\s:]+)?$`)
-	bucketObject   = regexp.MustCompile(`^(s3|gs)://[^/?]+/[^?]+(\?.*)?$`)
+	capabilityName = lazyPattern(`^[A-Z]+(_[A-Z]+)*$`)
+	networkName    = lazyPattern(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+	secretName     = lazyPattern(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+	containerUser  = lazyPattern(`^[^\s:]+(:[^\s:]+)?$`)
+	bucketObject   = lazyPattern(`^(s3|gs)://[^/?]+/[^?]+(\?.*)?$`)
 )
 
 const (
@@ -75,7 +74,7 @@ func (d *decoder) containerSpec(spec *v1.ContainerSpec, p *source.Path) {
 func (d *decoder) containerFields(spec containerFields, p *source.Path) {
 	d.word(spec.GetImage(), p.Field("image"), isImage, "no name of an image", `such as "ubuntu:22.04"; names are in lower case`)
 	d.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the container")
-	d.word(spec.GetUser(), p.Field("user"), containerUser.MatchString, "no user", `write a name, "uid" or "uid:gid"`)
+	d.word(spec.GetUser(), p.Field("user"), containerUser().MatchString, "no user", `write a name, "uid" or "uid:gid"`)
 	for i, name := range spec.GetCapAdd() {
 		d.word(name, p.Field("capAdd").Item(i), isCapability, "no capability", `such as "NET_ADMIN"`)
 	}
@@ -99,7 +98,7 @@ func isImage(text string) bool {
 	return err == nil
 }
 
-func isCapability(text string) bool { return capabilityName.MatchString(policy.Capability(text)) }
+func isCapability(text string) bool { return capabilityName().MatchString(policy.Capability(text)) }
 
 // mounts checks the directories that a container sees.
 func (d *decoder) mounts(mounts []*v1.Mount, p *source.Path) {
@@ -132,7 +131,7 @@ func (d *decoder) network(spec containerFields, p *source.Path) {
 	if strings.HasPrefix(name, "container:") {
 		hint = "a container may not join the network of another; give both a network by name"
 	}
-	d.word(name, at, networkName.MatchString, "no network", hint)
+	d.word(name, at, networkName().MatchString, "no network", hint)
 	ip := p.Field("ip")
 	if text := spec.GetIp(); text == "" || condition.HasTemplate(text) || d.IsSettled(ip) {
 		return
@@ -171,10 +170,10 @@ func (d *decoder) ulimits(limits []*v1.Ulimit, p *source.Path) {
 // imageSource checks where a container's image comes from.
 func (d *decoder) imageSource(spec containerFields, p *source.Path) {
 	auth, tarball, pull := p.Field("registryAuth"), p.Field("imageTarball"), p.Field("pullPolicy")
-	d.word(spec.GetRegistryAuth(), auth, secretName.MatchString, "no name", "it is what the node calls its credentials, and not these themselves: switchyard worker --registry-auth NAME=FILE")
+	d.word(spec.GetRegistryAuth(), auth, secretName().MatchString, "no name", "it is what the node calls its credentials, and not these themselves: switchyard worker --registry-auth NAME=FILE")
 	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || !strings.Contains(text, "?") },
 		"a URL with options", "where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there; a ? in the name of an object is %3F")
-	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || bucketObject.MatchString(text) },
+	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || bucketObject().MatchString(text) },
 		"neither an absolute path nor the URL of an object", `such as "/srv/images/tool.tar" or "s3://bucket/tool.tar"`)
 	if spec.GetImageTarball() == "" || d.IsSettled(tarball) {
 		return

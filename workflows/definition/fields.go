@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -90,13 +89,13 @@ func parseDuration(s string) (time.Duration, error) {
 }
 
 // spokenDuration matches an amount and a unit as people say them.
-var spokenDuration = regexp.MustCompile(`^\s*([0-9]+)\s*([a-z]+)[\s,]*`)
+var spokenDuration = lazyPattern(`^\s*([0-9]+)\s*([a-z]+)[\s,]*`)
 
 // meantDuration returns how a duration such as "10 min" or 1w is written, or "".
 func meantDuration(text string) string {
 	var meant strings.Builder
 	for rest := strings.ToLower(strings.TrimSpace(text)); rest != ""; {
-		parts := spokenDuration.FindStringSubmatch(rest)
+		parts := spokenDuration().FindStringSubmatch(rest)
 		if parts == nil {
 			return ""
 		}

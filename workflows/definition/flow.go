@@ -43,7 +43,7 @@ func (d *decoder) runSpec(spec *v1.RunSpec, p *source.Path) {
 	case name == "" && !inline:
 		d.Add(d.locate(p), p, "spec has neither workflow nor definition", "workflow: NAME runs a stored definition, definition: { name: ..., tasks: ... } another one")
 	case name == "" || condition.HasTemplate(name):
-	case !workflowName.MatchString(name):
+	case !workflowName().MatchString(name):
 		d.badWorkflowName(d.locate(workflow), workflow, name)
 	default:
 		d.noteStored(name, workflow)

@@ -3,7 +3,6 @@ package definition
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
@@ -11,9 +10,9 @@ import (
 )
 
 var (
-	lockName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+	lockName = lazyPattern(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 	// inLockName matches a part of such a name.
-	inLockName = regexp.MustCompile(`^[a-z0-9.-]*$`)
+	inLockName = lazyPattern(`^[a-z0-9.-]*$`)
 )
 
 const lockNameForm = "at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit"
@@ -31,7 +30,7 @@ func HasLockTemplate(task *v1.TaskDefinition) bool { return condition.HasTemplat
 
 // CheckLockName returns why a name that expressions have given is not that of a lock, or nil if it is.
 func CheckLockName(template, name string) error {
-	if lockName.MatchString(name) {
+	if lockName().MatchString(name) {
 		return nil
 	}
 	if name == "" {
@@ -51,7 +50,7 @@ func (s *sight) lockName(text string, p *source.Path) {
 		return // it has been reported
 	}
 	for _, literal := range t.Literals() {
-		if !inLockName.MatchString(literal) {
+		if !inLockName().MatchString(literal) {
 			s.Add(s.locate(p), p, p.Local()+" has "+source.Quote(literal)+", which no name of a lock has: "+lockNameForm, "")
 		}
 	}

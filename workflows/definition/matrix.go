@@ -3,7 +3,6 @@ package definition
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -20,7 +19,7 @@ const maxCombinations = 1000
 const matrixField = protoreflect.FullName("switchyard.v1.TaskDefinition.matrix")
 
 // axisName matches what an expression can select of an item.
-var axisName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+var axisName = lazyPattern(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // matrices replaces each matrix by the foreach that it stands for.
 func (d *decoder) matrices(def *v1.Definition) {
@@ -60,7 +59,7 @@ func (d *decoder) combinations(matrix *structpb.Struct, p *source.Path) (*struct
 		switch {
 		case axis == "include" || axis == "exclude":
 			d.Fail(d.locateFree(at), at, "a matrix has no "+axis, "write the combinations as a list: foreach: [{ os: linux, arch: amd64 }]")
-		case !axisName.MatchString(axis):
+		case !axisName().MatchString(axis):
 			d.Fail(d.locateFree(at), at, "the list "+source.Quote(axis)+" of a matrix is not allowed: at most 63 letters, digits and '_', the first no digit", "")
 		case values.GetListValue() == nil:
 			d.Fail(d.locateFree(at), at, at.Local()+" is "+source.ValueNode(values).String()+"; it must be a list", "")

@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,13 +15,13 @@ import (
 const maxName = 63
 
 var (
-	workflowName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	nodeName     = regexp.MustCompile(`^[a-z0-9.-]{1,63}$`)
-	targetNode   = regexp.MustCompile(`^([^:]+)(?::([0-9]{1,6}))?(?:::([0-9]{1,6}(?:,[0-9]{1,6})*))?$`)
-	notInTask    = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-	notInFlow    = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-	notInNode    = regexp.MustCompile(`[^a-z0-9.-]+`)
-	notInEnv     = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+	workflowName = lazyPattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	nodeName     = lazyPattern(`^[a-z0-9.-]{1,63}$`)
+	targetNode   = lazyPattern(`^([^:]+)(?::([0-9]{1,6}))?(?:::([0-9]{1,6}(?:,[0-9]{1,6})*))?$`)
+	notInTask    = lazyPattern(`[^A-Za-z0-9_-]+`)
+	notInFlow    = lazyPattern(`[^A-Za-z0-9._-]+`)
+	notInNode    = lazyPattern(`[^a-z0-9.-]+`)
+	notInEnv     = lazyPattern(`[^A-Za-z0-9_]+`)
 )
 
 // badKey reports a key of a map that its rule does not allow.
@@ -31,12 +30,12 @@ func (d *decoder) badKey(p *source.Path, field protoreflect.FieldDescriptor) {
 	switch field.FullName() {
 	case "switchyard.v1.Definition.tasks":
 		d.Add(at, p, "task name "+source.Quote(name)+" is not allowed: at most 63 letters, digits, '-' and '_', the first a letter or digit",
-			repaired(notInTask.ReplaceAllString(name, "-"), "-_"))
+			repaired(notInTask().ReplaceAllString(name, "-"), "-_"))
 	case "switchyard.v1.Definition.inputs":
-		d.Add(at, p, "input name "+source.Quote(name)+" is not allowed: at most 63 letters, digits and '_', the first no digit", repaired(strings.TrimLeft(notInEnv.ReplaceAllString(name, "_"), "0123456789"), "_"))
+		d.Add(at, p, "input name "+source.Quote(name)+" is not allowed: at most 63 letters, digits and '_', the first no digit", repaired(strings.TrimLeft(notInEnv().ReplaceAllString(name, "_"), "0123456789"), "_"))
 	case "switchyard.v1.TaskDefinition.env", "switchyard.v1.TaskDefaults.env",
 		"switchyard.v1.TaskDefinition.secret_env", "switchyard.v1.TaskDefaults.secret_env":
-		fixed := notInEnv.ReplaceAllString(name, "_")
+		fixed := notInEnv().ReplaceAllString(name, "_")
 		if fixed != "" && '0' <= fixed[0] && fixed[0] <= '9' {
 			fixed = "_" + fixed
 		}
@@ -56,7 +55,7 @@ func (d *decoder) badWorkflowName(at source.Position, p *source.Path, name strin
 		return
 	}
 	d.Add(at, p, "workflow name "+source.Quote(name)+" is not allowed: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit",
-		repaired(notInFlow.ReplaceAllString(name, "-"), "._-"))
+		repaired(notInFlow().ReplaceAllString(name, "-"), "._-"))
 }
 
 // escapeInKeys is what no name of a workflow may hold: a store in a folder takes it for
@@ -95,7 +94,7 @@ func (d *decoder) nodes(c *v1.Constraints, p *source.Path) {
 	for _, list := range lists {
 		for i, name := range list.names {
 			at := p.Field(list.field).Item(i)
-			if !d.IsSettled(at) && !nodeName.MatchString(name) {
+			if !d.IsSettled(at) && !nodeName().MatchString(name) {
 				d.badNodeName(d.locate(at), at, name)
 			}
 		}
@@ -121,19 +120,19 @@ func (d *decoder) executor(name string, p *source.Path) {
 
 func (d *decoder) badNodeName(at source.Position, p *source.Path, name string) {
 	d.Add(at, p, "node name "+source.Quote(name)+" is not allowed: at most 63 of a-z, 0-9, '.' and '-'",
-		repaired(notInNode.ReplaceAllString(strings.ToLower(name), "-"), ""))
+		repaired(notInNode().ReplaceAllString(strings.ToLower(name), "-"), ""))
 }
 
 // target checks "node[:numa][::gpus]", where gpus is a count (2) or indices (0,1).
 func (d *decoder) target(target string, p *source.Path) {
 	at := d.locate(p)
-	parts := targetNode.FindStringSubmatch(target)
+	parts := targetNode().FindStringSubmatch(target)
 	if parts == nil {
 		d.Add(at, p, p.Local()+" is "+source.Quote(target)+`; it must be "node", "node:NUMA", "node::GPUS" or "node:NUMA::GPUS"`,
 			`GPUS is a count such as 2, or indices such as 0,1`)
 		return
 	}
-	if !nodeName.MatchString(parts[1]) {
+	if !nodeName().MatchString(parts[1]) {
 		d.badNodeName(at, p, parts[1])
 	}
 	if indices := strings.Split(parts[3], ","); len(indices) > 1 {

@@ -124,7 +124,7 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 		d.Add(at, p, label+" is "+source.Quote(text)+"; it must be "+rules.wants(), hint)
 	case id == "string.pattern" && field.Parent().FullName() != "switchyard.v1.Definition":
 		d.Add(at, p, label+" is "+source.Quote(text)+", which is no name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
-			repaired(notInNode.ReplaceAllString(strings.ToLower(text), "-"), ".-"))
+			repaired(notInNode().ReplaceAllString(strings.ToLower(text), "-"), ".-"))
 	case strings.HasPrefix(id, "int32.gte") && !field.HasPresence() && *rules.gte > 0 && v.FieldValue.Int() == 0 && !d.said(p):
 		d.Add(at, p, label+" is missing", "it must be "+rules.wants())
 	case id == "repeated.min_items":

@@ -204,7 +204,7 @@ func (b *schemaBuilder) value(field protoreflect.FieldDescriptor, rules fieldRul
 			return object{"$ref": "#"}
 		case matrixField:
 			return object{
-				"type": "object", "minProperties": 1, "propertyNames": object{"pattern": axisName.String()},
+				"type": "object", "minProperties": 1, "propertyNames": object{"pattern": axisName().String()},
 				"additionalProperties": object{"type": "array", "minItems": 1},
 			}
 		}
@@ -244,7 +244,7 @@ func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
 	case "switchyard.v1.TaskDefinition.condition", "switchyard.v1.Cache.key", "switchyard.v1.RetryPolicy.when":
 		schema["type"] = scalarText
 	case "switchyard.v1.Constraints.target_node":
-		schema["pattern"] = targetNode.String()
+		schema["pattern"] = targetNode().String()
 	}
 	if rules.pattern != "" {
 		schema["pattern"] = rules.pattern

@@ -1,14 +1,13 @@
 package definition
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
 // named finds where an expression names a task.
-var named = regexp.MustCompile(`\bparent(?:\.([A-Za-z_][A-Za-z0-9_]*)|\['([A-Za-z0-9_-]+)'\]|\["([A-Za-z0-9_-]+)"\])`)
+var named = lazyPattern(`\bparent(?:\.([A-Za-z_][A-Za-z0-9_]*)|\['([A-Za-z0-9_-]+)'\]|\["([A-Za-z0-9_-]+)"\])`)
 
 // shapeOf returns an expression with its tasks replaced by numbers, and those
 // tasks. Two expressions of one shape are both good or both bad, as long as their
@@ -16,7 +15,7 @@ var named = regexp.MustCompile(`\bparent(?:\.([A-Za-z_][A-Za-z0-9_]*)|\['([A-Za-
 // CEL is asked once for each. Not ok: the expression has no shape, because it may
 // read tasks that are not found here.
 func shapeOf(text string, fansOut func(task string) bool) (shape string, tasks []string, ok bool) {
-	places := named.FindAllStringSubmatchIndex(text, -1)
+	places := named().FindAllStringSubmatchIndex(text, -1)
 	if len(places) != strings.Count(text, "parent") {
 		return "", nil, false
 	}

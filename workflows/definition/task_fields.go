@@ -2,7 +2,6 @@ package definition
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -87,17 +86,17 @@ func competes(task *v1.TaskDefinition) bool {
 }
 
 // inputName finds the variable `input` in an expression, and not the field of another.
-var inputName = regexp.MustCompile(`(^|[^.\w])input\b`)
+var inputName = lazyPattern(`(^|[^.\w])input\b`)
 
 // readsInput reports whether anything reads the input of a task. A program finds it in a file.
 func readsInput(task *v1.TaskDefinition) bool {
-	return needsNode(task) || condition.HasTemplate(LockName(task)) && inputName.MatchString(LockName(task)) || inputName.MatchString(task.GetCache().GetKey()) || mentionsInput(structpb.NewStructValue(TemplateSpec(task)))
+	return needsNode(task) || condition.HasTemplate(LockName(task)) && inputName().MatchString(LockName(task)) || inputName().MatchString(task.GetCache().GetKey()) || mentionsInput(structpb.NewStructValue(TemplateSpec(task)))
 }
 
 func mentionsInput(v *structpb.Value) bool {
 	switch v := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
-		return condition.HasTemplate(v.StringValue) && inputName.MatchString(v.StringValue)
+		return condition.HasTemplate(v.StringValue) && inputName().MatchString(v.StringValue)
 	case *structpb.Value_ListValue:
 		return slices.ContainsFunc(v.ListValue.GetValues(), mentionsInput)
 	case *structpb.Value_StructValue:

@@ -2,7 +2,6 @@ package definition
 
 import (
 	"fmt"
-	"regexp"
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -15,7 +14,7 @@ import (
 const qemuBackend = "qemu"
 
 // diskSize is the form of the size of the disk of a virtual machine.
-var diskSize = regexp.MustCompile(`^[1-9][0-9]*[KMGT]$`)
+var diskSize = lazyPattern(`^[1-9][0-9]*[KMGT]$`)
 
 // IdleTimeout returns after how long without a session a machine is stopped, or 0 if that never happens. Expressions in the
 // spec have their values.
@@ -41,7 +40,7 @@ func (d *decoder) vpsBackend(spec *v1.VpsSpec, p *source.Path) {
 	if virtual && !d.IsSettled(backend) {
 		d.Add(d.locate(backend), backend, "spec.backend is qemu, and virtual machines are not available yet", "leave backend out, or write docker: the machine is a container then")
 	}
-	d.word(spec.GetDiskSize(), disk, diskSize.MatchString, "no size", `such as "50G"; units are K, M, G and T`)
+	d.word(spec.GetDiskSize(), disk, diskSize().MatchString, "no size", `such as "50G"; units are K, M, G and T`)
 	if spec.GetDiskSize() != "" && !virtual && !d.IsSettled(disk) && !d.IsSettled(backend) {
 		d.Add(d.locateKey(disk), disk, "spec.diskSize is for a virtual machine, and this one is a container", "leave it out; the disk of a container is that of its node, of which constraints.minDiskGb asks for some")
 	}

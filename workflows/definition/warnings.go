@@ -2,7 +2,6 @@ package definition
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,7 +21,7 @@ func (d *decoder) warnings(def *v1.Definition, task *v1.TaskDefinition, spec pro
 
 // foreignTemplate finds an expression in the braces of other systems, and not the templates of Go that programs are given,
 // such as {{.Name}}.
-var foreignTemplate = regexp.MustCompile(`(?:^|[^$])(\{\{-?\s*((?:inputs?|parent|workflow|context|item|matrix|params|parameters|args|steps|tasks|needs|outputs|env|vars|secrets)\b[^{}]*?)-?\}\})`)
+var foreignTemplate = lazyPattern(`(?:^|[^$])(\{\{-?\s*((?:inputs?|parent|workflow|context|item|matrix|params|parameters|args|steps|tasks|needs|outputs|env|vars|secrets)\b[^{}]*?)-?\}\})`)
 
 // unreplaced warns of {{ }} in the texts of a task, which nothing replaces.
 func (d *decoder) unreplaced(task *v1.TaskDefinition, at *source.Path) {
@@ -38,7 +37,7 @@ func (d *decoder) unreplacedIn(v *structpb.Value, p *source.Path) {
 }
 
 func (d *decoder) unreplacedText(text string, p *source.Path) {
-	for _, found := range foreignTemplate.FindAllStringSubmatchIndex(text, -1) {
+	for _, found := range foreignTemplate().FindAllStringSubmatchIndex(text, -1) {
 		whole, expression := text[found[2]:found[3]], strings.TrimSpace(text[found[4]:found[5]])
 		if rest, ok := strings.CutPrefix(expression, "inputs."); ok {
 			expression = "workflow.input." + rest

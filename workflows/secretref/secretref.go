@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"switchyard/workflows/nearest"
@@ -28,9 +29,9 @@ const (
 
 var (
 	kinds        = []string{File, Env, Store}
-	kindForm     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,15}$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	storeName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	kindForm     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,15}$`) })
+	variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
+	storeName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 )
 
 // Reference says where the value of a secret lies.
@@ -59,14 +60,14 @@ func Parse(text string) (Reference, *Fault) {
 	switch {
 	case text == "":
 		return r, fault("is empty; it must say where the value lies", Forms)
-	case !found || !kindForm.MatchString(kind):
+	case !found || !kindForm().MatchString(kind):
 		return r, fault("is no reference: it must say where the value lies, and not be the value", Forms)
 	case kind == File:
 		return r, r.checkFile()
 	case kind == Env:
 		return r, r.checkVariable()
 	case kind == Store:
-		if !storeName.MatchString(name) {
+		if !storeName().MatchString(name) {
 			return r, fault("names no stored secret: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit", "such as store:deploy-token")
 		}
 		return r, nil
@@ -87,7 +88,7 @@ func unknownKind(kind, name string) *Fault {
 	case "vault", "secret", "secrets", "ssm", "aws", "gcp", "azure", "k8s", "op", "sops", "keyring", "doppler":
 		near = Store
 		reason := "has references of kind " + kind + ", which there are none of; kinds are file, env and store"
-		if storeName.MatchString(name) {
+		if storeName().MatchString(name) {
 			return fault(reason, "did you mean "+Store+":"+name+"? `switchyard secrets set "+name+"` stores its value")
 		}
 		return fault(reason, Forms)
@@ -120,7 +121,7 @@ func (r Reference) checkVariable() *Fault {
 	switch {
 	case strings.HasPrefix(r.Name, ownVariables):
 		return fault("names a setting of the worker, which tasks do not get", "store the value: `switchyard secrets set NAME`, and write store:NAME")
-	case len(r.Name) > maxName || !variableName.MatchString(r.Name):
+	case len(r.Name) > maxName || !variableName().MatchString(r.Name):
 		return fault("names no environment variable: letters, digits and '_', the first no digit", "such as env:DEPLOY_TOKEN")
 	}
 	return nil

@@ -23,7 +23,7 @@ import (
 // MaxValueBytes is the largest value of a secret.
 const MaxValueBytes = 64 << 10
 
-var nameText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var nameText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 var (
 	// ErrUnknown is in the chain of the error about a secret that does not exist.
@@ -55,7 +55,7 @@ func New(s *store.Store, keyFile string, now func() time.Time) *Vault {
 // Set stores a value under a name, for runs whose submitter has at least a role, and returns what is known of it.
 func (v *Vault) Set(ctx context.Context, name string, value []byte, role, by string) (*v1.Secret, error) {
 	switch {
-	case !nameText.MatchString(name):
+	case !nameText().MatchString(name):
 		return nil, fmt.Errorf("%w: %.80q is no name of a secret: one begins with a letter or digit and has up to 63 letters, digits, '.', '_' and '-'", ErrInvalid, name)
 	case len(value) == 0 || len(value) > MaxValueBytes:
 		return nil, fmt.Errorf("%w: the value of %s has %d bytes; it must have 1 to %d", ErrInvalid, name, len(value), MaxValueBytes)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/crypto/ssh"
@@ -20,9 +21,9 @@ const (
 
 var (
 	// variableNames match the variables that clients may set: those about languages.
-	variableNames = regexp.MustCompile(`^(LANG|LC_[A-Z_]{1,40})$`)
+	variableNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(LANG|LC_[A-Z_]{1,40})$`) })
 	// terminalNames match the types of terminals.
-	terminalNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
+	terminalNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`) })
 	// signalNames are those of RFC 4254, section 6.10.
 	signalNames = []string{"ABRT", "ALRM", "FPE", "HUP", "ILL", "INT", "KILL", "PIPE", "QUIT", "SEGV", "TERM", "USR1", "USR2"}
 )
@@ -54,7 +55,7 @@ func parseTerminal(payload []byte) (*executor.Terminal, bool) {
 	if ssh.Unmarshal(payload, &m) != nil {
 		return nil, false
 	}
-	if !terminalNames.MatchString(m.Type) {
+	if !terminalNames().MatchString(m.Type) {
 		m.Type = "dumb"
 	}
 	return &executor.Terminal{Type: m.Type, Size: windowSize(m.Columns, m.Rows)}, true
@@ -81,7 +82,7 @@ func (s *session) addVariable(payload []byte) bool {
 	if ssh.Unmarshal(payload, &m) != nil || len(s.env) >= maxVariables || len(m.Value) > maxValue || strings.ContainsFunc(m.Value, unicode.IsControl) {
 		return false
 	}
-	if !variableNames.MatchString(m.Name) && (m.Name != "TERM" || !terminalNames.MatchString(m.Value)) {
+	if !variableNames().MatchString(m.Name) && (m.Name != "TERM" || !terminalNames().MatchString(m.Value)) {
 		return false
 	}
 	s.env[m.Name] = m.Value

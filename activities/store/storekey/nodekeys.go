@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // NodeValue is what nodes store of the attempts that they run. The rest of a run's
@@ -27,8 +28,8 @@ const (
 
 // Names of runs and chains, and of tasks or their instances, as they stand in keys of nodes.
 var (
-	nodeRun  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`)
-	nodeTask = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\[[0-9]{1,10}\])?$`)
+	nodeRun  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`) })
+	nodeTask = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\[[0-9]{1,10}\])?$`) })
 )
 
 // NodeKey says what a node stores under a key.
@@ -52,7 +53,7 @@ func ParseNode(key string) (NodeKey, error) {
 		task, _, _ = ParseInstanceName(task)
 		return NodeKey{kind, run, chain, task}, nil
 	}
-	if home := run + "/" + chain; nodeRun.MatchString(run) && nodeRun.MatchString(chain) {
+	if home := run + "/" + chain; nodeRun().MatchString(run) && nodeRun().MatchString(chain) {
 		switch folder {
 		case "results":
 			if task, generation, attempt, ok := parseAttempt(rest); ok && key == Result(home, generation, task, attempt) {
@@ -86,7 +87,7 @@ func parseAttempt(text string) (task string, first, second int32, ok bool) {
 	task = unsegment(text)
 	a, errA := strconv.ParseUint(middle, 10, 31)
 	b, errB := strconv.ParseUint(last, 10, 31)
-	return task, int32(a), int32(b), errA == nil && errB == nil && nodeTask.MatchString(task)
+	return task, int32(a), int32(b), errA == nil && errB == nil && nodeTask().MatchString(task)
 }
 
 // batchOfNode returns the task of the batch whose key is key, rest being its part behind batches/.
@@ -94,7 +95,7 @@ func batchOfNode(home, key, rest string) (task string, ok bool) {
 	part, file, _ := strings.Cut(rest, "/")
 	task = unsegment(part)
 	numbers := strings.Split(file, ".")
-	if len(numbers) != 4 || !nodeTask.MatchString(task) {
+	if len(numbers) != 4 || !nodeTask().MatchString(task) {
 		return "", false
 	}
 	first, last, isExtent := parseExtent(numbers[1])
@@ -108,5 +109,5 @@ func batchOfNode(home, key, rest string) (task string, ok bool) {
 // isPrinter reports whether a log can be of this name: a task, an instance or a batch.
 func isPrinter(name string) bool {
 	task, _, _, _ := ParseBatchName(name)
-	return nodeTask.MatchString(task)
+	return nodeTask().MatchString(task)
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // FrameVariable is the variable of the container that has the nonce of its frames. Without it, or if it is empty, the helper
@@ -50,11 +51,11 @@ func (k Kind) Variable() string {
 // NewNonce returns a nonce for FrameVariable.
 func NewNonce() string { return rand.Text() }
 
-var nonceForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+var nonceForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) })
 
 // checkNonce reports a nonce that cannot stand in a frame.
 func checkNonce(nonce string) error {
-	if !nonceForm.MatchString(nonce) {
+	if !nonceForm().MatchString(nonce) {
 		return fmt.Errorf("%s is %q, and must be at most 128 of letters, digits, '.', '_' and '-'", FrameVariable, nonce)
 	}
 	return nil
