@@ -63,11 +63,25 @@ func TestLongManyAgentsMoveToOtherNodes(t *testing.T) {
 // and, for many of them, by a kill.
 func testAgentsMove(t *testing.T, many int) {
 	s := startDev(t, "--nodes", "0")
-	// The node that stays cannot take all of many agents at once.
+	slots := max(4, many/2) // of a node, which cannot take all of many agents at once
 	join := func(name string) *program {
-		return startWorker(t, s.temporal, s.gateway, name, "--max-parallel", strconv.Itoa(max(4, many/2)), "--metrics-address", "none", "--offline-after", "2s", "--drain-timeout", "100ms")
+		return startWorker(t, s.temporal, s.gateway, name, "--max-parallel", strconv.Itoa(slots), "--metrics-address", "none", "--offline-after", "2s", "--drain-timeout", "100ms")
 	}
-	// begin starts so many agents, half of which ask, and waits until those on nodes that leave are busy.
+	// busy waits until so many agents are held or have done their work on the node that stays.
+	busy := func(m *heldModel, seconds string, agents int) {
+		t.Helper()
+		eventually(t, "the agents are busy or on the node that stays", func() bool {
+			past := 0 // commands that have ended
+			for _, request := range m.Requests() {
+				if c := request.Conversation; c.Turns() == 2 && strings.HasSuffix(c.Messages[0].Text, "run") {
+					past++
+				}
+			}
+			return m.heldNow()+sleepers(t, seconds)+past == agents
+		})
+	}
+	// begin starts so many agents, half of which ask, while the node that leaves is the only one that takes tasks, and waits until
+	// they are busy there.
 	begin := func(m *heldModel, seconds string, agents int) (id string) {
 		stdout, _ := do(t, s.gateway, 0, "submit", "--heartbeat-timeout", "6s", write(t, fmt.Sprintf(`
 name: travellers-%[3]s
@@ -84,15 +98,7 @@ tasks:
       prompt: "agent ${{ input.index }} has to ${{ input.index %% 2 == 0 ? 'ask' : 'run' }}"
 `, agents, m.url, seconds)))
 		id = strings.TrimSpace(stdout)
-		eventually(t, "all agents are busy or on the node that stays", func() bool {
-			past := 0 // commands that have ended
-			for _, request := range m.Requests() {
-				if c := request.Conversation; c.Turns() == 2 && strings.HasSuffix(c.Messages[0].Text, "run") {
-					past++
-				}
-			}
-			return m.heldNow()+sleepers(t, seconds)+past == agents
-		})
+		busy(m, seconds, min(agents, slots))
 		return id
 	}
 	// finish waits for the end of a run whose node has left, and returns its agents.
@@ -145,8 +151,11 @@ tasks:
 	}
 
 	leaves = join("leaves-3")
+	do(t, s.gateway, 0, "nodes", "drain", "stays-1", "--wait")
 	m = startHeldModel(t, "hold.txt", travellers(asleep(3)))
 	id = begin(m, asleep(3), many)
+	do(t, s.gateway, 0, "nodes", "undrain", "stays-1")
+	busy(m, asleep(3), many)
 	var lost, cut int // agents on the node, and those of them with a command
 	for _, i := range instances(t, s.gateway, id, "agent") {
 		if i.Node == "leaves-3" {
@@ -154,7 +163,7 @@ tasks:
 			cut += i.Index % 2
 		}
 	}
-	if n := sleepers(t, asleep(3)); lost == 0 || lost == many || n != cut {
+	if n := sleepers(t, asleep(3)); lost != slots || n != cut {
 		t.Errorf("of %d agents %d are on the node that leaves, %d of them with a command; %d commands run", many, lost, cut, n)
 	}
 	held := m.heldNow()

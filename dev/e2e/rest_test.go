@@ -109,6 +109,8 @@ tasks:
 	}
 	id := s.submit(t, definition)
 	run(t, "runs", "watch", id, "--gateway", s.gateway)
+	// No node has the label, so this machine waits, and needs no image.
+	machine := s.submit(t, write(t, "name: machine\ntasks:\n  vps: { type: vps, constraints: { nodeLabels: [never] }, spec: { image: never:1 } }\n"))
 	document, err := openapitest.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +123,10 @@ tasks:
 		name := "kept"
 		if strings.HasPrefix(operation.Path, "/v1/nodes") {
 			name = s.node(t)
+		}
+		id := id
+		if strings.HasPrefix(operation.Path, "/v1/vps") {
+			id = machine
 		}
 		path := strings.NewReplacer("{id}", id, "{run}", id, "{task}", "greet", "{name}", url.PathEscape(name)).Replace(operation.Path)
 		for _, query := range []string{"", "?pageSize=1"} {
