@@ -74,7 +74,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 	tried, took, about := tui.Columns(t, sys.now())
 	rows := [][]string{{"task", name}, {"item", item}, {"run", run}, {"state", t.GetState()}, {"reason", t.GetReason()}, {"note", about}, {"type", t.GetType()},
 		{"after", strings.Join(t.GetDependsOn(), ", ")}, {"node", t.GetNode()}, {"attempt", tried},
-		{"created", sys.formatTime(t.GetCreatedAt())}, {"queued", sys.formatTime(t.GetQueuedAt())}, {"assigned", sys.formatTime(t.GetAssignedAt())}, {"started", sys.formatTime(t.GetStartedAt())}, {"ended", sys.formatTime(t.GetCompletedAt())}, {"dead letter", sys.formatTime(t.GetDeadLetteredAt())}, {"elapsed", took}}
+		{"created", sys.formatTime(t.GetCreatedAt())}, {"queued", sys.formatTime(t.GetQueuedAt())}, {"assigned", sys.formatTime(t.GetAssignedAt())}, {"started", sys.formatTime(t.GetStartedAt())}, {whenEnded(t), sys.formatTime(t.GetCompletedAt())}, {"dead letter", sys.formatTime(t.GetDeadLetteredAt())}, {"elapsed", took}}
 	r := t.GetResult()
 	if r != nil && r.GetExitCode() >= 0 && t.GetCompletedAt() != nil {
 		rows = append(rows, []string{"exit code", exitText(t)})
@@ -174,6 +174,14 @@ func describeAttempts(w io.Writer, attempts []*v1.Attempt, sys *system) error {
 		rows = append(rows, row)
 	}
 	return output.WriteTable(w, rows)
+}
+
+// whenEnded returns the heading of when a task has ended, or was lost with its node until that is back.
+func whenEnded(t *v1.Task) string {
+	if v1.IsTaskAway(t.GetState(), t.GetNotice()) {
+		return "lost since"
+	}
+	return "ended"
 }
 
 // placeOf is what an attempt had of its node, such as "GPU 0 1, NUMA 0, container 3f2a9c0d1e4b".

@@ -209,15 +209,10 @@ func (t *sessionTarget) check(ctx context.Context, a *client.Client) error {
 		return err
 	}
 	t.resolve(id, name)
-	if hasEnded(task) {
+	if v1.HasTaskEnded(task) {
 		return &taskEnd{t.String(), task.GetState()}
 	}
 	return nil
-}
-
-// hasEnded reports whether no attempt of a task follows. One that lasts returns when its lost node does.
-func hasEnded(task *v1.Task) bool {
-	return v1.IsTaskTerminal(task.GetState()) && !(task.GetState() == v1.TaskLost && v1.Lasts(task.GetType()))
 }
 
 // watchPause is how long awaitEnd rests after it could not reach the gateway for client.Patience.
@@ -272,7 +267,7 @@ func (t *sessionTarget) endIn(run *v1.Run) error {
 	if of, _, instance := names.ParseInstanceName(name); instance {
 		name = of
 	}
-	if task := run.GetTasks()[name]; task != nil && hasEnded(task) {
+	if task := run.GetTasks()[name]; task != nil && v1.HasTaskEnded(task) {
 		return &taskEnd{t.String(), task.GetState()}
 	}
 	if v1.IsRunTerminal(run.GetState()) {

@@ -234,7 +234,7 @@ func (p *programSession) lost(ctx context.Context, err error) error {
 		if _, task, _, err := readTask(ctx, p.client, run, name); err == nil {
 			text = fmt.Sprintf("the task is %s", task.GetState())
 			hint = fmt.Sprintf("`switchyard runs get %s` shows how it ended", p.target.words())
-			if !v1.IsTaskTerminal(task.GetState()) {
+			if !v1.HasTaskEnded(task) {
 				text = "the task is still " + task.GetState() + ", and its node sends SIGHUP to the program"
 				hint = fmt.Sprintf("`switchyard runs exec %s` returns to the task", p.target.words())
 			}

@@ -168,7 +168,7 @@ func (f *vpsFlags) await(ctx context.Context, sys *system, a *client.Client, cre
 		case status == v1.TaskRunning:
 			fmt.Fprintf(sys.screen, "machine %s runs on %s; log in with: %s\n", m.GetId(), m.GetNode(), m.GetSshCommand())
 			return nil
-		case v1.IsTaskTerminal(status) && status != v1.TaskLost: // from which it comes back
+		case v1.IsTaskTerminal(status) && !v1.IsTaskAway(status, m.GetNotice()):
 			return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("machine %s has ended as %s%s", m.GetId(), status, because(m.GetError())), Hint: "`switchyard runs logs " + m.GetId() + "` shows what it has printed"}
 		}
 		select {

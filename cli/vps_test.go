@@ -124,6 +124,18 @@ func TestVpsCreateWaits(t *testing.T) {
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "has ended as failed: no such image") {
 		t.Errorf("%+v", got)
 	}
+	away := at("lost", "its node is silent")
+	away.Notice = "its node is silent"
+	f.vps.looks = []*v1.Vps{away, m}
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	gone := at("lost", "nothing of it is left")
+	gone.Notice = ""
+	f.vps.looks = []*v1.Vps{gone}
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1h"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "has ended as lost") {
+		t.Errorf("%+v", got)
+	}
 	f.vps.looks = []*v1.Vps{at("queued", "no node has 9 GPUs")}
 	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "x", "--wait=1ms"); got.code != exit.CodeNotDone || got.stdout != "vps-x\n" || !strings.Contains(got.stderr, "is still queued after 1ms: no node has 9 GPUs") {
 		t.Errorf("%+v", got)

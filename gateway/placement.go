@@ -46,7 +46,7 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 	t := about.Brief()
 	state := t.GetState()
 	res := &v1.ExplainTaskResponse{Task: name, State: state}
-	ended := v1.IsTaskTerminal(state)
+	ended := v1.HasTaskEnded(t)
 	said := &v1.ExplainResponse{}
 	if v1.NeedsNode(t.GetType()) && !endedUnplaced(t) {
 		said, err = g.explainTask(ctx, id, about)
@@ -114,7 +114,7 @@ func parentEnds(v *runview.View, about runview.TaskRef) (ends []*v1.ParentEnd) {
 func (g *Gateway) explainNotes(ctx context.Context, v *runview.View, about runview.TaskRef) []string {
 	t := about.Brief()
 	notes := []string{t.GetNotice()}
-	if v1.IsTaskFailure(t.GetState()) && t.GetNode() != "" {
+	if v1.HasTaskFailed(t) && t.GetNode() != "" {
 		notes = append(notes, t.GetError())
 	}
 	if about.Claim() <= 1 { // it has been on one node at most
@@ -184,13 +184,13 @@ func waitsFor(v *runview.View, t *v1.Task) string {
 	switch {
 	case t.GetHeld():
 		return phrase.Because("is held back", t.GetError())
-	case v.Run.GetState() == v1.RunPaused && !v1.IsTaskTerminal(t.GetState()):
+	case v.Run.GetState() == v1.RunPaused && !v1.HasTaskEnded(t):
 		return phrase.Because("waits for the run to be resumed", v.Run.GetError())
 	}
 	if t.GetState() == v1.TaskPending {
 		var open []string
 		for _, parent := range t.GetDependsOn() {
-			if p := v.Tasks[parent]; p != nil && !v1.IsTaskTerminal(p.Brief.GetState()) {
+			if p := v.Tasks[parent]; p != nil && !v1.HasTaskEnded(p.Brief) {
 				open = append(open, parent)
 			}
 		}

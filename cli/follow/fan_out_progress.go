@@ -56,14 +56,14 @@ func (p *fanOutProgress) of(task string) *fanOut {
 func (p *fanOutProgress) shouldReport(c tui.Change) bool {
 	switch {
 	case c.Of != "":
-		if !v1.IsTaskTerminal(c.Task.GetState()) {
+		if !v1.HasTaskEnded(c.Task) {
 			return false
 		}
 		f := p.of(c.Of)
 		if f.ends++; f.ends <= maxEnds {
 			return true
 		}
-		if v1.IsTaskFailure(c.Task.GetState()) && f.failures < maxFailedEnds {
+		if v1.HasTaskFailed(c.Task) && f.failures < maxFailedEnds {
 			f.failures++
 			return true
 		}

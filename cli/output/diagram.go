@@ -37,8 +37,8 @@ func Mermaid(nodes []tui.Node) []string {
 		label, class := n.Name, ""
 		if n.State != "" {
 			label += "<br/>" + tui.Sign(n.State) + " " + n.State
-			class = ":::" + n.State
-			states[n.State] = true
+			class = ":::" + n.Tone()
+			states[n.Tone()] = true
 		}
 		lines = append(lines, fmt.Sprintf(`  t%d%s"%s"%s%s`, i, open, label, shut, class))
 	}
@@ -68,7 +68,7 @@ func DOT(name string, nodes []tui.Node) []string {
 		if n.Many {
 			borders = ", peripheries=2"
 		}
-		lines = append(lines, fmt.Sprintf(`  %q [label=%q, fillcolor=%q%s];`, n.Name, label, fill(n.State), borders))
+		lines = append(lines, fmt.Sprintf(`  %q [label=%q, fillcolor=%q%s];`, n.Name, label, fill(n.Tone()), borders))
 	}
 	for _, n := range nodes {
 		for _, parent := range n.After {

@@ -56,8 +56,8 @@ func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 		}, now)
 	}
 	if told := t.GetAttempts(); len(told) == 0 || isNewAttempt(t, told[len(told)-1]) {
-		l := lived{assigned: t.GetAssignedAt(), started: t.GetStartedAt(), node: t.GetNode(), number: t.GetAttempt(), failed: v1.IsTaskFailure(t.GetState())}
-		if v1.IsTaskTerminal(t.GetState()) {
+		l := lived{assigned: t.GetAssignedAt(), started: t.GetStartedAt(), node: t.GetNode(), number: t.GetAttempt(), failed: v1.HasTaskFailed(t)}
+		if v1.HasTaskEnded(t) {
 			l.ended = t.GetCompletedAt()
 		}
 		switch {

@@ -45,9 +45,9 @@ func (d *drawing) lines() (lines []string, whole bool) {
 func (d *drawing) nodeLine(l drawn, left int) string {
 	n := d.nodes[l.node]
 	pad := strings.Repeat(" ", max(0, left-ansi.StringWidth(l.lead)-2-len(n.Name)))
-	line := l.lead + d.style.paint(n.State, Sign(n.State)) + " " + n.Name + pad
+	line := l.lead + d.style.paint(n.Tone(), Sign(n.State)) + " " + n.Name + pad
 	if n.State != "" {
-		line += "  " + d.style.paint(n.State, fmt.Sprintf("%-*s", stateWidth, n.State))
+		line += "  " + d.style.paint(n.Tone(), fmt.Sprintf("%-*s", stateWidth, n.State))
 	}
 	if n.Note != "" {
 		line += "  " + cut(OneLine(n.Note), maxNote)

@@ -59,14 +59,14 @@ func (b *Status) mergeInstances(name string, t *v1.Task) []Change {
 
 // IsWaiting reports whether a task has fanned out and none of its instances gets a node.
 func IsWaiting(t *v1.Task) bool {
-	return IsFannedOut(t) && !v1.IsTaskTerminal(t.GetState()) && t.GetError() != ""
+	return IsFannedOut(t) && !v1.HasTaskEnded(t) && t.GetError() != ""
 }
 
 // waitsFor is why the instances of a task wait for a node, as long as none has
 // one; "" otherwise.
 func (b *Status) waitsFor(name string) string {
 	t := b.tasks[name]
-	if !IsFannedOut(t) || v1.IsTaskTerminal(t.GetState()) || t.GetCounts()[v1.TaskRunning]+t.GetCounts()[v1.TaskAssigned] > 0 {
+	if !IsFannedOut(t) || v1.HasTaskEnded(t) || t.GetCounts()[v1.TaskRunning]+t.GetCounts()[v1.TaskAssigned] > 0 {
 		return ""
 	}
 	for _, index := range slices.Sorted(maps.Keys(b.instances[name])) {
@@ -92,7 +92,7 @@ func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
 func (b *Status) failed(name string) []*v1.Instance {
 	var failed []*v1.Instance
 	for _, index := range slices.Sorted(maps.Keys(b.instances[name])) {
-		if i := b.instances[name][index]; v1.IsTaskFailure(i.GetState()) {
+		if i := b.instances[name][index]; v1.HasTaskFailed(i) {
 			failed = append(failed, i)
 		}
 	}
@@ -102,7 +102,7 @@ func (b *Status) failed(name string) []*v1.Instance {
 // Tally says how far the instances of a fanned-out task are: "37/100 done, 4
 // running, 1 failed". Done are those that completed.
 func Tally(t *v1.Task) string {
-	done, running, failures, paused := 0, 0, 0, 0
+	done, running, failures, paused, away := 0, 0, 0, 0, 0
 	for state, n := range t.GetCounts() {
 		switch {
 		case v1.IsTaskSuccess(state):
@@ -111,6 +111,8 @@ func Tally(t *v1.Task) string {
 			running += int(n)
 		case state == v1.TaskPaused:
 			paused += int(n)
+		case state == v1.TaskLost && v1.Lasts(t.GetType()) && !v1.HasTaskEnded(t):
+			away += int(n)
 		case v1.IsTaskFailure(state):
 			failures += int(n)
 		}
@@ -122,6 +124,7 @@ func Tally(t *v1.Task) string {
 	}{
 		{running, "running"},
 		{paused, "paused"},
+		{away, "lost"},
 		{failures, "failed"},
 		{int(t.GetCounts()[v1.TaskSkipped]), "skipped"},
 		{int(t.GetCounts()[v1.TaskCancelled]), "cancelled"},

@@ -28,7 +28,7 @@ func (l *Lines) Line(c Change, now time.Time) string {
 	if a := attempt(t); a != "" {
 		tried = "attempt " + a
 	}
-	state := l.Style.paint(t.GetState(), fmt.Sprintf("%-*s", stateWidth, t.GetState()))
+	state := l.Style.paint(tone(t), fmt.Sprintf("%-*s", stateWidth, t.GetState()))
 	line := fmt.Sprintf("%s  %-*s  %s  %-*s  %-9s", l.Style.clock(at), l.name, c.Name, state, l.node, t.GetNode(), tried)
 	if n := note(t, now); n != "" {
 		line += "  " + n

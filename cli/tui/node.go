@@ -13,10 +13,20 @@ type Node struct {
 	After []string
 	// State is empty in a definition that is not being run.
 	State string
+	// Away: it is lost only until its node is back.
+	Away bool
 	// Note is what there is to say about it, in one line; may be empty.
 	Note string
 	// Many: it is fanned out.
 	Many bool
+}
+
+// Tone returns the state whose colour the node has. A task that is away has not failed.
+func (n Node) Tone() string {
+	if n.Away {
+		return v1.TaskPaused
+	}
+	return n.State
 }
 
 // NodesOf are the tasks of a run, parents before children.
@@ -29,7 +39,7 @@ func NodesOf(run *v1.Run, now time.Time) []Node {
 		if t.GetNode() != "" {
 			text = joinNote("on "+t.GetNode(), text)
 		}
-		nodes = append(nodes, Node{Name: name, After: t.GetDependsOn(), State: t.GetState(), Note: text, Many: IsFannedOut(t)})
+		nodes = append(nodes, Node{Name: name, After: t.GetDependsOn(), State: t.GetState(), Away: v1.IsTaskAway(t.GetState(), t.GetNotice()), Note: text, Many: IsFannedOut(t)})
 	}
 	return nodes
 }

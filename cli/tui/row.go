@@ -21,7 +21,7 @@ const (
 func note(t *v1.Task, now time.Time) string {
 	text, _, _ := strings.Cut(t.GetError(), "\n")
 	text = OneLine(text)
-	if t.GetHeld() && !v1.IsTaskTerminal(t.GetState()) {
+	if t.GetHeld() && !v1.HasTaskEnded(t) {
 		return joinNote("held", text)
 	}
 	if IsFannedOut(t) {
@@ -74,10 +74,10 @@ func elapsed(t *v1.Task, now time.Time) string {
 	if t.GetStartedAt() == nil {
 		return ""
 	}
-	end := now
-	if t.GetCompletedAt() != nil {
+	end, isAway := now, v1.IsTaskAway(t.GetState(), t.GetNotice())
+	if t.GetCompletedAt() != nil && !isAway {
 		end = t.GetCompletedAt().AsTime()
-	} else if t.GetState() != v1.TaskRunning {
+	} else if t.GetState() != v1.TaskRunning && !isAway {
 		return "" // what is left of an attempt that is being repeated
 	}
 	return Duration(end.Sub(t.GetStartedAt().AsTime()))

@@ -23,7 +23,7 @@ func (d *drawing) collapseSimilar(nodes []int, alike func(int) bool) []drawn {
 		if !keep {
 			keep = at < fewAlike || at >= same-fewAlike
 			at++
-			if !keep && interest(d.nodes[n].State) < 2 && interesting < maxAlike {
+			if !keep && interest(d.nodes[n].Tone()) < 2 && interesting < maxAlike {
 				keep = true
 				interesting++
 			}

@@ -28,6 +28,14 @@ const (
 	bold   = "1"
 )
 
+// tone returns the state whose colour a task has. One that is away with its node has not failed.
+func tone(t *v1.Task) string {
+	if v1.IsTaskAway(t.GetState(), t.GetNotice()) {
+		return v1.TaskPaused
+	}
+	return t.GetState()
+}
+
 // paint colours a text by the state that it stands for.
 func (s Style) paint(state, text string) string {
 	switch state {

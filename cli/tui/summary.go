@@ -103,7 +103,7 @@ func (b *Status) failures() []namedTask {
 	var failed []namedTask
 	for _, name := range b.order() {
 		t := b.tasks[name]
-		if !v1.IsTaskFailure(t.GetState()) {
+		if !v1.HasTaskFailed(t) {
 			continue
 		}
 		failed = append(failed, namedTask{name, name, t})

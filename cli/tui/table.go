@@ -9,10 +9,10 @@ import (
 )
 
 // row is a line of a table of tasks.
-type row struct{ name, state, node, attempt, elapsed, note string }
+type row struct{ name, state, tone, node, attempt, elapsed, note string }
 
 func rowOf(name string, t *v1.Task, now time.Time) row {
-	return row{name, t.GetState(), t.GetNode(), attempt(t), elapsed(t, now), note(t, now)}
+	return row{name, t.GetState(), tone(t), t.GetNode(), attempt(t), elapsed(t, now), note(t, now)}
 }
 
 // Table lists all tasks of a run, one a line, below a line of headings; the
@@ -24,7 +24,7 @@ func Table(b *Status, now time.Time, width int, style Style) []string {
 
 // table lists some tasks, and below them at most so many failed instances.
 func table(b *Status, names []string, now time.Time, width, spare int, style Style) []string {
-	rows := []row{{"TASK", "STATE", "NODE", "ATTEMPT", "ELAPSED", "NOTE"}}
+	rows := []row{{"TASK", "STATE", "", "NODE", "ATTEMPT", "ELAPSED", "NOTE"}}
 	longest := row{name: "TASK", node: "NODE"}
 	for name, t := range b.tasks {
 		longest.widen(row{name: name, node: t.GetNode()})
@@ -41,7 +41,7 @@ func table(b *Status, names []string, now time.Time, width, spare int, style Sty
 	c := columnsOf(len(longest.name), len(longest.node), width)
 	lines := make([]string, 0, len(rows))
 	for i, r := range rows {
-		state := style.paint(r.state, r.state)
+		state := style.paint(r.tone, r.state)
 		if i == 0 {
 			state = r.state
 		}

@@ -56,7 +56,7 @@ func busiest(b *Status, names []string, n int) []string {
 	}
 	byPlace := func(x, y string) int { return cmp.Compare(place[x], place[y]) }
 	picked := slices.SortedStableFunc(slices.Values(names), func(x, y string) int {
-		return cmp.Compare(interest(b.tasks[x].GetState()), interest(b.tasks[y].GetState()))
+		return cmp.Compare(interest(tone(b.tasks[x])), interest(tone(b.tasks[y])))
 	})[:n]
 	slices.SortFunc(picked, byPlace)
 	return picked

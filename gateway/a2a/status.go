@@ -34,7 +34,7 @@ func (o *observation) note(tasks map[string]*v1.Task) {
 		delete(o.fannedOut, name)
 		delete(o.ended, name)
 		switch {
-		case v1.IsTaskTerminal(task.GetState()):
+		case v1.HasTaskEnded(task):
 			o.ended[name] = true
 		case task.GetType() == v1.TypeApproval && task.GetState() == v1.TaskPaused:
 			o.asked[name] = task.GetError()

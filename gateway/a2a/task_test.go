@@ -49,7 +49,7 @@ func TestStatusSaysWhatTheClientIsAsked(t *testing.T) {
 		t.Errorf("a run that may not start: %+v", status)
 	}
 	o.run.State, o.run.Approval.State = v1.RunRunning, v1.ApprovalApproved
-	o.note(map[string]*v1.Task{"gate": approval(v1.TaskCompleted)})
+	o.note(map[string]*v1.Task{"gate": approval(v1.TaskCompleted), "other": {Type: v1.TypeVPS, State: v1.TaskLost, Notice: "its node is away"}})
 	if status = o.status(time.Unix(1, 0)); status.State != a2a.TaskStateWorking || status.Message.Parts[0].Text() != "running; 2 of 3 tasks have ended" {
 		t.Errorf("%+v", status)
 	}

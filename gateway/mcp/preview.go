@@ -27,7 +27,7 @@ func previewTaskState(ctx context.Context, i *invocation) (any, error) {
 	now, err := project(got.Msg, parseProjection("task(state reason node attempt startedAt) instance(state reason node attempt startedAt)"))
 	state := got.Msg.GetTask().GetState() + got.Msg.GetInstance().GetState()
 	text := fmt.Sprintf("cancel %s of %s, which is %s", req.GetTask(), req.GetId(), state)
-	if v1.IsTaskTerminal(state) {
+	if v1.HasTaskEnded(got.Msg.GetTask()) || v1.HasTaskEnded(got.Msg.GetInstance()) {
 		text = fmt.Sprintf("be refused: %s of %s has ended and is %s", req.GetTask(), req.GetId(), state)
 	}
 	return would{text, now}, err

@@ -44,7 +44,7 @@ func (i *invocation) awaitEnd(ctx context.Context, run, task string) error {
 	defer stream.Close()
 	for changes := 1.0; stream.Receive(); changes++ {
 		changed := stream.Msg().GetRun()
-		if task != "" && v1.IsTaskTerminal(changed.GetTasks()[task].GetState()) {
+		if task != "" && v1.HasTaskEnded(changed.GetTasks()[task]) {
 			return nil
 		}
 		if i.progress != nil {

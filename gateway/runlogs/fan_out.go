@@ -51,7 +51,7 @@ func (f *Follower) updateFanOut(changed runview.TaskDelta) {
 	}
 	for _, i := range changed.Instances {
 		delete(of.printers, int(i.GetIndex()))
-		of.open[int(i.GetIndex())] = !v1.IsTaskTerminal(i.GetState())
+		of.open[int(i.GetIndex())] = !v1.HasTaskEnded(i)
 		if p, ok := changed.Printers[i.GetIndex()]; ok {
 			of.printers[int(i.GetIndex())] = p
 		}
@@ -59,12 +59,12 @@ func (f *Follower) updateFanOut(changed runview.TaskDelta) {
 	if _, index, ok := names.ParseInstanceName(f.req.GetTask()); ok {
 		for _, i := range changed.Instances {
 			if int(i.GetIndex()) == index {
-				of.ended = v1.IsTaskTerminal(i.GetState())
+				of.ended = v1.HasTaskEnded(i)
 			}
 		}
 	}
 	of.info, of.changed = changed.Task, true
-	of.final = of.ended || v1.IsTaskTerminal(changed.Task.GetState()) || f.isOfOlderGeneration()
+	of.final = of.ended || v1.HasTaskEnded(changed.Task) || f.isOfOlderGeneration()
 }
 
 // listFanOuts looks for new logs of tasks that have fanned out.

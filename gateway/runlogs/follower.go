@@ -150,7 +150,7 @@ func (f *Follower) Update(ctx context.Context, n runview.Delta) error {
 			}
 		}
 		// A task that is put back later starts again.
-		if t.final = v1.IsTaskTerminal(changed.Task.GetState()) || f.isPastAttempt(changed.Task); !t.final || len(t.queue) > 0 {
+		if t.final = v1.HasTaskEnded(changed.Task) || f.isPastAttempt(changed.Task); !t.final || len(t.queue) > 0 {
 			t.done = false
 		}
 	}
@@ -193,7 +193,7 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 		own.Generation = t.printer.Generation
 	}
 	// A dispatch that was answered by the record of an earlier one has printed nothing itself.
-	answered := v1.IsTaskTerminal(state) && slices.ContainsFunc(found, func(a logs.Attempt) bool {
+	answered := v1.HasTaskEnded(changed.Task) && slices.ContainsFunc(found, func(a logs.Attempt) bool {
 		return a.Generation == own.Generation && a.Attempt == own.Attempt
 	})
 	if made && !answered && !slices.Contains(found, own) {

@@ -238,3 +238,28 @@ func TestFollowerAwaitsTheLogOfTheNextDispatchOfATaskOnNodes(t *testing.T) {
 	w.send()
 	w.expect("dispatched again", "a", "b")
 }
+
+// TestLogOfATaskThatIsAwayIsFollowed holds that a machine whose node is away is followed until it has ended.
+func TestLogOfATaskThatIsAwayIsFollowed(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	w := newFollow(t, s, &v1.StreamRunLogsRequest{Task: "solo", Follow: true})
+	machine := func(state, notice string) runview.TaskDelta {
+		d := task(state, 0, 1)
+		d.Task.Type, d.Task.Notice = v1.TypeVPS, notice
+		return d
+	}
+	print(t, s, 0, 0, 1, "before", false)
+	w.update(machine(v1.TaskRunning, ""))
+	w.update(machine(v1.TaskLost, "its node is silent"))
+	if w.f.IsComplete() {
+		t.Error("the log is complete while the node is away")
+	}
+	print(t, s, 0, 0, 1, "after", true)
+	w.update(machine(v1.TaskRunning, ""))
+	w.expect("after the node is back", "before", "after")
+	w.update(machine(v1.TaskLost, ""))
+	if !w.f.IsComplete() {
+		t.Error("the log is not complete although the task has ended")
+	}
+}

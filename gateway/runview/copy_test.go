@@ -33,3 +33,20 @@ func TestCopiesForgetNoField(t *testing.T) {
 		}
 	}
 }
+
+// TestTaskThatIsAwayIsCutOffWithItsRun holds that a run that was ended from outside leaves no task that could come back.
+func TestTaskThatIsAwayIsCutOffWithItsRun(t *testing.T) {
+	t.Parallel()
+	task := &v1.Task{
+		State: v1.TaskRunning, Counts: map[string]int32{v1.TaskLost: 2, v1.TaskRunning: 1},
+		Instances: []*v1.Instance{{State: v1.TaskLost, Notice: "its node is silent"}, {State: v1.TaskLost}, {State: v1.TaskRunning}},
+	}
+	cutOff(task, &v1.Run{Reason: v1.ReasonTerminated})
+	if task.Counts[v1.TaskLost] != 1 || task.Counts[v1.TaskCancelled] != 2 || task.Instances[0].State != v1.TaskCancelled || task.Instances[1].State != v1.TaskLost {
+		t.Errorf("%v", task)
+	}
+	away := &v1.Task{State: v1.TaskLost, Notice: "its node is silent"}
+	if cutOff(away, &v1.Run{Reason: v1.ReasonTerminated}); away.State != v1.TaskCancelled || away.Notice != "" {
+		t.Errorf("%v", away)
+	}
+}

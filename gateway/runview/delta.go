@@ -76,13 +76,14 @@ type Printer struct {
 // or this run printed nothing. An attempt that was answered by the record of an earlier one printed nothing itself.
 func printerOf(t interface {
 	GetState() string
+	GetNotice() string
 	GetCachedFrom() string
 	GetAttempt() int32
 	GetNode() string
 	GetResult() *v1.TaskResult
 }, record string) *Printer {
 	r := t.GetResult()
-	if !v1.IsTaskTerminal(t.GetState()) || t.GetCachedFrom() != "" ||
+	if !v1.HasTaskEnded(t) || t.GetCachedFrom() != "" ||
 		r.GetStdout() == "" && r.GetStderr() == "" && !r.GetStdoutTruncated() && !r.GetStderrTruncated() {
 		return nil
 	}

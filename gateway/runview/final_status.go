@@ -63,12 +63,18 @@ func (r *Reader) FinalStatus(ctx context.Context, desc *Description) (*v1.Status
 
 // cutOff ends what had not ended of a task when its run was ended from outside.
 func cutOff(task *v1.Task, run *v1.Run) {
-	if !v1.IsTaskTerminal(task.GetState()) {
-		task.State, task.Reason, task.CompletedAt = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt()
+	if !v1.HasTaskEnded(task) {
+		task.State, task.Reason, task.CompletedAt, task.Notice = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt(), ""
 	}
 	for _, i := range task.GetInstances() {
-		if !v1.IsTaskTerminal(i.GetState()) {
-			i.State, i.Reason, i.CompletedAt = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt()
+		if !v1.HasTaskEnded(i) {
+			if _, counted := task.GetCounts()[v1.TaskLost]; counted && i.GetState() == v1.TaskLost { // whose count looks ended
+				task.Counts[v1.TaskCancelled]++
+				if task.Counts[v1.TaskLost]--; task.Counts[v1.TaskLost] == 0 {
+					delete(task.Counts, v1.TaskLost)
+				}
+			}
+			i.State, i.Reason, i.CompletedAt, i.Notice = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt(), ""
 		}
 	}
 	for state, n := range task.GetCounts() {

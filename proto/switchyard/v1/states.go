@@ -285,6 +285,22 @@ func isTaskNeutral(state string) bool { return state == TaskSkipped || state == 
 // IsTaskAway reports whether a task in a state, with a notice, is lost only until its node is back.
 func IsTaskAway(state, notice string) bool { return state == TaskLost && notice != "" }
 
+// HasTaskEnded reports whether a task or an instance has ended. One that is away with its node has not.
+func HasTaskEnded(t interface {
+	GetState() string
+	GetNotice() string
+}) bool {
+	return IsTaskTerminal(t.GetState()) && !IsTaskAway(t.GetState(), t.GetNotice())
+}
+
+// HasTaskFailed reports whether a task or an instance has ended as a failure of its own. One that is away with its node has not.
+func HasTaskFailed(t interface {
+	GetState() string
+	GetNotice() string
+}) bool {
+	return IsTaskFailure(t.GetState()) && HasTaskEnded(t)
+}
+
 // IsTaskWaiting reports whether a task in a state has neither started nor ended.
 func IsTaskWaiting(state string) bool { return state == TaskPending || state == TaskQueued }
 

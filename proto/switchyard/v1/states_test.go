@@ -96,3 +96,19 @@ func TestOnlyRunsAndApprovalsNeedNoNode(t *testing.T) {
 		t.Errorf("these need no node: %v", without)
 	}
 }
+
+// TestTaskThatIsAwayHasNotEnded holds that a task that is lost until its node is back has neither ended nor failed.
+func TestTaskThatIsAwayHasNotEnded(t *testing.T) {
+	for _, test := range []struct {
+		task          *Task
+		ended, failed bool
+	}{
+		{&Task{State: TaskLost, Notice: "its node is silent"}, false, false}, {&Task{State: TaskLost}, true, true},
+		{&Task{State: TaskFailed, Notice: "it was slow"}, true, true}, {&Task{State: TaskCompleted}, true, false},
+		{&Task{State: TaskRunning, Notice: "its node is silent"}, false, false}, {nil, false, false},
+	} {
+		if HasTaskEnded(test.task) != test.ended || HasTaskFailed(test.task) != test.failed {
+			t.Errorf("%v: ended %v, failed %v", test.task, HasTaskEnded(test.task), HasTaskFailed(test.task))
+		}
+	}
+}
