@@ -90,6 +90,7 @@ func (i *entered) execOptions(ctx context.Context, c executor.Command) (containe
 			setDefault(env, "LOGNAME", user.Name)
 		}
 	}
+	env[sessionVariable] = i.r.attempt.ID
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(env[key], 0) {
 			return o, &executor.Refusal{Text: fmt.Sprintf("%q cannot be an environment variable with its value", key)}

@@ -13,6 +13,12 @@ const (
 	killSignal   = syscall.SIGKILL
 )
 
+// hangupSteps are what a command is sent whose caller is gone, and how long it may take to end after each.
+var hangupSteps = []struct {
+	signal   syscall.Signal
+	patience time.Duration
+}{{hangupSignal, hangupPatience}, {killSignal, killedPatience}}
+
 // findProcess finds the process of a command, which the engine starts after its answer.
 func (x *execution) findProcess(ctx context.Context) {
 	for pause := time.Millisecond; ; pause = min(2*pause, pingAgain) {
@@ -47,10 +53,7 @@ func (x *execution) hangUp(ctx context.Context, started <-chan struct{}) {
 	case <-x.ended:
 	case <-time.After(killedPatience):
 	}
-	for _, step := range []struct {
-		signal   syscall.Signal
-		patience time.Duration
-	}{{hangupSignal, hangupPatience}, {killSignal, killedPatience}} {
+	for _, step := range hangupSteps {
 		if err := x.process().signalGroup(step.signal); err != nil {
 			x.r.e.logger.Warn("a command in a container could not be ended", "container", x.r.name, "error", err)
 		}

@@ -42,6 +42,15 @@ func startOf(pid int) string {
 // alive reports whether the process is known to be there.
 func (p process) alive() bool { return p.pid > 0 && startOf(p.pid) == p.started }
 
+// environ returns the environment that the program of the process has started with.
+func (p process) environ() ([]byte, error) {
+	environ, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+	if err == nil && !p.alive() {
+		return nil, syscall.ESRCH // it is that of a later process
+	}
+	return environ, err
+}
+
 // signal sends a signal to the process. One that has ended is no error.
 func (p process) signal(s syscall.Signal) error {
 	if p.pid == 0 {

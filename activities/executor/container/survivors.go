@@ -103,11 +103,10 @@ func startedAt(s *container.State) time.Time {
 	return at
 }
 
-// Reattach continues with the container of an attempt that an earlier worker has started, and
-// removes it in the end. The engine is waited for as long as ctx lasts. What is printed
-// comes line by line. Of a container
-// that has ended in between by a signal that was not sent here is not known
-// whether it was the engine, or the machine, that went down: a fault of the node.
+// Reattach continues with the container of an attempt that an earlier worker has started, and removes it in the end. Commands of
+// Exec that the earlier worker has left in it are ended. The engine is waited for as long as ctx lasts. What is printed comes line
+// by line. Of a container that has ended in between by a signal that was not sent here is not known whether it was the engine, or
+// the machine, that went down: a fault of the node.
 func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	if a.Notify == nil {
 		a.Notify = func(string) {}
@@ -142,6 +141,7 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 		// How it ended is known, but not why.
 		r.lose()
 	}
+	r.calls.Go(func() { r.endOrphans(r.life, c.ExecIDs) })
 	r.enter()
 	defer r.close()
 	return r.follow(ctx)

@@ -26,6 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	inside.ServeIfAsked()
+	workIfAsked()
 	testneeds.Parallel(4)
 	code := m.Run()
 	if code == 0 {

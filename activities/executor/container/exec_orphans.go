@@ -1,0 +1,118 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"syscall"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+)
+
+// sessionVariable is the environment variable that marks the commands of Exec with the id of their attempt. The engine keeps a
+// command running when its client dies, and does not tell such a command from one of a person.
+const sessionVariable = "SWITCHYARD_SESSION"
+
+// orphan is a command that an earlier worker has started by Exec.
+type orphan struct {
+	exec string
+	process
+}
+
+// endOrphans ends the commands that an earlier worker has started in the container, as hangUp does: their callers are gone. What has
+// left the process group of its command stays, as after the hang-up of a terminal. execs are the commands that the engine knew
+// before this worker could start any.
+func (r *running) endOrphans(ctx context.Context, execs []string) {
+	var ends sync.WaitGroup
+	defer ends.Wait()
+	for _, exec := range execs {
+		o, err := r.findOrphan(ctx, exec)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			r.e.logger.Warn("a command in a container could not be looked at; if an earlier worker has started it for a session, it stays",
+				"container", r.name, "error", err)
+		case o != nil:
+			ends.Go(func() { r.endOrphan(ctx, *o) })
+		}
+	}
+}
+
+// findOrphan returns a command as an orphan, or nil if it is none.
+func (r *running) findOrphan(ctx context.Context, exec string) (*orphan, error) {
+	seen, err := r.inspectExec(ctx, exec)
+	switch {
+	case cerrdefs.IsNotFound(err), err == nil && !seen.Running:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look at command %s: %w", shortID(exec), err)
+	}
+	p := findProcess(seen.Pid, r.id)
+	if p.pid == 0 {
+		return nil, nil // it has ended, or runs on another machine
+	}
+	environ, err := p.environ()
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !hasVariable(environ, sessionVariable, r.attempt.ID):
+		return nil, nil
+	}
+	return &orphan{exec, p}, nil
+}
+
+// inspectExec asks the engine for a command, and waits for an engine that is away.
+func (r *running) inspectExec(ctx context.Context, exec string) (container.ExecInspect, error) {
+	for {
+		guarded, done := r.e.engine.guard(ctx)
+		seen, err := r.e.docker.ContainerExecInspect(guarded, exec)
+		isAway := guarded.Err() != nil
+		err = causeOf(guarded, err)
+		done()
+		if err == nil || !isAway || r.e.engine.await(ctx) != nil {
+			return seen, err
+		}
+	}
+}
+
+// hasVariable reports whether an environment, as the kernel shows it, has a variable with a value.
+func hasVariable(environ []byte, name, value string) bool {
+	want := []byte(name + "=" + value)
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if bytes.Equal(entry, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// endOrphan hangs up, and kills what has not ended by that.
+func (r *running) endOrphan(ctx context.Context, o orphan) {
+	for _, step := range hangupSteps {
+		if err := o.signalGroup(step.signal); err != nil {
+			r.e.logger.Warn("a command of an earlier worker's session could not be ended", "container", r.name, "exec", shortID(o.exec), "error", err)
+			return
+		}
+		for until := time.Now().Add(step.patience); o.alive(); {
+			if time.Now().After(until) {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(orphanPoll):
+			}
+		}
+	}
+}
+
+// orphanPoll is how often the process of an orphan is looked at.
+const orphanPoll = 10 * time.Millisecond
