@@ -232,18 +232,25 @@ func TestSessionIsForThoseWhoReachItsRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results := map[string]string{}
+		results, opened := map[string]string{}, map[string]bool{}
 		for _, e := range res.Msg.GetItems() {
+			if e.GetAction() == "session exec opened" {
+				if e.GetResult() != v1.AuditOK || e.GetObjects()["task"] != "build" || e.GetObjects()["node"] != node || e.GetLasted() != nil {
+					t.Errorf("entry %v", e)
+				}
+				opened[e.GetBy()] = true
+				continue
+			}
 			results[e.GetBy()] = e.GetResult()
 			if e.GetResult() == v1.AuditOK && (e.GetObjects()["task"] != "build" || e.GetObjects()["node"] != node || e.GetLasted() == nil || e.GetReceivedBytes() == 0) {
 				t.Errorf("entry %v", e)
 			}
 		}
-		if results["ann"] == v1.AuditOK && results["op"] == v1.AuditOK && results["bob"] == "not_found" {
+		if results["ann"] == v1.AuditOK && results["op"] == v1.AuditOK && results["bob"] == "not_found" && opened["ann"] && opened["op"] && !opened["bob"] {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the audit has %v", results)
+			t.Fatalf("the audit has %v, opened %v", results, opened)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Session is a session that has ended, or that was refused.
+// Session is a session that is open, has ended or was refused.
 type Session struct {
 	// Kind is such as "exec".
 	Kind string
@@ -27,17 +27,26 @@ type Session struct {
 	Err error
 }
 
-// RecordSession adds an entry about a session of the caller of ctx, and does not wait for the store.
+// openedSuffix is what the entry about a session that has been opened is called after its action.
+const openedSuffix = " opened"
+
+// RecordOpenedSession adds an entry about a session of the caller of ctx that has been opened, and returns once the entry is
+// stored, or after some seconds. One that connects to a port does not wait: a page of the web opens very many.
+func (r *Recorder) RecordOpenedSession(ctx context.Context, s Session) {
+	e := sessionEntry(ctx, s)
+	e.Action += openedSuffix
+	e.Result = v1.AuditOK
+	if s.Kind == "connect" {
+		r.add(e, maxPending)
+		return
+	}
+	r.Record(ctx, e)
+}
+
+// RecordSession adds an entry about a session of the caller of ctx that has ended or was refused, and does not wait for the
+// store.
 func (r *Recorder) RecordSession(ctx context.Context, s Session) {
-	e := newEntry(ctx, "session "+s.Kind, s.From, "")
-	for _, object := range []struct{ kind, name string }{{"run", s.Run}, {"task", s.Task}, {"node", s.Node}, {"path", s.Path}} {
-		if object.name != "" {
-			addObject(e, object.kind, object.name)
-		}
-	}
-	if s.Port != 0 {
-		addObject(e, "port", strconv.Itoa(int(s.Port)))
-	}
+	e := sessionEntry(ctx, s)
 	end(e, s.Err)
 	if e.GetResult() != v1.AuditOK && isRefusal(rpcerror.CodeOf(s.Err)) {
 		r.Note(e)
@@ -47,4 +56,18 @@ func (r *Recorder) RecordSession(ctx context.Context, s Session) {
 		e.Lasted, e.SentBytes, e.ReceivedBytes = durationpb.New(s.Lasted), s.Sent, s.Received
 	}
 	r.add(e, maxPending)
+}
+
+// sessionEntry returns an entry about a session of the caller of ctx, without how it ended.
+func sessionEntry(ctx context.Context, s Session) *v1.AuditEntry {
+	e := newEntry(ctx, "session "+s.Kind, s.From, "")
+	for _, object := range []struct{ kind, name string }{{"run", s.Run}, {"task", s.Task}, {"node", s.Node}, {"path", s.Path}} {
+		if object.name != "" {
+			addObject(e, object.kind, object.name)
+		}
+	}
+	if s.Port != 0 {
+		addObject(e, "port", strconv.Itoa(int(s.Port)))
+	}
+	return e
 }

@@ -42,7 +42,7 @@ func WithAddress(ctx context.Context, address string) context.Context {
 }
 
 // Open opens a stream to an attempt for the caller of ctx, as the header of a client asks for: run, task, and what the kind
-// needs. The stream is past the node's reply, and has an entry in the audit once it is closed. ctx bounds opening alone.
+// needs. The stream is past the node's reply, and has an entry in the audit, and another one once it is closed. ctx bounds opening alone.
 // Errors have the codes of Connect.
 func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 	from, _ := ctx.Value(addressKey{}).(string)
@@ -57,6 +57,7 @@ func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1
 		return nil, nil, err
 	}
 	began, caller := h.config.Now(), context.WithoutCancel(ctx)
+	h.config.Recorder.RecordOpenedSession(caller, entry) // a gateway that is killed records no end
 	wire.OnClose(conn, func(sent, received int64) {
 		entry.Lasted, entry.Sent, entry.Received = h.config.Now().Sub(began), sent, received
 		h.config.Recorder.RecordSession(caller, entry)

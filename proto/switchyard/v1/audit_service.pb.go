@@ -40,8 +40,8 @@ type AuditEntry struct {
 	Kind string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Id of the token, if it was one, or fingerprint of the SSH key.
 	Token string `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"`
-	// What was called: a service and its call, such as "RunService/SubmitRun"; a method and a path; or a session that has ended, such
-	// as "session exec".
+	// What was called: a service and its call, such as "RunService/SubmitRun"; a method and a path; or a session, such as
+	// "session exec opened" when it is opened and "session exec" when it has ended or was refused.
 	Action string `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
 	// What it was about, by kind: run, task, workflow, schedule, node, secret, token (its id), name (that a token or a key is
 	// for), key, batch, copy (of a run), user (that an SSH client has named), port, path, and value (a key of the store).
