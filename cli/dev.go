@@ -19,7 +19,8 @@ func newDev(sys *system) *cobra.Command {
 	var (
 		nodes                     = nodeFlags{command: "dev"}
 		fleet                     fleetFlags
-		db, store, sshAddress     string
+		db, store                 string
+		sshDoor                   stack.SSHDoor
 		allowedHosts              []string
 		port, gatewayPort, uiPort int
 	)
@@ -44,7 +45,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	var files tlsfiles.Server
 	tlsFlags(flags, &files)
 	secretsKey := secretsKeyFlag(flags)
-	sshAddressFlag(flags, &sshAddress)
+	sshFlags(flags, &sshDoor)
 	fleet.add(flags)
 	nodes.addSome(flags)
 	level := logFlag(cmd, "info")
@@ -64,7 +65,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		cfg := stack.Config{
 			Temporal: &embedded.Options{DBFile: db, UIFallback: sys.origins["ui-port"] == "", Logger: log},
 			Store:    store, SpoolDir: spool, Control: true, Nodes: configs, Logger: log, GatewayFlag: "--gateway-port", Metrics: true,
-			AllowedHosts: allowedHosts, SSHAddress: sshAddress,
+			AllowedHosts: allowedHosts, SSH: sshDoor,
 		}
 		if err := fleet.into(&cfg); err != nil {
 			return err
@@ -98,7 +99,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		if cfg.SecretsKey, err = secretsKeyOr(*secretsKey, store, sys.getenv); err != nil {
 			return err
 		}
-		if err := checkSSHAddress(&cfg); err != nil {
+		if err := checkSSHFlags(&cfg); err != nil {
 			return err
 		}
 		sys.origins.Log(log, cmd, sys.getenv, false)
@@ -108,7 +109,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 				ui += fmt.Sprintf(" (port %d is taken)", uiPort)
 			}
 			_, err := fmt.Fprintf(sys.stdout, "Temporal   %s\nWeb UI     %s\nGateway    %s\nStore      %s\n%s%s\nsubmit a run:  switchyard submit FILE%s\n",
-				s.Temporal().Address(), ui, s.Gateway().URL(), s.Store().Location(), sshHint(s), adminTokenHint(s), gatewayHint(s.Gateway().URL()))
+				s.Temporal().Address(), ui, s.Gateway().URL(), s.Store().Location(), sshHint(s, cfg.SSH), adminTokenHint(s), gatewayHint(s.Gateway().URL()))
 			return err
 		})
 	}

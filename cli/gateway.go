@@ -35,7 +35,7 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	cmd.Flags().StringVar(&cfg.PeerURL, "peer-url", "", "where the other gateways reach this one (default where it listens)")
 	cmd.Flags().StringVar(&peerCA, "peer-ca", "", "authorities of the certificates of other gateways, in PEM (default those of the system)")
 	secretsKey := secretsKeyFlag(cmd.Flags())
-	sshAddressFlag(cmd.Flags(), &cfg.SSHAddress)
+	sshFlags(cmd.Flags(), &cfg.SSH)
 	retention := retentionFlag(cmd.Flags())
 	logQuota := logQuotaFlag(cmd.Flags())
 	var fleet fleetFlags
@@ -74,12 +74,12 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		if cfg.SecretsKey, err = secretsKeyOr(*secretsKey, cfg.Store, sys.getenv); err != nil {
 			return err
 		}
-		if err := checkSSHAddress(&cfg); err != nil {
+		if err := checkSSHFlags(&cfg); err != nil {
 			return err
 		}
 		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)
 		return serveStack(cmd.Context(), sys, cfg, func(s *stack.Stack) error {
-			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n%s%s", s.Gateway().URL(), cfg.Store, sshHint(s), adminTokenHint(s))
+			_, err := fmt.Fprintf(sys.stdout, "Gateway    %s\nStore      %s\n%s%s", s.Gateway().URL(), cfg.Store, sshHint(s, cfg.SSH), adminTokenHint(s))
 			return err
 		})
 	}

@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"net"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -11,31 +15,47 @@ import (
 	"switchyard/workers"
 )
 
-// sshAddressFlag adds the address where a gateway listens for SSH clients.
-func sshAddressFlag(f *pflag.FlagSet, address *string) {
-	f.StringVar(address, "ssh-address", "", "host:port to listen on for SSH clients, such as 0.0.0.0:7222 (default none)")
+// sshFlags adds the flags about where a gateway listens for SSH clients, and where these reach it.
+func sshFlags(f *pflag.FlagSet, door *stack.SSHDoor) {
+	f.StringVar(&door.Address, "ssh-address", "", "host:port to listen on for SSH clients, such as 0.0.0.0:7222 (default none)")
+	f.StringVar(&door.Host, "ssh-host", "", "name or address that SSH clients connect to, as users are shown it\n(default as their --gateway)")
+	f.IntVar(&door.Port, "ssh-port", 0, "port that SSH clients connect to, as users are shown it (default that of\n--ssh-address)")
 }
 
-// checkSSHAddress checks the flag.
-func checkSSHAddress(cfg *stack.Config) error {
-	if cfg.SSHAddress == "" {
+// sshHostName is what a host of SSH clients may be: it stands in a command that people copy.
+var sshHostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?$`)
+
+// checkSSHFlags checks the flags about SSH clients.
+func checkSSHFlags(cfg *stack.Config) error {
+	door := cfg.SSH
+	switch {
+	case door.Host != "" && (!sshHostName.MatchString(door.Host) || strings.Contains(door.Host, ":") && net.ParseIP(door.Host) == nil):
+		return exit.Usagef("--ssh-host %s: it must be a host name or an address, without a port, such as ssh.example.com", door.Host)
+	case door.Port < 0 || door.Port > 65535:
+		return exit.Usagef("--ssh-port %d: it must be 1 to 65535", door.Port)
+	case door.Address == "" && door.Host != "" && door.Port == 0:
+		return exit.Usagef("--ssh-host %s: it needs --ssh-address, or the --ssh-port of another gateway", door.Host)
+	case door.Address == "":
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(cfg.SSHAddress); err != nil {
-		return exit.Usagef("--ssh-address %s: it must be host:port, such as 0.0.0.0:7222", cfg.SSHAddress)
+	if _, _, err := net.SplitHostPort(door.Address); err != nil {
+		return exit.Usagef("--ssh-address %s: it must be host:port, such as 0.0.0.0:7222", door.Address)
 	}
 	if cfg.Role == workers.RoleObserver {
-		return exit.Usagef("--ssh-address %s: an observer only reads, and opens no sessions", cfg.SSHAddress)
+		return exit.Usagef("--ssh-address %s: an observer only reads, and opens no sessions", door.Address)
 	}
 	return nil
 }
 
 // sshHint says where SSH clients reach the gateway, or is "" if they do not.
-func sshHint(s *stack.Stack) string {
+func sshHint(s *stack.Stack, door stack.SSHDoor) string {
 	address := s.Gateway().SSHAddress()
 	if address == "" {
 		return ""
 	}
 	_, port, _ := net.SplitHostPort(address) // which the address of a listener has
-	return fmt.Sprintf("SSH        %s: ssh -p %s TASK.RUN@HOST\n", address, port)
+	if door.Port != 0 {
+		port = strconv.Itoa(door.Port)
+	}
+	return fmt.Sprintf("SSH        %s: ssh -p %s TASK.RUN@%s\n", address, port, cmp.Or(door.Host, "HOST"))
 }

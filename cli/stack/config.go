@@ -43,8 +43,8 @@ type Config struct {
 	Defaults definition.RunDefaults
 	// Gateway is the address to serve the API at, or "" for no gateway.
 	Gateway string
-	// SSHAddress is where the gateway listens for SSH clients, or "" for nowhere.
-	SSHAddress string
+	// SSH is how SSH clients reach the gateway.
+	SSH SSHDoor
 	// GatewayFlag is the flag that chooses another address if that one is taken.
 	GatewayFlag string
 	// AllowedHosts are the names under which the gateway and the Web UI answer besides those of the machine.
@@ -146,4 +146,14 @@ type ContainerConfig struct {
 // Drains reports whether attempts may continue for a while when the nodes stop.
 func (c Config) Drains() bool {
 	return slices.ContainsFunc(c.Nodes, func(n NodeConfig) bool { return n.DrainTimeout > 0 })
+}
+
+// SSHDoor is how SSH clients reach a gateway.
+type SSHDoor struct {
+	// Address is where the gateway listens for them, or "" for nowhere.
+	Address string
+	// Host is the name under which they reach it, or "" for the one that they know it by.
+	Host string
+	// Port is where they reach it, or 0 for the port of Address.
+	Port int
 }

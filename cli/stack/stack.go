@@ -160,7 +160,8 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
 			Vault: s.vault,
 		}
-		serve.TLS, serve.SSHAddress = cfg.TLS, cfg.SSHAddress
+		serve.TLS = cfg.TLS
+		serve.SSHAddress, serve.SSHHost, serve.SSHPort = cfg.SSH.Address, cfg.SSH.Host, cfg.SSH.Port
 		serve.PeerURL, serve.PeerTLS = cfg.PeerURL, cfg.PeerTLS
 		cfg.Auth.AdminTokenFile = cmp.Or(cfg.Auth.AdminTokenFile, filepath.Join(private.dir, "admin-token"))
 		if err := s.startAuth(ctx, cfg, &serve); err != nil {
