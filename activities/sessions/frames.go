@@ -9,9 +9,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxChunk is how much output a frame has, in bytes, so that a frame fits in a block of the stream.
-const maxChunk = 31 << 10
-
 // frames writes frames to a stream. Its writers may be used at once.
 type frames struct {
 	mu   sync.Mutex
@@ -53,7 +50,7 @@ type output struct {
 // Write sends output.
 func (o output) Write(p []byte) (written int, err error) {
 	for written < len(p) {
-		chunk := p[written:min(len(p), written+maxChunk)]
+		chunk := p[written:min(len(p), written+wire.MaxChunk)]
 		if err := o.frames.send(o.frame(chunk)); err != nil {
 			return written, err
 		}

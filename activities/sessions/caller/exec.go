@@ -13,9 +13,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxChunk is how much of an input is sent in a frame, in bytes, so that a frame fits in a block of the stream.
-const maxChunk = 31 << 10
-
 // Exec runs a program beside that of the attempt. A Read of its input that is under way when it has ended is left alone.
 func (i inside) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
 	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: "exec", User: c.User, Exec: execOf(c)})
@@ -143,7 +140,7 @@ func (s *frames) sendArchive(from io.Reader, failed chan<- error) {
 
 // sendAll sends what can be read. The first error is one of reading, the second one of sending.
 func (s *frames) sendAll(from io.Reader) (read, sent error) {
-	buffer := make([]byte, maxChunk)
+	buffer := make([]byte, wire.MaxChunk)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -60,6 +61,8 @@ type Checker struct {
 
 	mu   sync.Mutex
 	used map[string]time.Time // until when it could be used again
+	// swept is when the tickets that have expired were last removed from used.
+	swept time.Time
 }
 
 // NewChecker returns a checker of tickets that were signed with a key.
@@ -97,10 +100,9 @@ func (c *Checker) use(id string, now, until time.Time) error {
 	if _, ok := c.used[id]; ok {
 		return errors.New("the ticket of the stream was used before")
 	}
-	for id, until := range c.used {
-		if now.After(until) {
-			delete(c.used, id)
-		}
+	if now.Sub(c.swept) >= Lifetime { // not with each ticket: a forwarded port uses one for each connection
+		maps.DeleteFunc(c.used, func(_ string, until time.Time) bool { return now.After(until) })
+		c.swept = now
 	}
 	c.used[id] = until
 	return nil

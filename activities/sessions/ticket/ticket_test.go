@@ -104,3 +104,32 @@ func TestUsedTicketsAreForgottenWithTheirTime(t *testing.T) {
 		t.Errorf("%d are remembered", n)
 	}
 }
+
+func TestUsedTicketsAreForgottenOnceTheyHaveExpired(t *testing.T) {
+	key, now := NewKey(), at
+	c, err := NewChecker(key, func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func() {
+		t.Helper()
+		h := &v1.SessionHeader{Kind: "exec"}
+		if err := Sign(key, h, now); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Check(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		check()
+	}
+	now = now.Add(Lifetime + clockSkew) // the last moment in which they could be used
+	if check(); len(c.used) != 101 {
+		t.Errorf("%d tickets are known, want 101", len(c.used))
+	}
+	now = now.Add(Lifetime)
+	if check(); len(c.used) != 2 {
+		t.Errorf("%d tickets are known, want 2", len(c.used))
+	}
+}

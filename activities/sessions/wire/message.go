@@ -16,6 +16,10 @@ import (
 // MaxMessage bounds a message, in bytes.
 const MaxMessage = 1 << 20
 
+// MaxChunk is how much data a frame has at most, in bytes. A frame fits in a block of a stream, and who waits for input holds
+// little memory.
+const MaxChunk = 31 << 10
+
 // WriteMessage writes a message after its length, in one Write.
 func WriteMessage(w io.Writer, m proto.Message) error {
 	size := proto.Size(m)
