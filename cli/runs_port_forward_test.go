@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -106,6 +108,20 @@ func TestPortForwardEndsWithItsTaskOrAnInterrupt(t *testing.T) {
 	defer conn.Close()
 	c.interrupt(exit.ErrInterrupted)
 	if code := c.wait(t); code != exit.CodeInterrupted {
+		t.Errorf("code %d, %s", code, c.stderr)
+	}
+}
+
+func TestPortForwardOutlastsAMachineThatIsAwayAndEndsWithOneThatIsLost(t *testing.T) {
+	f := fake(t)
+	running(f)
+	f.run.Tasks["build"].State, f.run.Tasks["build"].Type, f.run.Tasks["build"].Notice = v1.TaskLost, v1.TypeVPS, "nothing comes from node a"
+	lost := &v1.Run{Id: fakeRun, State: v1.RunRunning, Tasks: map[string]*v1.Task{"build": {State: v1.TaskLost, Type: v1.TypeVPS}}}
+	f.messages = []*v1.WatchRunResponse{{Run: proto.CloneOf(f.run)}, {Run: lost}}
+	c := start(t, nil, "", "runs", "port-forward", "--gateway", f.url, "night", "build", "0:80")
+	addresses(t, c, 1)
+	close(f.cancel)
+	if code := c.wait(t); code != exit.CodeNotDone || !strings.Contains(c.stderr.String(), "task build of run nightly-4g5h6jkm has ended: it is lost\n") {
 		t.Errorf("code %d, %s", code, c.stderr)
 	}
 }
