@@ -98,7 +98,7 @@ func (i *entered) execOptions(ctx context.Context, c executor.Command) (containe
 		o.Env = append(o.Env, key+"="+env[key])
 	}
 	if o.Tty && !i.r.e.hasConsoleSize() {
-		o.Cmd = i.awaitSize(ctx, o.Cmd)
+		o.Cmd = i.awaitSize(ctx, c.Terminal.Size, o.Cmd)
 	}
 	return o, nil
 }

@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -23,24 +24,30 @@ func (e *shared) hasConsoleSize() bool {
 	return versions.GreaterThanOrEqualTo(e.docker.ClientVersion(), "1.42")
 }
 
-// sizeWait waits until the terminal has a size, for a second at most, and then runs its arguments.
-const sizeWait = `if command -v stty >/dev/null; then
+// sizeWait waits until the terminal has the size of its first argument, for a second at most, and then runs the others. A terminal
+// without a size has 24 rows and 80 columns by the word of busybox, and a user may change the size meanwhile.
+const sizeWait = `want=$1
+shift
+if command -v stty >/dev/null; then
 	i=0
 	while [ $i -lt 100 ]; do
-		case $(stty size 2>/dev/null) in "" | "0 0") ;; *) break ;; esac
+		size=$(stty size 2>/dev/null)
+		[ "$size" = "$want" ] && break
+		case $size in "" | "0 0" | "24 80") ;; *) break ;; esac
 		sleep 0.01
 		i=$((i + 1))
 	done
 fi
 exec "$@"`
 
-// awaitSize has a command start when its terminal has a size, if there is a shell for it.
-func (i *entered) awaitSize(ctx context.Context, command []string) []string {
+// awaitSize has a command start when its terminal has its size, if there is a shell for it.
+func (i *entered) awaitSize(ctx context.Context, size executor.WindowSize, command []string) []string {
 	const shell = "/bin/sh"
 	if err, sure := i.r.e.runnable(ctx, i.r.id, shell, shell); err != nil || !sure {
 		return command
 	}
-	return append([]string{shell, "-c", sizeWait, "sh"}, command...)
+	want := sizeOf(size)
+	return append([]string{shell, "-c", sizeWait, "sh", fmt.Sprintf("%d %d", want[0], want[1])}, command...)
 }
 
 // resize gives the terminal of a command its size, and those that follow.
@@ -56,9 +63,7 @@ func (x *execution) resize(ctx context.Context) {
 			if !ok {
 				return
 			}
-			if size.Rows > 0 && size.Columns > 0 {
-				x.setSize(ctx, sizeOf(size))
-			}
+			x.setSize(ctx, sizeOf(size))
 		case <-ctx.Done():
 			return
 		}
