@@ -34,14 +34,14 @@ type Session struct {
 // NewSession makes a session of a connection, which it owns. One side is the client, the other one is not. A session ends when
 // its connection is lost or stuck: after 45 seconds at most without a sign of the other side.
 func NewSession(conn net.Conn, client bool) *Session {
-	return newSession(conn, client, writeTimeout, silence)
+	return newSession(conn, client, usualTimes)
 }
 
-func newSession(conn net.Conn, client bool, write, read time.Duration) *Session {
+func newSession(conn net.Conn, client bool, t times) *Session {
 	config := yamux.DefaultConfig()
 	config.AcceptBacklog = backlog
-	config.KeepAliveInterval = pingInterval
-	config.ConnectionWriteTimeout = write
+	config.KeepAliveInterval = t.ping
+	config.ConnectionWriteTimeout = t.write
 	config.MaxStreamWindowSize = window
 	config.StreamOpenTimeout = 0
 	config.StreamCloseTimeout = 0 // a stream stays half-closed for as long as it likes
@@ -51,7 +51,7 @@ func newSession(conn net.Conn, client bool, write, read time.Duration) *Session 
 	if client {
 		start = yamux.Client
 	}
-	s.mux, _ = start(&transport{Conn: conn, write: write, read: read}, config) // fails for a wrong config alone
+	s.mux, _ = start(&transport{Conn: conn, write: t.write, read: t.silence}, config) // fails for a wrong config alone
 	s.shrink = time.AfterFunc(shrinkInterval, s.shrinkIdle)
 	go func() {
 		<-s.mux.CloseChan()

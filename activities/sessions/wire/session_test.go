@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 )
@@ -30,7 +31,7 @@ func (s *stuck) Close() error {
 // TestWriteTimeoutEndsSession has a write that neither ends nor fails.
 func TestWriteTimeoutEndsSession(t *testing.T) {
 	a, _ := tcpPair(t)
-	s := newSession(&stuck{a, make(chan struct{})}, true, 100*time.Millisecond, time.Hour)
+	s := newSession(&stuck{a, make(chan struct{})}, true, times{time.Hour, time.Hour, 100 * time.Millisecond})
 	if _, err := s.Open(t.Context()); !errors.Is(err, ErrLost) {
 		t.Error(err)
 	}
@@ -40,7 +41,7 @@ func TestWriteTimeoutEndsSession(t *testing.T) {
 // TestStuckWriteEndsSession has a peer that reads nothing of a connection.
 func TestStuckWriteEndsSession(t *testing.T) {
 	a, _ := tcpPair(t)
-	s := newSession(a, true, 300*time.Millisecond, time.Hour)
+	s := newSession(a, true, times{time.Hour, time.Hour, 300 * time.Millisecond})
 	c, err := s.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestSilenceEndsSession(t *testing.T) {
 	a, _ := tcpPair(t)
-	s := newSession(a, false, time.Hour, 50*time.Millisecond)
+	s := newSession(a, false, times{time.Hour, 50 * time.Millisecond, time.Hour})
 	if _, err := s.Accept(); !errors.Is(err, ErrLost) {
 		t.Error(err)
 	}
@@ -112,4 +113,57 @@ func TestSessionWithinStream(t *testing.T) {
 	}
 	_ = client.Close()
 	isClosed(t, server.Done(), "the other side of a closed session")
+}
+
+// TestPingsKeepIdleSessionsAlive has a proxy that cuts connections on which nothing came from either side for a time.
+func TestPingsKeepIdleSessionsAlive(t *testing.T) {
+	const patienceOfProxy = 500 * time.Millisecond
+	for name, c := range map[string]struct {
+		ping  time.Duration
+		lives bool
+	}{"with pings": {50 * time.Millisecond, true}, "without": {time.Hour, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			near, front := tcpPair(t)
+			back, far := tcpPair(t)
+			var pipes sync.WaitGroup
+			for _, pair := range [][2]net.Conn{{front, back}, {back, front}} {
+				pipes.Go(func() {
+					defer front.Close()
+					defer back.Close()
+					buffer := make([]byte, 4<<10)
+					for {
+						_ = pair[0].SetReadDeadline(time.Now().Add(patienceOfProxy))
+						n, err := pair[0].Read(buffer)
+						if err != nil {
+							return
+						}
+						if _, err := pair[1].Write(buffer[:n]); err != nil {
+							return
+						}
+					}
+				})
+			}
+			defer pipes.Wait()
+			usual := times{c.ping, time.Hour, time.Hour}
+			client, server := newSession(near, true, usual), newSession(far, false, usual)
+			defer client.Close()
+			defer server.Close()
+			opened, accepted := openStream(t, client, server)
+			if !c.lives {
+				isClosed(t, client.Done(), "a silent session behind a proxy")
+				return
+			}
+			select {
+			case <-client.Done():
+				t.Fatal("an idle session is cut")
+			case <-time.After(4 * patienceOfProxy):
+			}
+			_, _ = io.WriteString(opened, "still")
+			_ = opened.CloseWrite()
+			if got, err := io.ReadAll(accepted); string(got) != "still" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
 }

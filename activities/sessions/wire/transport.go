@@ -6,13 +6,20 @@ import (
 	"time"
 )
 
-const (
-	// pingInterval is the pause between two pings of a side.
-	pingInterval = 15 * time.Second
+// times are the times of a connection.
+type times struct {
+	// ping is the pause between two pings of a side. Proxies often cut a connection that was silent for a minute, some after 30 s.
+	ping time.Duration
 	// silence is how long a connection may bring nothing, pings included.
-	silence = 3 * pingInterval
-	// writeTimeout bounds a write to a connection, and how long a stream waits for its turn.
-	writeTimeout = 30 * time.Second
+	silence time.Duration
+	// write bounds a write to a connection, and how long a stream waits for its turn.
+	write time.Duration
+}
+
+// usualTimes are those of sessions outside of tests.
+var usualTimes = times{ping: 15 * time.Second, silence: 45 * time.Second, write: 30 * time.Second}
+
+const (
 	// frameHeader is the size of the header of a frame of yamux, whose second byte is the type and whose last four are the
 	// length.
 	frameHeader = 12
