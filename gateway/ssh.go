@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
 
+	"connectrpc.com/connect"
 	"golang.org/x/crypto/ssh"
 
 	"switchyard/activities/executor"
@@ -48,7 +50,11 @@ func (g *Gateway) listenSSH(ctx context.Context) (*sshdoor.Door, error) {
 func (g *Gateway) enter(p *auth.Principal, from net.Addr, run, task string) executor.Inside {
 	return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 		h.RunId, h.Task = run, task
-		return g.tunnel.Open(tunnel.WithAddress(auth.With(ctx, p), from.String()), h)
+		conn, reply, err := g.tunnel.Open(tunnel.WithAddress(auth.With(ctx, p), from.String()), h)
+		if coded, ok := errors.AsType[*connect.Error](err); ok {
+			err = errors.New(coded.Message()) // the codes of Connect mean nothing to clients of SSH
+		}
+		return conn, reply, err
 	})
 }
 
