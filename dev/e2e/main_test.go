@@ -1,12 +1,12 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,7 +76,7 @@ type output struct {
 	ended bool
 }
 
-func (o *output) collect(r *bufio.Reader) {
+func (o *output) collect(r io.Reader) {
 	buffer := make([]byte, 4096)
 	for {
 		n, err := r.Read(buffer)
@@ -128,8 +128,8 @@ func startOther(t *testing.T, binary, dir string, env []string, args ...string) 
 		t.Fatal(err)
 	}
 	var copies sync.WaitGroup
-	copies.Go(func() { p.stdout.collect(bufio.NewReader(stdout)) })
-	copies.Go(func() { p.stderr.collect(bufio.NewReader(stderr)) })
+	copies.Go(func() { p.stdout.collect(stdout) })
+	copies.Go(func() { p.stderr.collect(stderr) })
 	go func() {
 		defer close(p.ended)
 		copies.Wait()

@@ -34,6 +34,12 @@ func ServeIfAsked() {
 	os.Exit(0)
 }
 
+// ServerVariables returns the variables with which a program that calls ServeIfAsked is a Temporal server on a database. It prints
+// "Temporal" and its address; "" is a free one.
+func ServerVariables(db, address string) []string {
+	return []string{serverVariable + "=" + db, addressVariable + "=" + address}
+}
+
 func serveTemporal(db string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -67,7 +73,7 @@ func (y *Cluster) restartServer() error {
 	if err != nil {
 		return err
 	}
-	env := append(y.env(), serverVariable+"="+filepath.Join(y.Dir, "temporal.db"), addressVariable+"="+y.temporal)
+	env := append(y.env(), ServerVariables(filepath.Join(y.Dir, "temporal.db"), y.temporal)...)
 	p, err := startProcess(y.Dir, serverName, env, self)
 	if err != nil {
 		return err
