@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 	"unicode"
@@ -11,16 +10,6 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/sessions/wire"
 	v1 "switchyard/proto/switchyard/v1"
-)
-
-// The kinds of a session, see v1.SessionHeader.
-const (
-	kindExec     = "exec"
-	kindConnect  = "connect"
-	kindListen   = "listen"
-	kindSFTP     = "sftp"
-	kindReadTar  = "read_tar"
-	kindWriteTar = "write_tar"
 )
 
 // Attempts are the attempts of a node.
@@ -37,7 +26,7 @@ func Serve(ctx context.Context, conn wire.Conn, h *v1.SessionHeader, attempts At
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s := &session{conn: conn, header: h, cancel: cancel}
-	if err := s.check(); err != nil {
+	if err := wire.CheckHeader(h); err != nil {
 		s.refuse(err)
 		return
 	}
@@ -51,17 +40,17 @@ func Serve(ctx context.Context, conn wire.Conn, h *v1.SessionHeader, attempts At
 	stop := context.AfterFunc(ctx, func() { wire.Abort(conn, "") })
 	defer stop()
 	switch h.GetKind() {
-	case kindExec:
+	case wire.KindExec:
 		s.exec(ctx)
-	case kindConnect:
+	case wire.KindConnect:
 		s.connect(ctx)
-	case kindListen:
+	case wire.KindListen:
 		s.listen(ctx)
-	case kindSFTP:
+	case wire.KindSFTP:
 		s.files(ctx)
-	case kindReadTar:
+	case wire.KindReadTar:
 		s.readTar(ctx)
-	case kindWriteTar:
+	case wire.KindWriteTar:
 		s.writeTar(ctx)
 	}
 }
@@ -73,42 +62,6 @@ type session struct {
 	in     executor.Inside
 	// cancel ends what the session does.
 	cancel context.CancelCauseFunc
-}
-
-// badHeader is an error of the client.
-type badHeader string
-
-// Error returns the text.
-func (b badHeader) Error() string { return string(b) }
-
-// check returns what is wrong with a header.
-func (s *session) check() error {
-	h := s.header
-	switch h.GetKind() {
-	case kindExec:
-		switch e := h.GetExec(); {
-		case e == nil:
-			return badHeader("the session is to run a program, and does not say which; the client and the node have different versions")
-		case len(e.GetCommand()) > 0 && e.GetLine() != "":
-			return badHeader("the session has both a command and a line for a shell; it can have one of them")
-		}
-	case kindConnect:
-		if h.GetPort() < 1 || h.GetPort() > 65535 {
-			return badHeader(fmt.Sprintf("%d is not a port; ports are from 1 to 65535", h.GetPort()))
-		}
-	case kindListen:
-		if h.GetPort() > 65535 {
-			return badHeader(fmt.Sprintf("%d is not a port; ports are from 0, for any that is free, to 65535", h.GetPort()))
-		}
-	case kindReadTar, kindWriteTar:
-		if h.GetPath() == "" || strings.ContainsRune(h.GetPath(), 0) {
-			return badHeader("the session has no path of a file")
-		}
-	case kindSFTP:
-	default:
-		return badHeader(fmt.Sprintf("this node has no sessions of kind %q; upgrade it", h.GetKind()))
-	}
-	return nil
 }
 
 // accept answers the header.
@@ -133,7 +86,7 @@ func codeOf(err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return "permission_denied"
 	}
-	if _, bad := errors.AsType[badHeader](err); bad || errors.Is(err, fs.ErrInvalid) || executor.AsStartError(err) != nil {
+	if _, bad := errors.AsType[wire.HeaderError](err); bad || errors.Is(err, fs.ErrInvalid) || executor.AsStartError(err) != nil {
 		return "invalid_argument"
 	}
 	if errors.Is(err, context.Canceled) {

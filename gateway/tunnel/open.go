@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -30,9 +28,6 @@ const (
 	lookPause = 200 * time.Millisecond
 )
 
-// kinds are the kinds of streams.
-var kinds = []string{"exec", "connect", "listen", "sftp", "read_tar", "write_tar"}
-
 // addressKey is the key in a context of the address of a client.
 type addressKey struct{}
 
@@ -47,7 +42,7 @@ func WithAddress(ctx context.Context, address string) context.Context {
 func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 	from, _ := ctx.Value(addressKey{}).(string)
 	entry := audit.Session{Kind: asked.GetKind(), Run: asked.GetRunId(), Task: asked.GetTask(), Path: asked.GetPath(), Port: asked.GetPort(), From: from}
-	if !slices.Contains(kinds, entry.Kind) {
+	if !wire.IsKind(entry.Kind) {
 		entry.Kind = "of an unknown kind"
 	}
 	conn, reply, err := h.openAs(ctx, asked, &entry)
@@ -114,21 +109,8 @@ func callerName(p *auth.Principal) string {
 
 // checkHeader returns an error if the header of a client is wrong in itself.
 func checkHeader(header *v1.SessionHeader) error {
-	least := uint32(0)
-	switch kind := header.GetKind(); {
-	case !slices.Contains(kinds, kind):
-		return rpcerror.Invalid("%q is no kind of session; kinds are %s", kind, strings.Join(kinds, ", "))
-	case kind == "connect":
-		least = 1
-	case kind == "exec" && header.GetExec() == nil:
-		return rpcerror.Invalid("a session of the kind exec needs a command, or none for a shell, in the field exec")
-	case kind == "exec" && len(header.GetExec().GetCommand()) > 0 && header.GetExec().GetLine() != "":
-		return rpcerror.Invalid("a session has a command or a line for the shell, not both")
-	case (kind == "read_tar" || kind == "write_tar") && header.GetPath() == "":
-		return rpcerror.Invalid("a session of the kind %s needs a path", kind)
-	}
-	if port := header.GetPort(); port > 65535 || port < least {
-		return rpcerror.Invalid("%d is no port; ports are from %d to 65535", port, least)
+	if err := wire.CheckHeader(header); err != nil {
+		return rpcerror.Invalid("%w", err)
 	}
 	if task := header.GetTask(); len(task) > maxTaskName {
 		return rpcerror.Invalid("no task has a name of %d characters", len(task))

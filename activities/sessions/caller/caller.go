@@ -51,7 +51,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Dial connects to a port of the attempt.
 func (i inside) Dial(ctx context.Context, port int) (net.Conn, error) {
-	h, err := portHeader("connect", port, 1)
+	h, err := portHeader(wire.KindConnect, port, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func portHeader(kind string, port, least int) (*v1.SessionHeader, error) {
 
 // ServeFiles copies between conn and the node, which serves the files.
 func (i inside) ServeFiles(ctx context.Context, user string, conn io.ReadWriter) error {
-	stream, reply, err := i.open(ctx, &v1.SessionHeader{Kind: "sftp", User: user})
+	stream, reply, err := i.open(ctx, &v1.SessionHeader{Kind: wire.KindSFTP, User: user})
 	if err != nil {
 		return err
 	}

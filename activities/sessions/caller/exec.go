@@ -15,7 +15,7 @@ import (
 
 // Exec runs a program beside that of the attempt. A Read of its input that is under way when it has ended is left alone.
 func (i inside) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
-	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: "exec", User: c.User, Exec: execOf(c)})
+	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: wire.KindExec, User: c.User, Exec: execOf(c)})
 	if err != nil {
 		return executor.ExitStatus{}, err
 	}
@@ -64,7 +64,7 @@ func refusalOf(exit *v1.SessionExit) error {
 
 // ReadTar writes an archive of a path to a writer.
 func (i inside) ReadTar(ctx context.Context, user, path string, to io.Writer) error {
-	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: "read_tar", User: user, Path: path})
+	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: wire.KindReadTar, User: user, Path: path})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (i inside) ReadTar(ctx context.Context, user, path string, to io.Writer) er
 
 // WriteTar sends an archive. A Read of it that is under way when the node refuses the rest is left alone.
 func (i inside) WriteTar(ctx context.Context, user, path string, rename bool, from io.Reader) error {
-	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: "write_tar", User: user, Path: path, Rename: rename})
+	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: wire.KindWriteTar, User: user, Path: path, Rename: rename})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // Listen accepts connections on a port of the attempt. Closing the listener closes what it has accepted, too, and so does the
 // end of ctx.
 func (i inside) Listen(ctx context.Context, port int) (net.Listener, error) {
-	h, err := portHeader("listen", port, 0)
+	h, err := portHeader(wire.KindListen, port, 0)
 	if err != nil {
 		return nil, err
 	}
