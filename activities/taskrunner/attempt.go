@@ -86,6 +86,7 @@ type attempt struct {
 	isLeft     bool
 	unattended chan struct{}
 	idle       idleTimeout
+	transfers  transfers
 }
 
 // delivery is how an attempt came from the server.

@@ -33,5 +33,5 @@
 //
 // It imports proto, workflows/names, workflows/phrase, workflows/condition, workflows/secretref, the Temporal SDK, the leaves activities/heartbeat and
 // activities/results, and activities/executor, activities/logs, activities/store, activities/registry,
-// activities/secrets and activities/metrics.
+// activities/secrets, activities/sessions/wire and activities/metrics.
 package taskrunner

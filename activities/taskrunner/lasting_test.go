@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -421,6 +422,46 @@ func TestEntryIsRefusedWithAReason(t *testing.T) {
 	if _, _, err := l.Enter(t.Context(), &v1.SessionHeader{RunId: "r-1", Task: "a", Claim: 1}); err == nil {
 		t.Error("it is entered after its end")
 	}
+}
+
+func TestSessionsForFilesAreBounded(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	e := l.lasts(nil)
+	enter := func(kind string) (func(), error) {
+		_, leave, err := l.Enter(t.Context(), &v1.SessionHeader{Kind: kind, RunId: "r-1", Task: "a", Claim: 1})
+		return leave, err
+	}
+	var leaves []func()
+	for i := range maxTransfers {
+		leave, err := enter([]string{"sftp", "read_tar", "write_tar"}[i%3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves = append(leaves, leave)
+	}
+	_, err := enter("sftp")
+	if refusal, ok := errors.AsType[*EntryError](err); !ok || refusal.Missing || !strings.Contains(refusal.Text, "64 sessions open that copy or serve files") {
+		t.Errorf("one more: %v", err)
+	}
+	if leave, err := enter("exec"); err != nil {
+		t.Errorf("a program: %v", err)
+	} else {
+		leave()
+	}
+	leaves[0]()
+	leaves[0]()
+	if leaves[0], err = enter("sftp"); err != nil {
+		t.Errorf("after one has ended: %v", err)
+	}
+	if _, err = enter("sftp"); err == nil {
+		t.Error("an end counts twice")
+	}
+	for _, leave := range leaves {
+		leave()
+	}
+	l.steer("stop")
+	want(t, e.answer(), "stopped", "")
 }
 
 // Without a worker, a lasting attempt runs on whatever its lease was.

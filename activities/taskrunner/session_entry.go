@@ -51,7 +51,16 @@ func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside,
 	case err != nil:
 		return nil, nil, fmt.Errorf("enter task %s of run %s: %w", task, h.GetRunId(), err)
 	}
-	return inside, a.idle.enter(), nil
+	leave := a.idle.enter()
+	if !isTransfer(h.GetKind()) {
+		return inside, leave, nil
+	}
+	end, ok := a.transfers.begin()
+	if !ok {
+		leave()
+		return nil, nil, &EntryError{Text: fmt.Sprintf("task %s has %d sessions open that copy or serve files, as many as it may; try again when one has ended", task, maxTransfers)}
+	}
+	return inside, func() { end(); leave() }, nil
 }
 
 // missingText says why no attempt of a task is on the node under a claim.
