@@ -64,6 +64,9 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 	if n.GetSuspicions() > 0 {
 		rows = append(rows, []string{"suspicions", fmt.Sprintf("%d dispatches were not picked up, or not started, and moved", n.GetSuspicions())})
 	}
+	for _, taskType := range slices.Sorted(maps.Keys(snapshot.GetWithheld())) {
+		rows = append(rows, []string{"runs no " + taskType, snapshot.GetWithheld()[taskType]})
+	}
 	if url := snapshot.GetMetricsUrl(); url != "" {
 		rows = append(rows, []string{"metrics", url})
 	}

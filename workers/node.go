@@ -141,7 +141,8 @@ type Node struct {
 	cfg        NodeConfig
 	workspaces *workspace.Root
 	workers    []worker.Worker
-	gpuLane    bool // is served
+	withheld   map[string]string // why the node does not offer task types, by type; set before it registers
+	gpuLane    bool              // is served
 	presence   *presence.Presence
 	attempts   *taskrunner.Node
 	lock       *node.NameLock // nil: there is none on this machine
@@ -194,6 +195,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		Snapshot: func(ctx context.Context) *v1.NodeSnapshot {
 			s := figures(ctx)
 			s.Draining = n.leaving.Load()
+			s.Executors, s.Withheld = n.offered(s.GetExecutors()), n.withheld
 			if id := kept.id.Load(); id != nil {
 				s.Store = *id
 			}
@@ -227,20 +229,10 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 // recover continues with the attempts of an earlier worker of the name. Where no lock says
 // that it is dead, they may be a live one's.
 func (n *Node) recover(ctx context.Context) {
-	if n.lock == nil {
-		return
-	}
-	dir, err := openState(n.cfg.StateDir, n.cfg.Client.Fleet, n.cfg.Name)
+	dir, err := n.openFolders()
 	if err != nil {
-		n.cfg.Logger.Warn("no attempt will outlive this worker", "error", err)
+		n.withholdLasting(err)
 		return
-	}
-	if n.cfg.LastingTempDir != "" {
-		n.attempts.LastingTempDir, err = openState(ownFolder(n.cfg.LastingTempDir, "temp"), n.cfg.Client.Fleet, n.cfg.Name)
-		if err != nil {
-			n.cfg.Logger.Warn("no attempt will outlive this worker", "error", err)
-			return
-		}
 	}
 	n.attempts.StateDir = dir
 	if n.cfg.Guard != nil {

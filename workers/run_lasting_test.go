@@ -3,7 +3,9 @@ package workers
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,4 +214,38 @@ func TestStopIsForTasksThatLast(t *testing.T) {
 	}
 	c.fake.Release("a")
 	want(t, h.wait(), "completed", map[string]string{"a": "completed"})
+}
+
+// A node that would lose its machines with its worker offers none, and says how that is mended.
+func TestNodeOffersNoMachinesThatItCannotFindAgain(t *testing.T) {
+	t.Parallel()
+	c, m := shared(t).workers(t, nil), fake.NewMachines()
+	dir := filepath.Join(c.t.TempDir(), "open")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	with := func(cfg *NodeConfig) {
+		cfg.StateDir = dir
+		cfg.Executors = append(cfg.Executors, fake.NewLasting(v1.TypeVPS, m))
+	}
+	first := c.start("n", with)
+	seen := c.state(c.name("n"), v1.NodeActive)
+	if slices.Contains(seen.GetExecutors(), v1.TypeVPS) || len(seen.GetExecutors()) == 0 {
+		t.Errorf("the node offers %v", seen.GetExecutors())
+	}
+	if why := seen.GetSnapshot().GetWithheld()[v1.TypeVPS]; !strings.Contains(why, "chmod 700 "+dir) || !strings.Contains(why, "--scratch-dir") {
+		t.Errorf("it says %q", why)
+	}
+	h := c.submit(c.lastingInput(`{name: lasting-withheld, tasks: {x: {type: container, spec: {image: x}}}}`))
+	first.Stop()
+	if n := len(m.All("x")); n > 0 {
+		t.Errorf("%d machines were started", n)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.start("n", with)
+	c.reported(m, "x")
+	h.must(names.StopTaskUpdate, "x")
+	want(t, h.wait(), "completed", map[string]string{"x": "stopped"})
 }

@@ -16,8 +16,11 @@ func private(dir string) error {
 	if err := unix.Lstat(dir, &folder); err != nil {
 		return fmt.Errorf("look at %s: %w", dir, err)
 	}
-	if folder.Mode&unix.S_IFMT != unix.S_IFDIR || int(folder.Uid) != os.Getuid() || folder.Mode&0o077 != 0 {
-		return fmt.Errorf("%s is not a folder of this user alone", dir)
+	switch {
+	case folder.Mode&unix.S_IFMT != unix.S_IFDIR || int(folder.Uid) != os.Getuid():
+		return fmt.Errorf("%s is not a folder of user %d", dir, os.Getuid())
+	case folder.Mode&0o077 != 0:
+		return fmt.Errorf("%s is open to other users; run `chmod 700 %s`", dir, dir)
 	}
 	return nil
 }

@@ -54,7 +54,13 @@ func traitFilters() []filter {
 	return []filter{
 		{"type",
 			func(v *view) bool { return v.hasExecutor(v.taskType) },
-			func(v *view) phrase { return phrase{verb: does, object: "not run " + v.taskType + " tasks"} },
+			func(v *view) phrase {
+				object := "not run " + v.taskType + " tasks"
+				if reason := v.n.snap.GetWithheld()[v.taskType]; reason != "" {
+					object += ": " + reason
+				}
+				return phrase{verb: does, object: object}
+			},
 		},
 		{"requiresExecutors",
 			func(v *view) bool { return len(v.missing(v.constraints.GetRequiresExecutors(), v.hasExecutor)) == 0 },

@@ -18,6 +18,8 @@ func TestFilters(t *testing.T) {
 		"nothing asked": {node: aNode("a"), change: func(*v1.TaskRequest) {}},
 		"type": {node: aNode("a"), static: true,
 			change: func(r *v1.TaskRequest) { r.Type = "container" }, reason: "a does not run container tasks"},
+		"type withheld": {node: aNode("a", func(s *v1.NodeSnapshot) { s.Withheld = map[string]string{"vps": "mend /x", "k8s_job": "no"} }), static: true,
+			change: func(r *v1.TaskRequest) { r.Type = "vps" }, reason: "a does not run vps tasks: mend /x"},
 		"executors present": {node: aNode("a"),
 			change: constrained(func(c *v1.Constraints) { c.RequiresExecutors = []string{"shell"} })},
 		"executors missing": {node: aNode("a"), static: true,

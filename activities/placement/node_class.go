@@ -56,6 +56,11 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 		text(key)
 		text(s.GetCapabilities()[key])
 	}
+	number(uint64(len(s.GetWithheld())))
+	for _, taskType := range slices.Sorted(maps.Keys(s.GetWithheld())) {
+		text(taskType)
+		text(s.GetWithheld()[taskType])
+	}
 	number(uint64(s.GetCpu().GetCores()))
 	number(math.Float64bits(s.GetMemory().GetTotalMb()))
 	number(math.Float64bits(s.GetDisk().GetTotalGb()))

@@ -180,6 +180,17 @@ func TestUnwantedLastingAttemptEnds(t *testing.T) {
 	}
 }
 
+// A worker without its state does not say that an attempt is gone, which a later one may find.
+func TestLastingAttemptIsNotGivenUpWithoutState(t *testing.T) {
+	t.Parallel()
+	l := newLastingNode(t)
+	l.StateDir = ""
+	res, err := l.Steer(t.Context(), &v1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: "find"})
+	if err == nil {
+		t.Errorf("the node answers %v", res)
+	}
+}
+
 // The lease ends an attempt until the server knows that it has started, and never afterwards.
 func TestLeaseEndsNoLastingAttempt(t *testing.T) {
 	t.Parallel()

@@ -61,6 +61,10 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 	if req.GetAction() == actionFind && a != nil {
 		return &v1.SteerResponse{}, nil // if it has ended, it still has its answer
 	}
+	if req.GetAction() == actionFind && n.StateDir == "" {
+		// It may run, and is found when the node has its state again.
+		return nil, fmt.Errorf("node %s cannot find what its earlier worker has left; the log of its worker says why", n.Name)
+	}
 	if a == nil {
 		return &v1.SteerResponse{Refused: fmt.Sprintf("nothing of it runs on node %s any more", n.Name)}, nil
 	}

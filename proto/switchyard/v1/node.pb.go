@@ -78,7 +78,9 @@ type NodeSnapshot struct {
 	// Where the worker serves figures for Prometheus; empty: nowhere.
 	MetricsUrl string `protobuf:"bytes,25,opt,name=metrics_url,json=metricsUrl,proto3" json:"metrics_url,omitempty"`
 	// What the worker has claimed since it started.
-	Claims        *ClaimFigures `protobuf:"bytes,26,opt,name=claims,proto3" json:"claims,omitempty"`
+	Claims *ClaimFigures `protobuf:"bytes,26,opt,name=claims,proto3" json:"claims,omitempty"`
+	// Task types that the worker has an executor of, but does not offer, with the reason and the remedy, for people.
+	Withheld      map[string]string `protobuf:"bytes,27,rep,name=withheld,proto3" json:"withheld,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -291,6 +293,13 @@ func (x *NodeSnapshot) GetMetricsUrl() string {
 func (x *NodeSnapshot) GetClaims() *ClaimFigures {
 	if x != nil {
 		return x.Claims
+	}
+	return nil
+}
+
+func (x *NodeSnapshot) GetWithheld() map[string]string {
+	if x != nil {
+		return x.Withheld
 	}
 	return nil
 }
@@ -1868,7 +1877,8 @@ var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfc\b\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\n" +
+	"\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -1899,8 +1909,12 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\aspooled\x18\x18 \x01(\x03R\aspooled\x12\x1f\n" +
 	"\vmetrics_url\x18\x19 \x01(\tR\n" +
 	"metricsUrl\x123\n" +
-	"\x06claims\x18\x1a \x01(\v2\x1b.switchyard.v1.ClaimFiguresR\x06claims\x1a?\n" +
+	"\x06claims\x18\x1a \x01(\v2\x1b.switchyard.v1.ClaimFiguresR\x06claims\x12E\n" +
+	"\bwithheld\x18\x1b \x03(\v2).switchyard.v1.NodeSnapshot.WithheldEntryR\bwithheld\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
+	"\rWithheldEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf4\x02\n" +
 	"\fClaimFigures\x120\n" +
@@ -2058,7 +2072,7 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
 	(*ClaimFigures)(nil),          // 1: switchyard.v1.ClaimFigures
@@ -2080,13 +2094,14 @@ var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeRegistration)(nil),      // 17: switchyard.v1.NodeRegistration
 	(*NodeDrain)(nil),             // 18: switchyard.v1.NodeDrain
 	nil,                           // 19: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	nil,                           // 20: switchyard.v1.ClaimFigures.EndedEntry
-	nil,                           // 21: switchyard.v1.Node.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	nil,                           // 20: switchyard.v1.NodeSnapshot.WithheldEntry
+	nil,                           // 21: switchyard.v1.ClaimFigures.EndedEntry
+	nil,                           // 22: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	22, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	23, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
 	19, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
 	7,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
 	8,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
@@ -2097,38 +2112,39 @@ var file_switchyard_v1_node_proto_depIdxs = []int32{
 	6,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
 	3,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
 	1,  // 10: switchyard.v1.NodeSnapshot.claims:type_name -> switchyard.v1.ClaimFigures
-	22, // 11: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
-	20, // 12: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
-	22, // 13: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
-	2,  // 14: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
-	22, // 15: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
-	22, // 16: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
-	4,  // 17: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
-	4,  // 18: switchyard.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
-	21, // 19: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
-	15, // 20: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
-	15, // 21: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
-	15, // 22: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
-	15, // 23: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
-	22, // 24: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
-	22, // 25: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
-	22, // 26: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
-	22, // 27: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
-	22, // 28: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
-	0,  // 29: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	14, // 30: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
-	22, // 31: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
-	17, // 32: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
-	22, // 33: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
-	18, // 34: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
-	23, // 35: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
-	0,  // 36: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	22, // 37: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	20, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
+	23, // 12: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
+	21, // 13: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
+	23, // 14: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
+	2,  // 15: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
+	23, // 16: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
+	23, // 17: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
+	4,  // 18: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
+	4,  // 19: switchyard.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
+	22, // 20: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	15, // 21: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	15, // 22: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	15, // 23: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	15, // 24: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	23, // 25: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	23, // 26: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	23, // 27: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	23, // 28: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	23, // 29: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	0,  // 30: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	14, // 31: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
+	23, // 32: switchyard.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
+	17, // 33: switchyard.v1.NodeRecord.registration:type_name -> switchyard.v1.NodeRegistration
+	23, // 34: switchyard.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
+	18, // 35: switchyard.v1.NodeRecord.drain:type_name -> switchyard.v1.NodeDrain
+	24, // 36: switchyard.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
+	0,  // 37: switchyard.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	23, // 38: switchyard.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }
@@ -2144,7 +2160,7 @@ func file_switchyard_v1_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

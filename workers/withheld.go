@@ -1,0 +1,55 @@
+package workers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// openFolders returns the folder in which the node finds again what it has left, and sets that of the temporary directories of what
+// outlives the worker. Its error names the remedy.
+func (n *Node) openFolders() (dir string, err error) {
+	if n.lock == nil {
+		return "", errors.New("the name of the node cannot be locked on this machine; the log of the worker has the reason")
+	}
+	dir, err = openState(n.cfg.StateDir, n.cfg.Client.Fleet, n.cfg.Name)
+	if err != nil {
+		return "", fmt.Errorf("%w, or give the worker another folder of its user alone by --scratch-dir", err)
+	}
+	if n.cfg.LastingTempDir == "" {
+		return dir, nil
+	}
+	n.attempts.LastingTempDir, err = openState(ownFolder(n.cfg.LastingTempDir, "temp"), n.cfg.Client.Fleet, n.cfg.Name)
+	if err != nil {
+		return "", fmt.Errorf("%w, or give the worker another folder by --temp-dir", err)
+	}
+	return dir, nil
+}
+
+// withholdLasting has the node not offer the types whose attempts are to outlive the worker, since none does.
+func (n *Node) withholdLasting(reason error) {
+	n.withheld = map[string]string{}
+	for taskType := range n.attempts.Executors {
+		if v1.Lasts(taskType) {
+			n.withheld[taskType] = reason.Error()
+		}
+	}
+	for taskType := range n.withheld {
+		delete(n.attempts.Executors, taskType)
+	}
+	if len(n.withheld) == 0 {
+		n.cfg.Logger.Warn("no attempt will outlive this worker", "error", reason)
+		return
+	}
+	types := strings.Join(slices.Sorted(maps.Keys(n.withheld)), ", ")
+	n.cfg.Logger.Warn("no attempt will outlive this worker, so the node offers no tasks of type "+types, "error", reason)
+}
+
+// offered returns those of the types that the node offers.
+func (n *Node) offered(types []string) []string {
+	return slices.DeleteFunc(types, func(taskType string) bool { return n.withheld[taskType] != "" })
+}
