@@ -27,6 +27,7 @@ const (
 	helperWatchdog  = "SHELL_TEST_WATCHDOG"
 	helperLease     = "SHELL_TEST_LEASE"
 	helperSandbox   = "SHELL_TEST_SANDBOX"
+	helperSession   = "SHELL_TEST_SESSION"
 	helperClaim     = "helper/task/c1"
 
 	// The lease of a helper's task, which it renews all the time.
@@ -65,9 +66,30 @@ func runHelperIfAsked() {
 			}
 		}()
 	}
-	r, err := e.Run(context.Background(), a, func() {})
+	r, err := e.Run(context.Background(), a, func() {
+		if os.Getenv(helperSession) != "" {
+			go runSession(e, a.ID)
+		}
+	})
 	fmt.Println("ended", r.Stopped, err)
 	os.Exit(1)
+}
+
+// runSession runs a program in an attempt, with a terminal and another program that leaves it.
+func runSession(e *Executor, id string) {
+	for {
+		in, err := e.Enter(context.Background(), id)
+		if err != nil { // it has not started yet
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		status, err := in.Exec(context.Background(), executor.Command{
+			Args:     []string{"sh", "-c", "trap '' HUP; setsid sleep 100001 & sleep 100002"},
+			Terminal: &executor.Terminal{},
+		})
+		fmt.Println("session ended", status, err)
+		os.Exit(1)
+	}
 }
 
 // helper is a worker process with a task that has printed ready.
@@ -139,6 +161,25 @@ func TestWatchdogEndsTheTreeOfAKilledWorker(t *testing.T) {
 		t.Run(string(m)+" in a sandbox", func(t *testing.T) {
 			needSandbox(t, Options{Mechanism: m})
 			endsTheTree(t, m, helperSandbox+"=yes")
+		})
+	}
+}
+
+func TestSessionsEndWithAKilledWorker(t *testing.T) {
+	check := func(t *testing.T, m Mechanism, env ...string) {
+		h := startHelper(t, m, "yes", append(env, helperSession+"=yes")...)
+		eventually(t, "the session runs", func() bool {
+			all := strings.Join(leftOf(t, h.id), "\n")
+			return strings.Contains(all, `"sleep\x00100001\x00"`) && strings.Contains(all, `"sleep\x00100002\x00"`)
+		})
+		h.kill(t)
+		eventually(t, "nothing of it is left", func() bool { return len(leftOf(t, h.id)) == 0 })
+	}
+	for _, m := range mechanismsHere(t) {
+		t.Run(string(m), func(t *testing.T) { check(t, m) })
+		t.Run(string(m)+" in a sandbox", func(t *testing.T) {
+			needSandbox(t, Options{Mechanism: m})
+			check(t, m, helperSandbox+"=yes")
 		})
 	}
 }
