@@ -219,10 +219,12 @@ func (h InsideHarness) terminalSize(t *testing.T) {
 		t.Errorf("%+v, printed %q", status, b.out.String())
 	}
 	// A size that no terminal has.
-	b = begin(t, t.Context(), in, shell("stty size"), &executor.WindowSize{})
+	c = shell("stty size; echo $TERM")
+	c.Env = map[string]string{"TERM": "vt100"} // which its caller has chosen
+	b = begin(t, t.Context(), in, c, &executor.WindowSize{})
 	b.ends(t)
-	if got := b.out.String(); got != "24 80\r\n" {
-		t.Errorf("a terminal of 0x0 is %q", got)
+	if got := b.out.String(); got != "24 80\r\nvt100\r\n" {
+		t.Errorf("a terminal of 0x0, of the type of its environment, prints %q", got)
 	}
 }
 

@@ -144,7 +144,7 @@ func (in *entered) environ(c executor.Command, dir string) ([]string, error) {
 	for key, value := range c.Env {
 		added[key] = value
 	}
-	if c.Terminal != nil && c.Terminal.Type != "" {
+	if _, has := added["TERM"]; c.Terminal != nil && c.Terminal.Type != "" && !has {
 		added["TERM"] = c.Terminal.Type
 	}
 	var before []string
