@@ -27,7 +27,7 @@
 // sends their logs, package tunnel connects clients to what runs on nodes, package sshdoor lets SSH clients in, package openapi serves the document of the REST
 // paths, and package rpcerror gives errors their codes.
 //
-// It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/nearest, workflows/phrase,
+// It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/sshkey, workflows/nearest, workflows/phrase,
 // workflows/visibility, activities/store, activities/logs, activities/library, activities/schedules, activities/registry,
 // activities/executor, activities/sessions/caller, activities/sessions/wire, activities/grants, activities/metrics, activities/signing, activities/secrets/vault, and of Temporal the client side of the SDK and its API.
 package gateway

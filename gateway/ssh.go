@@ -19,6 +19,8 @@ import (
 	"switchyard/gateway/sshdoor"
 	"switchyard/gateway/tunnel"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/sshkey"
 )
 
 // listenSSH opens the door for SSH clients, and notes its port for those who ask how to reach a machine.
@@ -78,7 +80,8 @@ func (s sshRuns) Find(ctx context.Context, id string) (sshdoor.Run, error) {
 	return sshdoor.Run{ID: id, Owner: runindex.OwnerOf(info), Open: runview.IsOpen(info.GetStatus())}, nil
 }
 
-// TaskKeys returns the keys that the machines of a run name, as its definition has them. Templates are no keys.
+// TaskKeys returns the keys that the machines of a run name: as its definition has them, or, where templates make them, as the node
+// of a machine tells.
 func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, error) {
 	desc, err := s.gateway.reader.Describe(ctx, id)
 	if err != nil {
@@ -88,11 +91,35 @@ func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, er
 	if err != nil {
 		return nil, fmt.Errorf("read the definition of run %s: %w", id, err)
 	}
-	keys := map[string]string{}
+	keys, made := map[string]string{}, map[string]bool{}
 	for name, task := range in.GetDefinition().GetTasks() {
-		if text := task.GetSpec().GetFields()["sshPublicKey"].GetStringValue(); task.GetType() == v1.TypeVPS && text != "" {
+		text := task.GetSpec().GetFields()["sshPublicKey"].GetStringValue()
+		if task.GetType() != v1.TypeVPS || text == "" {
+			continue
+		}
+		if _, fault := sshkey.Parse(text); fault != nil { // a template is no key
+			made[name] = true
+			continue
+		}
+		keys[name] = text
+	}
+	if len(made) == 0 {
+		return keys, nil
+	}
+	found, err := s.gateway.tunnel.LoginKeys(ctx, desc)
+	if err != nil {
+		return nil, fmt.Errorf("look for the machines of run %s: %w", id, err)
+	}
+	for name, text := range found {
+		task, _, isInstance := names.ParseInstanceName(name)
+		if made[name] || isInstance && made[task] {
 			keys[name] = text
 		}
 	}
 	return keys, nil
+}
+
+// Starting returns the ids of open runs with machines that begin with a text, whoever owns them, at most a number of them.
+func (s sshRuns) Starting(ctx context.Context, prefix string, most int) ([]string, error) {
+	return s.gateway.index.OpenOfType(ctx, v1.TypeVPS, prefix, most)
 }

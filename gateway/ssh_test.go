@@ -30,7 +30,9 @@ func TestSSHReachesAttemptsOfTheOwner(t *testing.T) {
 	submitted, err := f.dialAs(t, ann).SubmitRun(t.Context(), connect.NewRequest(&v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: `name: ssh-reaches
 tasks:
   box: { type: vps, spec: { image: "ubuntu:24.04", sshPublicKey: "` + strings.TrimSpace(machine.AuthorizedKey()) + `" } }
+  made: { type: vps, spec: { image: "ubuntu:24.04", sshPublicKey: "${{ workflow.input.key }}" } }
   build: { type: shell, spec: { command: 'true' } }
+  forged: { type: shell, spec: { command: 'true' } }
 `}}))
 	if err != nil {
 		t.Fatal(err)
@@ -47,12 +49,22 @@ tasks:
 	}
 	startAttempt(t, id, node, "build", 3)
 	startAttempt(t, id, node, "box", 4)
+	made := sessiontest.NewOpenSSH(t, f.server.SSHAddress(), "")
+	token := startAttempt(t, id, node, "made", 5)
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), token, &v1.ExecuteProgress{Spawned: true, Claim: 5, SshPublicKey: made.AuthorizedKey()}); err != nil {
+		t.Fatal(err)
+	}
+	forged := startAttempt(t, id, node, "forged", 6)
+	if err := temporalClient.RecordActivityHeartbeat(t.Context(), forged, &v1.ExecuteProgress{Spawned: true, Claim: 6, SshPublicKey: made.AuthorizedKey()}); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		client *sessiontest.OpenSSH
 		task   string
 		want   string // "": refused
 	}{
 		{person, "build", id + " build#3 on " + node + " by ann: []"}, {person, "box", id + " box#4 on " + node + " by ann: []"},
+		{made, "made", id + " made#5 on " + node + " by ann: []"}, {made, "box", ""}, {made, "forged", ""},
 		{machine, "box", id + " box#4 on " + node + " by ann: []"}, {machine, "build", ""}, {other, "build", ""}, {other, "box", ""},
 	} {
 		test.client.User = test.task + "." + id
@@ -70,7 +82,7 @@ tasks:
 	for _, e := range listed.Msg.GetItems() {
 		counts[e.GetBy()+"/"+e.GetKind()+"/"+e.GetResult()] += 1 + int(e.GetOmitted())
 	}
-	if counts["ann/ssh_key/ok"] != 3 || counts["//permission_denied"] != 3 {
+	if counts["ann/ssh_key/ok"] != 4 || counts["//permission_denied"] != 5 {
 		t.Errorf("%v", counts)
 	}
 }

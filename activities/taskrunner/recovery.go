@@ -235,6 +235,7 @@ func (r *recovery) decide(l *orphan, decided func()) {
 	}
 	progress := &v1.ExecuteProgress{
 		Claim: l.req.GetClaim(), Spawned: !l.state.StartedAt.IsZero(), StartedAt: stampOf(l.state.StartedAt), Checkpoint: l.checkpoint(ws, &members[0]),
+		SshPublicKey: loginKeys(l.req, l.spec),
 	}
 	t := termsOf(l.state.Heartbeat, min(cmp.Or(n.BeatInterval, adoptedBeat), adoptedBeat))
 	lease := executor.NewLease(executor.Now().Add(-max(time.Since(l.beatAt), 0)), t.stop, t.kill)

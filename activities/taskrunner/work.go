@@ -61,6 +61,9 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 		return &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonExpression, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}, nil
 	}
 	w.spec = spec
+	if keys := loginKeys(req, spec); keys != "" {
+		w.attempt.advance(func(p *v1.ExecuteProgress) { p.SshPublicKey = keys })
+	}
 	checkpoint, err := n.loadCheckpoint(ctx, req, m)
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoint of %s: %w", m.name, err)

@@ -38,6 +38,17 @@ func (r RunningAttempt) equal(other RunningAttempt) bool {
 	return r.ended == other.ended && r.waits == other.waits && r.silentSince.Equal(other.silentSince) && proto.Equal(r.assigned, other.assigned) && proto.Equal(r.Started, other.Started)
 }
 
+// LoginKeys adds to found the public keys that may log in to machines, one a line, of which heartbeats tell, by task or instance.
+func LoginKeys(found map[string]string, pending []*workflowpb.PendingActivityInfo) {
+	for _, p := range pending {
+		progress, ok := progressOf(p.GetHeartbeatDetails())
+		name, claim, isAttempt := names.ParseAttemptID(p.GetActivityId())
+		if ok && isAttempt && p.GetActivityType().GetName() == names.ExecuteActivity && claim == progress.GetClaim() && progress.GetSshPublicKey() != "" {
+			found[name] = progress.GetSshPublicKey()
+		}
+	}
+}
+
 // RunningAttempts returns the attempts whose process has been started, by activity id, as their heartbeats report.
 func RunningAttempts(pending []*workflowpb.PendingActivityInfo, now time.Time) map[string]RunningAttempt {
 	running := map[string]RunningAttempt{}

@@ -37,6 +37,7 @@ type fakeRuns struct {
 	runs map[string]Run
 	keys map[string]map[string]string // by run, then by task
 	away bool
+	slow bool // no search ends
 }
 
 var errAway = errors.New("Temporal is away")
@@ -60,6 +61,22 @@ func (f *fakeRuns) Find(_ context.Context, id string) (Run, error) {
 		return Run{}, rpcerror.NoRun(id)
 	}
 	return run, nil
+}
+
+func (f *fakeRuns) Starting(ctx context.Context, prefix string, most int) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ids []string
+	for id, run := range f.runs {
+		if strings.HasPrefix(id, prefix) && run.Open && len(ids) < most {
+			ids = append(ids, id)
+		}
+	}
+	if f.slow {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return ids, nil
 }
 
 func (f *fakeRuns) TaskKeys(_ context.Context, id string) (map[string]string, error) {

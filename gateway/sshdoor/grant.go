@@ -32,6 +32,8 @@ type Runs interface {
 	Resolve(ctx context.Context, text string) (id string, err error)
 	// Find returns the run of an id, whoever owns it, or an error with the code NotFound.
 	Find(ctx context.Context, id string) (Run, error)
+	// Starting returns the ids of open runs with machines that begin with a text, whoever owns them, at most a number of them.
+	Starting(ctx context.Context, prefix string, most int) ([]string, error)
 	// TaskKeys returns the public keys that tasks of a run name, as lines of authorized_keys, by the name of the task.
 	TaskKeys(ctx context.Context, id string) (map[string]string, error)
 }
@@ -89,6 +91,9 @@ func (d *Door) decide(ctx context.Context, user string, key ssh.PublicKey) (*gra
 		if g, err := d.ofTask(ctx, at, key); g != nil || err != nil {
 			return g, err
 		}
+	}
+	if g, err := d.ofPrefix(ctx, user, key); g != nil || err != nil {
+		return g, err
 	}
 	return nil, &refusal{"no run of this name is open to this key"}
 }

@@ -45,9 +45,9 @@ func attemptsAmong(pending []*workflowpb.PendingActivityInfo) (found []attempt) 
 	return found
 }
 
-// attemptsOf returns the attempts of a run that may be those of a task or instance; all of them for "".
-func (h *Hub) attemptsOf(ctx context.Context, desc *runview.Description, task string) ([]attempt, error) {
-	found := attemptsAmong(desc.GetPendingActivities())
+// pendingOf returns the activities of a run among which may be the attempts of a task or instance; all of them for "".
+func (h *Hub) pendingOf(ctx context.Context, desc *runview.Description, task string) ([]*workflowpb.PendingActivityInfo, error) {
+	found := desc.GetPendingActivities()
 	for _, part := range partsFor(desc, task) {
 		child, err := h.config.Client.DescribeWorkflowExecution(ctx, part, "")
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
@@ -57,9 +57,31 @@ func (h *Hub) attemptsOf(ctx context.Context, desc *runview.Description, task st
 			return nil, err
 		}
 		if runview.IsOpen(child.GetWorkflowExecutionInfo().GetStatus()) {
-			found = append(found, attemptsAmong(child.GetPendingActivities())...)
+			found = append(slices.Clip(found), child.GetPendingActivities()...)
 		}
 	}
+	return found, nil
+}
+
+// LoginKeys returns the public keys that may log in to machines of a run, one a line, of which their nodes tell because templates
+// have made them, by task or instance.
+func (h *Hub) LoginKeys(ctx context.Context, desc *runview.Description) (map[string]string, error) {
+	pending, err := h.pendingOf(ctx, desc, "")
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string]string{}
+	runview.LoginKeys(keys, pending)
+	return keys, nil
+}
+
+// attemptsOf returns the attempts of a run that may be those of a task or instance; all of them for "".
+func (h *Hub) attemptsOf(ctx context.Context, desc *runview.Description, task string) ([]attempt, error) {
+	pending, err := h.pendingOf(ctx, desc, task)
+	if err != nil {
+		return nil, err
+	}
+	found := attemptsAmong(pending)
 	slices.SortFunc(found, func(a, b attempt) int { return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(b.claim, a.claim)) })
 	// Of two dispatches of a task the newer one counts.
 	return slices.CompactFunc(found, func(a, b attempt) bool { return a.name == b.name }), nil

@@ -7759,7 +7759,10 @@ type ExecuteProgress struct {
 	// What the attempt waits for, for people; empty: nothing.
 	Notice string `protobuf:"bytes,8,opt,name=notice,proto3" json:"notice,omitempty"`
 	// When the heartbeat was sent, by the clock of the node.
-	SentAt        *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=sent_at,json=sentAt,proto3" json:"sent_at,omitempty"`
+	SentAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=sent_at,json=sentAt,proto3" json:"sent_at,omitempty"`
+	// Public keys that may log in to the machine, one a line, if the templates of its spec have made them; empty: the definition
+	// has them, or there are none.
+	SshPublicKey  string `protobuf:"bytes,10,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7855,6 +7858,13 @@ func (x *ExecuteProgress) GetSentAt() *timestamppb.Timestamp {
 		return x.SentAt
 	}
 	return nil
+}
+
+func (x *ExecuteProgress) GetSshPublicKey() string {
+	if x != nil {
+		return x.SshPublicKey
+	}
+	return ""
 }
 
 // StatusRequest is the argument of the query `status` of a run.
@@ -9152,7 +9162,7 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\n" +
 	"checkpoint\x18\n" +
 	" \x01(\v2\x19.switchyard.v1.CheckpointR\n" +
-	"checkpoint\"\xe5\x02\n" +
+	"checkpoint\"\x8b\x03\n" +
 	"\x0fExecuteProgress\x12\x18\n" +
 	"\aspawned\x18\x01 \x01(\bR\aspawned\x129\n" +
 	"\n" +
@@ -9165,7 +9175,9 @@ const file_switchyard_v1_payload_proto_rawDesc = "" +
 	"\x06record\x18\x06 \x01(\tR\x06record\x121\n" +
 	"\x05batch\x18\a \x03(\v2\x1b.switchyard.v1.MemberResultR\x05batch\x12\x16\n" +
 	"\x06notice\x18\b \x01(\tR\x06notice\x123\n" +
-	"\asent_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06sentAt\"d\n" +
+	"\asent_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06sentAt\x12$\n" +
+	"\x0essh_public_key\x18\n" +
+	" \x01(\tR\fsshPublicKey\"d\n" +
 	"\rStatusRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x05R\bmaxBytes\x12 \n" +

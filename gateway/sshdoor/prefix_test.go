@@ -1,0 +1,65 @@
+package sshdoor
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestKeyOfATaskOpensItsRunByAPrefix holds that a prefix opens what only one run with the key begins with, and that what it does not
+// open is refused alike.
+func TestKeyOfATaskOpensItsRunByAPrefix(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.RefusalTime = 300 * time.Millisecond })
+	key, other := newSigner(t), newSigner(t)
+	for id, owner := range map[string]string{"vps-7k2m9x": "ann", "vps-8aaaaa": "ann", "vps-9bbbbb": "bob", "vps-old": "ann"} {
+		f.runs.runs[id] = Run{id, owner, id != "vps-old"}
+	}
+	f.runs.keys["vps-7k2m9x"] = map[string]string{"box": line(key)}
+	f.runs.keys["vps-old"] = map[string]string{"box": line(key)}
+	f.runs.keys["vps-9bbbbb"] = map[string]string{"box": line(other)}
+	for _, user := range []string{"vps-7k2m9x", "vps-7k", "vps", "box.vps-7", "box.vps", "box[1].vps-7"} {
+		f.forgive()
+		client, err := f.dial(user, key)
+		if err != nil {
+			t.Errorf("%s: %v", user, err)
+			continue
+		}
+		_ = client.Close()
+	}
+	said := map[string]bool{}
+	refuse := func(user string) {
+		t.Helper()
+		f.forgive()
+		began := time.Now()
+		_, err := f.dial(user, key)
+		if err == nil {
+			t.Fatalf("%s is open", user)
+		}
+		if took := time.Since(began); took < 300*time.Millisecond {
+			t.Errorf("%s: refused after %v", user, took)
+		}
+		said[err.Error()] = true
+	}
+	for _, user := range []string{"v", "vps-9", "vps-8", "web.vps-7", "vps-o", "none"} {
+		refuse(user)
+	}
+	f.runs.mu.Lock()
+	f.runs.keys["vps-8aaaaa"] = map[string]string{"box": line(key)}
+	f.runs.mu.Unlock()
+	refuse("vps")
+	f.runs.mu.Lock()
+	for i := range maxStarting {
+		id := fmt.Sprint("many-", i)
+		f.runs.runs[id] = Run{id, "ann", true}
+	}
+	f.runs.runs["many-x"], f.runs.keys["many-x"] = Run{"many-x", "ann", true}, map[string]string{"box": line(key)}
+	f.runs.mu.Unlock()
+	refuse("many")
+	f.runs.mu.Lock()
+	f.runs.slow = true
+	f.runs.mu.Unlock()
+	refuse("vps-7")
+	if len(said) != 1 {
+		t.Errorf("%v", said)
+	}
+}
