@@ -35,7 +35,7 @@ func startMachine(t *testing.T) (*machine, *sessiontest.OpenSSH) {
 	if err := os.Chmod(dir, 0o700); err != nil { // what a later worker reads is to be of this user alone
 		t.Fatal(err)
 	}
-	m := &machine{t: t, devStack: startDev(t, "--nodes", "0", "--ssh-address", "127.0.0.1:0")}
+	m := &machine{t: t, devStack: startDev(t, "--nodes", "0", "--ssh-address", "127.0.0.1:0", "--ssh-host", "machines.example.com", "--ssh-port", "2222")}
 	m.args = []string{"--spool-dir", filepath.Join(dir, "spool"), "--scratch-dir", dir, "--offline-after", "3s", "--metrics-address", "none"}
 	m.join()
 	door := strings.Fields(strings.TrimPrefix(m.expect(&m.stdout, "SSH"), "SSH"))[0]
@@ -151,6 +151,14 @@ func testMachineByOpenSSH(t *testing.T, m *machine, client *sessiontest.OpenSSH,
 	out, _ := cmd.Output() // the exit code is read from the state
 	if cmd.ProcessState.ExitCode() != 3 || string(out) != "through the door\n" {
 		t.Errorf("ssh exits with %d and prints %q", cmd.ProcessState.ExitCode(), out)
+	}
+	client.User = "bo" // a prefix of the run's id
+	if out, err := client.SSH(nil, "echo in").CombinedOutput(); err != nil || string(out) != "in\n" {
+		t.Errorf("by a prefix ssh prints %q, %v", out, err)
+	}
+	client.User = m.id
+	if stdout, _ := do(t, m.gateway, 0, "vps", "status", m.id, "-o", "json"); !strings.Contains(stdout, "ssh -p 2222 vps."+m.id+"@machines.example.com") {
+		t.Errorf("its status is %s", stdout)
 	}
 	for _, how := range [][]string{{local, client.Target() + ":/by-scp"}, {client.Target() + ":/by-scp", local + ".scp"}} {
 		if out, err := client.Copy("scp", how...).CombinedOutput(); err != nil {
