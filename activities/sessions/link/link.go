@@ -23,8 +23,9 @@ const (
 	// NodeHeader and IncarnationHeader say which node connects.
 	NodeHeader, IncarnationHeader = "Switchyard-Node", "Switchyard-Incarnation"
 
-	// firstPause is the pause after a link that has lasted, longestPause the one after many tries.
-	firstPause, longestPause = 250 * time.Millisecond, 15 * time.Second
+	// firstPause is the pause after a link that has lasted, longestPause the one after many tries. Half as much again may be added
+	// to each. A node is back before its gateway, which waits for 10 s, gives up a session with it.
+	firstPause, longestPause = 250 * time.Millisecond, 6 * time.Second
 	// lasting is how long a link lasts until the next one is dialed without a long pause.
 	lasting = time.Minute
 	// helloTimeout bounds how long a gateway takes to say hello.
