@@ -105,7 +105,7 @@ func TestLongSilenceOfSessions(t *testing.T) {
 	startWorker(t, s.temporal, "http://"+idle.Addr().String(), "idle", "--metrics-address", "none")
 	worker := startWorker(t, s.temporal, "http://"+cut.Address(), "cut", "--metrics-address", "none")
 	door := strings.Fields(strings.TrimPrefix(s.expect(&s.stdout, "SSH"), "SSH"))[0]
-	client := sessiontest.NewOpenSSH(t, strings.TrimSuffix(door, ":"), "")
+	client := sessiontest.NewOpenSSH(t, startIdleProxy(t, strings.TrimSuffix(door, ":"), 20*time.Second).Addr().String(), "")
 	keys := write(t, client.AuthorizedKey())
 	do(t, s.gateway, 0, "keys", "add", keys)
 	id := s.submit(t, write(t, `

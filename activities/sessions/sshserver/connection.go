@@ -32,14 +32,14 @@ type Config struct {
 	// User is who programs run as, and who has the files; "": the user of the attempt.
 	User string
 	// KeepAlive is the pause between requests that a client has to answer. A client that does not answer for three pauses is
-	// gone. Default: 30 s.
+	// gone. Default: 15 s.
 	KeepAlive time.Duration
 	// Logger takes what helps to find faults. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
-	c.KeepAlive = cmp.Or(c.KeepAlive, 30*time.Second)
+	c.KeepAlive = cmp.Or(c.KeepAlive, 15*time.Second)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
