@@ -193,9 +193,14 @@ func testEscapesReachNoTerminal(t *testing.T, f *sessionFleet) {
 			t.Fatal(err)
 		}
 	}
-	failed := f.submit(fmt.Sprintf("name: odd\ntasks: { fails: { type: shell, spec: { command: %q }, resources: { cores: 0 } }, image: { type: vps, spec: { image: %q } } }\n",
-		fmt.Sprintf("printf '%s' >&2; printf '{\"a\": \"%s\"}' > $SWITCHYARD_OUTPUT; exit 3", "\\033]0;owned\\007\\033[2J", "\\\\u001b]0;owned\\\\u0007"), "no/such:image"))
+	failed := f.submit(`
+name: odd
+tasks:
+  fails: { type: shell, spec: { command: "printf '\\033]0;title\\007\\033[31mowned\\r' >&2; exit 3" }, retry: { maxRetries: 0 }, resources: { cores: 0 } }
+  image: { type: vps, spec: { image: "no/such:image", pullPolicy: never }, resources: { cores: 0 } }
+`)
 	eventually(t, "the run has ended", func() bool { return f.peek(t, 0, failed).State == "failed" })
+	shown := 0
 	for _, args := range [][]string{
 		{"runs", "cp", f.id + "/work:" + odd, filepath.Join(dir, "down")},
 		{"runs", "cp", odd, f.id + "/box:/up"},
@@ -227,6 +232,12 @@ func testEscapesReachNoTerminal(t *testing.T, f *sessionFleet) {
 		if stdout+stderr == "" {
 			t.Errorf("%q prints nothing", args)
 		}
+		if strings.Contains(stdout+stderr, "owned") {
+			shown++
+		}
+	}
+	if shown < 10 {
+		t.Errorf("%d commands show a part of the names", shown)
 	}
 	stdout := f.must(t, "admin", "audit")
 	if at := controlIn(stdout); at != "" {
