@@ -3,11 +3,34 @@ package sessions
 import (
 	"io"
 	"sync"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxInput is how much of standard input waits for a program that does not read, in bytes. When there is more, nothing else of the
-// client is read, signals included.
-const maxInput = 1 << 20
+const (
+	// maxInput is how much of standard input waits for a program that does not read, in bytes. A client sends no more, so that its
+	// signals do not wait. When there is more, nothing else of the client is read.
+	maxInput = 1 << 20
+	// readStep is how much a program reads before its client is told, in bytes.
+	readStep = maxInput / 8
+)
+
+// input is standard input of a program, whose client is told what has been read. It has one reader.
+type input struct {
+	buffer *buffer
+	out    *frames
+	untold int
+}
+
+// Read waits for input.
+func (i *input) Read(p []byte) (int, error) {
+	n, err := i.buffer.Read(p)
+	if i.untold += n; i.untold >= readStep {
+		_ = i.out.send(&v1.SessionFrame{Frame: &v1.SessionFrame_StdinRead{StdinRead: uint32(i.untold)}}) // the client may have left
+		i.untold = 0
+	}
+	return n, err
+}
 
 // buffer is standard input on its way to a program.
 type buffer struct {

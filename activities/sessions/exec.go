@@ -16,10 +16,14 @@ var errLeft = errors.New("the client of the session has left")
 
 // exec runs a program.
 func (s *session) exec(ctx context.Context) {
-	if s.accept(0) != nil {
+	e := s.header.GetExec()
+	reply := &v1.SessionReply{}
+	if e.GetStdin() {
+		reply.StdinWindow = maxInput
+	}
+	if s.reply(reply) != nil {
 		return
 	}
-	e := s.header.GetExec()
 	out := &frames{conn: s.conn}
 	keyboard := newKeyboard()
 	c := executor.Command{
@@ -27,7 +31,7 @@ func (s *session) exec(ctx context.Context) {
 		Stdout: out.stdout(), Stderr: out.stderr(), Signals: keyboard.signals,
 	}
 	if e.GetStdin() {
-		c.Stdin = keyboard.stdin
+		c.Stdin = &input{buffer: keyboard.stdin, out: out}
 	}
 	if e.GetTerminal() {
 		c.Terminal = &executor.Terminal{Type: e.GetTerminalType(), Size: windowSize(e.GetSize()), Resizes: keyboard.resizes}

@@ -66,10 +66,14 @@ type session struct {
 
 // accept answers the header.
 func (s *session) accept(port int) error {
+	return s.reply(&v1.SessionReply{Port: uint32(port)})
+}
+
+// reply answers the header with a reply, which it completes.
+func (s *session) reply(r *v1.SessionReply) error {
 	h := s.header
-	return wire.WriteMessage(s.conn, &v1.SessionReply{
-		Port: uint32(port), RunId: h.GetRunId(), Task: h.GetTask(), Claim: h.GetClaim(), Node: h.GetNode(),
-	})
+	r.RunId, r.Task, r.Claim, r.Node = h.GetRunId(), h.GetTask(), h.GetClaim(), h.GetNode()
+	return wire.WriteMessage(s.conn, r)
 }
 
 // refuse answers the header with an error.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/sessions/caller"
@@ -223,6 +224,42 @@ func TestSignalsPassWaitingInput(t *testing.T) {
 		write.Close()
 	}()
 	status, err := n.inside().Exec(t.Context(), executor.Command{Args: []string{"x"}, Stdin: read, Signals: signals})
+	if err != nil || status != (executor.ExitStatus{Code: 130, Signal: "INT"}) {
+		t.Errorf("%+v, error %v", status, err)
+	}
+}
+
+// TestSignalsPassInputThatIsNotRead has more input than a program that does not read can have waiting for it.
+func TestSignalsPassInputThatIsNotRead(t *testing.T) {
+	n := startNode(t, &scripted{exec: func(_ context.Context, c executor.Command) (executor.ExitStatus, error) {
+		for range 2 { // in either order
+			select {
+			case size := <-c.Terminal.Resizes:
+				if size.Columns != 132 {
+					t.Errorf("the size is %v", size)
+				}
+			case got := <-c.Signals:
+				if got != "INT" {
+					t.Errorf("the signal is %q", got)
+				}
+			}
+		}
+		if read, err := io.CopyN(io.Discard, c.Stdin, 5*maxInput); err != nil {
+			t.Errorf("%d bytes of input, error %v", read, err)
+		}
+		return executor.ExitStatus{Code: 130, Signal: "INT"}, nil
+	}})
+	endless, signals, resizes := &counter{}, make(chan string), make(chan executor.WindowSize)
+	go func() {
+		for last := int64(-1); endless.get() != last || last == 0; yield(t) {
+			last = endless.get()
+		}
+		resizes <- executor.WindowSize{Columns: 132}
+		signals <- "INT"
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	status, err := n.inside().Exec(ctx, executor.Command{Args: []string{"x"}, Stdin: endless, Signals: signals, Terminal: &executor.Terminal{Resizes: resizes}})
 	if err != nil || status != (executor.ExitStatus{Code: 130, Signal: "INT"}) {
 		t.Errorf("%+v, error %v", status, err)
 	}

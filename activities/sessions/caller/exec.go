@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 
 	"google.golang.org/protobuf/proto"
 
@@ -20,6 +21,7 @@ func (i inside) Exec(ctx context.Context, c executor.Command) (executor.ExitStat
 		return executor.ExitStatus{}, err
 	}
 	s := newFrames(ctx, conn)
+	s.window = newWindow(int(reply.GetStdinWindow()))
 	defer s.close()
 	if c.Stdin != nil {
 		go s.sendInput(c.Stdin)
@@ -104,17 +106,20 @@ type frames struct {
 	conn wire.Conn
 	stop func() bool
 	done chan struct{}
+	// window bounds the input, so that signals do not wait behind input that is not read; nil: there is no bound.
+	window *window
 }
 
 // newFrames returns the frames of a stream, which is given up when ctx ends.
 func newFrames(ctx context.Context, conn wire.Conn) *frames {
-	return &frames{conn, context.AfterFunc(ctx, func() { wire.Abort(conn, "") }), make(chan struct{})}
+	return &frames{conn: conn, stop: context.AfterFunc(ctx, func() { wire.Abort(conn, "") }), done: make(chan struct{})}
 }
 
 // close closes the stream, and ends those who send.
 func (s *frames) close() {
 	s.stop()
 	close(s.done)
+	s.window.close()
 	_ = s.conn.Close()
 }
 
@@ -144,6 +149,9 @@ func (s *frames) sendAll(from io.Reader) (read, sent error) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
+			if !s.window.take(n) {
+				return nil, net.ErrClosed
+			}
 			if sent := wire.WriteMessage(s.conn, &v1.SessionFrame{Frame: &v1.SessionFrame_Stdin{Stdin: buffer[:n]}}); sent != nil {
 				return nil, sent
 			}
@@ -185,6 +193,8 @@ func (s *frames) receive(stdout, stderr io.Writer) (*v1.SessionExit, error) {
 			err = write(stdout, f.Stdout)
 		case *v1.SessionFrame_Stderr:
 			err = write(stderr, f.Stderr)
+		case *v1.SessionFrame_StdinRead:
+			s.window.give(int(f.StdinRead))
 		case *v1.SessionFrame_Exit:
 			return f.Exit, nil
 		}

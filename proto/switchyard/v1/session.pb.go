@@ -435,7 +435,10 @@ type SessionReply struct {
 	// Number of its dispatch.
 	Claim int32 `protobuf:"varint,6,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Its node.
-	Node          string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	// For "exec": most bytes of standard input that a client sends beyond what the program has read (see SessionFrame.stdin_read), so
+	// that signals do not wait behind them; 0: as many as it likes.
+	StdinWindow   uint32 `protobuf:"varint,8,opt,name=stdin_window,json=stdinWindow,proto3" json:"stdin_window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +522,13 @@ func (x *SessionReply) GetNode() string {
 	return ""
 }
 
+func (x *SessionReply) GetStdinWindow() uint32 {
+	if x != nil {
+		return x.StdinWindow
+	}
+	return 0
+}
+
 // SessionFrame is a part of what a session sends.
 type SessionFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -533,6 +543,7 @@ type SessionFrame struct {
 	//	*SessionFrame_Stdout
 	//	*SessionFrame_Stderr
 	//	*SessionFrame_Exit
+	//	*SessionFrame_StdinRead
 	Frame         isSessionFrame_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -638,6 +649,15 @@ func (x *SessionFrame) GetExit() *SessionExit {
 	return nil
 }
 
+func (x *SessionFrame) GetStdinRead() uint32 {
+	if x != nil {
+		if x, ok := x.Frame.(*SessionFrame_StdinRead); ok {
+			return x.StdinRead
+		}
+	}
+	return 0
+}
+
 type isSessionFrame_Frame interface {
 	isSessionFrame_Frame()
 }
@@ -677,6 +697,11 @@ type SessionFrame_Exit struct {
 	Exit *SessionExit `protobuf:"bytes,7,opt,name=exit,proto3,oneof"`
 }
 
+type SessionFrame_StdinRead struct {
+	// Bytes that the program has read since the last such frame. Only if the reply has a window.
+	StdinRead uint32 `protobuf:"varint,8,opt,name=stdin_read,json=stdinRead,proto3,oneof"`
+}
+
 func (*SessionFrame_Stdin) isSessionFrame_Frame() {}
 
 func (*SessionFrame_StdinEnd) isSessionFrame_Frame() {}
@@ -690,6 +715,8 @@ func (*SessionFrame_Stdout) isSessionFrame_Frame() {}
 func (*SessionFrame_Stderr) isSessionFrame_Frame() {}
 
 func (*SessionFrame_Exit) isSessionFrame_Frame() {}
+
+func (*SessionFrame_StdinRead) isSessionFrame_Frame() {}
 
 // SessionExit is how a session has ended.
 type SessionExit struct {
@@ -923,7 +950,7 @@ const file_switchyard_v1_session_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x129\n" +
 	"\n" +
 	"expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x1c\n" +
-	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xa1\x01\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\"\xc4\x01\n" +
 	"\fSessionReply\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x12\n" +
@@ -931,7 +958,8 @@ const file_switchyard_v1_session_proto_rawDesc = "" +
 	"\x06run_id\x18\x04 \x01(\tR\x05runId\x12\x12\n" +
 	"\x04task\x18\x05 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x06 \x01(\x05R\x05claim\x12\x12\n" +
-	"\x04node\x18\a \x01(\tR\x04node\"\x85\x02\n" +
+	"\x04node\x18\a \x01(\tR\x04node\x12!\n" +
+	"\fstdin_window\x18\b \x01(\rR\vstdinWindow\"\xa6\x02\n" +
 	"\fSessionFrame\x12\x16\n" +
 	"\x05stdin\x18\x01 \x01(\fH\x00R\x05stdin\x12\x1d\n" +
 	"\tstdin_end\x18\x02 \x01(\bH\x00R\bstdinEnd\x125\n" +
@@ -939,7 +967,9 @@ const file_switchyard_v1_session_proto_rawDesc = "" +
 	"\x06signal\x18\x04 \x01(\tH\x00R\x06signal\x12\x18\n" +
 	"\x06stdout\x18\x05 \x01(\fH\x00R\x06stdout\x12\x18\n" +
 	"\x06stderr\x18\x06 \x01(\fH\x00R\x06stderr\x120\n" +
-	"\x04exit\x18\a \x01(\v2\x1a.switchyard.v1.SessionExitH\x00R\x04exitB\a\n" +
+	"\x04exit\x18\a \x01(\v2\x1a.switchyard.v1.SessionExitH\x00R\x04exit\x12\x1f\n" +
+	"\n" +
+	"stdin_read\x18\b \x01(\rH\x00R\tstdinReadB\a\n" +
 	"\x05frame\"O\n" +
 	"\vSessionExit\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
@@ -1010,6 +1040,7 @@ func file_switchyard_v1_session_proto_init() {
 		(*SessionFrame_Stdout)(nil),
 		(*SessionFrame_Stderr)(nil),
 		(*SessionFrame_Exit)(nil),
+		(*SessionFrame_StdinRead)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
