@@ -395,6 +395,16 @@ func TestManySessionsAtOnce(t *testing.T) {
 	if grown > 100<<20 {
 		t.Errorf("%d idle sessions take %d bytes", idle, grown)
 	}
+	const most = 1024
+	more := mustDial(t, f.server.URL(), "").inside(id, "build")
+	var err error
+	opened := idle
+	for ; err == nil && opened <= most; opened++ {
+		_, err = more.Dial(t.Context(), 80)
+	}
+	if refused, ok := errors.AsType[*wire.RefusedError](err); !ok || refused.Code != "resource_exhausted" || opened != most+1 {
+		t.Errorf("session %d of one caller: %v", opened, err)
+	}
 }
 
 // heap returns what is in use after a collection, stacks included.

@@ -45,6 +45,8 @@ type Config struct {
 	Log     *slog.Logger
 	// MaxSessions bounds the connections of clients that are open at once. Default: 8192.
 	MaxSessions int
+	// MaxOfCaller bounds the sessions that are open at once under one name. Default: 1024.
+	MaxOfCaller int
 }
 
 // Hub has the links of nodes and the sessions of clients. Its methods may be called from several goroutines at once.
@@ -54,6 +56,7 @@ type Hub struct {
 
 	stopping chan struct{}
 	open     sync.WaitGroup // connections
+	callers  callers
 
 	mu      sync.Mutex
 	stopped bool
@@ -67,6 +70,9 @@ type Hub struct {
 func New(config Config) *Hub {
 	if config.MaxSessions == 0 {
 		config.MaxSessions = 8192
+	}
+	if config.MaxOfCaller == 0 {
+		config.MaxOfCaller = 1024
 	}
 	return &Hub{config: config, name: rand.Text(), stopping: make(chan struct{}), links: map[string]*link{}, peers: map[string]*peer{}}
 }

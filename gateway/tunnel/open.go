@@ -45,18 +45,32 @@ func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1
 	if !wire.IsKind(entry.Kind) {
 		entry.Kind = "of an unknown kind"
 	}
+	leave, err := h.callers.enter(auth.From(ctx).Name, h.config.MaxOfCaller)
+	if err != nil {
+		entry.Err = err
+		h.config.Recorder.RecordSession(ctx, entry)
+		return nil, nil, err
+	}
 	conn, reply, err := h.openAs(ctx, asked, &entry)
 	if err != nil {
+		leave()
 		entry.Err = err
 		h.config.Recorder.RecordSession(ctx, entry)
 		return nil, nil, err
 	}
 	began, caller := h.config.Now(), context.WithoutCancel(ctx)
 	h.config.Recorder.RecordOpenedSession(caller, entry) // a gateway that is killed records no end
-	wire.OnClose(conn, func(sent, received int64) {
+	isOpen := wire.OnClose(conn, func(sent, received int64) {
+		leave()
 		entry.Lasted, entry.Sent, entry.Received = h.config.Now().Sub(began), sent, received
 		h.config.Recorder.RecordSession(caller, entry)
 	})
+	if !isOpen {
+		leave()
+		entry.Err = unavailable("the session was lost while it was opened")
+		h.config.Recorder.RecordSession(caller, entry)
+		return nil, nil, entry.Err
+	}
 	return conn, reply, nil
 }
 
