@@ -1,11 +1,15 @@
 package e2e
 
 import (
+	"errors"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"switchyard/activities/sessions/ticket"
+	"switchyard/activities/sessions/wire"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -15,6 +19,7 @@ func TestSessionsOfAFleet(t *testing.T) {
 	f := startSessionFleet(t)
 	t.Run("through the other gateway", func(t *testing.T) { testSessionThroughPeer(t, f) })
 	t.Run("tickets", func(t *testing.T) { testTicketsCountOnce(t, f) })
+	t.Run("forged headers", func(t *testing.T) { testForgedHeadersChangeNothing(t, f) })
 	t.Run("ports of the node", func(t *testing.T) { testNodeListensNowhere(t, f) })
 	t.Run("side by side", func(t *testing.T) {
 		for name, test := range map[string]func(t *testing.T, f *sessionFleet){
@@ -89,6 +94,37 @@ func testTicketsCountOnce(t *testing.T, f *sessionFleet) {
 			return false
 		})
 	}
+}
+
+// What a client says of the node, the dispatch and itself is what the gateway knows instead, and its door for other gateways
+// stays closed to those without a proof.
+func testForgedHeadersChangeNothing(t *testing.T, f *sessionFleet) {
+	session := f.dial(t)
+	forged := &v1.SessionHeader{
+		Kind: "exec", RunId: f.id, Task: "work", Exec: &v1.SessionExec{Command: []string{"true"}},
+		Node: "elsewhere", Chain: "other", Claim: 99, By: "root", Ticket: &v1.SessionTicket{Id: []byte("0123456789abcdef")},
+	}
+	conn, err := session.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := wire.Request(t.Context(), conn, forged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire.Abort(conn, "")
+	if h := f.relay.lastHeader(); h.GetBy() != "ann" || h.GetNode() != "box" || h.GetClaim() == 99 || h.GetChain() == "other" || reply.GetNode() != "box" {
+		t.Errorf("the node is sent %v", h)
+	}
+	for _, proof := range []string{"", "forged.proof"} {
+		_, err := wire.Dial(t.Context(), wire.DialOptions{URL: f.urls[0], Path: "/v1/peers", TLS: f.tls, Header: http.Header{"Switchyard-Peer": {proof}}})
+		if refused, ok := errors.AsType[*wire.RefusedError](err); !ok || refused.Status != http.StatusUnauthorized {
+			t.Errorf("the door for gateways answers the proof %q with %v", proof, err)
+		}
+	}
+	eventually(t, "the refusals are in the audit", func() bool {
+		return slices.ContainsFunc(f.audit(t, "", "unauthenticated"), func(e auditEntry) bool { return strings.Contains(e.Action, "/v1/peers") })
+	})
 }
 
 // refusal is a command that is to be refused.

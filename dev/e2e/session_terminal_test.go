@@ -127,8 +127,8 @@ func testSizesOfTerminals(t *testing.T, f *sessionFleet) {
 	}
 }
 
-// raw returns the insides of the tasks of ann's run, without the command line.
-func (f *sessionFleet) raw(t *testing.T) func(task string) executor.Inside {
+// dial returns a session of ann with the first gateway, without the command line.
+func (f *sessionFleet) dial(t *testing.T) *wire.Session {
 	t.Helper()
 	token, err := os.ReadFile(f.file("ann"))
 	if err != nil {
@@ -142,6 +142,13 @@ func (f *sessionFleet) raw(t *testing.T) func(task string) executor.Inside {
 	}
 	session := wire.NewSession(conn, true)
 	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// raw returns the insides of the tasks of ann's run, without the command line.
+func (f *sessionFleet) raw(t *testing.T) func(task string) executor.Inside {
+	t.Helper()
+	session := f.dial(t)
 	return func(task string) executor.Inside {
 		return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 			stream, err := session.Open(ctx)
