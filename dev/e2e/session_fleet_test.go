@@ -53,6 +53,13 @@ func startSessionFleet(t *testing.T) *sessionFleet {
 	for i := range f.gateways {
 		f.startGateway(i, "127.0.0.1:0", "127.0.0.1:0")
 	}
+	t.Cleanup(func() { // when the worker has ended
+		if left := strings.Fields(f.containers(t, f.id, "box")); f.id != "" && len(left) > 0 {
+			if out, err := exec.Command("docker", append([]string{"rm", "-f"}, left...)...).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+	})
 	f.relay = startSessionRelay(t, f.urls[0], f.tls)
 	f.token("ann", "--role", "user")
 	f.token("bob", "--role", "user")
