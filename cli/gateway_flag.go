@@ -25,7 +25,7 @@ const (
 
 // gatewayFlag adds --gateway, and how to log in there.
 func gatewayFlag(cmd *cobra.Command, usage string) *string {
-	cmd.Flags().String(tokenFileFlagName, "", "file with the token for the gateway, which others must not read (default $"+tokenVariable+", else that of `switchyard login`)")
+	cmd.Flags().String(tokenFileFlagName, "", "file with the token for the gateway, which others must not read (default $"+tokenVariable+", else that of switchyard login)")
 	cmd.Flags().String(caFlagName, "", "authorities of the certificate of a gateway with an https URL, in PEM (default those of the system)")
 	cmd.Flags().String(clientCertFlagName, "", "certificate to show to the gateway, in PEM, where it asks for one")
 	cmd.Flags().String(clientKeyFlagName, "", "key of --client-cert, in PEM")

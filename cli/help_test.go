@@ -6,6 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func TestHelpFitsATerminal(t *testing.T) {
@@ -20,6 +21,12 @@ func TestHelpFitsATerminal(t *testing.T) {
 				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), width, line)
 			}
 		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			// Text in backquotes takes the place of the type of a flag.
+			if strings.Contains(f.Usage, "`") {
+				t.Errorf("%s: the help of --%s has backquotes: %s", cmd.CommandPath(), f.Name, f.Usage)
+			}
+		})
 		for _, sub := range cmd.Commands() {
 			walk(sub)
 		}

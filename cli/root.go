@@ -46,7 +46,7 @@ task has its own, and 255 is a session that was left or lost.`,
 		},
 	}
 	root.PersistentFlags().String(config.Flag, "", "file with settings, in YAML")
-	root.PersistentFlags().String(config.ProfileFlag, "", "settings of the file that go before the others, by their name below its `profiles`")
+	root.PersistentFlags().String(config.ProfileFlag, "", "settings of the file that go before the others, by their name below profiles:")
 	root.SetIn(sys.stdin)
 	root.SetOut(sys.stdout)
 	root.SetErr(sys.screen)
