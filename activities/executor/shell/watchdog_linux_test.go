@@ -172,8 +172,10 @@ func TestSessionsEndWithAKilledWorker(t *testing.T) {
 			all := strings.Join(leftOf(t, h.id), "\n")
 			return strings.Contains(all, `"sleep\x00100001\x00"`) && strings.Contains(all, `"sleep\x00100002\x00"`)
 		})
+		dogs := watchdogsOf(t, h.Process.Pid)
 		h.kill(t)
 		eventually(t, "nothing of it is left", func() bool { return len(leftOf(t, h.id)) == 0 })
+		eventually(t, "the watchdog is gone", func() bool { return len(livingOf(dogs)) == 0 })
 	}
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) { check(t, m) })
