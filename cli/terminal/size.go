@@ -13,10 +13,15 @@ type Size struct{ Columns, Rows uint16 }
 // fallbackSize is that of a terminal that has no size, as behind a serial line.
 var fallbackSize = Size{80, 24}
 
-// SizeOf returns the size of a terminal, or 80 x 24 if it has none.
+// SizeOf returns the size of a terminal, or 80 x 24 if it has none. The terminal may be closed meanwhile.
 func SizeOf(f *os.File) Size {
-	columns, rows, err := term.GetSize(int(f.Fd()))
-	if err != nil || columns <= 0 || rows <= 0 || columns > 0xffff || rows > 0xffff {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return fallbackSize
+	}
+	var columns, rows int
+	closed := conn.Control(func(fd uintptr) { columns, rows, err = term.GetSize(int(fd)) })
+	if closed != nil || err != nil || columns <= 0 || rows <= 0 || columns > 0xffff || rows > 0xffff {
 		return fallbackSize
 	}
 	return Size{uint16(columns), uint16(rows)}
