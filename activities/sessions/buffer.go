@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxInput is how much of standard input waits for a program that does not read, in bytes. A client sends no more, so that its
-	// signals do not wait. When there is more, nothing else of the client is read.
+	// maxInput bounds the standard input that waits for a program to read it, in bytes. Clients that send more are not read
+	// until there is room; those that keep to it never have a signal wait behind their input.
 	maxInput = 1 << 20
-	// readStep is how much a program reads before its client is told, in bytes.
+	// readStep is the number of bytes that a program reads between two reports to its client.
 	readStep = maxInput / 8
 )
 
-// input is standard input of a program, whose client is told what has been read. It has one reader.
+// input feeds the standard input of a program, and reports to the client what has been read. It has one reader.
 type input struct {
 	buffer *buffer
 	out    *frames

@@ -99,7 +99,7 @@ func (n *node) request(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1
 
 func (n *node) inside() executor.Inside { return caller.New(n.request) }
 
-// scripted is an Inside of which a test says what it does.
+// scripted is an Inside whose methods are functions of a test.
 type scripted struct {
 	executor.Inside
 	exec     func(ctx context.Context, c executor.Command) (executor.ExitStatus, error)

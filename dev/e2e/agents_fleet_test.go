@@ -80,8 +80,8 @@ func testAgentsMove(t *testing.T, many int) {
 			return m.heldNow()+sleepers(t, seconds)+past == agents
 		})
 	}
-	// begin starts so many agents, half of which ask, while the node that leaves is the only one that takes tasks, and waits until
-	// they are busy there.
+	// begin starts a number of agents, half of which ask. The node that leaves must be the only one that takes tasks; begin waits
+	// until the agents are busy on it.
 	begin := func(m *heldModel, seconds string, agents int) (id string) {
 		stdout, _ := do(t, s.gateway, 0, "submit", "--heartbeat-timeout", "6s", write(t, fmt.Sprintf(`
 name: travellers-%[3]s

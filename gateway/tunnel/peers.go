@@ -132,16 +132,8 @@ func (h *Hub) Peers() http.Handler {
 		if err != nil {
 			return
 		}
-		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
-		defer cancel()
-		var streams sync.WaitGroup
-		streams.Go(func() {
-			acceptStreams(session, &streams, func(conn wire.Conn, header *v1.SessionHeader) { h.join(ctx, conn, header, h.openForPeer) })
-		})
 		// The context of the request ends with nothing: no token stands behind it.
-		h.endWith(context.Background(), session)
-		cancel()
-		streams.Wait()
+		h.joinAll(r.Context(), context.Background(), session, h.openForPeer)
 	})
 }
 

@@ -44,7 +44,7 @@ func (r *running) endOrphans(ctx context.Context, execs []string) {
 	}
 }
 
-// findOrphan returns a command as an orphan, or nil if it is none.
+// findOrphan looks up a command of the engine, and returns nil unless an earlier worker has started it for a session.
 func (r *running) findOrphan(ctx context.Context, exec string) (*orphan, error) {
 	seen, err := r.inspectExec(ctx, exec)
 	switch {

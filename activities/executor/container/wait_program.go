@@ -35,7 +35,7 @@ var waitCode = map[string]struct {
 	}},
 }
 
-// waitProgram returns the waiting program of an architecture, as an ELF file of one segment, or nil if there is none.
+// waitProgram returns the waiting program as an ELF file of one segment, or nil for an unknown architecture.
 func waitProgram(architecture string) []byte {
 	w, ok := waitCode[architecture]
 	if !ok {

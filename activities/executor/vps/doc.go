@@ -1,5 +1,5 @@
-// Package vps runs tasks of type "vps": machines to log in to, which last until they are stopped. A machine is a container of
-// activities/executor/container, of which this package only says how it is made. The package may import proto,
+// Package vps runs tasks of type "vps": machines to log in to, which last until they are stopped. A machine is a container;
+// this package translates its spec, and activities/executor/container runs it. The package may import proto,
 // activities/executor, activities/executor/container and the standard library.
 //
 //	          ┌───────── restart ─────────┐

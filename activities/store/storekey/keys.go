@@ -250,7 +250,7 @@ func Key(sha256 [32]byte, name string) string {
 	return KeysOf(sha256) + "n" + hex.EncodeToString([]byte(name))
 }
 
-// Link is the key of which gateway a node is connected to, for sessions.
+// Link returns the key under which the gateway that a node is connected to for sessions is recorded.
 func Link(node string) string { return "links/" + node }
 
 // TokenUse is the key of the time when a token was used last, in RFC 3339.

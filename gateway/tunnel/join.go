@@ -1,0 +1,67 @@
+package tunnel
+
+import (
+	"context"
+	"sync"
+
+	"switchyard/activities/sessions/wire"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxStreams bounds the streams of a connection of a client.
+const maxStreams = 4096
+
+// joinAll connects each stream of a session with the one that open returns for it. It ends the session with until or the hub, and
+// returns once all streams have ended. open may use the values of ctx, which need not last.
+func (h *Hub) joinAll(ctx, until context.Context, session *wire.Session, open opener) {
+	// What is opened ends with the session: until may end before its streams have been told why.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	var streams sync.WaitGroup
+	streams.Go(func() {
+		acceptStreams(session, &streams, func(conn wire.Conn, asked *v1.SessionHeader) { h.join(ctx, conn, asked, open) })
+	})
+	h.endWith(until, session)
+	cancel()
+	streams.Wait()
+}
+
+// acceptStreams serves the streams of a session until it ends.
+func acceptStreams(session *wire.Session, streams *sync.WaitGroup, serve func(conn wire.Conn, header *v1.SessionHeader)) {
+	for {
+		conn, err := session.Accept()
+		if err != nil {
+			return
+		}
+		if session.Streams() > maxStreams {
+			go wire.Refuse(conn, "resource_exhausted", "the connection has as many sessions open as one may have")
+			continue
+		}
+		streams.Go(func() {
+			header, err := wire.ReadHeader(conn)
+			if err != nil {
+				wire.Abort(conn, "")
+				return
+			}
+			serve(conn, header)
+		})
+	}
+}
+
+// opener opens a stream for a header.
+type opener func(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error)
+
+// join answers a stream, and connects it with the one that open returns, until both have ended.
+func (h *Hub) join(ctx context.Context, conn wire.Conn, header *v1.SessionHeader, open opener) {
+	node, reply, err := open(ctx, header)
+	if err != nil {
+		refuse(conn, err)
+		return
+	}
+	if err := wire.WriteMessage(conn, reply); err != nil {
+		wire.Abort(node, "")
+		wire.Abort(conn, "")
+		return
+	}
+	wire.Join(conn, node)
+}
