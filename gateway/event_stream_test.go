@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -29,7 +30,8 @@ type eventStream struct {
 	retry    string
 }
 
-// openStream sends a request for a stream. The stream is nil if the answer has another status than 200.
+// openStream sends a request for a stream, again while the answer is that the run cannot be read now: on a busy machine a
+// run may take longer than the gateway waits. The stream is nil if the answer has another status than 200.
 func (f *fixture) openStream(t *testing.T, path string, header ...string) (*eventStream, *http.Response) {
 	t.Helper()
 	return openStreamAt(t, f.server.URL()+path, header...)
@@ -37,29 +39,34 @@ func (f *fixture) openStream(t *testing.T, path string, header ...string) (*even
 
 func openStreamAt(t *testing.T, url string, header ...string) (*eventStream, *http.Response) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Accept", "text/event-stream")
-	for k := 0; k < len(header); k += 2 {
-		req.Header.Set(header[k], header[k+1])
-	}
 	client := &http.Client{Transport: &http.Transport{}}
-	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
+	t.Cleanup(client.CloseIdleConnections)
+	patience := time.Now().Add(time.Minute)
+	for {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", "text/event-stream")
+		for k := 0; k < len(header); k += 2 {
+			req.Header.Set(header[k], header[k+1])
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode == http.StatusServiceUnavailable && time.Now().Before(patience) {
+			_ = res.Body.Close()
+			continue
+		}
+		t.Cleanup(func() { _ = res.Body.Close() })
+		if res.StatusCode != http.StatusOK {
+			return nil, res
+		}
+		lines := bufio.NewScanner(res.Body)
+		lines.Buffer(nil, 1<<20)
+		return &eventStream{body: res.Body, lines: lines}, res
 	}
-	t.Cleanup(func() {
-		_ = res.Body.Close()
-		client.CloseIdleConnections()
-	})
-	if res.StatusCode != http.StatusOK {
-		return nil, res
-	}
-	lines := bufio.NewScanner(res.Body)
-	lines.Buffer(nil, 1<<20)
-	return &eventStream{body: res.Body, lines: lines}, res
 }
 
 // next returns the next event, or false at the end of the stream.
