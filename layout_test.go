@@ -39,7 +39,8 @@ var arrows = []struct {
 	{"workflows/definition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/podspec", "switchyard/workflows/definition/source", "switchyard/workflows/nearest", "switchyard/workflows/condition", "switchyard/workflows/cron", "switchyard/workflows/policy", "switchyard/workflows/secretref", "switchyard/workflows/sshkey"}},
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/policy", "switchyard/workflows/podspec"}},
-	{"activities/executor/vps", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/executor/container"}},
+	{"activities/executor/vps", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/qemu"}},
+	{"activities/executor/qemu", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/guest"}},
 	{"activities/executor/k8sjob/manifest", []string{"switchyard/", "k8s.io/client-go", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/podspec"}},
 	{"activities/executor/k8sjob/cluster", []string{"switchyard/"}, []string{"switchyard/proto"}},
 	// The helper of a pod starts in each of them, and a node reads what it prints.
@@ -100,6 +101,7 @@ var arrows = []struct {
 	{"gateway/runevents", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store", "switchyard/workflows/names"}},
 	{"gateway/runlogs", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/activities/logs", "switchyard/activities/store", "switchyard/workflows/names"}},
 	{"gateway/sse", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/edge", "switchyard/gateway/rpcerror", "switchyard/gateway/runevents", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store/storekey", "switchyard/workflows/names"}},
+	{"gateway/environments", []string{"switchyard/"}, []string{"switchyard/proto"}},
 	{"gateway/vps", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/workflows/definition/source", "switchyard/workflows/names"}},
 	{"gateway/tasklist", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility"}},
 	{"gateway/tunnel", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions", "switchyard/activities/signing", "switchyard/activities/store", "switchyard/gateway/audit", "switchyard/gateway/auth", "switchyard/gateway/nodeaccess", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/workflows/names"}},

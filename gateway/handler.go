@@ -24,6 +24,7 @@ import (
 	"switchyard/gateway/audit"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
+	"switchyard/gateway/environments"
 	"switchyard/gateway/inprocess"
 	"switchyard/gateway/mcp"
 	"switchyard/gateway/nodeaccess"
@@ -63,6 +64,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewRunServiceHandler(g, options...)),
 		serve(switchyardv1connect.NewTaskServiceHandler(tasks, options...)),
 		serve(switchyardv1connect.NewVpsServiceHandler(vps.Service{Runs: vpsRuns{g}, Tasks: tasks, SSH: vps.Door{Host: g.config.SSHHost, Port: g.config.SSHPort}}, options...)),
+		serve(switchyardv1connect.NewEnvironmentServiceHandler(environments.Service{}, options...)),
 		serve(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...)),
 		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),

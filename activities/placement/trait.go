@@ -53,6 +53,9 @@ func (v *view) capabilityPhrase() phrase {
 	if cluster, is := v1.ClusterOfCapability(key); is && !ok {
 		return phrase{verb: does, object: "not reach cluster " + cluster}
 	}
+	if key == v1.QEMUCapability && !ok {
+		return phrase{verb: lacks, object: "QEMU, which qemu-system-x86 and qemu-utils have on Debian"}
+	}
 	if !ok {
 		return phrase{verb: lacks, object: "capability " + key}
 	}

@@ -130,7 +130,7 @@ func TestGeneratedPairLogsInAndIsHandedOutOnce(t *testing.T) {
 func TestProblemsHaveThePlacesOfTheRequest(t *testing.T) {
 	t.Parallel()
 	def, err := definitionOf(&v1.CreateVpsRequest{
-		Name: "a/b", SshPublicKey: "hunter2", Mounts: []*v1.Mount{{HostPath: "a", ContainerPath: "/b"}}, Timeout: "soon", Backend: "qemu", DiskSize: "50G",
+		Name: "a/b", SshPublicKey: "hunter2", Mounts: []*v1.Mount{{HostPath: "a", ContainerPath: "/b"}}, Timeout: "soon", Backend: "dokcer", VmDiskSize: "50G",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestProblemsHaveThePlacesOfTheRequest(t *testing.T) {
 		}
 	}
 	slices.Sort(paths)
-	if want := []string{"backend", "image", "mounts[0].hostPath", "name", "sshPublicKey", "timeout"}; !slices.Equal(paths, want) {
+	if want := []string{"backend", "image", "mounts[0].hostPath", "name", "sshPublicKey", "timeout", "vmDiskSize"}; !slices.Equal(paths, want) {
 		t.Errorf("%v, want %v", paths, want)
 	}
 }

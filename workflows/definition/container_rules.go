@@ -54,6 +54,7 @@ type containerFields interface {
 	GetPullPolicy() string
 	GetRegistryAuth() string
 	GetImageTarball() string
+	GetEnvironment() string
 }
 
 // containerSpec checks the spec of a task of type container.
@@ -170,11 +171,19 @@ func (d *decoder) ulimits(limits []*v1.Ulimit, p *source.Path) {
 // imageSource checks where a container's image comes from.
 func (d *decoder) imageSource(spec containerFields, p *source.Path) {
 	auth, tarball, pull := p.Field("registryAuth"), p.Field("imageTarball"), p.Field("pullPolicy")
+	d.imageOrEnvironment(p, "image", spec.GetImage(), spec.GetEnvironment(), imageHint)
+	d.environment(spec.GetEnvironment(), p)
 	d.word(spec.GetRegistryAuth(), auth, secretName().MatchString, "no name", "it is what the node calls its credentials, and not these themselves: switchyard worker --registry-auth NAME=FILE")
 	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || !strings.Contains(text, "?") },
 		"a URL with options", "where a bucket is, and who may read it, is for the node to say: set AWS_REGION or AWS_ENDPOINT_URL there; a ? in the name of an object is %3F")
 	d.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || bucketObject().MatchString(text) },
 		"neither an absolute path nor the URL of an object", `such as "/srv/images/tool.tar" or "s3://bucket/tool.tar"`)
+	if spec.GetEnvironment() != "" {
+		d.excluded(p, "an image, and this is an environment, which the node fetches from the store", map[string]bool{
+			"registryAuth": spec.GetRegistryAuth() != "", "imageTarball": spec.GetImageTarball() != "", "pullPolicy": spec.GetPullPolicy() != "",
+		})
+		return
+	}
 	if spec.GetImageTarball() == "" || d.IsSettled(tarball) {
 		return
 	}

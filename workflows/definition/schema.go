@@ -1,10 +1,9 @@
 package definition
 
 import (
-	"switchyard/workflows/secretref"
-
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/secretref"
 )
 
 // describedModel is the model with its comments, which Go's generated code
@@ -45,6 +45,12 @@ func Schema() []byte {
 
 // object is a JSON object; encoding/json writes its keys in order.
 type object = map[string]any
+
+// sources are the fields of specs of which one is needed: what a container or a machine is made of.
+var sources = map[protoreflect.FullName][]protoreflect.Name{
+	"switchyard.v1.ContainerSpec": {"image", "environment"},
+	"switchyard.v1.VpsSpec":       {"image", "vm_image", "environment"},
+}
 
 type schemaBuilder struct {
 	comments map[protoreflect.FullName]string
@@ -83,6 +89,15 @@ func (b *schemaBuilder) message(m protoreflect.MessageDescriptor) object {
 				all = append(all, object{"anyOf": []any{object{"required": []any{canonical}}, object{"required": []any{snake}}}})
 			}
 		}
+	}
+	if fields := sources[m.FullName()]; len(fields) > 0 {
+		var either []any
+		for _, field := range fields {
+			for _, name := range slices.Compact([]string{m.Fields().ByName(field).JSONName(), string(field)}) {
+				either = append(either, object{"required": []any{name}})
+			}
+		}
+		all = append(all, object{"anyOf": either})
 	}
 	if m.FullName() == "switchyard.v1.TaskDefinition" {
 		all = append(all, b.specs(m)...)
@@ -129,6 +144,9 @@ func (b *schemaBuilder) specs(task protoreflect.MessageDescriptor) []any {
 	for _, taskType := range rulesOf(task.Fields().ByName("type")).in {
 		m := newSpec(taskType).ProtoReflect().Descriptor()
 		then := object{"properties": object{"spec": b.ref(m)}}
+		if len(sources[m.FullName()]) > 0 {
+			then["required"] = []any{"spec"}
+		}
 		for i := range m.Fields().Len() {
 			if needed(m.Fields().Get(i)) {
 				then["required"] = []any{"spec"}

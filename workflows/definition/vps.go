@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	slashed "path"
 	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -10,11 +11,11 @@ import (
 	"switchyard/workflows/sshkey"
 )
 
-// qemuBackend is the backend of machines that are virtual ones.
-const qemuBackend = "qemu"
-
 // diskSize is the form of the size of the disk of a virtual machine.
 var diskSize = lazyPattern(`^[1-9][0-9]*[KMGT]$`)
+
+// loginName is the form of the name of a user of a virtual machine.
+var loginName = lazyPattern(`^[a-z_][a-z0-9_-]{0,31}$`)
 
 // IdleTimeout returns after how long without a session a machine is stopped, or 0 if that never happens. Expressions in the
 // spec have their values.
@@ -22,8 +23,14 @@ func IdleTimeout(spec *v1.VpsSpec) time.Duration { return duration(spec.GetIdleT
 
 // vpsSpec checks the spec of a task of type vps.
 func (d *decoder) vpsSpec(spec *v1.VpsSpec, p *source.Path) {
-	d.vpsBackend(spec, p)
-	d.containerFields(spec, p)
+	if spec.GetBackend() == v1.BackendQEMU {
+		d.virtualMachine(spec, p)
+	} else {
+		d.excluded(p, "a virtual machine, and this one is a container; backend: qemu makes one", map[string]bool{
+			"vmImage": spec.GetVmImage() != "", "vmDiskSize": spec.GetVmDiskSize() != "",
+		})
+		d.containerFields(spec, p)
+	}
 	d.sshPublicKey(spec.GetSshPublicKey(), p.Field("sshPublicKey"))
 	if idle := p.Field("idleTimeout"); !condition.HasTemplate(spec.GetIdleTimeout()) {
 		d.durationOr(spec.GetIdleTimeout(), idle, `"0" is never`)
@@ -33,17 +40,21 @@ func (d *decoder) vpsSpec(spec *v1.VpsSpec, p *source.Path) {
 	}
 }
 
-// vpsBackend checks what a machine is made of.
-func (d *decoder) vpsBackend(spec *v1.VpsSpec, p *source.Path) {
-	backend, disk := p.Field("backend"), p.Field("diskSize")
-	virtual := spec.GetBackend() == qemuBackend
-	if virtual && !d.IsSettled(backend) {
-		d.Add(d.locate(backend), backend, "spec.backend is qemu, and virtual machines are not available yet", "leave backend out, or write docker: the machine is a container then")
-	}
-	d.word(spec.GetDiskSize(), disk, diskSize().MatchString, "no size", `such as "50G"; units are K, M, G and T`)
-	if spec.GetDiskSize() != "" && !virtual && !d.IsSettled(disk) && !d.IsSettled(backend) {
-		d.Add(d.locateKey(disk), disk, "spec.diskSize is for a virtual machine, and this one is a container", "leave it out; the disk of a container is that of its node, of which constraints.minDiskGb asks for some")
-	}
+// virtualMachine checks what is of virtual machines only, and refuses what is of containers.
+func (d *decoder) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
+	d.imageOrEnvironment(p, "vmImage", spec.GetVmImage(), spec.GetEnvironment(), "write the path of a disk image on the node, the URL of an object in a bucket, or the name of an environment")
+	d.environment(spec.GetEnvironment(), p)
+	d.word(spec.GetVmImage(), p.Field("vmImage"), isVMImage, "neither an absolute path, nor the URL of an object, nor the name of an environment",
+		`such as "/srv/images/debian.qcow2", "s3://bucket/debian.qcow2" or "desk"`)
+	d.word(spec.GetVmDiskSize(), p.Field("vmDiskSize"), diskSize().MatchString, "no size", `such as "50G"; units are K, M, G and T`)
+	d.word(spec.GetUser(), p.Field("user"), loginName().MatchString, "no name of a user", "the machine makes the user if it has none of the name")
+	d.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the machine")
+	d.excluded(p, "a container, and this is a virtual machine", map[string]bool{
+		"image": spec.GetImage() != "", "mounts": len(spec.GetMounts()) > 0, "init": len(spec.GetInit()) > 0, "privileged": spec.GetPrivileged(),
+		"network": spec.GetNetwork() != "", "ip": spec.GetIp() != "", "capAdd": len(spec.GetCapAdd()) > 0, "shmSizeMb": spec.GetShmSizeMb() != 0,
+		"ulimits": len(spec.GetUlimits()) > 0, "pullPolicy": spec.GetPullPolicy() != "", "registryAuth": spec.GetRegistryAuth() != "",
+		"imageTarball": spec.GetImageTarball() != "",
+	})
 }
 
 // sshPublicKey checks the keys that may log in. What is no key may be a secret: neither the words nor the line of such a

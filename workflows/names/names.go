@@ -19,6 +19,8 @@ const (
 	FanOutWorkflow = "FanOut"
 	// LockWorkflow hands out the places of a mutex, a semaphore, or of the runs of a workflow.
 	LockWorkflow = "Lock"
+	// EnvironmentWorkflow creates a named environment.
+	EnvironmentWorkflow = "Environment"
 )
 
 // Activity types, as registered with Temporal.
@@ -55,6 +57,8 @@ const (
 	AwaitAnswerActivity    = "AwaitAnswer"
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
+	CaptureActivity        = "Capture"
+	KeepActivity           = "Keep"
 )
 
 // EventID names an event of a run; of one that a part of a fan-out reported, part is the part's first instance, else "".
@@ -204,6 +208,8 @@ const (
 	GPULane     Lane = "gpu"
 	RemoteLane  Lane = "remote" // of attempts that run outside of the node
 	ControlLane Lane = "control"
+	// EnvironmentLane is that of captures of environments, which take minutes.
+	EnvironmentLane Lane = "environment"
 )
 
 // AttemptLanes returns the lanes by which a node gets attempts.
@@ -227,7 +233,18 @@ func ParseNodeQueue(queue string) (node string, lane Lane, ok bool) {
 		return "", "", false
 	}
 	lane = Lane(rest[i+1:])
-	return rest[:i], lane, lane == ControlLane || slices.Contains(AttemptLanes(), lane)
+	return rest[:i], lane, lane == ControlLane || lane == EnvironmentLane || slices.Contains(AttemptLanes(), lane)
+}
+
+const environmentPrefix = "environment:"
+
+// EnvironmentWorkflowID returns the id of the workflow that creates an environment.
+func EnvironmentWorkflowID(name string) string { return environmentPrefix + name }
+
+// ParseEnvironmentWorkflowID is the inverse of EnvironmentWorkflowID.
+func ParseEnvironmentWorkflowID(id string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(id, environmentPrefix)
+	return name, ok && name != ""
 }
 
 // NodeWorkflowID returns the id of the workflow that registers a node.

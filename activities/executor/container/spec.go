@@ -53,8 +53,8 @@ func DecodeSpec(s *structpb.Struct, into proto.Message) error {
 
 // checkSpec refuses what no container can be made of. What the engine checks is left to it.
 func checkSpec(spec *v1.ContainerSpec) error {
-	if spec.GetImage() == "" {
-		return errors.New("it names no image")
+	if spec.GetImage() == "" && spec.GetEnvironment() == "" {
+		return errors.New("it names no image, and no environment")
 	}
 	if dir := spec.GetWorkingDirectory(); dir != "" && !path.IsAbs(dir) {
 		return fmt.Errorf("workingDirectory %q is not an absolute path in the container", dir)

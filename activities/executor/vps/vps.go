@@ -53,14 +53,11 @@ func plan(a executor.Attempt) (container.Plan, error) {
 	default:
 		return container.Plan{}, fmt.Errorf("backend %q is unknown; use %q", spec.GetBackend(), backendDocker)
 	}
-	if spec.GetDiskSize() != "" {
-		a.Notify("diskSize does not apply to containers, and is ignored")
-	}
 	c := &v1.ContainerSpec{
 		Image: spec.GetImage(), Mounts: spec.GetMounts(), User: spec.GetUser(), WorkingDirectory: spec.GetWorkingDirectory(),
 		Privileged: spec.GetPrivileged(), Network: spec.GetNetwork(), Ip: spec.GetIp(), CapAdd: spec.GetCapAdd(),
 		ShmSizeMb: spec.GetShmSizeMb(), Ulimits: spec.GetUlimits(), PullPolicy: spec.GetPullPolicy(),
-		RegistryAuth: spec.GetRegistryAuth(), ImageTarball: spec.GetImageTarball(),
+		RegistryAuth: spec.GetRegistryAuth(), ImageTarball: spec.GetImageTarball(), Environment: spec.GetEnvironment(),
 	}
 	isInit := len(spec.GetInit()) > 0
 	if isInit {

@@ -13,6 +13,7 @@ func Services() []protoreflect.ServiceDescriptor {
 		File_switchyard_v1_task_service_proto,
 		File_switchyard_v1_workflow_service_proto,
 		File_switchyard_v1_vps_service_proto,
+		File_switchyard_v1_environment_service_proto,
 		File_switchyard_v1_schedule_service_proto,
 		File_switchyard_v1_node_service_proto,
 		File_switchyard_v1_auth_service_proto,

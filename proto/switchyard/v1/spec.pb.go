@@ -103,7 +103,7 @@ func (x *ShellSpec) GetNetwork() string {
 // ContainerSpec is the `spec` of a task of type "container".
 type ContainerSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Image to run, such as "ubuntu:22.04", or with its digest "ubuntu@sha256:...".
+	// Image to run, such as "ubuntu:22.04", or with its digest "ubuntu@sha256:...". May be left out if `environment` has it.
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
 	// What the container runs. A list is given to the image's entry point, in place of the image's own command. A string
 	// runs with the image's `sh -c`, in place of the entry point, and one of more than one line with its `sh -ec`, so that
@@ -146,7 +146,9 @@ type ContainerSpec struct {
 	ImageTarball string `protobuf:"bytes,17,opt,name=image_tarball,json=imageTarball,proto3" json:"image_tarball,omitempty"`
 	// What becomes of the container when it has ended: "" removes it, "onFailure" keeps one that has failed until it is
 	// removed by hand.
-	Keep          string `protobuf:"bytes,18,opt,name=keep,proto3" json:"keep,omitempty"`
+	Keep string `protobuf:"bytes,18,opt,name=keep,proto3" json:"keep,omitempty"`
+	// Named environment to run in the place of an image. The node fetches its newest version.
+	Environment   string `protobuf:"bytes,19,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -307,6 +309,13 @@ func (x *ContainerSpec) GetKeep() string {
 	return ""
 }
 
+func (x *ContainerSpec) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
+	}
+	return ""
+}
+
 // Ulimit is one limit of the processes of a container.
 type Ulimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -439,14 +448,15 @@ func (x *Mount) GetReadOnly() bool {
 type VpsSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Image of the machine. It needs no SSH server, and what it runs by itself does not matter: its program is replaced by one
-	// that waits, unless `init` is set.
+	// that waits, unless `init` is set. May be left out if `environment` has it, and is not for a virtual machine.
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
-	// "docker" (the default): a container. "qemu", a virtual machine, is not available yet.
+	// "docker" (the default): a container. "qemu": a virtual machine, of `vm_image` or `environment`; up to `vm_disk_size`, only
+	// `ssh_public_key`, `idle_timeout`, `user` and `working_directory` apply to one.
 	Backend string `protobuf:"bytes,2,opt,name=backend,proto3" json:"backend,omitempty"`
 	// Public keys that may log in by SSH, one a line, as in authorized_keys without options.
 	SshPublicKey string `protobuf:"bytes,3,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
-	// Disk size of a virtual machine, such as "50G".
-	DiskSize string `protobuf:"bytes,4,opt,name=disk_size,json=diskSize,proto3" json:"disk_size,omitempty"`
+	// Disk size of a virtual machine, such as "50G"; empty: that of its image. The disk takes room on the node as it is written.
+	VmDiskSize string `protobuf:"bytes,4,opt,name=vm_disk_size,json=vmDiskSize,proto3" json:"vm_disk_size,omitempty"`
 	// Directories of the node that the machine sees. The node must allow them.
 	Mounts []*Mount `protobuf:"bytes,5,rep,name=mounts,proto3" json:"mounts,omitempty"`
 	// Stops the machine when no one was logged in, or connected, for so long, such as "2h". Empty: never.
@@ -474,7 +484,13 @@ type VpsSpec struct {
 	// As in ContainerSpec.
 	RegistryAuth string `protobuf:"bytes,17,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
 	// As in ContainerSpec.
-	ImageTarball  string `protobuf:"bytes,18,opt,name=image_tarball,json=imageTarball,proto3" json:"image_tarball,omitempty"`
+	ImageTarball string `protobuf:"bytes,18,opt,name=image_tarball,json=imageTarball,proto3" json:"image_tarball,omitempty"`
+	// Image of a virtual machine, qcow2 or raw, which is not written to: an absolute path in a directory that the node allows, the
+	// URL of an object in a bucket (s3://, gs://), or the name of an environment. The machine must run an SSH server, and
+	// take its user, keys and host name from a NoCloud seed, as cloud-init does.
+	VmImage string `protobuf:"bytes,19,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
+	// Named environment that the machine is made of, in the place of an image. The node fetches its newest version.
+	Environment   string `protobuf:"bytes,20,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -530,9 +546,9 @@ func (x *VpsSpec) GetSshPublicKey() string {
 	return ""
 }
 
-func (x *VpsSpec) GetDiskSize() string {
+func (x *VpsSpec) GetVmDiskSize() string {
 	if x != nil {
-		return x.DiskSize
+		return x.VmDiskSize
 	}
 	return ""
 }
@@ -631,6 +647,20 @@ func (x *VpsSpec) GetRegistryAuth() string {
 func (x *VpsSpec) GetImageTarball() string {
 	if x != nil {
 		return x.ImageTarball
+	}
+	return ""
+}
+
+func (x *VpsSpec) GetVmImage() string {
+	if x != nil {
+		return x.VmImage
+	}
+	return ""
+}
+
+func (x *VpsSpec) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
 	}
 	return ""
 }
@@ -1337,9 +1367,9 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.google.protobuf.ValueB\x06\xbaH\x03\xc8\x01\x01R\acommand\x12+\n" +
 	"\x11working_directory\x18\x02 \x01(\tR\x10workingDirectory\x12\x18\n" +
 	"\asandbox\x18\x03 \x01(\bR\asandbox\x12-\n" +
-	"\anetwork\x18\x04 \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04noneR\x04nodeR\anetwork\"\x8e\x06\n" +
-	"\rContainerSpec\x12\x1d\n" +
-	"\x05image\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05image\x120\n" +
+	"\anetwork\x18\x04 \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04noneR\x04nodeR\anetwork\"\xa7\x06\n" +
+	"\rContainerSpec\x12\x14\n" +
+	"\x05image\x18\x01 \x01(\tR\x05image\x120\n" +
 	"\acommand\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\acommand\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\x12+\n" +
 	"\x11working_directory\x18\x04 \x01(\tR\x10workingDirectory\x12@\n" +
@@ -1362,7 +1392,8 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"pullPolicy\x12#\n" +
 	"\rregistry_auth\x18\x10 \x01(\tR\fregistryAuth\x12#\n" +
 	"\rimage_tarball\x18\x11 \x01(\tR\fimageTarball\x12&\n" +
-	"\x04keep\x18\x12 \x01(\tB\x12\xbaH\x0fr\rR\x00R\tonFailureR\x04keep\x1a9\n" +
+	"\x04keep\x18\x12 \x01(\tB\x12\xbaH\x0fr\rR\x00R\tonFailureR\x04keep\x12 \n" +
+	"\venvironment\x18\x13 \x01(\tR\venvironment\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"q\n" +
@@ -1373,12 +1404,13 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\x05Mount\x12$\n" +
 	"\thost_path\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\bhostPath\x12.\n" +
 	"\x0econtainer_path\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\rcontainerPath\x12\x1b\n" +
-	"\tread_only\x18\x03 \x01(\bR\breadOnly\"\x90\x05\n" +
-	"\aVpsSpec\x12\x1d\n" +
-	"\x05image\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05image\x12/\n" +
+	"\tread_only\x18\x03 \x01(\bR\breadOnly\"\xc9\x05\n" +
+	"\aVpsSpec\x12\x14\n" +
+	"\x05image\x18\x01 \x01(\tR\x05image\x12/\n" +
 	"\abackend\x18\x02 \x01(\tB\x15\xbaH\x12r\x10R\x00R\x06dockerR\x04qemuR\abackend\x12$\n" +
-	"\x0essh_public_key\x18\x03 \x01(\tR\fsshPublicKey\x12\x1b\n" +
-	"\tdisk_size\x18\x04 \x01(\tR\bdiskSize\x12,\n" +
+	"\x0essh_public_key\x18\x03 \x01(\tR\fsshPublicKey\x12 \n" +
+	"\fvm_disk_size\x18\x04 \x01(\tR\n" +
+	"vmDiskSize\x12,\n" +
 	"\x06mounts\x18\x05 \x03(\v2\x14.switchyard.v1.MountR\x06mounts\x12!\n" +
 	"\fidle_timeout\x18\x06 \x01(\tR\vidleTimeout\x12\x12\n" +
 	"\x04init\x18\a \x03(\tR\x04init\x12\x12\n" +
@@ -1396,7 +1428,9 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\vpull_policy\x18\x10 \x01(\tB$\xbaH!r\x1fR\x00R\fifNotPresentR\x06alwaysR\x05neverR\n" +
 	"pullPolicy\x12#\n" +
 	"\rregistry_auth\x18\x11 \x01(\tR\fregistryAuth\x12#\n" +
-	"\rimage_tarball\x18\x12 \x01(\tR\fimageTarball\"\xc7\a\n" +
+	"\rimage_tarball\x18\x12 \x01(\tR\fimageTarball\x12\x19\n" +
+	"\bvm_image\x18\x13 \x01(\tR\avmImage\x12 \n" +
+	"\venvironment\x18\x14 \x01(\tR\venvironment\"\xc7\a\n" +
 	"\n" +
 	"K8sJobSpec\x12'\n" +
 	"\x0fcluster_context\x18\x01 \x01(\tR\x0eclusterContext\x12\x1c\n" +

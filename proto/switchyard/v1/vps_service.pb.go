@@ -32,7 +32,7 @@ type CreateVpsRequest struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Image of the machine.
 	Image string `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"`
-	// "docker" (the default): a container.
+	// "docker" (the default): a container. "qemu": a virtual machine.
 	Backend string `protobuf:"bytes,3,opt,name=backend,proto3" json:"backend,omitempty"`
 	// Public keys that may log in by SSH, one a line. Empty: only those whom the gateway knows log in.
 	SshPublicKey string `protobuf:"bytes,4,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
@@ -66,8 +66,8 @@ type CreateVpsRequest struct {
 	RegistryAuth string `protobuf:"bytes,18,opt,name=registry_auth,json=registryAuth,proto3" json:"registry_auth,omitempty"`
 	// Archive that the image comes in, as `docker save` writes it.
 	ImageTarball string `protobuf:"bytes,19,opt,name=image_tarball,json=imageTarball,proto3" json:"image_tarball,omitempty"`
-	// Disk size of a virtual machine, which is not available yet.
-	DiskSize string `protobuf:"bytes,20,opt,name=disk_size,json=diskSize,proto3" json:"disk_size,omitempty"`
+	// Disk size of a virtual machine, such as "50G"; empty: that of its image.
+	VmDiskSize string `protobuf:"bytes,20,opt,name=vm_disk_size,json=vmDiskSize,proto3" json:"vm_disk_size,omitempty"`
 	// Environment variables of its programs.
 	Env map[string]string `protobuf:"bytes,21,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Environment variables whose values are secret, with the places that the node reads them from.
@@ -91,7 +91,11 @@ type CreateVpsRequest struct {
 	// How long its node may be silent before the machine counts as lost, until the node is back. Empty: 15s.
 	HeartbeatTimeout string `protobuf:"bytes,31,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
 	// Data for the machine; it finds this in the file $SWITCHYARD_INPUT.
-	Input         *structpb.Struct `protobuf:"bytes,32,opt,name=input,proto3" json:"input,omitempty"`
+	Input *structpb.Struct `protobuf:"bytes,32,opt,name=input,proto3" json:"input,omitempty"`
+	// Image of a virtual machine: an absolute path on the node, the URL of an object in a bucket, or the name of an environment.
+	VmImage string `protobuf:"bytes,33,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
+	// Named environment that the machine is made of, in the place of an image.
+	Environment   string `protobuf:"bytes,34,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -259,9 +263,9 @@ func (x *CreateVpsRequest) GetImageTarball() string {
 	return ""
 }
 
-func (x *CreateVpsRequest) GetDiskSize() string {
+func (x *CreateVpsRequest) GetVmDiskSize() string {
 	if x != nil {
-		return x.DiskSize
+		return x.VmDiskSize
 	}
 	return ""
 }
@@ -348,6 +352,20 @@ func (x *CreateVpsRequest) GetInput() *structpb.Struct {
 		return x.Input
 	}
 	return nil
+}
+
+func (x *CreateVpsRequest) GetVmImage() string {
+	if x != nil {
+		return x.VmImage
+	}
+	return ""
+}
+
+func (x *CreateVpsRequest) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
+	}
+	return ""
 }
 
 // CreateVpsResponse says that a machine has been accepted.
@@ -462,7 +480,7 @@ type Vps struct {
 	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	// Image of the machine.
 	Image string `protobuf:"bytes,8,opt,name=image,proto3" json:"image,omitempty"`
-	// What the machine is made of: "docker".
+	// What the machine is made of: "docker" or "qemu".
 	VpsBackend string `protobuf:"bytes,9,opt,name=vps_backend,json=vpsBackend,proto3" json:"vps_backend,omitempty"`
 	// Image of a virtual machine; empty: it is a container.
 	VmImage string `protobuf:"bytes,10,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
@@ -493,7 +511,9 @@ type Vps struct {
 	// After how long without a session it is stopped; empty: never.
 	IdleTimeout string `protobuf:"bytes,23,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
 	// What holds it up on its node, in one line; empty: nothing is known to.
-	Notice        string `protobuf:"bytes,24,opt,name=notice,proto3" json:"notice,omitempty"`
+	Notice string `protobuf:"bytes,24,opt,name=notice,proto3" json:"notice,omitempty"`
+	// Named environment that it is made of; empty: none.
+	Environment   string `protobuf:"bytes,25,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -692,6 +712,13 @@ func (x *Vps) GetIdleTimeout() string {
 func (x *Vps) GetNotice() string {
 	if x != nil {
 		return x.Notice
+	}
+	return ""
+}
+
+func (x *Vps) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
 	}
 	return ""
 }
@@ -1305,8 +1332,7 @@ var File_switchyard_v1_vps_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_vps_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fswitchyard/v1/vps_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x18switchyard/v1/spec.proto\"\xce\n" +
-	"\n" +
+	"\x1fswitchyard/v1/vps_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/payload.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x18switchyard/v1/spec.proto\"\x90\v\n" +
 	"\x10CreateVpsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x18\n" +
@@ -1330,8 +1356,9 @@ const file_switchyard_v1_vps_service_proto_rawDesc = "" +
 	"\vpull_policy\x18\x11 \x01(\tR\n" +
 	"pullPolicy\x12#\n" +
 	"\rregistry_auth\x18\x12 \x01(\tR\fregistryAuth\x12#\n" +
-	"\rimage_tarball\x18\x13 \x01(\tR\fimageTarball\x12\x1b\n" +
-	"\tdisk_size\x18\x14 \x01(\tR\bdiskSize\x12:\n" +
+	"\rimage_tarball\x18\x13 \x01(\tR\fimageTarball\x12 \n" +
+	"\fvm_disk_size\x18\x14 \x01(\tR\n" +
+	"vmDiskSize\x12:\n" +
 	"\x03env\x18\x15 \x03(\v2(.switchyard.v1.CreateVpsRequest.EnvEntryR\x03env\x12M\n" +
 	"\n" +
 	"secret_env\x18\x16 \x03(\v2..switchyard.v1.CreateVpsRequest.SecretEnvEntryR\tsecretEnv\x12<\n" +
@@ -1344,7 +1371,9 @@ const file_switchyard_v1_vps_service_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\x1d \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12>\n" +
 	"\x05batch\x18\x1e \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\x12+\n" +
 	"\x11heartbeat_timeout\x18\x1f \x01(\tR\x10heartbeatTimeout\x12-\n" +
-	"\x05input\x18  \x01(\v2\x17.google.protobuf.StructR\x05input\x1a6\n" +
+	"\x05input\x18  \x01(\v2\x17.google.protobuf.StructR\x05input\x12\x19\n" +
+	"\bvm_image\x18! \x01(\tR\avmImage\x12 \n" +
+	"\venvironment\x18\" \x01(\tR\venvironment\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
@@ -1359,7 +1388,7 @@ const file_switchyard_v1_vps_service_proto_rawDesc = "" +
 	"\vprivate_key\x18\x05 \x01(\tB\x03\x80\x01\x01R\n" +
 	"privateKey\x12\x1d\n" +
 	"\n" +
-	"public_key\x18\x06 \x01(\tR\tpublicKey\"\x84\x06\n" +
+	"public_key\x18\x06 \x01(\tR\tpublicKey\"\xa6\x06\n" +
 	"\x03Vps\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -1390,7 +1419,8 @@ const file_switchyard_v1_vps_service_proto_rawDesc = "" +
 	"\fcompleted_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x126\n" +
 	"\tresources\x18\x16 \x01(\v2\x18.switchyard.v1.ResourcesR\tresources\x12!\n" +
 	"\fidle_timeout\x18\x17 \x01(\tR\vidleTimeout\x12\x16\n" +
-	"\x06notice\x18\x18 \x01(\tR\x06notice\"\xe5\x02\n" +
+	"\x06notice\x18\x18 \x01(\tR\x06notice\x12 \n" +
+	"\venvironment\x18\x19 \x01(\tR\venvironment\"\xe5\x02\n" +
 	"\x0eListVpsRequest\x12\xaf\x01\n" +
 	"\x06status\x18\x01 \x01(\tB\x96\x01\xbaH\x92\x01r\x8f\x01R\x00R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x06status\x12\x1b\n" +

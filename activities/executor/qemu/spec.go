@@ -1,0 +1,66 @@
+package qemu
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"strings"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/container"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// defaultUser logs in to a machine that names no user.
+	defaultUser = "root"
+	// defaultMemoryMB is what a machine gets that asks for none.
+	defaultMemoryMB = 1024
+	// minMemoryMB is what the firmware and a kernel need to start.
+	minMemoryMB = 64
+)
+
+// plan is the machine that an attempt asks for.
+type plan struct {
+	// image is the path, the URL or the name of an environment that its disk begins with.
+	image string
+	// diskSize is such as "50G"; empty: that of the image.
+	diskSize string
+	// user logs in, with keys, one each; sessions start in dir, or in the user's home if it is empty.
+	user, dir string
+	keys      []string
+	// cpus are its processors, and memoryMB is its memory in MiB.
+	cpus, memoryMB int
+}
+
+// newPlan returns the machine that an attempt asks for. Its error is a fault of the spec.
+func newPlan(a executor.Attempt) (plan, error) {
+	spec := &v1.VpsSpec{}
+	if err := container.DecodeSpec(a.Spec, spec); err != nil {
+		return plan{}, err
+	}
+	p := plan{
+		image: cmp.Or(spec.GetVmImage(), spec.GetEnvironment()), diskSize: spec.GetVmDiskSize(),
+		user: cmp.Or(spec.GetUser(), defaultUser), dir: spec.GetWorkingDirectory(),
+		cpus: max(1, int(math.Ceil(a.Limits.Cores))), memoryMB: int(a.Limits.Memory >> 20),
+	}
+	for line := range strings.Lines(spec.GetSshPublicKey()) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			p.keys = append(p.keys, line)
+		}
+	}
+	if p.memoryMB == 0 {
+		p.memoryMB = defaultMemoryMB
+	}
+	switch {
+	case p.image == "":
+		return plan{}, errors.New("it names no vmImage, and no environment")
+	case p.memoryMB < minMemoryMB:
+		return plan{}, fmt.Errorf("resources.memoryMb is %d; a virtual machine needs %d at least", p.memoryMB, minMemoryMB)
+	case p.dir != "" && !path.IsAbs(p.dir):
+		return plan{}, fmt.Errorf("workingDirectory %q is not an absolute path in the machine", p.dir)
+	}
+	return p, nil
+}
