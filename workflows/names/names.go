@@ -57,8 +57,14 @@ const (
 	AwaitAnswerActivity    = "AwaitAnswer"
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
-	CaptureActivity        = "Capture"
-	KeepActivity           = "Keep"
+
+	// CaptureActivity stores the archive of an environment, on the lane of a node for it: a CaptureRequest gives a CaptureResponse.
+	CaptureActivity = "Capture"
+	// KeepActivity has an environment whose archive is stored take its name, in the place of an older version: an Environment gives it
+	// as it is ready. Done again it gives the same.
+	KeepActivity = "Keep"
+	// DiscardActivity removes the archive of an Environment that did not become ready, as far as it was stored, and gives nothing.
+	DiscardActivity = "Discard"
 )
 
 // EventID names an event of a run; of one that a part of a fan-out reported, part is the part's first instance, else "".
@@ -161,6 +167,9 @@ const NodeLeft = "left"
 
 // NodeMemo is the key in the memo of a workflow Node that holds its NodeRecord.
 const NodeMemo = "node"
+
+// EnvironmentMemo is the key in the memo of a workflow Environment that holds the Environment that it creates.
+const EnvironmentMemo = "environment"
 
 // Keys of the memo of a run's workflow.
 const (

@@ -60,7 +60,9 @@ type Environment struct {
 	// Where the archive is in the store: the parts below this name, in their order.
 	Archive string `protobuf:"bytes,16,opt,name=archive,proto3" json:"archive,omitempty"`
 	// How many parts the archive has.
-	Parts         int32 `protobuf:"varint,17,opt,name=parts,proto3" json:"parts,omitempty"`
+	Parts int32 `protobuf:"varint,17,opt,name=parts,proto3" json:"parts,omitempty"`
+	// Creation of its next version, which is under way or has failed lately; absent: none, or it has no version yet.
+	Creation      *EnvironmentCreation `protobuf:"bytes,18,opt,name=creation,proto3" json:"creation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -214,6 +216,113 @@ func (x *Environment) GetParts() int32 {
 	return 0
 }
 
+func (x *Environment) GetCreation() *EnvironmentCreation {
+	if x != nil {
+		return x.Creation
+	}
+	return nil
+}
+
+// EnvironmentCreation is the creation of a version of an environment that has an older one.
+type EnvironmentCreation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// State: "creating" or "failed".
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it has failed, or waits, in one line.
+	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// Number of the version.
+	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// Bytes that are stored so far.
+	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	// Node that makes it.
+	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	// Who has asked for it.
+	CreatedBy string `protobuf:"bytes,6,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
+	// When it began.
+	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnvironmentCreation) Reset() {
+	*x = EnvironmentCreation{}
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnvironmentCreation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnvironmentCreation) ProtoMessage() {}
+
+func (x *EnvironmentCreation) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnvironmentCreation.ProtoReflect.Descriptor instead.
+func (*EnvironmentCreation) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *EnvironmentCreation) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *EnvironmentCreation) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *EnvironmentCreation) GetVersion() int32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *EnvironmentCreation) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *EnvironmentCreation) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *EnvironmentCreation) GetCreatedBy() string {
+	if x != nil {
+		return x.CreatedBy
+	}
+	return ""
+}
+
+func (x *EnvironmentCreation) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
 // CreateEnvironmentRequest asks for an environment of an image, or of a task that runs.
 type CreateEnvironmentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -239,7 +348,7 @@ type CreateEnvironmentRequest struct {
 
 func (x *CreateEnvironmentRequest) Reset() {
 	*x = CreateEnvironmentRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[1]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -251,7 +360,7 @@ func (x *CreateEnvironmentRequest) String() string {
 func (*CreateEnvironmentRequest) ProtoMessage() {}
 
 func (x *CreateEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[1]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -264,7 +373,7 @@ func (x *CreateEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*CreateEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CreateEnvironmentRequest) GetName() string {
@@ -334,7 +443,7 @@ type CreateEnvironmentResponse struct {
 
 func (x *CreateEnvironmentResponse) Reset() {
 	*x = CreateEnvironmentResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -346,7 +455,7 @@ func (x *CreateEnvironmentResponse) String() string {
 func (*CreateEnvironmentResponse) ProtoMessage() {}
 
 func (x *CreateEnvironmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[2]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -359,7 +468,7 @@ func (x *CreateEnvironmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateEnvironmentResponse.ProtoReflect.Descriptor instead.
 func (*CreateEnvironmentResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CreateEnvironmentResponse) GetEnvironment() *Environment {
@@ -382,7 +491,7 @@ type ListEnvironmentsRequest struct {
 
 func (x *ListEnvironmentsRequest) Reset() {
 	*x = ListEnvironmentsRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +503,7 @@ func (x *ListEnvironmentsRequest) String() string {
 func (*ListEnvironmentsRequest) ProtoMessage() {}
 
 func (x *ListEnvironmentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +516,7 @@ func (x *ListEnvironmentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEnvironmentsRequest.ProtoReflect.Descriptor instead.
 func (*ListEnvironmentsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListEnvironmentsRequest) GetPageSize() int32 {
@@ -437,7 +546,7 @@ type ListEnvironmentsResponse struct {
 
 func (x *ListEnvironmentsResponse) Reset() {
 	*x = ListEnvironmentsResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +558,7 @@ func (x *ListEnvironmentsResponse) String() string {
 func (*ListEnvironmentsResponse) ProtoMessage() {}
 
 func (x *ListEnvironmentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +571,7 @@ func (x *ListEnvironmentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEnvironmentsResponse.ProtoReflect.Descriptor instead.
 func (*ListEnvironmentsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListEnvironmentsResponse) GetItems() []*Environment {
@@ -490,7 +599,7 @@ type GetEnvironmentRequest struct {
 
 func (x *GetEnvironmentRequest) Reset() {
 	*x = GetEnvironmentRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -502,7 +611,7 @@ func (x *GetEnvironmentRequest) String() string {
 func (*GetEnvironmentRequest) ProtoMessage() {}
 
 func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -515,7 +624,7 @@ func (x *GetEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*GetEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetEnvironmentRequest) GetName() string {
@@ -528,7 +637,7 @@ func (x *GetEnvironmentRequest) GetName() string {
 // GetEnvironmentResponse is an environment.
 type GetEnvironmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The environment; while a newer version is created, the older one that is ready.
+	// The environment; while a newer version is created, the older one that is ready, with `creation`.
 	Environment   *Environment `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -536,7 +645,7 @@ type GetEnvironmentResponse struct {
 
 func (x *GetEnvironmentResponse) Reset() {
 	*x = GetEnvironmentResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +657,7 @@ func (x *GetEnvironmentResponse) String() string {
 func (*GetEnvironmentResponse) ProtoMessage() {}
 
 func (x *GetEnvironmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +670,7 @@ func (x *GetEnvironmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEnvironmentResponse.ProtoReflect.Descriptor instead.
 func (*GetEnvironmentResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetEnvironmentResponse) GetEnvironment() *Environment {
@@ -584,7 +693,7 @@ type DeleteEnvironmentRequest struct {
 
 func (x *DeleteEnvironmentRequest) Reset() {
 	*x = DeleteEnvironmentRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +705,7 @@ func (x *DeleteEnvironmentRequest) String() string {
 func (*DeleteEnvironmentRequest) ProtoMessage() {}
 
 func (x *DeleteEnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +718,7 @@ func (x *DeleteEnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteEnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*DeleteEnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteEnvironmentRequest) GetName() string {
@@ -637,7 +746,7 @@ type DeleteEnvironmentResponse struct {
 
 func (x *DeleteEnvironmentResponse) Reset() {
 	*x = DeleteEnvironmentResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +758,7 @@ func (x *DeleteEnvironmentResponse) String() string {
 func (*DeleteEnvironmentResponse) ProtoMessage() {}
 
 func (x *DeleteEnvironmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +771,7 @@ func (x *DeleteEnvironmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteEnvironmentResponse.ProtoReflect.Descriptor instead.
 func (*DeleteEnvironmentResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteEnvironmentResponse) GetEnvironment() *Environment {
@@ -693,7 +802,7 @@ type CaptureRequest struct {
 
 func (x *CaptureRequest) Reset() {
 	*x = CaptureRequest{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +814,7 @@ func (x *CaptureRequest) String() string {
 func (*CaptureRequest) ProtoMessage() {}
 
 func (x *CaptureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +827,7 @@ func (x *CaptureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CaptureRequest.ProtoReflect.Descriptor instead.
 func (*CaptureRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CaptureRequest) GetEnvironment() *Environment {
@@ -774,7 +883,7 @@ type CaptureResponse struct {
 
 func (x *CaptureResponse) Reset() {
 	*x = CaptureResponse{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +895,7 @@ func (x *CaptureResponse) String() string {
 func (*CaptureResponse) ProtoMessage() {}
 
 func (x *CaptureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +908,7 @@ func (x *CaptureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CaptureResponse.ProtoReflect.Descriptor instead.
 func (*CaptureResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CaptureResponse) GetEnvironment() *Environment {
@@ -820,7 +929,7 @@ type CaptureProgress struct {
 
 func (x *CaptureProgress) Reset() {
 	*x = CaptureProgress{}
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -832,7 +941,7 @@ func (x *CaptureProgress) String() string {
 func (*CaptureProgress) ProtoMessage() {}
 
 func (x *CaptureProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_environment_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_environment_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -845,7 +954,7 @@ func (x *CaptureProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CaptureProgress.ProtoReflect.Descriptor instead.
 func (*CaptureProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_environment_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CaptureProgress) GetSize() int64 {
@@ -859,7 +968,7 @@ var File_switchyard_v1_environment_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_environment_service_proto_rawDesc = "" +
 	"\n" +
-	"'switchyard/v1/environment_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bswitchyard/v1/options.proto\"\xd3\x03\n" +
+	"'switchyard/v1/environment_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bswitchyard/v1/options.proto\"\x93\x04\n" +
 	"\vEnvironment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -880,7 +989,18 @@ const file_switchyard_v1_environment_service_proto_rawDesc = "" +
 	"\bready_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\areadyAt\x12\x19\n" +
 	"\bimage_id\x18\x0f \x01(\tR\aimageId\x12\x18\n" +
 	"\aarchive\x18\x10 \x01(\tR\aarchive\x12\x14\n" +
-	"\x05parts\x18\x11 \x01(\x05R\x05parts\"\x87\x02\n" +
+	"\x05parts\x18\x11 \x01(\x05R\x05parts\x12>\n" +
+	"\bcreation\x18\x12 \x01(\v2\".switchyard.v1.EnvironmentCreationR\bcreation\"\xdd\x01\n" +
+	"\x13EnvironmentCreation\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\x12\x1d\n" +
+	"\n" +
+	"created_by\x18\x06 \x01(\tR\tcreatedBy\x129\n" +
+	"\n" +
+	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x87\x02\n" +
 	"\x18CreateEnvironmentRequest\x12A\n" +
 	"\x04name\x18\x01 \x01(\tB-\xbaH*r(2&^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$R\x04name\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x19\n" +
@@ -938,44 +1058,47 @@ func file_switchyard_v1_environment_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_environment_service_proto_rawDescData
 }
 
-var file_switchyard_v1_environment_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_switchyard_v1_environment_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_switchyard_v1_environment_service_proto_goTypes = []any{
 	(*Environment)(nil),               // 0: switchyard.v1.Environment
-	(*CreateEnvironmentRequest)(nil),  // 1: switchyard.v1.CreateEnvironmentRequest
-	(*CreateEnvironmentResponse)(nil), // 2: switchyard.v1.CreateEnvironmentResponse
-	(*ListEnvironmentsRequest)(nil),   // 3: switchyard.v1.ListEnvironmentsRequest
-	(*ListEnvironmentsResponse)(nil),  // 4: switchyard.v1.ListEnvironmentsResponse
-	(*GetEnvironmentRequest)(nil),     // 5: switchyard.v1.GetEnvironmentRequest
-	(*GetEnvironmentResponse)(nil),    // 6: switchyard.v1.GetEnvironmentResponse
-	(*DeleteEnvironmentRequest)(nil),  // 7: switchyard.v1.DeleteEnvironmentRequest
-	(*DeleteEnvironmentResponse)(nil), // 8: switchyard.v1.DeleteEnvironmentResponse
-	(*CaptureRequest)(nil),            // 9: switchyard.v1.CaptureRequest
-	(*CaptureResponse)(nil),           // 10: switchyard.v1.CaptureResponse
-	(*CaptureProgress)(nil),           // 11: switchyard.v1.CaptureProgress
-	(*timestamppb.Timestamp)(nil),     // 12: google.protobuf.Timestamp
+	(*EnvironmentCreation)(nil),       // 1: switchyard.v1.EnvironmentCreation
+	(*CreateEnvironmentRequest)(nil),  // 2: switchyard.v1.CreateEnvironmentRequest
+	(*CreateEnvironmentResponse)(nil), // 3: switchyard.v1.CreateEnvironmentResponse
+	(*ListEnvironmentsRequest)(nil),   // 4: switchyard.v1.ListEnvironmentsRequest
+	(*ListEnvironmentsResponse)(nil),  // 5: switchyard.v1.ListEnvironmentsResponse
+	(*GetEnvironmentRequest)(nil),     // 6: switchyard.v1.GetEnvironmentRequest
+	(*GetEnvironmentResponse)(nil),    // 7: switchyard.v1.GetEnvironmentResponse
+	(*DeleteEnvironmentRequest)(nil),  // 8: switchyard.v1.DeleteEnvironmentRequest
+	(*DeleteEnvironmentResponse)(nil), // 9: switchyard.v1.DeleteEnvironmentResponse
+	(*CaptureRequest)(nil),            // 10: switchyard.v1.CaptureRequest
+	(*CaptureResponse)(nil),           // 11: switchyard.v1.CaptureResponse
+	(*CaptureProgress)(nil),           // 12: switchyard.v1.CaptureProgress
+	(*timestamppb.Timestamp)(nil),     // 13: google.protobuf.Timestamp
 }
 var file_switchyard_v1_environment_service_proto_depIdxs = []int32{
-	12, // 0: switchyard.v1.Environment.created_at:type_name -> google.protobuf.Timestamp
-	12, // 1: switchyard.v1.Environment.ready_at:type_name -> google.protobuf.Timestamp
-	0,  // 2: switchyard.v1.CreateEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
-	0,  // 3: switchyard.v1.ListEnvironmentsResponse.items:type_name -> switchyard.v1.Environment
-	0,  // 4: switchyard.v1.GetEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
-	0,  // 5: switchyard.v1.DeleteEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
-	0,  // 6: switchyard.v1.CaptureRequest.environment:type_name -> switchyard.v1.Environment
-	0,  // 7: switchyard.v1.CaptureResponse.environment:type_name -> switchyard.v1.Environment
-	1,  // 8: switchyard.v1.EnvironmentService.CreateEnvironment:input_type -> switchyard.v1.CreateEnvironmentRequest
-	3,  // 9: switchyard.v1.EnvironmentService.ListEnvironments:input_type -> switchyard.v1.ListEnvironmentsRequest
-	5,  // 10: switchyard.v1.EnvironmentService.GetEnvironment:input_type -> switchyard.v1.GetEnvironmentRequest
-	7,  // 11: switchyard.v1.EnvironmentService.DeleteEnvironment:input_type -> switchyard.v1.DeleteEnvironmentRequest
-	2,  // 12: switchyard.v1.EnvironmentService.CreateEnvironment:output_type -> switchyard.v1.CreateEnvironmentResponse
-	4,  // 13: switchyard.v1.EnvironmentService.ListEnvironments:output_type -> switchyard.v1.ListEnvironmentsResponse
-	6,  // 14: switchyard.v1.EnvironmentService.GetEnvironment:output_type -> switchyard.v1.GetEnvironmentResponse
-	8,  // 15: switchyard.v1.EnvironmentService.DeleteEnvironment:output_type -> switchyard.v1.DeleteEnvironmentResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	13, // 0: switchyard.v1.Environment.created_at:type_name -> google.protobuf.Timestamp
+	13, // 1: switchyard.v1.Environment.ready_at:type_name -> google.protobuf.Timestamp
+	1,  // 2: switchyard.v1.Environment.creation:type_name -> switchyard.v1.EnvironmentCreation
+	13, // 3: switchyard.v1.EnvironmentCreation.created_at:type_name -> google.protobuf.Timestamp
+	0,  // 4: switchyard.v1.CreateEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
+	0,  // 5: switchyard.v1.ListEnvironmentsResponse.items:type_name -> switchyard.v1.Environment
+	0,  // 6: switchyard.v1.GetEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
+	0,  // 7: switchyard.v1.DeleteEnvironmentResponse.environment:type_name -> switchyard.v1.Environment
+	0,  // 8: switchyard.v1.CaptureRequest.environment:type_name -> switchyard.v1.Environment
+	0,  // 9: switchyard.v1.CaptureResponse.environment:type_name -> switchyard.v1.Environment
+	2,  // 10: switchyard.v1.EnvironmentService.CreateEnvironment:input_type -> switchyard.v1.CreateEnvironmentRequest
+	4,  // 11: switchyard.v1.EnvironmentService.ListEnvironments:input_type -> switchyard.v1.ListEnvironmentsRequest
+	6,  // 12: switchyard.v1.EnvironmentService.GetEnvironment:input_type -> switchyard.v1.GetEnvironmentRequest
+	8,  // 13: switchyard.v1.EnvironmentService.DeleteEnvironment:input_type -> switchyard.v1.DeleteEnvironmentRequest
+	3,  // 14: switchyard.v1.EnvironmentService.CreateEnvironment:output_type -> switchyard.v1.CreateEnvironmentResponse
+	5,  // 15: switchyard.v1.EnvironmentService.ListEnvironments:output_type -> switchyard.v1.ListEnvironmentsResponse
+	7,  // 16: switchyard.v1.EnvironmentService.GetEnvironment:output_type -> switchyard.v1.GetEnvironmentResponse
+	9,  // 17: switchyard.v1.EnvironmentService.DeleteEnvironment:output_type -> switchyard.v1.DeleteEnvironmentResponse
+	14, // [14:18] is the sub-list for method output_type
+	10, // [10:14] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_environment_service_proto_init() }
@@ -990,7 +1113,7 @@ func file_switchyard_v1_environment_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_environment_service_proto_rawDesc), len(file_switchyard_v1_environment_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
