@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"switchyard/workflows/election"
+	"switchyard/workflows/environment"
 	"switchyard/workflows/explain"
 	"switchyard/workflows/names"
 	"switchyard/workflows/run"
@@ -29,6 +30,7 @@ func (cfg ControlConfig) replayHistory(events []*historypb.HistoryEvent) error {
 	r.RegisterWorkflowWithOptions(cfg.registrar.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	r.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	r.RegisterWorkflowWithOptions(election.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
+	r.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
 	r.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	// The ids of children begin with that of the run.
 	id := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()

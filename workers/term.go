@@ -19,6 +19,7 @@ import (
 	"switchyard/activities/signing"
 	"switchyard/activities/taskrunner"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/environment"
 	"switchyard/workflows/explain"
 	"switchyard/workflows/names"
 	"switchyard/workflows/run"
@@ -76,6 +77,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.RunWorkflow})
 	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	t.worker.RegisterWorkflowWithOptions(cfg.locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
+	t.worker.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
 	t.worker.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry, AwayUntil: cfg.server.AwayUntil}
 	locks := &orchestrator.Locks{Client: cfg.Client, Watch: lost.Watch}

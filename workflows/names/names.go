@@ -63,7 +63,8 @@ const (
 	// KeepActivity has an environment whose archive is stored take its name, in the place of an older version: an Environment gives it
 	// as it is ready. Done again it gives the same.
 	KeepActivity = "Keep"
-	// DiscardActivity removes the archive of an Environment that did not become ready, as far as it was stored, and gives nothing.
+	// DiscardActivity removes the archive of an Environment that did not become ready, as far as it was stored, and gives nothing. It
+	// leaves one that has its name.
 	DiscardActivity = "Discard"
 )
 

@@ -1,0 +1,9 @@
+// Package environment has the workflow Environment, which creates a named environment: a node stores its archive, then the archive
+// takes the name. An archive that does not become ready is removed.
+//
+//	Capture (on the node) ── stored ──> Keep ──> ready
+//	    │ refused, failed, cancelled      │
+//	    └────────────> Discard <──────────┘
+//
+// It imports proto, workflows/names and workflows/options, and of Temporal only what workflow code may.
+package environment

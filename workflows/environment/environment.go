@@ -1,0 +1,89 @@
+package environment
+
+import (
+	"errors"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/options"
+)
+
+// failedError is the type of the error with which Environment ends.
+const failedError = "EnvironmentFailed"
+
+// Environment creates an environment and returns it as it is ready. Its error has one line for people. A cancelled workflow creates
+// none; one that is cancelled while the environment takes its name may still create it.
+func Environment(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, error) {
+	stored, err := capture(ctx, in)
+	if err != nil {
+		discard(ctx, in.GetEnvironment())
+		return nil, failure(ctx, in.GetEnvironment(), err)
+	}
+	// From here on the archive may have its name, so that nothing may end the workflow in between.
+	kept, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	ready := &v1.Environment{}
+	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(kept, options.Keep(stored.GetName())), names.KeepActivity, stored).Get(kept, ready); err != nil {
+		discard(ctx, stored)
+		return nil, failure(ctx, stored, err)
+	}
+	return ready, nil
+}
+
+// capture has the node store the archive, and returns the environment that it is the archive of.
+func capture(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, error) {
+	wanted := in.GetEnvironment()
+	var res v1.CaptureResponse
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options.Capture(wanted)), names.CaptureActivity, in).Get(ctx, &res)
+	if err == nil {
+		err = ctx.Err() // the node had stored it before it learned of the cancellation
+	}
+	if err != nil {
+		return nil, err
+	}
+	stored, got := proto.CloneOf(wanted), res.GetEnvironment()
+	stored.Kind, stored.ImageId = got.GetKind(), got.GetImageId()
+	stored.Size, stored.Digest, stored.Parts = got.GetSize(), got.GetDigest(), got.GetParts()
+	return stored, nil
+}
+
+// discard removes the archive of an environment that has failed, whatever has become of the workflow.
+func discard(ctx workflow.Context, e *v1.Environment) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options.Discard(e.GetName())), names.DiscardActivity, e).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Error("the archive of an environment that was not created could not be removed", "environment", e.GetName(), "archive", e.GetArchive(), "error", err)
+	}
+}
+
+// failure returns the error of the workflow for that of an activity.
+func failure(ctx workflow.Context, e *v1.Environment, err error) error {
+	if ctx.Err() != nil {
+		return temporal.NewCanceledError()
+	}
+	return temporal.NewNonRetryableApplicationError(reason(e.GetNode(), err), failedError, nil)
+}
+
+// reason returns why an activity has failed, for people.
+func reason(node string, err error) string {
+	var timeout *temporal.TimeoutError
+	if errors.As(err, &timeout) {
+		switch timeout.TimeoutType() {
+		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
+			return fmt.Sprintf("node %s has not begun within %s: it does not answer, or makes other environments; see `switchyard nodes get %s`", node, options.CaptureQueueTimeout, node)
+		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
+			return fmt.Sprintf("node %s was silent for %s while it stored the archive, each time that it tried", node, options.CaptureHeartbeatTimeout)
+		}
+	}
+	var said *temporal.ApplicationError
+	if errors.As(err, &said) {
+		return said.Message()
+	}
+	return err.Error()
+}
