@@ -54,6 +54,7 @@ var arrows = []struct {
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
 	{"activities/httpguard", []string{"switchyard/", temporal}, nil},
 	{"activities/gatewayclient", []string{"switchyard/", temporal}, nil},
+	{"activities/environments", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/store"}},
 	{"activities/grants", []string{"switchyard/", temporal}, []string{"switchyard/activities/store"}},
 	{"activities/store", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock", "switchyard/activities/gatewayclient", "switchyard/activities/store/storekey"}},
 	{"activities/store/storekey", []string{"switchyard/", temporal}, nil},

@@ -22,6 +22,8 @@ type backend interface {
 	// newest is when the newest value of a run was stored; zero without values.
 	newest(ctx context.Context, run string) (time.Time, error)
 	deleteRun(ctx context.Context, run string) error
+	// delete removes the value of a key of no run, if there is one.
+	delete(ctx context.Context, key string) error
 	// deleteOlder removes what starts with prefix, which is none of a run, and was
 	// stored before a time, and says how many values it has removed.
 	deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error)

@@ -182,11 +182,18 @@ func (b *bucket) size(ctx context.Context, prefix string) (bytes int64, err erro
 func (b *bucket) deleteRun(ctx context.Context, run string) error {
 	for key, err := range b.keys(ctx, storekey.RunPrefix(run)) {
 		if err == nil {
-			err = b.Delete(ctx, key)
+			err = b.delete(ctx, key)
 		}
-		if err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (b *bucket) delete(ctx context.Context, key string) error {
+	if err := b.Delete(ctx, key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+		return err
 	}
 	return nil
 }
@@ -199,7 +206,7 @@ func (b *bucket) deleteOlder(ctx context.Context, prefix string, before time.Tim
 		if !object.ModTime.Before(before) {
 			continue
 		}
-		if err := b.Delete(ctx, object.Key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+		if err := b.delete(ctx, object.Key); err != nil {
 			return removed, err
 		}
 		removed++

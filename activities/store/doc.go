@@ -1,6 +1,6 @@
 // Package store keeps what is too large or lives too long for Temporal's
 // history: result records, statuses of ended runs, their events, state carried
-// from one execution of a run to the next, and the chunks of logs. A store is a
+// from one execution of a run to the next, the chunks of logs, and archives of environments. A store is a
 // folder, a blob bucket or a gateway, named by a URL; package storekey lays out its keys.
 //
 //	Store ── folder ─┬ journal  what must be the first of its key, appended to one file a run

@@ -45,6 +45,9 @@ const (
 	fileMode = 0o600
 )
 
+// makeDirTries is how often a directory is made for a value.
+const makeDirTries = 3
+
 // markerName is the file that distinguishes the folder of a store from the empty one that is in
 // its place while its file system is away.
 const markerName = "~store"
@@ -90,7 +93,8 @@ func (f *folder) put(ctx context.Context, key string, value []byte) error {
 func (f *folder) writeTemporary(path string, value []byte) (name string, err error) {
 	dir, pattern := filepath.Dir(path), filepath.Base(path)+".*"+storekey.TemporarySuffix
 	temp, err := os.CreateTemp(dir, pattern)
-	if errors.Is(err, fs.ErrNotExist) {
+	// A delete may remove an empty directory at any time.
+	for try := 0; errors.Is(err, fs.ErrNotExist) && try < makeDirTries; try++ {
 		if err := f.makeDir(dir); err != nil {
 			return "", err
 		}
@@ -457,6 +461,23 @@ func (f *folder) size(ctx context.Context, prefix string) (bytes int64, err erro
 func (f *folder) deleteRun(_ context.Context, run string) error {
 	f.journals.forget(run)
 	return os.RemoveAll(f.path(storekey.RunPrefix(run)))
+}
+
+// delete removes the directory of the value too when it is empty then.
+func (f *folder) delete(ctx context.Context, key string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := f.present(); err != nil {
+		return err
+	}
+	path := f.path(key)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return withoutPath(err)
+	}
+	for dir := filepath.Dir(path); dir != f.dir && os.Remove(dir) == nil; dir = filepath.Dir(dir) {
+	}
+	return nil
 }
 
 // deleteOlder looks at each file once.

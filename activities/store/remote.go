@@ -129,6 +129,8 @@ func (r *remote) newest(context.Context, string) (time.Time, error) {
 
 func (r *remote) deleteRun(context.Context, string) error { return errNotOffered }
 
+func (r *remote) delete(context.Context, string) error { return errNotOffered }
+
 func (r *remote) deleteOlder(context.Context, string, time.Time) (int, error) {
 	return 0, errNotOffered
 }

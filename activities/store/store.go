@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,6 +138,17 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	}
 	if err := s.backend.deleteRun(ctx, run); err != nil {
 		return fmt.Errorf("delete the values of run %s: %w", run, err)
+	}
+	return nil
+}
+
+// DeleteEnvironmentValue removes the value of a key of environments, if there is one. A gateway does not delete.
+func (s *Store) DeleteEnvironmentValue(ctx context.Context, key string) error {
+	if !strings.HasPrefix(key, storekey.EnvironmentsPrefix) {
+		return fmt.Errorf("delete %s: it is no key of an environment", key)
+	}
+	if err := s.backend.delete(ctx, key); err != nil {
+		return fmt.Errorf("delete %s: %w", key, err)
 	}
 	return nil
 }

@@ -263,7 +263,7 @@ const SecretsPrefix = "secrets/"
 func Secret(name string) string { return SecretsPrefix + hex.EncodeToString([]byte(name)) }
 
 // prefixesOfNoRun begin the keys that a folder keeps as files: those of no run, and of no cached result.
-var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix}
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, EnvironmentsPrefix}
 
 // AuditPrefix begins the keys of the audit.
 const AuditPrefix = "audit/"

@@ -1,0 +1,101 @@
+package environments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/store/storekey"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+var (
+	// ErrExists says that there is an environment of a name that was to be created, not replaced.
+	ErrExists = errors.New("there is an environment of that name")
+	// ErrIncomplete says that parts of an archive are not in the store yet; a node may still have them in its spool.
+	ErrIncomplete = errors.New("parts of the archive are not stored yet")
+	// ErrNotReserved says that an archive is not reserved any more, because its creation was given up.
+	ErrNotReserved = errors.New("the archive is not reserved any more")
+)
+
+// Keep makes an archive, which a Writer has stored, the environment of its name, and deletes the archive of the version before. The
+// version that e has is that of the environment which it replaces, 0 if there was none: another one that is there by now is ErrExists
+// then. It returns the environment as it is kept. Keep of what is kept changes nothing, and completes what an earlier one has begun.
+func (l *Library) Keep(ctx context.Context, e *v1.Environment) (*v1.Environment, error) {
+	if !v1.IsEnvironmentName(e.GetName()) || !storekey.IsEnvironmentCopy(e.GetArchive()) || e.GetKind() == "" || e.GetDigest() == "" {
+		return nil, fmt.Errorf("keep environment %q: it needs a name, a kind, a digest and an archive", e.GetName())
+	}
+	older, err := l.Find(ctx, e.GetName())
+	if err != nil && !errors.Is(err, executor.ErrNoEnvironment) {
+		return nil, err
+	}
+	if older.GetArchive() == e.GetArchive() {
+		if err := l.settle(ctx, e.GetArchive()); err != nil {
+			return nil, err
+		}
+		// The archive of the version before, which no name leads to.
+		_, err := l.Clean(ctx, time.Time{})
+		return older, err
+	}
+	if older != nil && e.GetVersion() == 0 {
+		return nil, fmt.Errorf("keep environment %s: %w", e.GetName(), ErrExists)
+	}
+	if err := l.checkParts(ctx, e); err != nil {
+		return nil, fmt.Errorf("keep environment %s: %w", e.GetName(), err)
+	}
+	kept := proto.CloneOf(e)
+	kept.Version = max(e.GetVersion(), older.GetVersion()) + 1
+	kept.State, kept.Error, kept.ReadyAt = v1.EnvironmentReady, "", timestamppb.New(l.now())
+	key := storekey.EnvironmentName(e.GetName())
+	if err := l.store.PutMessage(ctx, key, kept); err != nil {
+		return nil, err
+	}
+	// DeleteArchive removes the owner, then looks for a name that has the archive, then deletes its parts: one of the two sees the other.
+	if _, err := l.Owner(ctx, archiveOf(e.GetArchive())); errors.Is(err, executor.ErrNoEnvironment) {
+		undo := l.store.DeleteEnvironmentValue
+		if older != nil {
+			undo = func(ctx context.Context, key string) error { return l.store.PutMessage(ctx, key, older) }
+		}
+		return nil, errors.Join(fmt.Errorf("keep environment %s: %w", e.GetName(), ErrNotReserved), undo(ctx, key))
+	} else if err != nil {
+		return nil, err
+	}
+	if err := l.settle(ctx, e.GetArchive()); err != nil {
+		return nil, err
+	}
+	return kept, l.deleteBelow(ctx, archiveOf(older.GetArchive()))
+}
+
+// checkParts returns ErrIncomplete unless all parts of a copy are stored.
+func (l *Library) checkParts(ctx context.Context, e *v1.Environment) error {
+	stored := int32(0)
+	for key, err := range l.store.Keys(ctx, storekey.EnvironmentArchive(e.GetArchive())) {
+		if err != nil {
+			return err
+		}
+		if _, n, ok := storekey.ParseEnvironmentPart(key); ok && n < int(e.GetParts()) {
+			stored++
+		}
+	}
+	if stored < e.GetParts() {
+		return fmt.Errorf("%w: %d of %d are", ErrIncomplete, stored, e.GetParts())
+	}
+	return nil
+}
+
+// settle ends the reservation of an archive one of whose copies has been kept, and deletes the other copies.
+func (l *Library) settle(ctx context.Context, kept string) error {
+	archive := archiveOf(kept)
+	if err := l.store.DeleteEnvironmentValue(ctx, storekey.EnvironmentOwner(archive)); err != nil {
+		return err
+	}
+	return l.deleteIf(ctx, archive, func(key string) bool {
+		stored, _, ok := storekey.ParseEnvironmentPart(key)
+		return !ok || stored != kept
+	})
+}

@@ -1,0 +1,103 @@
+package environments
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Open reads the archive of an environment, one part ahead. The last Read returns an error instead of io.EOF if the archive is not what
+// was stored, and executor.ErrNoEnvironment if it was deleted meanwhile, such as for a newer version. The caller calls Close.
+func (l *Library) Open(ctx context.Context, e *v1.Environment) (io.ReadCloser, error) {
+	if !storekey.IsEnvironmentCopy(e.GetArchive()) {
+		return nil, fmt.Errorf("environment %s has no archive: %w", e.GetName(), executor.ErrNoEnvironment)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &reader{e: e, sum: sha256.New(), parts: make(chan part), cancel: cancel, ended: make(chan struct{})}
+	go r.fetch(ctx, l.store)
+	return r, nil
+}
+
+// part is one of an archive, or why it cannot be read.
+type part struct {
+	data []byte
+	err  error
+}
+
+// reader reads an archive.
+type reader struct {
+	e     *v1.Environment
+	sum   hash.Hash
+	size  int64
+	rest  []byte // of the part that is being read
+	err   error  // io.EOF at the end
+	parts chan part
+	cut   error // why the parts end early; set before parts is closed
+
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// fetch reads the parts in their order, until one cannot be read or ctx ends.
+func (r *reader) fetch(ctx context.Context, s *store.Store) {
+	defer close(r.ended)
+	defer close(r.parts)
+	for n := range int(r.e.GetParts()) {
+		data, err := s.Get(ctx, storekey.EnvironmentPart(r.e.GetArchive(), n))
+		if errors.Is(err, store.ErrNotFound) {
+			err = fmt.Errorf("version %d of environment %s was deleted while it was read: %w", r.e.GetVersion(), r.e.GetName(), executor.ErrNoEnvironment)
+		}
+		select {
+		case r.parts <- part{data, err}:
+		case <-ctx.Done():
+			r.cut = context.Cause(ctx)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Read reads the archive.
+func (r *reader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 && r.err == nil {
+		next, ok := <-r.parts
+		if r.rest, r.err = next.data, next.err; !ok {
+			r.err = cmp.Or(r.cut, r.verify())
+		}
+	}
+	if len(r.rest) == 0 {
+		return 0, r.err
+	}
+	n := copy(p, r.rest)
+	_, _ = r.sum.Write(r.rest[:n])
+	r.rest, r.size = r.rest[n:], r.size+int64(n)
+	return n, nil
+}
+
+// verify returns io.EOF if all was read that was stored.
+func (r *reader) verify() error {
+	if digest := hex.EncodeToString(r.sum.Sum(nil)); r.size != r.e.GetSize() || digest != r.e.GetDigest() {
+		return fmt.Errorf("the archive of version %d of environment %s is damaged: it has %d bytes with SHA-256 %s, not %d with %s; create the environment again (switchyard env create %s --replace ...)",
+			r.e.GetVersion(), r.e.GetName(), r.size, digest, r.e.GetSize(), r.e.GetDigest(), r.e.GetName())
+	}
+	return io.EOF
+}
+
+// Close ends the reading, also while a Read waits.
+func (r *reader) Close() error {
+	r.cancel()
+	<-r.ended
+	return nil
+}
