@@ -42,6 +42,7 @@ type nodeFlags struct {
 	containers   containerFlags
 	agents       agentFlags
 	kube         kubeFlags
+	vms          vmFlags
 }
 
 // addOne adds the flags of a command that runs one node.
@@ -62,6 +63,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	n.containers.add(f)
 	n.agents.add(f)
 	n.kube.add(f)
+	n.vms.add(f)
 }
 
 // addSecrets adds the flag of a command whose tasks may not ask for every secret of the machine.
@@ -133,6 +135,10 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	vms, err := n.vms.config()
+	if err != nil {
+		return nil, err
+	}
 	allowed, err := n.secrets()
 	if err != nil {
 		return nil, err
@@ -153,7 +159,7 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 		nodes = append(nodes, stack.NodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
 			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, Secrets: allowed, MaxOutput: n.maxOutputMB << 20,
-			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers, Agents: agents, Kube: kube,
+			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers, Agents: agents, Kube: kube, VMs: vms,
 		})
 	}
 	return nodes, nil

@@ -109,6 +109,14 @@ type NodeConfig struct {
 	Agents AgentConfig
 	// Kube has the clusters of Kubernetes that the node runs Jobs in. The nodes of a process share it.
 	Kube KubeConfig
+	// VMs is what virtual machines may be made of on the node. The nodes of a process share it.
+	VMs VMConfig
+}
+
+// VMConfig describes what the virtual machines of the nodes of a process may be made of.
+type VMConfig struct {
+	// Images are the folders with disk images that tasks may name.
+	Images []string
 }
 
 // KubeConfig describes the clusters of Kubernetes that the nodes of a process run Jobs in.

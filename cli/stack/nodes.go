@@ -165,5 +165,5 @@ func (s *Stack) newExecutors(cfg Config) (*shell.Executor, []executor.Executor, 
 		Fleet: s.conn.Fleet, IsOpen: liveness.Attempts{Client: s.conn}.IsOpen, Logger: cfg.Logger,
 	})
 	s.addCloser("Kubernetes executor", jobs.Close)
-	return sh, []executor.Executor{sh, containers, vps.New(containers), jobs, subagents, relays}, nil
+	return sh, []executor.Executor{sh, containers, vps.New(containers, nil), jobs, subagents, relays}, nil
 }

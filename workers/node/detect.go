@@ -10,8 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Names of the capabilities that Detect finds.
@@ -27,6 +30,8 @@ const (
 	// SandboxCapability is "true" where shell tasks can run in a sandbox; tasks that ask
 	// for one are placed by it.
 	SandboxCapability = "sandbox"
+	// QEMUVersionCapability is the version of QEMU, where virtual machines can run.
+	QEMUVersionCapability = "qemu-version"
 )
 
 const (
@@ -49,6 +54,10 @@ type Facts struct {
 	KubeContext string
 	// Sandbox: shell tasks can run in one. Detect leaves it to whoever has the executor.
 	Sandbox bool
+	// QEMU: virtual machines can run, of QEMUVersion; KVM: by the processor, and not emulated. Detect leaves them to whoever has
+	// the executor.
+	QEMU, KVM   bool
+	QEMUVersion string
 }
 
 // Capabilities returns those of a node: what was detected, and over it what a
@@ -76,6 +85,12 @@ func (f Facts) Capabilities(said map[string]string) map[string]string {
 	}
 	if f.Sandbox {
 		found[SandboxCapability] = "true"
+	}
+	if f.QEMU {
+		found[v1.QEMUCapability], found[v1.KVMCapability] = "true", strconv.FormatBool(f.KVM)
+	}
+	if f.QEMUVersion != "" {
+		found[QEMUVersionCapability] = f.QEMUVersion
 	}
 	maps.Copy(found, said)
 	return found

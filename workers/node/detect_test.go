@@ -224,10 +224,11 @@ func TestDetectKubernetes(t *testing.T) {
 
 // What a person said of the node counts.
 func TestCapabilities(t *testing.T) {
-	facts := Facts{NVIDIA: true, Docker: true, DockerVersion: "28.2.2", KubeContext: "prod", Sandbox: true}
+	facts := Facts{NVIDIA: true, Docker: true, DockerVersion: "28.2.2", KubeContext: "prod", Sandbox: true, QEMU: true, QEMUVersion: "7.2.0"}
 	said := map[string]string{"gpu": "amd", "disk": "ssd"}
 	got := facts.Capabilities(said)
-	want := map[string]string{"gpu": "amd", "disk": "ssd", "docker": "true", "docker-version": "28.2.2", "kubernetes": "prod", "sandbox": "true"}
+	want := map[string]string{"gpu": "amd", "disk": "ssd", "docker": "true", "docker-version": "28.2.2", "kubernetes": "prod", "sandbox": "true",
+		"qemu": "true", "qemu-version": "7.2.0", "kvm": "false"}
 	if !maps.Equal(got, want) || len(said) != 2 {
 		t.Errorf("got %v, want %v", got, want)
 	}

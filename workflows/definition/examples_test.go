@@ -17,14 +17,12 @@ import (
 var withoutExamples = []protoreflect.Name{"K8sJobSpec"}
 
 // fieldsWithoutExamples are fields of agents that need what a machine may not have: a sandbox, an engine, programs, the
-// internet; and those of virtual machines and environments.
+// internet.
 var fieldsWithoutExamples = map[protoreflect.FullName]bool{
 	"switchyard.v1.SubagentSpec.image": true, "switchyard.v1.SubagentSpec.network": true, "switchyard.v1.SubagentSpec.fetch_hosts": true,
 	"switchyard.v1.SubagentSpec.agent": true, "switchyard.v1.SubagentSpec.command": true, "switchyard.v1.SubagentSpec.stall_timeout": true,
 	"switchyard.v1.SubagentSpec.mcp_servers": true, "switchyard.v1.McpServer.command": true, "switchyard.v1.McpServer.env": true,
 	"switchyard.v1.McpServer.url": true, "switchyard.v1.McpServer.headers": true, "switchyard.v1.McpServer.tools": true,
-	"switchyard.v1.VpsSpec.vm_disk_size": true, "switchyard.v1.VpsSpec.vm_image": true, "switchyard.v1.VpsSpec.environment": true,
-	"switchyard.v1.ContainerSpec.environment": true,
 }
 
 // TestExamplesUseEverything holds that the examples, which are run and compared

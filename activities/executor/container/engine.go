@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -175,4 +178,21 @@ func (e *engine) doubt(ctx context.Context) {
 func (e *engine) confirm(ctx context.Context) bool {
 	e.doubt(ctx)
 	return e.available() == nil
+}
+
+// IsInstalled reports whether there is an engine on this machine, or one is named that is elsewhere, whether it answers or not.
+func (e *Executor) IsInstalled() bool {
+	socket, isLocal := strings.CutPrefix(e.docker.DaemonHost(), "unix://")
+	if !isLocal {
+		return true
+	}
+	if _, err := os.Stat(socket); err == nil {
+		return true
+	}
+	for _, program := range []string{"dockerd", "podman"} {
+		if _, err := exec.LookPath(program); err == nil {
+			return true
+		}
+	}
+	return false
 }

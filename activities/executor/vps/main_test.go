@@ -61,7 +61,7 @@ func newExecutor(t testing.TB, o containers.Options) (*vps.Executor, *containers
 			t.Errorf("close: %v", err)
 		}
 	})
-	return vps.New(c), c
+	return vps.New(c, nil), c
 }
 
 // text is what has been printed.

@@ -107,7 +107,7 @@ func survivorOf(kind string, c *containers.Executor) enterable {
 	if kind == v1.TypeContainer {
 		return c
 	}
-	return vps.New(c)
+	return vps.New(c, nil)
 }
 
 // survivor returns the attempt of a run, the same one in all processes.

@@ -117,7 +117,6 @@ func TestBadSpecsAreRefused(t *testing.T) {
 		fields map[string]any
 		says   string
 	}{
-		"virtual machine": {map[string]any{"backend": "qemu"}, "not supported yet"},
 		"other backend":   {map[string]any{"backend": "xen"}, "unknown"},
 		"no image":        {map[string]any{"image": ""}, "no image"},
 		"unknown field":   {map[string]any{"command": "true"}, "vps spec"},
