@@ -46,6 +46,7 @@ var arrows = []struct {
 	// The helper of a pod starts in each of them, and a node reads what it prints.
 	{"activities/executor/k8sjob/podhelper", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/k8sjob/podlog", []string{"switchyard/"}, nil},
+	{"activities/executor/qemu/seed", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/inside", []string{"switchyard/activities/executor/", temporal}, []string{"switchyard/activities/executor/shell/procfs"}},
 	// Tools of agents know neither the loop that calls them nor the models, and take executors as interfaces.
 	{"activities/executor/subagent/tool", []string{"switchyard/activities/executor/subagent", "switchyard/activities/executor/shell"}, []string{"switchyard/activities/executor/subagent/tool"}},
@@ -119,6 +120,7 @@ var arrows = []struct {
 	{"dev/openapi", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"dev/scriptedmodel", []string{"switchyard/", temporal, "github.com/anthropics", "github.com/openai"}, []string{"switchyard/dev/scriptedmodel"}},
 	{"dev/sessiontest", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor", "switchyard/dev/testneeds"}},
+	{"dev/guestimage", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/testneeds"}},
 	{"dev/kubetest", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/kubetest", "switchyard/dev/testneeds"}},
 	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }

@@ -1,0 +1,62 @@
+package seed
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Root is the user for whom root's login is enabled rather than a user created.
+const Root = "root"
+
+// Seed is what a machine is given at its first boot.
+type Seed struct {
+	// InstanceID identifies the machine. cloud-init sets up a disk again if the ID differs from that of its last boot.
+	InstanceID string
+	// Hostname is the name of the machine, without a domain.
+	Hostname string
+	// User may log in; "" means Root. Any other user becomes root by sudo without a password, which the user does not have.
+	User string
+	// AuthorizedKeys are lines of public keys with which the user logs in.
+	AuthorizedKeys []string
+	// HostKey is the private ed25519 key of the machine: PEM in OpenSSH's form. The machine makes its own keys if it is "".
+	HostKey string
+	// HostKeyPublic is the line of the public key of HostKey.
+	HostKeyPublic string
+}
+
+var (
+	hostnameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	userForm     = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
+)
+
+// validate reports everything that is wrong with the seed.
+func (s Seed) validate() error {
+	var errs []error
+	report := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if s.InstanceID == "" || strings.ContainsAny(s.InstanceID, "\r\n") {
+		report("instance id %q is not one line of text", s.InstanceID)
+	}
+	if !hostnameForm.MatchString(s.Hostname) {
+		report("host name %q is not 1 to 63 of a-z, 0-9 and hyphens", s.Hostname)
+	}
+	if s.User != "" && !userForm.MatchString(s.User) {
+		report("user %q is not 1 to 32 of a-z, 0-9, _ and hyphens, beginning with a letter or _", s.User)
+	}
+	if len(s.AuthorizedKeys) == 0 {
+		report("the seed has no public key, so that no login is possible")
+	}
+	for _, key := range s.AuthorizedKeys {
+		if strings.TrimSpace(key) == "" || strings.ContainsAny(key, "\r\n") {
+			report("public key %q is not one line of text", key)
+		}
+	}
+	if (s.HostKey == "") != (s.HostKeyPublic == "") {
+		report("the seed has only one half of the host key")
+	}
+	if strings.ContainsAny(s.HostKeyPublic, "\r\n") {
+		report("the public host key is more than one line")
+	}
+	return errors.Join(errs...)
+}
