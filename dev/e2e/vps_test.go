@@ -24,6 +24,7 @@ type machine struct {
 	*devStack
 	t      *testing.T // of the stack, whose workers end with it
 	id     string
+	key    string // file with the public key that may log in
 	worker *program
 	args   []string // of the worker
 }
@@ -31,12 +32,25 @@ type machine struct {
 // startMachine makes a machine of the image for tests, which the clients of OpenSSH log in to.
 func startMachine(t *testing.T) (*machine, *sessiontest.OpenSSH) {
 	t.Helper()
-	image, dir := enginetest.Image(t), t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil { // what a later worker reads is to be of this user alone
+	return startMachineOf(t, nil, "--image", enginetest.Image(t))
+}
+
+// startMachineOf makes a machine with flags of `vps create`, on a node with flags of its own.
+func startMachineOf(t *testing.T, flags []string, made ...string) (*machine, *sessiontest.OpenSSH) {
+	t.Helper()
+	// The path of a socket holds 107 bytes, which those of t.TempDir exceed for long names of tests.
+	dir, err := os.MkdirTemp("", "machine-*")
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	m := &machine{t: t, devStack: startDev(t, "--nodes", "0", "--ssh-address", "127.0.0.1:0", "--ssh-host", "machines.example.com", "--ssh-port", "2222")}
 	m.args = []string{"--spool-dir", filepath.Join(dir, "spool"), "--scratch-dir", dir, "--offline-after", "3s", "--metrics-address", "none"}
+	m.args = append(m.args, flags...)
 	m.join()
 	door := strings.Fields(strings.TrimPrefix(m.expect(&m.stdout, "SSH"), "SSH"))[0]
 	client := sessiontest.NewOpenSSH(t, strings.TrimSuffix(door, ":"), "")
@@ -44,10 +58,17 @@ func startMachine(t *testing.T) (*machine, *sessiontest.OpenSSH) {
 	if err := os.WriteFile(key, []byte(client.AuthorizedKey()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stdout, _ := do(t, m.gateway, 0, "vps", "create", "--name", "box", "--image", image, "--ssh-key", key, "--wait=60s", "-o", "json")
-	m.id = fieldOf(t, stdout, "id")
+	m.key = key
+	m.create(t, made...)
 	client.User = m.id
 	return m, client
+}
+
+// create makes a machine, which takes the place of that before it.
+func (m *machine) create(t *testing.T, made ...string) {
+	t.Helper()
+	stdout, _ := do(t, m.gateway, 0, append([]string{"vps", "create", "--name", "box", "--ssh-key", m.key, "--wait=120s", "-o", "json"}, made...)...)
+	m.id = fieldOf(t, stdout, "id")
 }
 
 // fieldOf returns a text of a JSON document.

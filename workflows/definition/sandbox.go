@@ -1,11 +1,6 @@
 package definition
 
 import (
-	"maps"
-	"slices"
-
-	"google.golang.org/protobuf/proto"
-
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 )
@@ -23,55 +18,4 @@ func (d *decoder) shellSpec(spec *v1.ShellSpec, p *source.Path) {
 	if at := p.Field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !d.IsSettled(at) && !d.IsSettled(p.Field("sandbox")) {
 		d.Add(d.locateKey(at), at, "spec.network is for a sandbox; a command without one has the node's network", "add sandbox: true, or leave network out")
 	}
-}
-
-// Constraints are those of a task, with what its spec needs of a node. They are not to be changed.
-func Constraints(task *v1.TaskDefinition) *v1.Constraints {
-	said := task.GetConstraints()
-	if isContainerMachine(task) && !slices.Contains(said.GetRequiresExecutors(), v1.TypeContainer) {
-		c := cloneOrNew(said)
-		c.RequiresExecutors = append(slices.Clone(c.GetRequiresExecutors()), v1.TypeContainer)
-		return c
-	}
-	needed := neededCapability(task)
-	if needed == "" {
-		return said
-	}
-	if _, ok := said.GetRequiresCapabilities()[needed]; ok {
-		return said
-	}
-	c := cloneOrNew(said)
-	c.RequiresCapabilities = maps.Clone(c.RequiresCapabilities)
-	if c.RequiresCapabilities == nil {
-		c.RequiresCapabilities = map[string]string{}
-	}
-	c.RequiresCapabilities[needed] = "true"
-	return c
-}
-
-// isContainerMachine reports whether a task is a machine that is made of a container, which the engine of containers must be up for.
-func isContainerMachine(task *v1.TaskDefinition) bool {
-	return task.GetType() == v1.TypeVPS && v1.BackendOf(task.GetSpec()) == v1.BackendDocker
-}
-
-func cloneOrNew(c *v1.Constraints) *v1.Constraints {
-	if c == nil {
-		return &v1.Constraints{}
-	}
-	return proto.CloneOf(c)
-}
-
-// neededCapability returns the capability that the spec of a task needs, or "" if it needs none.
-func neededCapability(task *v1.TaskDefinition) string {
-	switch {
-	case Sandboxed(task):
-		return SandboxCapability
-	case targetSession(task) != "":
-		return v1.SessionCapability(targetSession(task))
-	case task.GetType() == v1.TypeK8sJob:
-		return v1.ClusterCapability(v1.ClusterOf(task.GetSpec()))
-	case task.GetType() == v1.TypeVPS && v1.BackendOf(task.GetSpec()) == v1.BackendQEMU:
-		return v1.QEMUCapability
-	}
-	return ""
 }
