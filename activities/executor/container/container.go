@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/singleflight"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -55,7 +56,7 @@ type shared struct {
 	commandChecks commandChecks
 	engineInfo    engineInfo
 
-	pulls, loads singleflight
+	pulls, loads singleflight.Group[[]string]
 	addresses    addresses
 	silence      time.Duration // instead of silenceTimeout, where it is not 0
 }

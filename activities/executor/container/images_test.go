@@ -121,24 +121,13 @@ func TestPullsAreOne(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, func() bool { return e.pulls.waiters() == 20 })
+	waitFor(t, func() bool { return e.pulls.Waiting() == 20 })
 	release()
 	all.Wait()
 	// The engine itself does a pull of the same image once, but asks for its manifest each time.
 	if manifests, blobs := y.counts(); manifests > 2 || blobs != layers+1 {
 		t.Errorf("%d manifests and %d blobs were asked for, for an image of %d layers", manifests, blobs, layers)
 	}
-}
-
-// waiters are how many wait in all.
-func (f *singleflight) waiters() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := 0
-	for _, fl := range f.underWay {
-		n += len(fl.waiting)
-	}
-	return n
 }
 
 func waitFor(t *testing.T, ok func() bool) {
@@ -164,12 +153,12 @@ func TestPullEndsWithTheLast(t *testing.T) {
 	<-y.asked
 	staying, leave := context.WithCancel(t.Context())
 	go func() { _, err := e.ensureImage(staying, spec, nil); errs <- err }()
-	waitFor(t, func() bool { return e.pulls.waiters() == 2 })
+	waitFor(t, func() bool { return e.pulls.Waiting() == 2 })
 	cancel()
 	if err := <-errs; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if e.pulls.waiters() != 1 {
+	if e.pulls.Waiting() != 1 {
 		t.Fatal("the pull has ended for the other one")
 	}
 	leave()

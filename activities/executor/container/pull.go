@@ -30,7 +30,7 @@ func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func
 		return fmt.Errorf("pull image %s: %w", name, err)
 	}
 	// Attempts with other credentials may be given other images, or none.
-	_, err = e.pulls.do(ctx, spec.GetRegistryAuth()+" "+name, notify, func(ctx context.Context, say func(string)) ([]string, error) {
+	_, err = e.pulls.Do(ctx, spec.GetRegistryAuth()+" "+name, notify, func(ctx context.Context, say func(string)) ([]string, error) {
 		say("pulling image " + name)
 		return nil, e.pullNow(ctx, name, auth, say)
 	})

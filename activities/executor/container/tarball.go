@@ -34,7 +34,7 @@ func (e *Executor) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, not
 	case err == nil && !found.Metadata.LastTagTime.Before(changed):
 		return contentAddress(name, found), nil
 	}
-	images, err := e.loads.do(ctx, location, notify, func(ctx context.Context, say func(string)) ([]string, error) {
+	images, err := e.loads.Do(ctx, location, notify, func(ctx context.Context, say func(string)) ([]string, error) {
 		return e.load(ctx, location, say)
 	})
 	switch {

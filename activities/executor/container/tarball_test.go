@@ -149,7 +149,7 @@ func TestTarballOfABucketIsLoadedOnce(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, func() bool { return e.loads.waiters() == 10 })
+	waitFor(t, func() bool { return e.loads.Waiting() == 10 })
 	close(hold)
 	all.Wait()
 	if read.Load() != 1 {

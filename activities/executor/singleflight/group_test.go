@@ -1,4 +1,4 @@
-package container
+package singleflight
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 )
 
-func TestSingleflightRunsOnce(t *testing.T) {
+func TestWorkRunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f singleflight
+		var f Group[[]string]
 		var started int
 		release := make(chan struct{})
 		work := func(ctx context.Context, say func(string)) ([]string, error) {
@@ -25,7 +25,7 @@ func TestSingleflightRunsOnce(t *testing.T) {
 		heard := make([][]string, 20)
 		for i := range heard {
 			all.Go(func() {
-				got, err := f.do(t.Context(), "k", func(line string) { heard[i] = append(heard[i], line) }, work)
+				got, err := f.Do(t.Context(), "k", func(line string) { heard[i] = append(heard[i], line) }, work)
 				if err != nil || !slices.Equal(got, []string{"x"}) {
 					t.Errorf("%v, %v", got, err)
 				}
@@ -54,9 +54,9 @@ func TestSingleflightRunsOnce(t *testing.T) {
 	})
 }
 
-func TestSingleflightOutlivesACallerThatLeaves(t *testing.T) {
+func TestWorkOutlivesACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f singleflight
+		var f Group[[]string]
 		release := make(chan struct{})
 		ended := false
 		work := func(ctx context.Context, say func(string)) ([]string, error) {
@@ -70,10 +70,10 @@ func TestSingleflightOutlivesACallerThatLeaves(t *testing.T) {
 		}
 		leaving, leave := context.WithCancel(t.Context())
 		errs := make(chan error, 2)
-		go func() { _, err := f.do(leaving, "k", func(string) {}, work); errs <- err }()
+		go func() { _, err := f.Do(leaving, "k", func(string) {}, work); errs <- err }()
 		synctest.Wait()
 		staying, leaveToo := context.WithCancel(t.Context())
-		go func() { _, err := f.do(staying, "k", func(string) {}, work); errs <- err }()
+		go func() { _, err := f.Do(staying, "k", func(string) {}, work); errs <- err }()
 		synctest.Wait()
 		leave()
 		if err := <-errs; !errors.Is(err, context.Canceled) || ended {
@@ -84,21 +84,21 @@ func TestSingleflightOutlivesACallerThatLeaves(t *testing.T) {
 			t.Fatalf("%v; nobody waits, and the work has ended: %v", err, ended)
 		}
 		go func() { close(release) }()
-		if _, err := f.do(t.Context(), "k", func(string) {}, work); err != nil {
+		if _, err := f.Do(t.Context(), "k", func(string) {}, work); err != nil {
 			t.Errorf("the next one gets %v", err)
 		}
 	})
 }
 
-// TestSingleflightNeedsNoListener holds that a caller that does not listen delays no other.
-func TestSingleflightNeedsNoListener(t *testing.T) {
+// TestWorkNeedsNoListener holds that a caller that does not listen delays no other.
+func TestWorkNeedsNoListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f singleflight
+		var f Group[[]string]
 		const lines = 10 * linesAhead
 		deaf := make(chan struct{})
 		var all sync.WaitGroup
 		all.Go(func() {
-			_, _ = f.do(t.Context(), "k", func(string) { <-deaf }, func(ctx context.Context, say func(string)) ([]string, error) {
+			_, _ = f.Do(t.Context(), "k", func(string) { <-deaf }, func(ctx context.Context, say func(string)) ([]string, error) {
 				for range lines {
 					say("line")
 				}
