@@ -1,0 +1,30 @@
+package disk
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// chainSize returns what an overlay and its base take on the node together, and the size of the disk. The overlay is one of
+// CreateOverlay, so that qemu-img may open its base.
+func chainSize(ctx context.Context, overlay string) (used, virtual int64, err error) {
+	out, err := run(ctx, shortCall, 0, "info", "-U", "-f", FormatQcow2, "--backing-chain", "--output=json", overlay)
+	if err != nil {
+		return 0, 0, err
+	}
+	var chain []struct {
+		VirtualSize int64 `json:"virtual-size"`
+		ActualSize  int64 `json:"actual-size"`
+	}
+	if err := json.Unmarshal(out, &chain); err != nil {
+		return 0, 0, fmt.Errorf("read the output of %s: %w", program, err)
+	}
+	for i, image := range chain {
+		if i == 0 {
+			virtual = image.VirtualSize
+		}
+		used += image.ActualSize
+	}
+	return min(used, virtual), virtual, nil
+}

@@ -1,0 +1,91 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Formats of images.
+const (
+	FormatQcow2 = "qcow2"
+	FormatRaw   = "raw"
+)
+
+const (
+	// beginSize is how much of a file its format is recognized by: up to the descriptor of a CD.
+	beginSize = 34 << 10
+	// bootMarkAt is where a boot sector ends with bootMark.
+	bootMarkAt = 510
+	bootMark   = "\x55\xaa"
+	// gptMark begins the second sector, of 512 or 4096 bytes, of a disk with a GPT.
+	gptMark = "EFI PART"
+)
+
+// otherFormats are formats that are refused, by what is where in a file.
+var otherFormats = []struct {
+	at          int
+	mark, named string
+	compressed  bool
+}{
+	{0, "KDMV", "vmdk", false},
+	{0, "COWD", "vmdk", false},
+	{0, "vhdxfile", "vhdx", false},
+	{0, "conectix", "vhd", false},
+	{0x40, "\x7f\x10\xda\xbe", "vdi", false},
+	{0, "QED\x00", "qed", false},
+	{0, "WithoutFreeSpace", "parallels", false},
+	{0, "WithouFreSpacExt", "parallels", false},
+	{0, "LUKS\xba\xbe", "encrypted (LUKS)", false},
+	{0, "\x1f\x8b", "gzip", true},
+	{0, "\xfd7zXZ\x00", "xz", true},
+	{0, "\x28\xb5\x2f\xfd", "zstd", true},
+	{0, "BZh", "bzip2", true},
+	{0, "PK\x03\x04", "zip", true},
+}
+
+// recognize returns the format of an image by the begin of its file and its name.
+func recognize(begin []byte, name string) (format string, err error) {
+	has := func(at int, mark string) bool { return len(begin) >= at && bytes.HasPrefix(begin[at:], []byte(mark)) }
+	switch {
+	case len(begin) == 0:
+		return "", errors.New("it is no disk image: the file is empty")
+	case has(0, qcow2Magic):
+		return FormatQcow2, nil
+	case isText(begin):
+		return "", errors.New("it is no disk image: the file has text")
+	}
+	for _, other := range otherFormats {
+		switch {
+		case !has(other.at, other.mark):
+		case other.compressed:
+			return "", fmt.Errorf("it is a file of %s, and an image must be qcow2 or raw; decompress it", other.named)
+		default:
+			return "", fmt.Errorf("its format is %s, and an image must be qcow2 or raw; convert it by `qemu-img convert -O qcow2`", other.named)
+		}
+	}
+	named := slices.Contains([]string{".raw", ".img"}, strings.ToLower(filepath.Ext(name)))
+	if named || has(bootMarkAt, bootMark) || has(512, gptMark) || has(4096, gptMark) {
+		return FormatRaw, nil
+	}
+	return "", errors.New("it is no disk image: it is no qcow2, and has neither a boot sector nor a table of partitions; " +
+		"a raw image without them must have a name that ends in .raw or .img")
+}
+
+// isText reports whether the first sector of a file is text, which no sector of a disk is.
+func isText(begin []byte) bool {
+	sector := begin[:min(len(begin), 512)]
+	for len(sector) > 0 {
+		r, size := utf8.DecodeRune(sector)
+		cut := r == utf8.RuneError && len(sector) < utf8.UTFMax && len(begin) > len(sector)
+		if !cut && (r == utf8.RuneError || r < ' ' && !strings.ContainsRune("\t\r\n\f\x1b", r)) {
+			return false
+		}
+		sector = sector[size:]
+	}
+	return true
+}

@@ -1,0 +1,92 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"switchyard/activities/executor/singleflight"
+)
+
+// Environment is a named environment that may be a disk.
+type Environment struct {
+	// Name is the name of the environment.
+	Name string
+	// Version identifies what the environment has at present, such as a digest.
+	Version string
+	// IsDisk reports whether it has the disk of a virtual machine, rather than the image of a container.
+	IsDisk bool
+	// Size is that of the disk in bytes, or 0 if it is not known.
+	Size int64
+}
+
+// Environments finds named environments. Its methods may be called at once.
+type Environments interface {
+	// Find returns the environment of a name, or an error if there is none.
+	Find(ctx context.Context, name string) (Environment, error)
+	// Open returns the content of the version that Find has returned. The caller closes it.
+	Open(ctx context.Context, e Environment) (io.ReadCloser, error)
+}
+
+// Options are what Images needs.
+type Options struct {
+	// CacheDir is where downloaded images are kept. It belongs to one Images at a time, and is on the file system of the machines.
+	CacheDir string
+	// Directories are those of the node below which images may be. They are absolute; none means that no path is allowed.
+	Directories []string
+	// OpenObject opens an object of a bucket, and returns when it was changed last. nil means that the node reaches none.
+	OpenObject func(ctx context.Context, url string) (io.ReadCloser, time.Time, error)
+	// Environments finds named environments. nil means that the node reaches none.
+	Environments Environments
+	// Logger is for what goes wrong besides a call; nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// Images has the images of a node. Its methods are safe for concurrent use.
+type Images struct {
+	opts      Options
+	downloads singleflight.Group[Base]
+	now       func() time.Time
+}
+
+// NewImages returns the images of a node. It removes downloads that were cut short, and images that are not used any more.
+func NewImages(o Options) (*Images, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
+		return nil, fmt.Errorf("cache of images: %w", err)
+	}
+	m := &Images{opts: o, now: time.Now}
+	if err := m.removePartial(); err != nil {
+		return nil, err
+	}
+	m.sweep()
+	return m, nil
+}
+
+// Ensure returns the image of a reference: an absolute path of the node, an object of a bucket (s3://, gs://), or the name of an
+// environment. What is not on the node, or has changed, is downloaded, once for all callers at a time; say is called
+// with lines of progress. An *executor.StartError means that the reference, or the image, is at fault.
+func (m *Images) Ensure(ctx context.Context, ref string, say func(string)) (base Base, err error) {
+	switch {
+	case filepath.IsAbs(ref):
+		base, err = m.ofNode(ctx, ref)
+	case strings.Contains(ref, "://"):
+		base, err = m.ofBucket(ctx, ref, say)
+	case ref == "":
+		return Base{}, badSpec(errors.New("the machine has no image; write the path of one, a URL or the name of an environment"))
+	default:
+		base, err = m.ofEnvironment(ctx, ref, say)
+	}
+	if err != nil {
+		return Base{}, fmt.Errorf("image %s: %w", ref, err)
+	}
+	return base, nil
+}

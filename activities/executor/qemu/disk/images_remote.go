@@ -1,0 +1,76 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"switchyard/activities/executor"
+)
+
+// bucketSchemes are the URLs of objects that images may be.
+var bucketSchemes = []string{"s3://", "gs://"}
+
+// source is where an image is downloaded from.
+type source struct {
+	// kind and ref name it, and version is what it has at present.
+	kind, ref, version string
+	// size is how many bytes come, or 0 if that is not known.
+	size int64
+	// reader has the bytes. It is closed by the download.
+	reader io.ReadCloser
+}
+
+// ofBucket returns the image that an object of a bucket has.
+func (m *Images) ofBucket(ctx context.Context, url string, say func(string)) (Base, error) {
+	if !slices.ContainsFunc(bucketSchemes, func(scheme string) bool { return strings.HasPrefix(url, scheme) }) {
+		return Base{}, badSpec(errors.New("it is the URL of no bucket; images come from s3:// and gs://"))
+	}
+	if m.opts.OpenObject == nil {
+		return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: errors.New("this node reads no buckets")}
+	}
+	return m.downloads.Do(ctx, url, say, func(ctx context.Context, say func(string)) (Base, error) {
+		reader, changed, err := m.opts.OpenObject(ctx, url)
+		if err != nil {
+			return Base{}, err
+		}
+		return m.cached(ctx, source{kind: "object", ref: url, version: fmt.Sprint(changed.UnixNano()), reader: reader}, say)
+	})
+}
+
+// ofEnvironment returns the image that a named environment has.
+func (m *Images) ofEnvironment(ctx context.Context, name string, say func(string)) (Base, error) {
+	if m.opts.Environments == nil {
+		return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: errors.New("this node reads no environments")}
+	}
+	return m.downloads.Do(ctx, name, say, func(ctx context.Context, say func(string)) (Base, error) {
+		e, err := m.opts.Environments.Find(ctx, name)
+		if err != nil {
+			return Base{}, err
+		}
+		if !e.IsDisk {
+			return Base{}, badSpec(errors.New("the environment has the image of a container, which no virtual machine boots; " +
+				"use it with backend: docker, or make one of a virtual machine by `switchyard env create --from`"))
+		}
+		s := source{kind: "environment", ref: name, version: e.Version, size: e.Size}
+		if base, ok := m.find(ctx, s); ok {
+			return base, nil
+		}
+		if s.reader, err = m.opts.Environments.Open(ctx, e); err != nil {
+			return Base{}, err
+		}
+		return m.cached(ctx, s, say)
+	})
+}
+
+// cached returns the image of a source from the cache, to which it downloads it if need be. It closes the reader.
+func (m *Images) cached(ctx context.Context, s source, say func(string)) (base Base, err error) {
+	defer func() { err = errors.Join(err, s.reader.Close()) }()
+	if base, ok := m.find(ctx, s); ok {
+		return base, nil
+	}
+	return m.download(ctx, s, say)
+}

@@ -1,0 +1,72 @@
+package disk
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"switchyard/activities/executor"
+	"switchyard/dev/testneeds"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// needQemuImg skips a test on a machine without qemu-img.
+func needQemuImg(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		testneeds.Missing(t, "qemu-img is missing, which makes the disks of virtual machines; Debian has it in qemu-utils")
+	}
+}
+
+// qemuImg runs qemu-img in a folder, without the bounds of run.
+func qemuImg(t testing.TB, folder string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = folder
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// newImage makes a qcow2 image, and returns its path.
+func newImage(t testing.TB, folder, name, size string) string {
+	t.Helper()
+	qemuImg(t, folder, "create", "-q", "-f", "qcow2", name, size)
+	return filepath.Join(folder, name)
+}
+
+// fill writes a byte to a range of a disk, as a machine does.
+func fill(t testing.TB, path string, pattern byte, at, length int64) {
+	t.Helper()
+	command := fmt.Sprintf("write -q -P %d %d %d", pattern, at, length)
+	if out, err := exec.CommandContext(t.Context(), "qemu-io", "-f", "qcow2", "-c", command, path).CombinedOutput(); err != nil {
+		t.Fatalf("write to %s: %v\n%s", path, err, out)
+	}
+}
+
+// hasPattern fails the test unless a range of a disk has a byte.
+func hasPattern(t testing.TB, path string, pattern byte, at, length int64) {
+	t.Helper()
+	command := fmt.Sprintf("read -q -P %d %d %d", pattern, at, length)
+	out, err := exec.CommandContext(t.Context(), "qemu-io", "-r", "-f", "qcow2", "-c", command, path).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "failed") {
+		t.Errorf("%s has other bytes than %d at %d: %v\n%s", path, pattern, at, err, out)
+	}
+}
+
+// wantError fails the test unless err has a text. It returns whether the spec is at fault.
+func wantError(t testing.TB, err error, text string) (isBadSpec bool) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v, want one with %q", err, text)
+	}
+	start := executor.AsStartError(err)
+	return start != nil && start.BadSpec
+}

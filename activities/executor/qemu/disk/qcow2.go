@@ -1,0 +1,69 @@
+package disk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Layout of a qcow2 header, from docs/interop/qcow2.txt of QEMU. Numbers are big-endian.
+const (
+	qcow2Magic = "QFI\xfb"
+	// qcow2HeaderSize is the length of the header of version 2, and the part of later ones that is read.
+	qcow2HeaderSize = 72
+	// qcow2FeaturesEnd is where the incompatible features of version 3 end.
+	qcow2FeaturesEnd = 80
+)
+
+// Incompatible features of version 3.
+const (
+	featureCorrupt  = 1 << 1
+	featureDataFile = 1 << 2
+)
+
+// maxVirtualSize bounds the size of a disk. It is far above what a node has, and below where sums overflow.
+const maxVirtualSize = 1 << 50
+
+// errCut means that the end of an image is missing.
+var errCut = errors.New("the file is cut short; copy the image again")
+
+// readQcow2Header returns the virtual size of a qcow2 image by the begin of its file and the size of the file. It refuses images
+// that name other files, that need a key, or that QEMU has marked as broken.
+func readQcow2Header(begin []byte, fileSize int64) (virtualSize int64, err error) {
+	if len(begin) < qcow2HeaderSize {
+		return 0, errCut
+	}
+	version := binary.BigEndian.Uint32(begin[4:])
+	if version != 2 && version != 3 {
+		return 0, fmt.Errorf("version %d of qcow is none of 2 and 3; convert the image by `qemu-img convert -O qcow2`", version)
+	}
+	if binary.BigEndian.Uint64(begin[8:]) != 0 || binary.BigEndian.Uint32(begin[16:]) != 0 {
+		return 0, errors.New("it has a backing file, and an image must be complete; convert it by `qemu-img convert -O qcow2`")
+	}
+	if binary.BigEndian.Uint32(begin[32:]) != 0 {
+		return 0, errors.New("it is encrypted; convert it by `qemu-img convert -O qcow2`, with its key")
+	}
+	if version == 3 {
+		if len(begin) < qcow2FeaturesEnd {
+			return 0, errCut
+		}
+		features := binary.BigEndian.Uint64(begin[qcow2HeaderSize:])
+		if features&featureDataFile != 0 {
+			return 0, errors.New("its data is in another file, and an image must be complete; convert it by `qemu-img convert -O qcow2`")
+		}
+		if features&featureCorrupt != 0 {
+			return 0, errors.New("it is marked as corrupt; repair it by `qemu-img check -r all`")
+		}
+	}
+	// QEMU reads what is behind the end of the file as zeros.
+	for _, table := range []int{40, 48} {
+		if binary.BigEndian.Uint64(begin[table:]) >= uint64(fileSize) {
+			return 0, errCut
+		}
+	}
+	size := binary.BigEndian.Uint64(begin[24:])
+	if size == 0 || size > maxVirtualSize {
+		return 0, fmt.Errorf("a disk of %d bytes is none of 1 byte to 1 PiB", size)
+	}
+	return int64(size), nil
+}

@@ -1,0 +1,29 @@
+package disk
+
+import "fmt"
+
+// reserve is what stays free on a file system: a full one would stop every task of the node.
+const reserve = 1 << 30
+
+// checkRoom refuses to write a file of some bytes to a folder if less than the reserve would stay free.
+func checkRoom(folder string, bytes int64) error {
+	free, err := freeBytes(folder)
+	if err != nil {
+		return err
+	}
+	return checkFree(folder, free, bytes)
+}
+
+// checkFree decides for checkRoom.
+func checkFree(folder string, free, bytes int64) error {
+	switch {
+	case free >= reserve+bytes:
+		return nil
+	case bytes == 0:
+		return fmt.Errorf("%s has %s free, and a disk needs at least %s; remove files, or stop machines of this node",
+			folder, formatSize(free), formatSize(reserve))
+	default:
+		return fmt.Errorf("%s has %s free, and an image of %s needs %s more than its size; remove files, or stop machines of this node",
+			folder, formatSize(free), formatSize(bytes), formatSize(reserve))
+	}
+}
