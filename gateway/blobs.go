@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -28,7 +27,7 @@ const (
 )
 
 // blobs answers the calls of BlobService from the gateway's store. Callers choose
-// the keys: they read what runs have and the identity of the store, and store what nodes do.
+// the keys: they read what runs have, environments and the identity of the store, and store what nodes do.
 type blobs struct {
 	store  *store.Store
 	access *nodeaccess.Access
@@ -41,6 +40,9 @@ func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReque
 	key, data := req.Msg.GetKey(), req.Msg.GetData()
 	if key == probeKey {
 		return b.putProbe(ctx, data)
+	}
+	if isOfEnvironment(key) {
+		return b.putEnvironmentPart(ctx, req.Msg)
 	}
 	of, err := storekey.ParseNode(key)
 	if err != nil {
@@ -139,7 +141,10 @@ func alreadyStored(format string, args ...any) error {
 
 // failed gives the error of a call its code: while the store is away a node is to try again.
 func (b blobs) failed(ctx context.Context, key string, err error) error {
-	run := strings.Split(key, "/")[1]
+	run := store.ProbeRun
+	if of, _, err := storekey.SplitRun(key); err == nil {
+		run = of
+	}
 	if errors.Is(err, store.ErrNotFound) || ctx.Err() != nil || b.store.Probe(ctx, run) == nil {
 		return err
 	}
@@ -159,6 +164,9 @@ func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReque
 		}
 		return connect.NewResponse(&v1.GetBlobResponse{Data: []byte(id)}), nil
 	}
+	if isOfEnvironment(key) {
+		return b.getEnvironmentValue(ctx, key)
+	}
 	if err := storekey.Check(key); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
@@ -170,10 +178,13 @@ func (b blobs) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReque
 		return nil, b.failed(ctx, key, err)
 	}
 	if len(data) > store.MaxValueBytes {
-		return nil, connect.NewError(connect.CodeOutOfRange,
-			fmt.Errorf("the value of %s has %d bytes; at most %d are sent", key, len(data), store.MaxValueBytes))
+		return nil, tooLarge(key, len(data))
 	}
 	return connect.NewResponse(&v1.GetBlobResponse{Data: data}), nil
+}
+
+func tooLarge(key string, bytes int) error {
+	return connect.NewError(connect.CodeOutOfRange, fmt.Errorf("the value of %s has %d bytes; at most %d are sent", key, bytes, store.MaxValueBytes))
 }
 
 // checkRead returns an error unless the caller may read what lies under a key, or under those that start with it. Grants are

@@ -28,6 +28,6 @@
 // paths, and package rpcerror gives errors their codes.
 //
 // It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/sshkey, workflows/nearest, workflows/phrase,
-// workflows/visibility, activities/store, activities/logs, activities/library, activities/schedules, activities/registry,
+// workflows/visibility, activities/store, activities/environments, activities/logs, activities/library, activities/schedules, activities/registry,
 // activities/executor, activities/sessions/caller, activities/sessions/wire, activities/grants, activities/metrics, activities/signing, activities/secrets/vault, and of Temporal the client side of the SDK and its API.
 package gateway

@@ -43,8 +43,8 @@ const (
 
 // BlobServiceClient is a client for the switchyard.v1.BlobService service.
 type BlobServiceClient interface {
-	// Stores a result, a batch, a checkpoint or a chunk of a log; InvalidArgument for any other key. A chunk and the record
-	// of a completed attempt never change: AlreadyExists.
+	// Stores a result, a batch, a checkpoint, a chunk of a log, or a part of an archive that is reserved for the node;
+	// InvalidArgument for any other key. A chunk, a part and the record of a completed attempt never change: AlreadyExists.
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
 	// Returns a value; NotFound when there is none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
@@ -110,8 +110,8 @@ func (c *blobServiceClient) ListBlobs(ctx context.Context, req *connect.Request[
 
 // BlobServiceHandler is an implementation of the switchyard.v1.BlobService service.
 type BlobServiceHandler interface {
-	// Stores a result, a batch, a checkpoint or a chunk of a log; InvalidArgument for any other key. A chunk and the record
-	// of a completed attempt never change: AlreadyExists.
+	// Stores a result, a batch, a checkpoint, a chunk of a log, or a part of an archive that is reserved for the node;
+	// InvalidArgument for any other key. A chunk, a part and the record of a completed attempt never change: AlreadyExists.
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
 	// Returns a value; NotFound when there is none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
