@@ -227,6 +227,9 @@ type Attempt struct {
 	EndGrace <-chan struct{}
 	// Lease bounds the attempt; nil: nothing does.
 	Lease *Lease
+	// Suspended says that the attempt, which is reattached, was paused. One that stands still otherwise, because a worker has ended
+	// while it captured it, continues.
+	Suspended bool
 	// GPUs are the indices of the GPUs that the attempt gets. Empty and not nil:
 	// it gets none, and is to see none. Nil: nothing is said, it sees what there is.
 	GPUs []int32

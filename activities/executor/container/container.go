@@ -30,6 +30,10 @@ type Options struct {
 	// OpenTarball opens the object that a URL names and says when it was changed last;
 	// nil: only files of the node can be loaded.
 	OpenTarball func(ctx context.Context, url string) (io.ReadCloser, time.Time, error)
+	// Environments are those that specs name; nil: attempts with one are refused.
+	Environments executor.Environments
+	// ScratchDir is where archives of environments lie while they are made; empty: where the system keeps temporary files.
+	ScratchDir string
 	// Logger takes what goes wrong outside of any attempt; nil: nothing is logged.
 	Logger *slog.Logger
 }
@@ -57,6 +61,8 @@ type shared struct {
 	engineInfo    engineInfo
 
 	pulls, loads singleflight.Group[[]string]
+	versions     singleflight.Group[string] // loads of environments, whose results are the ids of their images
+	environments environmentsInUse
 	addresses    addresses
 	silence      time.Duration // instead of silenceTimeout, where it is not 0
 }
@@ -66,6 +72,7 @@ var (
 	_ executor.Survivor  = (*Executor)(nil)
 	_ executor.Available = (*Executor)(nil)
 	_ executor.Enterer   = (*Executor)(nil)
+	_ executor.Capturer  = (*Executor)(nil)
 )
 
 // New returns an Executor of container tasks; whoever made it calls Close after the last Run has returned.

@@ -13,4 +13,8 @@
 // cut by what the engine has kept. What must end although the engine does not answer is
 // ended by its process, where that is on this machine and this process may do it. What
 // cannot be removed is removed when the engine is back, by the next worker at the latest.
+//
+// An environment is loaded once a version, and its image is named switchyard-environment/<name>:<version>-<digest>. A capture copies
+// the files of a container, which is paused meanwhile, to a file without a name, and makes of it what docker save would write: the
+// engine gets no image of it.
 package container

@@ -80,6 +80,8 @@ func (r *running) beginRestart() (*restart, error) {
 		return nil, executor.ErrNotRunning
 	case r.restarting != nil:
 		return r.restarting, nil
+	case r.capturing:
+		return nil, errCapturing
 	case r.holdsMounts:
 		// The engine would mount what another process, or another file, is by that time.
 		return nil, &executor.Refusal{Text: "it has a mount below a rule of the node, which cannot be mounted again; allow the directory by a rule of its own, or stop it and create it again"}

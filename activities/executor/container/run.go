@@ -70,7 +70,13 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	}
 	guarded, release := e.engine.guard(ctx)
 	defer release()
-	if req.image, err = e.ensureImage(guarded, spec, a.Notify); err != nil {
+	if spec.GetEnvironment() != "" {
+		var unhold func()
+		if req.image, unhold, err = e.ensureEnvironment(guarded, spec, a.Notify); err != nil {
+			return nil, err
+		}
+		defer unhold()
+	} else if req.image, err = e.ensureImage(guarded, spec, a.Notify); err != nil {
 		return nil, err
 	}
 	if plan.Waits {
@@ -196,7 +202,8 @@ type running struct {
 	// over says that the container has ended, stopping that it is being stopped, asked that this is for Halt, and left that it is
 	// left to a later worker.
 	over, stopping, asked, left bool
-	paused                      bool
+	// paused says that it may stand still, capturing that it does while its files are copied.
+	paused, capturing bool
 	// restarting is the restart that is under way, or nil; restarts is how many have begun, and restartError that of the last.
 	restarting   *restart
 	restarts     int

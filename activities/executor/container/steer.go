@@ -30,11 +30,14 @@ func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do f
 	r.steering.Lock()
 	defer r.steering.Unlock()
 	r.mu.Lock()
-	ending := r.over || r.stopping
+	ending, capturing := r.over || r.stopping, r.capturing
 	r.paused = r.paused || paused // from now on it may be
 	r.mu.Unlock()
-	if ending {
+	switch {
+	case ending:
 		return executor.ErrNotRunning
+	case capturing:
+		return errCapturing
 	}
 	ctx, release := e.engine.guard(ctx)
 	defer release()

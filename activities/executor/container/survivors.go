@@ -135,6 +135,10 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 		r.close()
 		return executor.Result{}, executor.ErrNotRunning
 	}
+	if c.State.Paused && !a.Suspended {
+		// The earlier worker has ended while it made an environment of it.
+		r.resume()
+	}
 	if alive(c.State) {
 		r.look(c)
 	} else if !c.State.OOMKilled {

@@ -1,0 +1,197 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// errCapturing refuses what would change a container whose files are being read.
+var errCapturing = &executor.Refusal{Text: "it stands still while an environment is made of it; try again when that has ended"}
+
+// Capture writes an archive with an image of the container's files, which has the configuration of the image that the container was
+// made of. The variables of the container, with secrets among them, are not in it, and nothing that is mounted. The container is paused
+// while its files are copied to the node's disk, and not while the archive is written from there. Nothing is left in the engine.
+func (e *Executor) Capture(ctx context.Context, id string, to io.Writer) (executor.Captured, error) {
+	r := e.find(id)
+	if r == nil {
+		return executor.Captured{}, executor.ErrNotRunning
+	}
+	ctx, done := e.engine.guard(ctx)
+	defer done()
+	config, err := r.imageConfig(ctx)
+	if err != nil {
+		return executor.Captured{}, err
+	}
+	layer, err := r.copyFiles(ctx)
+	if err != nil {
+		return executor.Captured{}, err
+	}
+	defer layer.close()
+	imageID, err := writeImage(ctx, to, config, layer)
+	if err != nil {
+		return executor.Captured{}, fmt.Errorf("write the image of container %s: %w", r.name, causeOf(ctx, err))
+	}
+	return executor.Captured{Kind: v1.EnvironmentImage, ImageID: imageID}, nil
+}
+
+// imageConfig returns the configuration of the image that the container was made of.
+func (r *running) imageConfig(ctx context.Context) (imageConfig, error) {
+	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
+	defer cancel()
+	c, err := r.e.docker.ContainerInspect(ctx, r.id)
+	if cerrdefs.IsNotFound(err) {
+		return imageConfig{}, executor.ErrNotRunning
+	}
+	if err != nil {
+		return imageConfig{}, fmt.Errorf("look at container %s: %w", r.name, toldWhy(ctx, err))
+	}
+	found, err := r.e.docker.ImageInspect(ctx, c.Image)
+	if cerrdefs.IsNotFound(err) {
+		return imageConfig{}, &executor.Refusal{Text: "the image that its container was made of was removed from the node, and with it the configuration that the environment would have"}
+	}
+	if err != nil {
+		return imageConfig{}, fmt.Errorf("look at the image of container %s: %w", r.name, toldWhy(ctx, err))
+	}
+	return configOf(found), nil
+}
+
+// copyFiles copies the files of the container, which stands still meanwhile.
+func (r *running) copyFiles(ctx context.Context) (_ *layerFile, err error) {
+	ctx, cancel := r.during(ctx)
+	defer cancel()
+	release, err := r.hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	layer, err := newLayerFile(r.e.opts.ScratchDir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			layer.close()
+		}
+	}()
+	files, err := r.e.docker.ContainerExport(ctx, r.id)
+	if err != nil {
+		return nil, r.failedToCopy(ctx, err)
+	}
+	defer files.Close()
+	if err := layer.fill(files); err != nil {
+		return nil, r.failedToCopy(ctx, err)
+	}
+	if r.isEnding() { // what was copied may be cut
+		return nil, executor.ErrNotRunning
+	}
+	return layer, nil
+}
+
+// failedToCopy returns the error of a copy.
+func (r *running) failedToCopy(ctx context.Context, err error) error {
+	if r.isEnding() || cerrdefs.IsNotFound(err) {
+		return executor.ErrNotRunning
+	}
+	return fmt.Errorf("copy the files of container %s: %w", r.name, causeOf(ctx, err))
+}
+
+// resumePatience bounds the calls that let a container continue.
+const resumePatience = 10 * time.Second
+
+// hold pauses the container until release is called, unless it is paused already. Meanwhile it cannot be resumed or restarted; it can
+// be stopped, which lets it continue.
+func (r *running) hold(ctx context.Context) (release func(), err error) {
+	r.steering.Lock()
+	defer r.steering.Unlock()
+	r.mu.Lock()
+	busy, ending, paused := r.capturing || r.restarting != nil, r.over || r.stopping, r.paused
+	if !busy && !ending {
+		r.capturing, r.paused = true, true
+	}
+	r.mu.Unlock()
+	switch {
+	case ending:
+		return nil, executor.ErrNotRunning
+	case busy:
+		return nil, &executor.Refusal{Text: "it is being restarted, or another environment is being made of it; try again when that has ended"}
+	case paused:
+		return func() { r.endHold(true) }, nil
+	}
+	if err := r.e.docker.ContainerPause(ctx, r.id); err != nil {
+		// The engine may have paused it regardless.
+		r.resume()
+		text := strings.ToLower(err.Error())
+		if cerrdefs.IsNotFound(err) || strings.Contains(text, "is not running") {
+			return nil, executor.ErrNotRunning
+		}
+		return nil, fmt.Errorf("pause container %s: %w", r.name, causeOf(ctx, err))
+	}
+	return r.resume, nil
+}
+
+// resume lets a container continue that hold has paused.
+func (r *running) resume() {
+	ctx, cancel := context.WithTimeout(context.Background(), resumePatience)
+	defer cancel()
+	err := r.e.docker.ContainerUnpause(ctx, r.id)
+	for err != nil && ctx.Err() == nil && !r.isEnding() && !isNotPaused(err) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(removePoll):
+		}
+		err = r.e.docker.ContainerUnpause(ctx, r.id)
+	}
+	isPaused := err != nil && !r.isEnding() && !isNotPaused(err)
+	if isPaused {
+		r.e.logger.Warn("a container stands still since an environment was made of it; resume its task", "container", r.name, "error", err)
+		r.attempt.Notify(fmt.Sprintf("the container stands still since an environment was made of it; resume the task (%v)", err))
+	}
+	r.endHold(isPaused)
+}
+
+// isNotPaused reports whether an engine could not let a container continue because it is not paused, or not there.
+func isNotPaused(err error) bool {
+	text := strings.ToLower(err.Error())
+	return cerrdefs.IsNotFound(err) || strings.Contains(text, "is not paused") || strings.Contains(text, "is not running")
+}
+
+func (r *running) endHold(paused bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.capturing, r.paused = false, paused
+}
+
+// CaptureImage writes an archive with an image, which is pulled if the engine does not have it.
+func (e *Executor) CaptureImage(ctx context.Context, image, registryAuth string, to io.Writer, say func(string)) (executor.Captured, error) {
+	if err := e.engine.answered(ctx); err != nil {
+		return executor.Captured{}, err
+	}
+	ctx, done := e.engine.guard(ctx)
+	defer done()
+	if _, err := e.ensureImage(ctx, &v1.ContainerSpec{Image: image, RegistryAuth: registryAuth}, say); err != nil {
+		return executor.Captured{}, causeOf(ctx, err)
+	}
+	found, err := e.inspectImage(ctx, image)
+	if err != nil {
+		return executor.Captured{}, fmt.Errorf("look at image %s: %w", image, err)
+	}
+	// By its id, so that the archive gives no other engine a name for it.
+	saved, err := e.docker.ImageSave(ctx, []string{found.ID})
+	if err != nil {
+		return executor.Captured{}, fmt.Errorf("save image %s: %w", image, causeOf(ctx, err))
+	}
+	_, err = io.Copy(to, saved)
+	if err = errors.Join(err, saved.Close()); err != nil {
+		return executor.Captured{}, fmt.Errorf("save image %s: %w", image, causeOf(ctx, err))
+	}
+	return executor.Captured{Kind: v1.EnvironmentImage, ImageID: found.ID}, nil
+}

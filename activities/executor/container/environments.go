@@ -1,0 +1,166 @@
+package container
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// environmentRepository begins the names that the images of environments have on an engine:
+// switchyard-environment/<name>:<version>-<start of the digest of the archive>. The digest tells environments of one name and version
+// apart, one of which was deleted before the other was created.
+const environmentRepository = "switchyard-environment/"
+
+// environmentRepositoryOf returns the repository of the images of an environment.
+func environmentRepositoryOf(name string) string {
+	if _, err := reference.ParseNormalizedNamed(environmentRepository + name); err != nil {
+		// Two separators may not follow each other in a repository. No name has a slash.
+		return environmentRepository + "hex/" + hex.EncodeToString([]byte(name))
+	}
+	return environmentRepository + name
+}
+
+// environmentTag returns the name of the image of a version of an environment.
+func environmentTag(e *v1.Environment) string {
+	const start = 12
+	return fmt.Sprintf("%s:%d-%s", environmentRepositoryOf(e.GetName()), e.GetVersion(), e.GetDigest()[:min(start, len(e.GetDigest()))])
+}
+
+// environmentTries is how often an environment is looked for whose newest version is replaced while it is loaded.
+const environmentTries = 5
+
+// ensureEnvironment sees to it that the engine has the newest version of the environment that a spec names, and has the spec name its
+// image by its id, which is returned. The image stays at least until release is called. Attempts that want the same version at once
+// get it by one load. notify is called with the progress, a line each, while ensureEnvironment has not returned.
+func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (id string, release func(), err error) {
+	name := spec.GetEnvironment()
+	if e.opts.Environments == nil {
+		return "", nil, refusal(fmt.Sprintf("environment %s: this node runs no environments; name an image instead", name))
+	}
+	if notify == nil {
+		notify = func(string) {}
+	}
+	for range environmentTries {
+		found, err := e.opts.Environments.Find(ctx, name)
+		switch {
+		case errors.Is(err, executor.ErrNoEnvironment):
+			e.dropImages(ctx, name, "")
+			return "", nil, cannotRun(fmt.Errorf("there is no environment %s that is ready; `switchyard env list` lists those there are, `switchyard env create %s` makes one", name, name))
+		case err != nil:
+			return "", nil, fmt.Errorf("look for environment %s: %w", name, err)
+		case found.GetKind() != v1.EnvironmentImage:
+			return "", nil, cannotRun(fmt.Errorf("environment %s is a %s, of a virtual machine, and no image of a container; use it in a vps with `backend: qemu`, or see `switchyard env list` for others", name, found.GetKind()))
+		}
+		id, release, err = e.ensureVersion(ctx, found, notify)
+		if err == nil {
+			spec.Image = id
+			return id, release, nil
+		}
+		if ctx.Err() != nil {
+			return "", nil, context.Cause(ctx)
+		}
+		if !errors.Is(err, executor.ErrNoEnvironment) {
+			return "", nil, fmt.Errorf("load environment %s, version %d: %w", name, found.GetVersion(), err)
+		}
+		notify(fmt.Sprintf("a newer version has taken the place of environment %s, version %d", name, found.GetVersion()))
+	}
+	return "", nil, fmt.Errorf("environment %s is replaced faster than it can be loaded", name)
+}
+
+// ensureVersion sees to it that the engine has the image of a version, and drops those of other versions that nothing uses.
+func (e *Executor) ensureVersion(ctx context.Context, env *v1.Environment, notify func(string)) (id string, release func(), err error) {
+	tag := environmentTag(env)
+	unhold := e.environments.hold(tag)
+	defer func() {
+		if err != nil {
+			unhold()
+		}
+	}()
+	for _, name := range []string{tag, env.GetImageId()} {
+		if name == "" {
+			continue
+		}
+		found, err := e.inspectImage(ctx, name)
+		if cerrdefs.IsNotFound(err) {
+			continue
+		}
+		if err == nil && name != tag {
+			err = e.docker.ImageTag(ctx, found.ID, tag)
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("look for its image: %w", toldWhy(ctx, err))
+		}
+		e.dropImages(ctx, env.GetName(), tag)
+		return found.ID, unhold, nil
+	}
+	id, err = e.versions.Do(ctx, tag, notify, func(ctx context.Context, say func(string)) (string, error) {
+		return e.loadEnvironment(ctx, env, say)
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	e.dropImages(ctx, env.GetName(), tag)
+	return id, unhold, nil
+}
+
+// environmentsInUse counts the attempts that are about to make a container of an environment, by the names of the images. The zero
+// value is ready.
+type environmentsInUse struct {
+	// mu is held while images are dropped.
+	mu    sync.Mutex
+	holds map[string]int
+}
+
+// hold keeps an image from being dropped until the function that it returns is called. To call it twice changes nothing.
+func (u *environmentsInUse) hold(tag string) (release func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.holds == nil {
+		u.holds = map[string]int{}
+	}
+	u.holds[tag]++
+	return sync.OnceFunc(func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.holds[tag]--; u.holds[tag] == 0 {
+			delete(u.holds, tag)
+		}
+	})
+}
+
+// dropImages removes the images of an environment, but for one, that no container uses and no attempt is about to use. What cannot be
+// removed is tried again when an attempt wants the environment the next time.
+func (e *Executor) dropImages(ctx context.Context, name, but string) {
+	e.environments.mu.Lock()
+	defer e.environments.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
+	defer cancel()
+	repository := environmentRepositoryOf(name)
+	found, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository))})
+	if err != nil {
+		e.logger.Warn("images of older versions of an environment could not be looked for", "environment", name, "error", toldWhy(ctx, err))
+		return
+	}
+	for _, one := range found {
+		for _, tag := range one.RepoTags {
+			if !strings.HasPrefix(tag, repository+":") || tag == but || e.environments.holds[tag] > 0 {
+				continue
+			}
+			_, err := e.docker.ImageRemove(ctx, tag, image.RemoveOptions{PruneChildren: true})
+			if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
+				e.logger.Warn("the image of an older version of an environment could not be removed", "image", tag, "error", toldWhy(ctx, err))
+			}
+		}
+	}
+}
