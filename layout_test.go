@@ -47,7 +47,7 @@ var arrows = []struct {
 	{"activities/executor/k8sjob/podhelper", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/k8sjob/podlog", []string{"switchyard/"}, nil},
 	{"activities/executor/singleflight", []string{"switchyard/", temporal}, nil},
-	{"activities/executor/qemu/disk", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor"}},
+	{"activities/executor/qemu/disk", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor"}},
 	{"activities/executor/qemu/seed", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/inside", []string{"switchyard/activities/executor/", temporal}, []string{"switchyard/activities/executor/shell/procfs"}},
 	// Tools of agents know neither the loop that calls them nor the models, and take executors as interfaces.

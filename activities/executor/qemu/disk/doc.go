@@ -9,5 +9,5 @@
 // header before a program of QEMU does, and no program guesses the format of an image. The calls of qemu-img are
 // bounded in time, memory and what they write.
 //
-// The package may import activities/executor and activities/executor/singleflight; it knows no Temporal.
+// The package may import proto, activities/executor and activities/executor/singleflight; it knows no Temporal.
 package disk

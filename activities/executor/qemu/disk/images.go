@@ -11,28 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/activities/executor"
 	"switchyard/activities/executor/singleflight"
 )
-
-// Environment is a named environment that may be a disk.
-type Environment struct {
-	// Name is the name of the environment.
-	Name string
-	// Version identifies what the environment has at present, such as a digest.
-	Version string
-	// IsDisk reports whether it has the disk of a virtual machine, rather than the image of a container.
-	IsDisk bool
-	// Size is that of the disk in bytes, or 0 if it is not known.
-	Size int64
-}
-
-// Environments finds named environments. Its methods may be called at once.
-type Environments interface {
-	// Find returns the environment of a name, or an error if there is none.
-	Find(ctx context.Context, name string) (Environment, error)
-	// Open returns the content of the version that Find has returned. The caller closes it.
-	Open(ctx context.Context, e Environment) (io.ReadCloser, error)
-}
 
 // Options are what Images needs.
 type Options struct {
@@ -43,7 +24,7 @@ type Options struct {
 	// OpenObject opens an object of a bucket, and returns when it was changed last. nil means that the node reaches none.
 	OpenObject func(ctx context.Context, url string) (io.ReadCloser, time.Time, error)
 	// Environments finds named environments. nil means that the node reaches none.
-	Environments Environments
+	Environments executor.Environments
 	// Logger is for what goes wrong besides a call; nil means slog.Default.
 	Logger *slog.Logger
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // bucketSchemes are the URLs of objects that images may be.
@@ -41,29 +42,46 @@ func (m *Images) ofBucket(ctx context.Context, url string, say func(string)) (Ba
 	})
 }
 
-// ofEnvironment returns the image that a named environment has.
+// environmentTries is how often an environment is looked for whose newest version is replaced while it is downloaded.
+const environmentTries = 5
+
+// ofEnvironment returns the image that the newest version of a named environment has.
 func (m *Images) ofEnvironment(ctx context.Context, name string, say func(string)) (Base, error) {
 	if m.opts.Environments == nil {
 		return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: errors.New("this node reads no environments")}
 	}
-	return m.downloads.Do(ctx, name, say, func(ctx context.Context, say func(string)) (Base, error) {
-		e, err := m.opts.Environments.Find(ctx, name)
-		if err != nil {
-			return Base{}, err
+	return m.downloads.Do(ctx, name, say, func(ctx context.Context, say func(string)) (base Base, err error) {
+		for range environmentTries {
+			if base, err = m.ofVersion(ctx, name, say); !errors.Is(err, executor.ErrNoEnvironment) || ctx.Err() != nil {
+				return base, err
+			}
+			// Another version may have taken its place.
+			if _, missing := m.opts.Environments.Find(ctx, name); missing != nil {
+				return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: fmt.Errorf("%w that is ready; `switchyard env list` lists those there are", err)}
+			}
 		}
-		if !e.IsDisk {
-			return Base{}, badSpec(errors.New("the environment has the image of a container, which no virtual machine boots; " +
-				"use it with backend: docker, or make one of a virtual machine by `switchyard env create --from`"))
-		}
-		s := source{kind: "environment", ref: name, version: e.Version, size: e.Size}
-		if base, ok := m.find(ctx, s); ok {
-			return base, nil
-		}
-		if s.reader, err = m.opts.Environments.Open(ctx, e); err != nil {
-			return Base{}, err
-		}
-		return m.cached(ctx, s, say)
+		return Base{}, fmt.Errorf("it is replaced faster than it can be downloaded: %w", err)
 	})
+}
+
+// ofVersion returns the image that the newest version of an environment has.
+func (m *Images) ofVersion(ctx context.Context, name string, say func(string)) (Base, error) {
+	e, err := m.opts.Environments.Find(ctx, name)
+	if err != nil {
+		return Base{}, err
+	}
+	if e.GetKind() != v1.EnvironmentDisk {
+		return Base{}, badSpec(errors.New("the environment has the image of a container, which no virtual machine boots; " +
+			"use it with backend: docker, or make one of a virtual machine by `switchyard env create --from`"))
+	}
+	s := source{kind: "environment", ref: name, version: e.GetDigest(), size: e.GetSize()}
+	if base, ok := m.find(ctx, s); ok {
+		return base, nil
+	}
+	if s.reader, err = m.opts.Environments.Open(ctx, e); err != nil {
+		return Base{}, err
+	}
+	return m.cached(ctx, s, say)
 }
 
 // cached returns the image of a source from the cache, to which it downloads it if need be. It closes the reader.

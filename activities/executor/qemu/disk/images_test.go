@@ -13,6 +13,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // bucket has one object, whose content may change.
@@ -306,29 +309,29 @@ func TestBrokenImageOfTheCacheIsDownloadedAgain(t *testing.T) {
 
 // shelf has one environment.
 type shelf struct {
-	environment Environment
+	environment *v1.Environment
 	content     []byte
 	opened      int
 }
 
-func (s *shelf) Find(_ context.Context, name string) (Environment, error) {
+func (s *shelf) Find(_ context.Context, name string) (*v1.Environment, error) {
 	if name != s.environment.Name {
-		return Environment{}, errors.New("there is no environment of the name")
+		return nil, executor.ErrNoEnvironment
 	}
 	return s.environment, nil
 }
 
-func (s *shelf) Open(context.Context, Environment) (io.ReadCloser, error) {
+func (s *shelf) Open(context.Context, *v1.Environment) (io.ReadCloser, error) {
 	s.opened++
 	return io.NopCloser(bytes.NewReader(s.content)), nil
 }
 
 func TestImageOfAnEnvironmentFollowsItsVersion(t *testing.T) {
 	needQemuImg(t)
-	s := &shelf{environment: Environment{Name: "desk", Version: "1", IsDisk: true}, content: imageOf(t, 1)}
+	s := &shelf{environment: &v1.Environment{Name: "desk", Digest: "1", Kind: v1.EnvironmentDisk}, content: imageOf(t, 1)}
 	m := newImages(t, Options{Environments: s})
 	for i, version := range []string{"1", "1", "2"} {
-		s.environment.Version = version
+		s.environment.Digest = version
 		s.environment.Size = int64(len(s.content))
 		if _, err := m.Ensure(t.Context(), "desk", quiet); err != nil {
 			t.Fatal(err)
@@ -338,13 +341,13 @@ func TestImageOfAnEnvironmentFollowsItsVersion(t *testing.T) {
 		}
 	}
 	_, err := m.Ensure(t.Context(), "dusk", quiet)
-	wantError(t, err, "image dusk: there is no environment")
-	s.environment.IsDisk = false
+	wantError(t, err, "image dusk: there is no such environment that is ready; `switchyard env list`")
+	s.environment.Kind = v1.EnvironmentImage
 	_, err = m.Ensure(t.Context(), "desk", quiet)
 	if !wantError(t, err, "the image of a container, which no virtual machine boots") {
 		t.Errorf("%v: the spec is at fault", err)
 	}
-	s.environment = Environment{Name: "desk", Version: "3", IsDisk: true, Size: 1 << 49}
+	s.environment = &v1.Environment{Name: "desk", Digest: "3", Kind: v1.EnvironmentDisk, Size: 1 << 49}
 	if _, err = m.Ensure(t.Context(), "desk", quiet); wantError(t, err, "free, and an image of 512 TiB") {
 		t.Errorf("%v: the node is at fault", err)
 	}
