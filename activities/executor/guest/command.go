@@ -1,0 +1,103 @@
+package guest
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"switchyard/activities/executor"
+)
+
+// markByte begins and ends a mark in the output of a program that is being started. Terminals pass it on as it is.
+const markByte = "\x1e"
+
+// launcher returns the command line that starts any command. The shell marks that it has started with its number, reads what to do
+// from standard input, and does it. The line has no character that login shells treat differently.
+func launcher(token string, terminal bool) string {
+	script := `printf "\036` + token + ` %s\036" $$;IFS= read -r _sy_line&&eval "$_sy_line"`
+	if terminal {
+		// The line is longer than a terminal takes at once, and is not for people to see.
+		script = `_sy_mode=$(stty -g)||exit 126;stty -echo -icanon;` + script
+	}
+	return "exec /bin/sh -c '" + script + "'"
+}
+
+// instructions returns what the launcher does, without its final newline.
+func instructions(c executor.Command, token string) (string, error) {
+	var b strings.Builder
+	b.WriteString(`_sy_shell=${SHELL:-/bin/sh};_sy_nl=$(printf "\nx");_sy_nl=${_sy_nl%x};`)
+	if c.Terminal != nil {
+		b.WriteString(`stty "$_sy_mode";printf "\036` + token + ` 0\036";`)
+	}
+	if c.Dir != "" {
+		dir := c.Dir
+		if !path.IsAbs(dir) {
+			dir = "./" + dir // neither an option nor looked up in CDPATH
+		}
+		b.WriteString("cd " + quote(dir) + " || exit 126;")
+	}
+	var other []string
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		value := c.Env[name]
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0):
+			return "", refuse("%q cannot be an environment variable with its value", name)
+		case isShellName(name):
+			fmt.Fprintf(&b, "export %s=%s;", name, quote(value))
+		default:
+			other = append(other, quote(name+"="+value))
+		}
+	}
+	b.WriteString("exec ")
+	if len(other) > 0 {
+		b.WriteString("env " + strings.Join(other, " ") + " ")
+	}
+	switch {
+	case len(c.Args) > 0:
+		for i, arg := range c.Args {
+			if strings.ContainsRune(arg, 0) {
+				return "", refuse("argument %d has a NUL byte", i)
+			}
+			b.WriteString(quote(arg) + " ")
+		}
+	case c.Line != "":
+		if strings.ContainsRune(c.Line, 0) {
+			return "", refuse("the line has a NUL byte")
+		}
+		b.WriteString(`"$_sy_shell" -c ` + quote(c.Line))
+	default:
+		b.WriteString(`"$_sy_shell" -l`)
+	}
+	return strings.TrimSuffix(b.String(), " "), nil
+}
+
+// quote returns a text as one word of a POSIX shell in one line.
+func quote(text string) string {
+	text = strings.ReplaceAll(text, "'", `'\''`)
+	return "'" + strings.ReplaceAll(text, "\n", `'"$_sy_nl"'`) + "'"
+}
+
+var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// isShellName reports whether a shell can export a variable. Bash keeps some of its own as they are.
+func isShellName(name string) bool {
+	switch name {
+	case "BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID":
+		return false
+	}
+	return shellName.MatchString(name) && !strings.HasPrefix(name, "_sy_")
+}
+
+// environment returns the variables of a command: those of every program, those of its terminal and its own, the later ones first.
+func (g *Guest) environment(c executor.Command) map[string]string {
+	env := map[string]string{}
+	maps.Copy(env, g.options.Env)
+	if c.Terminal != nil && c.Terminal.Type != "" {
+		env["TERM"] = c.Terminal.Type
+	}
+	maps.Copy(env, c.Env)
+	return env
+}

@@ -1,0 +1,74 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// errDenied is the negative answer of an sshd.
+var errDenied = errors.New("the sshd refuses")
+
+// request is what a session is asked for.
+type request struct {
+	name    string
+	payload []byte
+	// refusal is the text of the Refusal for a negative answer.
+	refusal string
+}
+
+// execRequest returns the request to run a command line by the login shell.
+func execRequest(line string) request {
+	return request{"exec", ssh.Marshal(struct{ Command string }{line}), "the sshd of the machine runs no programs"}
+}
+
+// startSession opens a session and asks it for what it is to do. It tries again after a session that ends before it has begun.
+func (g *Guest) startSession(ctx context.Context, asked ...request) (*channel, error) {
+	for broken := 1; ; broken++ {
+		c, err := g.sessions.open(ctx, "session", nil)
+		if e, ok := errors.AsType[*ssh.OpenChannelError](err); ok {
+			return nil, refuse("the sshd of the machine opens no session: %s", oneLine(e.Message))
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range asked {
+			if err = c.ask(ctx, one.name, one.payload); err != nil {
+				c.end()
+				if errors.Is(err, errDenied) {
+					return nil, refuse("%s", one.refusal)
+				}
+				break
+			}
+		}
+		switch {
+		case err == nil:
+			return c, nil
+		case !errors.Is(err, io.EOF) || broken == maxBroken:
+			return nil, fmt.Errorf("start a session in the machine: %w", err)
+		}
+		go ssh.DiscardRequests(c.requests)
+	}
+}
+
+// ask sends a request and waits for the answer; errDenied is the negative one.
+func (c *channel) ask(ctx context.Context, name string, payload []byte) error {
+	return await(ctx, func() error {
+		ok, err := c.SendRequest(name, true, payload)
+		if err == nil && !ok {
+			err = errDenied
+		}
+		return err
+	}, nil)
+}
+
+// end closes the channel, in the background: the machine may not read.
+func (c *channel) end() {
+	go func() {
+		_ = c.Close()
+		c.release()
+	}()
+}

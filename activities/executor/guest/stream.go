@@ -1,0 +1,132 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+const (
+	// lingerWait is how long the rest of what was written may take after a Close.
+	lingerWait = 30 * time.Second
+	// brokenWait is how long a connection is asked whether it has broken.
+	brokenWait = 2 * time.Second
+)
+
+// errBroken is why a stream ends early.
+var errBroken = errors.New("the connection to the machine has broken")
+
+// stream is a channel as a connection that half-closes. An ssh.Channel has no deadlines, its calls wait for a machine that does not
+// answer even after a Close, and it reports the end of its connection as the end of what was sent.
+type stream struct {
+	// reads and writes are each one end of a pipe.
+	reads, writes net.Conn
+	local, remote net.Addr
+	closed        chan struct{}
+	closeOnce     sync.Once
+	// broken is set before reads ends.
+	broken error
+}
+
+// newStream takes over a channel that has not been read from, and its requests.
+func newStream(c *channel, local, remote net.Addr) *stream {
+	reads, arrived := net.Pipe()
+	leaves, writes := net.Pipe()
+	s := &stream{reads: reads, writes: writes, local: local, remote: remote, closed: make(chan struct{})}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		ssh.DiscardRequests(c.requests)
+	}()
+	read, written := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(read)
+		if _, err := io.Copy(arrived, c); err == nil && c.isBroken(over) {
+			s.broken = errBroken
+		}
+		_ = arrived.Close()
+	}()
+	go func() {
+		defer close(written)
+		_, err := io.Copy(c, leaves)
+		_ = leaves.Close()
+		if err == nil {
+			_ = c.CloseWrite()
+		}
+	}()
+	go func() {
+		defer c.release()
+		select {
+		case <-over:
+		case <-s.closed:
+			select {
+			case <-written:
+			case <-time.After(lingerWait):
+			}
+		case <-read:
+			select {
+			case <-written:
+			case <-over:
+			}
+		}
+		_ = c.Close()
+		<-over
+		_ = leaves.Close()
+	}()
+	return s
+}
+
+// isBroken reports whether a channel has ended with its connection, rather than by the other side. over is closed with the channel.
+func (c *channel) isBroken(over <-chan struct{}) bool {
+	select {
+	case <-over:
+	default:
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), brokenWait)
+	defer cancel()
+	return c.connection.ping(ctx) != nil && ctx.Err() == nil
+}
+
+// Read reads what was sent, in the order in which it was.
+func (s *stream) Read(b []byte) (int, error) {
+	n, err := s.reads.Read(b)
+	if err == io.EOF && s.broken != nil {
+		err = s.broken
+	}
+	return n, err
+}
+
+// Write sends data.
+func (s *stream) Write(b []byte) (int, error) { return s.writes.Write(b) }
+
+// CloseWrite ends what is sent.
+func (s *stream) CloseWrite() error { return s.writes.Close() }
+
+// Close ends both directions. What was written is still sent.
+func (s *stream) Close() error {
+	s.closeOnce.Do(func() { close(s.closed) })
+	return errors.Join(s.reads.Close(), s.writes.Close())
+}
+
+// LocalAddr returns the address of this side.
+func (s *stream) LocalAddr() net.Addr { return s.local }
+
+// RemoteAddr returns the address of the other side.
+func (s *stream) RemoteAddr() net.Addr { return s.remote }
+
+// SetDeadline sets both deadlines.
+func (s *stream) SetDeadline(t time.Time) error {
+	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
+}
+
+// SetReadDeadline sets the deadline of reads.
+func (s *stream) SetReadDeadline(t time.Time) error { return s.reads.SetReadDeadline(t) }
+
+// SetWriteDeadline sets the deadline of writes.
+func (s *stream) SetWriteDeadline(t time.Time) error { return s.writes.SetWriteDeadline(t) }
