@@ -107,11 +107,15 @@ func partsFor(desc *runview.Description, name string) (ids []string) {
 	return ids
 }
 
-// find returns the attempt that a client means by a task or instance of a run, or by "".
-func (h *Hub) find(ctx context.Context, desc *runview.Description, task string) (attempt, error) {
+// sessionPurpose is what attempts are looked for by clients of sessions.
+const sessionPurpose = "sessions enter tasks that run"
+
+// find returns the attempt that a client means by a task or instance of a run, or by "" the only one that fits. purpose says in
+// errors what is made of attempts.
+func (h *Hub) find(ctx context.Context, desc *runview.Description, task, purpose string, isFit func(attempt) bool) (attempt, error) {
 	run := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	if !runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
-		return attempt{}, h.explain(ctx, run, task)
+		return attempt{}, h.explain(ctx, run, task, purpose)
 	}
 	found, err := h.attemptsOf(ctx, desc, task)
 	if err != nil {
@@ -119,37 +123,46 @@ func (h *Hub) find(ctx context.Context, desc *runview.Description, task string) 
 	}
 	fits := slices.DeleteFunc(slices.Clone(found), func(a attempt) bool {
 		base, _, isInstance := names.ParseInstanceName(a.name)
-		return task != "" && a.name != task && (!isInstance || base != task)
+		if task == "" {
+			return !isFit(a)
+		}
+		return a.name != task && (!isInstance || base != task)
 	})
 	switch {
 	case len(fits) == 1:
 		return fits[0], nil
 	case len(fits) > 1:
 		return attempt{}, severalRun(run, task, fits)
+	case task == "" && len(found) > 0:
+		return attempt{}, rpcerror.WrongState("run %s runs only %s now, which does not fit; %s", run, listed(found), purpose)
 	}
 	if lead, ok := h.leadOf(ctx, run, task); ok {
 		if i := slices.IndexFunc(found, func(a attempt) bool { return a.name == lead }); i >= 0 {
 			return attempt{task, found[i].claim, found[i].node}, nil
 		}
 	}
-	return attempt{}, h.explain(ctx, run, task)
+	return attempt{}, h.explain(ctx, run, task, purpose)
+}
+
+// listed returns the names of the first attempts for an error.
+func listed(found []attempt) string {
+	first := make([]string, 0, maxListed)
+	for _, a := range found[:min(len(found), maxListed)] {
+		first = append(first, a.name)
+	}
+	if len(found) > maxListed {
+		first = append(first, "...")
+	}
+	return strings.Join(first, ", ")
 }
 
 // severalRun returns the error for a request that names none of several attempts.
 func severalRun(run, task string, found []attempt) error {
-	listed := make([]string, 0, maxListed)
-	for _, a := range found[:min(len(found), maxListed)] {
-		listed = append(listed, a.name)
-	}
-	more := ""
-	if len(found) > maxListed {
-		more = ", ..."
-	}
 	what := "run " + run + " has"
 	if task != "" {
 		what = "task " + task + " of run " + run + " has"
 	}
-	return rpcerror.Invalid("%s %d attempts that run; name one of %s%s", what, len(found), strings.Join(listed, ", "), more)
+	return rpcerror.Invalid("%s %d attempts that run; name one of %s", what, len(found), listed(found))
 }
 
 // leadOf returns the first instance of the batch that an instance runs in.
@@ -169,17 +182,17 @@ func (h *Hub) leadOf(ctx context.Context, run, name string) (string, bool) {
 	return names.InstanceName(task, int(ref.Instance.Instance.GetLead())), true
 }
 
-// explain returns why a task of a run cannot be entered.
-func (h *Hub) explain(ctx context.Context, run, task string) error {
+// explain returns why no attempt of a task of a run is found.
+func (h *Hub) explain(ctx context.Context, run, task, purpose string) error {
 	view, err := h.config.Reader.Read(ctx, run)
 	if err != nil {
 		return err
 	}
 	if task == "" {
 		if state := view.Run.GetState(); v1.IsRunTerminal(state) {
-			return rpcerror.WrongState("run %s has ended (%s); sessions enter tasks that run", run, state)
+			return rpcerror.WrongState("run %s has ended (%s); %s", run, state, purpose)
 		}
-		return rpcerror.WrongState("no task of run %s runs on a node now; sessions enter tasks that run", run)
+		return rpcerror.WrongState("no task of run %s runs on a node now; %s", run, purpose)
 	}
 	ref, err := h.config.Reader.TaskRef(ctx, view, task)
 	if err != nil {
@@ -190,10 +203,10 @@ func (h *Hub) explain(ctx context.Context, run, task string) error {
 	case v1.IsTaskAway(state, brief.GetNotice()):
 		return rpcerror.WrongState("task %s of run %s is lost until its node is back: %s", task, run, brief.GetNotice())
 	case v1.IsTaskTerminal(state):
-		return rpcerror.WrongState("task %s of run %s has ended (%s); sessions enter tasks that run", task, run, state)
+		return rpcerror.WrongState("task %s of run %s has ended (%s); %s", task, run, state, purpose)
 	case state == v1.TaskRunning:
-		return rpcerror.WrongState("task %s of run %s runs on no node that could be entered; sessions enter attempts on nodes", task, run)
+		return rpcerror.WrongState("task %s of run %s runs, and not on a node; %s", task, run, purpose)
 	default:
-		return rpcerror.WrongState("task %s of run %s does not run now, it is %s; sessions enter tasks that run", task, run, state)
+		return rpcerror.WrongState("task %s of run %s does not run now, it is %s; %s", task, run, state, purpose)
 	}
 }

@@ -94,7 +94,7 @@ func (h *Hub) openAs(ctx context.Context, asked *v1.SessionHeader, entry *audit.
 	if err != nil {
 		return nil, nil, rpcerror.ToConnect(err)
 	}
-	found, err := h.find(ctx, desc, asked.GetTask())
+	found, err := h.find(ctx, desc, asked.GetTask(), sessionPurpose, func(attempt) bool { return true })
 	if err != nil {
 		return nil, nil, rpcerror.ToConnect(err)
 	}

@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -50,6 +51,7 @@ func capture(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, erro
 	stored, got := proto.CloneOf(wanted), res.GetEnvironment()
 	stored.Kind, stored.ImageId = got.GetKind(), got.GetImageId()
 	stored.Size, stored.Digest, stored.Parts = got.GetSize(), got.GetDigest(), got.GetParts()
+	stored.Archive = cmp.Or(got.GetArchive(), wanted.GetArchive()) // of several tries, the one that is complete
 	return stored, nil
 }
 

@@ -875,7 +875,7 @@ func (x *CaptureRequest) GetRegistryAuth() string {
 // CaptureResponse is what Capture has stored.
 type CaptureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The environment, with kind, size, digest, parts and image_id.
+	// The environment, with kind, size, digest, archive, parts and image_id.
 	Environment   *Environment `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -51,14 +51,15 @@ const (
 type EnvironmentServiceClient interface {
 	// Begins to create an environment and returns at once. Its state is "creating" until a node has stored it, then "ready". A name
 	// that is there is AlreadyExists, unless `replace` is set: tasks that start meanwhile get the older version. What cannot be
-	// captured, such as a task that does not run, is FailedPrecondition.
+	// captured, such as a task that does not run, is Aborted.
 	CreateEnvironment(context.Context, *connect.Request[v1.CreateEnvironmentRequest]) (*connect.Response[v1.CreateEnvironmentResponse], error)
 	// Lists the environments by name, with those that are being created and those whose creation has failed lately.
 	ListEnvironments(context.Context, *connect.Request[v1.ListEnvironmentsRequest]) (*connect.Response[v1.ListEnvironmentsResponse], error)
 	// Returns an environment.
 	GetEnvironment(context.Context, *connect.Request[v1.GetEnvironmentRequest]) (*connect.Response[v1.GetEnvironmentResponse], error)
-	// Deletes an environment; one that is being created is not created. FailedPrecondition, with the runs, while runs that have not
-	// ended name it, unless `force` is set: what runs with it keeps it, and attempts that start later fail.
+	// Deletes an environment; one that is being created is not created, and a failed creation is forgotten. Aborted, with the runs,
+	// while runs that have not ended name it in their definitions, unless `force` is set: what runs with it keeps it, and attempts that
+	// start later fail. Names that templates make are not known.
 	DeleteEnvironment(context.Context, *connect.Request[v1.DeleteEnvironmentRequest]) (*connect.Response[v1.DeleteEnvironmentResponse], error)
 }
 
@@ -134,14 +135,15 @@ func (c *environmentServiceClient) DeleteEnvironment(ctx context.Context, req *c
 type EnvironmentServiceHandler interface {
 	// Begins to create an environment and returns at once. Its state is "creating" until a node has stored it, then "ready". A name
 	// that is there is AlreadyExists, unless `replace` is set: tasks that start meanwhile get the older version. What cannot be
-	// captured, such as a task that does not run, is FailedPrecondition.
+	// captured, such as a task that does not run, is Aborted.
 	CreateEnvironment(context.Context, *connect.Request[v1.CreateEnvironmentRequest]) (*connect.Response[v1.CreateEnvironmentResponse], error)
 	// Lists the environments by name, with those that are being created and those whose creation has failed lately.
 	ListEnvironments(context.Context, *connect.Request[v1.ListEnvironmentsRequest]) (*connect.Response[v1.ListEnvironmentsResponse], error)
 	// Returns an environment.
 	GetEnvironment(context.Context, *connect.Request[v1.GetEnvironmentRequest]) (*connect.Response[v1.GetEnvironmentResponse], error)
-	// Deletes an environment; one that is being created is not created. FailedPrecondition, with the runs, while runs that have not
-	// ended name it, unless `force` is set: what runs with it keeps it, and attempts that start later fail.
+	// Deletes an environment; one that is being created is not created, and a failed creation is forgotten. Aborted, with the runs,
+	// while runs that have not ended name it in their definitions, unless `force` is set: what runs with it keeps it, and attempts that
+	// start later fail. Names that templates make are not known.
 	DeleteEnvironment(context.Context, *connect.Request[v1.DeleteEnvironmentRequest]) (*connect.Response[v1.DeleteEnvironmentResponse], error)
 }
 
