@@ -15,6 +15,7 @@
 //	            WorkflowService ────────────┼──> activities/library
 //	            ScheduleService ────────────┼──> activities/schedules
 //	            NodeService ────────────────┼──> activities/registry
+//	            EnvironmentService ─────────┼──> workflow Environment, activities/environments; package environments
 //	            GetRun ──────── reader ─────┼──> Temporal: describe and query while
 //	            WatchRun ─┐       │         │    open, the result when closed; store
 //	            logs -f ──┴─ one poller a run

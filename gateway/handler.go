@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	library "switchyard/activities/environments"
 	"switchyard/activities/grants"
 	"switchyard/activities/metrics"
 	"switchyard/gateway/a2a"
@@ -64,7 +65,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewRunServiceHandler(g, options...)),
 		serve(switchyardv1connect.NewTaskServiceHandler(tasks, options...)),
 		serve(switchyardv1connect.NewVpsServiceHandler(vps.Service{Runs: vpsRuns{g}, Tasks: tasks, SSH: vps.Door{Host: g.config.SSHHost, Port: g.config.SSHPort}}, options...)),
-		serve(switchyardv1connect.NewEnvironmentServiceHandler(environments.Service{}, options...)),
+		serve(switchyardv1connect.NewEnvironmentServiceHandler(g.environments(), options...)),
 		serve(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...)),
 		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
@@ -73,6 +74,18 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewKeyServiceHandler(sshkeys.Service{Registry: g.keys}, options...)),
 		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.store, Now: g.config.Now}, options...)),
 		serve(switchyardv1connect.NewBlobServiceHandler(blobs{g.store, nodeaccess.New(grants.New(g.store), nodeaccess.Attempts{Client: g.client}, g.reader)}, blobOptions...)),
+	}
+}
+
+// environments returns what answers the calls of EnvironmentService.
+func (g *Gateway) environments() environments.Service {
+	return environments.Service{
+		Library: library.New(g.store), Creations: environments.Workflows{Client: g.client, Namespace: g.config.Namespace, Now: g.config.Now}, Nodes: g.nodes,
+		Usage: environments.OpenRuns{Index: g.index, Reader: g.reader},
+		FindSource: func(ctx context.Context, run, task, purpose string, isFit func(string) bool) (environments.Source, error) {
+			a, err := g.tunnel.Find(ctx, run, task, purpose, isFit)
+			return environments.Source{Run: a.Run, Chain: a.Chain, Task: a.Task, Type: a.Type, Node: a.Node, Claim: a.Claim}, err
+		},
 	}
 }
 

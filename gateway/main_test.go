@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
@@ -15,6 +16,7 @@ import (
 
 	"switchyard/dev/temporaltest"
 	"switchyard/dev/testneeds"
+	"switchyard/workflows/environment"
 	"switchyard/workflows/names"
 )
 
@@ -60,6 +62,9 @@ func startWorker() worker.Worker {
 	w.RegisterWorkflowWithOptions(scriptedRun, workflow.RegisterOptions{Name: names.RunWorkflow})
 	w.RegisterWorkflowWithOptions(scriptedFanOut, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	w.RegisterWorkflowWithOptions(scriptedExplain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
+	w.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
+	w.RegisterActivityWithOptions(keepEnvironment, activity.RegisterOptions{Name: names.KeepActivity})
+	w.RegisterActivityWithOptions(discardEnvironment, activity.RegisterOptions{Name: names.DiscardActivity})
 	if err := w.Start(); err != nil {
 		panic(err)
 	}

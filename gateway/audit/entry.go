@@ -54,22 +54,25 @@ func messageOf(err error) string {
 // objectKinds has the kind of object that a field of a request or an answer names: by the message, or by the service, or
 // with "" for all.
 var objectKinds = map[protoreflect.Name]map[protoreflect.Name]string{
-	"":                 {"run": "run", "task": "task", "workflow": "workflow", "node": "node", "batch": "batch", "batch_id": "batch"},
-	"RunService":       {"id": "run"},
-	"RerunRunResponse": {"id": "copy"},
-	"TaskService":      {"id": "run"},
-	"VpsService":       {"id": "run"},
-	"WorkflowService":  {"name": "workflow", "id": "run"},
-	"ScheduleService":  {"name": "schedule", "run_id": "run", "id": "run"},
-	"NodeService":      {"name": "node"},
-	"SecretService":    {"name": "secret", "secret": "secret"},
-	"AuthService":      {"name": "name", "id": "token"},
-	"KeyService":       {"fingerprint": "key", "name": "name"},
-	"BlobService":      {"key": "value", "prefix": "value"},
+	"":                   {"run": "run", "task": "task", "workflow": "workflow", "node": "node", "batch": "batch", "batch_id": "batch"},
+	"RunService":         {"id": "run"},
+	"RerunRunResponse":   {"id": "copy"},
+	"TaskService":        {"id": "run"},
+	"VpsService":         {"id": "run"},
+	"WorkflowService":    {"name": "workflow", "id": "run"},
+	"ScheduleService":    {"name": "schedule", "run_id": "run", "id": "run"},
+	"NodeService":        {"name": "node"},
+	"SecretService":      {"name": "secret", "secret": "secret"},
+	"AuthService":        {"name": "name", "id": "token"},
+	"KeyService":         {"fingerprint": "key", "name": "name"},
+	"EnvironmentService": {"name": "environment", "image": "image", "vm_image": "image"},
+	"BlobService":        {"key": "value", "prefix": "value"},
 }
 
-// credentials are the messages within messages that name objects.
-var credentials = []protoreflect.FullName{(&v1.Token{}).ProtoReflect().Descriptor().FullName(), (&v1.Key{}).ProtoReflect().Descriptor().FullName()}
+// subjects are the messages within messages that name objects.
+var subjects = []protoreflect.FullName{
+	(&v1.Token{}).ProtoReflect().Descriptor().FullName(), (&v1.Key{}).ProtoReflect().Descriptor().FullName(), (&v1.Environment{}).ProtoReflect().Descriptor().FullName(),
+}
 
 // addObjects adds the objects that a message of a call names. An answer is added after its request, and knows better: people
 // may shorten ids.
@@ -82,7 +85,7 @@ func addObjects(e *v1.AuditEntry, call protoreflect.MethodDescriptor, message pr
 		}
 		switch field.Kind() {
 		case protoreflect.MessageKind:
-			if m := message.Get(field).Message(); slices.Contains(credentials, m.Descriptor().FullName()) {
+			if m := message.Get(field).Message(); slices.Contains(subjects, m.Descriptor().FullName()) {
 				addObjects(e, call, m)
 			}
 		case protoreflect.StringKind:

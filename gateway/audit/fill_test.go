@@ -18,7 +18,7 @@ func fill(message protoreflect.MessageDescriptor) *filled {
 		case field.IsList(), field.IsMap():
 		case field.Kind() == protoreflect.StringKind:
 			m.Set(field, protoreflect.ValueOfString("x"))
-		case field.Kind() == protoreflect.MessageKind && slices.Contains(credentials, field.Message().FullName()):
+		case field.Kind() == protoreflect.MessageKind && slices.Contains(subjects, field.Message().FullName()):
 			m.Set(field, protoreflect.ValueOfMessage(fill(field.Message())))
 		}
 	}

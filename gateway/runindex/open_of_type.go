@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"switchyard/workflows/names"
@@ -29,4 +30,29 @@ func (x *Index) OpenOfType(ctx context.Context, taskType, prefix string, most in
 		}
 	}
 	return ids, nil
+}
+
+// EachOpenOfTypes calls visit with each open run that has tasks of one of some types, whoever owns it, until visit returns false.
+func (x *Index) EachOpenOfTypes(ctx context.Context, taskTypes []string, visit func(*workflowpb.WorkflowExecutionInfo) bool) error {
+	var quoted []string
+	for _, taskType := range taskTypes {
+		quoted = append(quoted, quote(taskType))
+	}
+	req := &workflowservice.ListWorkflowExecutionsRequest{
+		Query: RunsQuery + " AND ExecutionStatus = 'Running' AND " + names.TypesAttribute + " IN (" + strings.Join(quoted, ", ") + ")", PageSize: MaxPage,
+	}
+	for {
+		res, err := x.client.ListWorkflow(ctx, req)
+		if err != nil {
+			return fmt.Errorf("look for open runs with tasks of the types %s: %w", strings.Join(taskTypes, ", "), err)
+		}
+		for _, info := range res.GetExecutions() {
+			if !visit(info) {
+				return nil
+			}
+		}
+		if req.NextPageToken = res.GetNextPageToken(); len(req.NextPageToken) == 0 {
+			return nil
+		}
+	}
 }

@@ -43,8 +43,9 @@ type AuditEntry struct {
 	// What was called: a service and its call, such as "RunService/SubmitRun"; a method and a path; or a session, such as
 	// "session exec opened" when it is opened and "session exec" when it has ended or was refused.
 	Action string `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
-	// What it was about, by kind: run, task, workflow, schedule, node, secret, token (its id), name (that a token or a key is
-	// for), key, batch, copy (of a run), user (that an SSH client has named), port, path, and value (a key of the store).
+	// What it was about, by kind: run, task, workflow, schedule, node, secret, environment, image (that one is made of), token (its
+	// id), name (that a token or a key is for), key, batch, copy (of a run), user (that an SSH client has named), port, path, and
+	// value (a key of the store).
 	Objects map[string]string `protobuf:"bytes,8,rep,name=objects,proto3" json:"objects,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Address that the call came from.
 	From string `protobuf:"bytes,9,opt,name=from,proto3" json:"from,omitempty"`

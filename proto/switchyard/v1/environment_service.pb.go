@@ -41,7 +41,7 @@ type Environment struct {
 	Size int64 `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
 	// SHA-256 of its archive in hexadecimal digits.
 	Digest string `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"`
-	// Image that it was made of; empty: it was made of a task.
+	// Image that it was made of, of a container or of a virtual machine; empty: it was made of a task.
 	Image string `protobuf:"bytes,8,opt,name=image,proto3" json:"image,omitempty"`
 	// Run and task, or instance, that it was made of; empty: it was made of an image.
 	Run string `protobuf:"bytes,9,opt,name=run,proto3" json:"run,omitempty"`
@@ -738,7 +738,7 @@ func (x *DeleteEnvironmentRequest) GetForce() bool {
 // DeleteEnvironmentResponse says that an environment is deleted.
 type DeleteEnvironmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it was.
+	// What it was. With a `creation` whose state is "creating", that one was ended, and the environment is still there.
 	Environment   *Environment `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

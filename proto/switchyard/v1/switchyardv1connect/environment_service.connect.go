@@ -57,9 +57,9 @@ type EnvironmentServiceClient interface {
 	ListEnvironments(context.Context, *connect.Request[v1.ListEnvironmentsRequest]) (*connect.Response[v1.ListEnvironmentsResponse], error)
 	// Returns an environment.
 	GetEnvironment(context.Context, *connect.Request[v1.GetEnvironmentRequest]) (*connect.Response[v1.GetEnvironmentResponse], error)
-	// Deletes an environment; one that is being created is not created, and a failed creation is forgotten. Aborted, with the runs,
-	// while runs that have not ended name it in their definitions, unless `force` is set: what runs with it keeps it, and attempts that
-	// start later fail. Names that templates make are not known.
+	// Deletes an environment, or ends its creation: while a version is being created, that one is not created, and an older one stays. A
+	// failed creation is forgotten. Aborted, with the runs, while runs that have not ended name it in their definitions, unless `force`
+	// is set: what runs with it keeps it, and attempts that start later fail. Names that templates make are not known.
 	DeleteEnvironment(context.Context, *connect.Request[v1.DeleteEnvironmentRequest]) (*connect.Response[v1.DeleteEnvironmentResponse], error)
 }
 
@@ -141,9 +141,9 @@ type EnvironmentServiceHandler interface {
 	ListEnvironments(context.Context, *connect.Request[v1.ListEnvironmentsRequest]) (*connect.Response[v1.ListEnvironmentsResponse], error)
 	// Returns an environment.
 	GetEnvironment(context.Context, *connect.Request[v1.GetEnvironmentRequest]) (*connect.Response[v1.GetEnvironmentResponse], error)
-	// Deletes an environment; one that is being created is not created, and a failed creation is forgotten. Aborted, with the runs,
-	// while runs that have not ended name it in their definitions, unless `force` is set: what runs with it keeps it, and attempts that
-	// start later fail. Names that templates make are not known.
+	// Deletes an environment, or ends its creation: while a version is being created, that one is not created, and an older one stays. A
+	// failed creation is forgotten. Aborted, with the runs, while runs that have not ended name it in their definitions, unless `force`
+	// is set: what runs with it keeps it, and attempts that start later fail. Names that templates make are not known.
 	DeleteEnvironment(context.Context, *connect.Request[v1.DeleteEnvironmentRequest]) (*connect.Response[v1.DeleteEnvironmentResponse], error)
 }
 

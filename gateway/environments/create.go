@@ -1,0 +1,164 @@
+package environments
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"regexp"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/auth"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// capturePurpose says what environments are made of.
+const capturePurpose = "environments are made of containers and machines that run"
+
+// archiveBytes is how many random bytes name an archive: who does not know the name writes nothing there.
+const archiveBytes = 16
+
+// cleanUpTimeout bounds how long the reservation of a creation that could not be started is given back.
+const cleanUpTimeout = 10 * time.Second
+
+// bucketURL is that of an object in a bucket, such as s3://images/debian.qcow2.
+var bucketURL = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(s3|gs)://[^/?]+/[^?]+(\?.*)?$`) })
+
+// CreateEnvironment begins to create an environment.
+func (s Service) CreateEnvironment(ctx context.Context, req *connect.Request[v1.CreateEnvironmentRequest]) (*connect.Response[v1.CreateEnvironmentResponse], error) {
+	msg := req.Msg
+	if err := checkRequest(msg); err != nil {
+		return nil, err
+	}
+	version, err := s.checkName(ctx, msg)
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.request(ctx, msg)
+	if err != nil {
+		return nil, err
+	}
+	e := in.GetEnvironment()
+	e.Version = version
+	if err := s.Library.Reserve(ctx, e.GetArchive(), e.GetNode(), e.GetName()); err != nil {
+		return nil, fmt.Errorf("reserve an archive for environment %s: %w", e.GetName(), err)
+	}
+	if err := s.Creations.Start(ctx, in); err != nil {
+		s.giveUp(ctx, e.GetArchive())
+		if rpcerror.CodeOf(err) == connect.CodeAlreadyExists {
+			return nil, beingCreated(e.GetName())
+		}
+		return nil, fmt.Errorf("create environment %s: %w", e.GetName(), err)
+	}
+	e.Version++ // the one that is created
+	res := connect.NewResponse(&v1.CreateEnvironmentResponse{Environment: e})
+	res.Header().Set("Location", "/v1/environments/"+e.GetName()) // which REST answers with the status 201
+	return res, nil
+}
+
+// giveUp gives back the reservation of an archive, whatever has become of the request.
+func (s Service) giveUp(ctx context.Context, archive string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
+	defer cancel()
+	_ = s.Library.DeleteArchive(ctx, archive) // what stays is removed with other abandoned archives
+}
+
+// checkRequest returns an error if a request is wrong in itself.
+func checkRequest(req *v1.CreateEnvironmentRequest) error {
+	var sources int
+	for _, source := range []string{req.GetImage(), req.GetVmImage(), req.GetRun()} {
+		if source != "" {
+			sources++
+		}
+	}
+	switch {
+	case sources == 0:
+		return rpcerror.Invalid("environment %s has no source; give one of image, vm_image and run", req.GetName())
+	case sources > 1:
+		return rpcerror.Invalid("image, vm_image and run exclude each other; give one of them")
+	case req.GetRun() == "" && req.GetTask() != "":
+		return rpcerror.Invalid("task is given without run; give the run of task %s, too", req.GetTask())
+	case req.GetRun() != "" && req.GetNode() != "":
+		return rpcerror.Invalid("run and node exclude each other: an environment of a task is made on the node that runs it")
+	case req.GetImage() == "" && req.GetRegistryAuth() != "":
+		return rpcerror.Invalid("registry_auth is for an image that is pulled; leave it out")
+	case req.GetVmImage() != "" && !path.IsAbs(req.GetVmImage()) && !bucketURL().MatchString(req.GetVmImage()):
+		return rpcerror.Invalid("vm_image %q is neither an absolute path on a node nor the URL of an object in a bucket, such as s3://images/debian.qcow2", req.GetVmImage())
+	}
+	return nil
+}
+
+// checkName returns the version of the environment that a request replaces, or 0 if there is none, or an error if the request may not
+// take the name.
+func (s Service) checkName(ctx context.Context, req *v1.CreateEnvironmentRequest) (int32, error) {
+	ready, err := s.ready(ctx, req.GetName())
+	if err != nil {
+		return 0, err
+	}
+	creation, err := s.Creations.Get(ctx, req.GetName())
+	switch {
+	case err != nil:
+		return 0, err
+	case creation.GetState() == v1.EnvironmentCreating:
+		return 0, beingCreated(req.GetName())
+	case ready != nil && !req.GetReplace():
+		return 0, connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("environment %s exists (version %d); set replace (--replace) to put a newer version in its place", ready.GetName(), ready.GetVersion()))
+	}
+	return ready.GetVersion(), nil
+}
+
+// beingCreated returns the error for a name under which an environment is being created.
+func beingCreated(name string) error {
+	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("environment %s is being created; `switchyard env get %s` shows how far it is, and `switchyard env delete %s` ends that", name, name, name))
+}
+
+// request returns what a workflow creates the environment of a request with.
+func (s Service) request(ctx context.Context, req *v1.CreateEnvironmentRequest) (*v1.CaptureRequest, error) {
+	in := &v1.CaptureRequest{VmImage: req.GetVmImage(), RegistryAuth: req.GetRegistryAuth(), Environment: &v1.Environment{
+		Name: req.GetName(), State: v1.EnvironmentCreating, Archive: newArchive(), CreatedBy: auth.From(ctx).Name, CreatedAt: timestamppb.Now(),
+		Image: req.GetImage(),
+	}}
+	if req.GetRun() != "" {
+		return in, s.addSource(ctx, in, req)
+	}
+	need := containerNeed(req.GetImage())
+	if req.GetVmImage() != "" {
+		need = machineNeed(req.GetVmImage())
+		in.Environment.Image = req.GetVmImage()
+	}
+	var err error
+	in.Environment.Node, err = s.chooseNode(ctx, req.GetNode(), need)
+	return in, err
+}
+
+// addSource adds the task that an environment is made of, and the node that runs it.
+func (s Service) addSource(ctx context.Context, in *v1.CaptureRequest, req *v1.CreateEnvironmentRequest) error {
+	source, err := s.FindSource(ctx, req.GetRun(), req.GetTask(), capturePurpose, isCapturable)
+	if err != nil {
+		return err
+	}
+	if !isCapturable(source.Type) {
+		return rpcerror.WrongState("task %s of run %s is of type %s; %s (types %s and %s)", source.Task, source.Run, source.Type, capturePurpose, v1.TypeContainer, v1.TypeVPS)
+	}
+	in.Environment.Run, in.Environment.Task, in.Environment.Node = source.Run, source.Task, source.Node
+	in.Chain, in.Claim, in.Type = source.Chain, source.Claim, source.Type
+	return nil
+}
+
+// isCapturable reports whether environments are made of attempts of tasks of a type.
+func isCapturable(taskType string) bool {
+	return taskType == v1.TypeContainer || taskType == v1.TypeVPS
+}
+
+// newArchive returns the name of an archive that is not there yet.
+func newArchive() string {
+	random := make([]byte, archiveBytes)
+	_, _ = rand.Read(random) // it never fails
+	return hex.EncodeToString(random)
+}

@@ -1,0 +1,94 @@
+package environments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/nearest"
+)
+
+// maxReasons is how many nodes an error says the reasons of.
+const maxReasons = 5
+
+// need is what a node must offer to make an environment.
+type need struct {
+	of         string // what the environment is made of
+	executor   string // type of tasks that the node runs
+	capability string // "": none
+	lacks      string // said of a node that does not offer it
+}
+
+func containerNeed(image string) need {
+	return need{of: "image " + image, executor: v1.TypeContainer, lacks: "runs no containers"}
+}
+
+func machineNeed(image string) need {
+	return need{of: "the image " + image + " of a virtual machine", executor: v1.TypeVPS, capability: v1.QEMUCapability, lacks: "runs no virtual machines"}
+}
+
+// refusal returns why a node does not make an environment, or "" if it does.
+func (want need) refusal(n *v1.Node) string {
+	switch {
+	case n.GetState() != v1.NodeActive && n.GetReason() != "":
+		return "is " + n.GetState() + " (" + n.GetReason() + ")"
+	case n.GetState() != v1.NodeActive:
+		return "is " + n.GetState()
+	case !slices.Contains(n.GetExecutors(), want.executor):
+		if why := n.GetSnapshot().GetWithheld()[want.executor]; why != "" {
+			return want.lacks + " (" + why + ")"
+		}
+		return want.lacks
+	case want.capability != "" && n.GetCapabilities()[want.capability] != "true":
+		return want.lacks
+	}
+	return ""
+}
+
+// chooseNode returns the node of a name, or else the one with the most free disk, if it makes what is needed.
+func (s Service) chooseNode(ctx context.Context, name string, want need) (string, error) {
+	all, err := s.Nodes.List(ctx)
+	if err != nil {
+		return "", fmt.Errorf("list nodes: %w", err)
+	}
+	slices.SortFunc(all, func(a, b *v1.Node) int { return strings.Compare(a.GetName(), b.GetName()) })
+	if name != "" {
+		return named(all, name, want)
+	}
+	var best *v1.Node
+	var reasons []string
+	for _, n := range all {
+		if why := want.refusal(n); why != "" {
+			reasons = append(reasons, n.GetName()+" "+why)
+		} else if best == nil || n.GetDiskGb().GetFree() > best.GetDiskGb().GetFree() {
+			best = n
+		}
+	}
+	switch {
+	case best != nil:
+		return best.GetName(), nil
+	case len(all) == 0:
+		return "", rpcerror.WrongState("no node can make an environment of %s: there are no nodes; start one with `switchyard worker`", want.of)
+	case len(reasons) > maxReasons:
+		reasons = append(reasons[:maxReasons], fmt.Sprintf("%d others cannot either", len(all)-maxReasons))
+	}
+	return "", rpcerror.WrongState("no node can make an environment of %s: %s", want.of, strings.Join(reasons, "; "))
+}
+
+// named returns the node of a name if it makes what is needed.
+func named(all []*v1.Node, name string, want need) (string, error) {
+	var known []string
+	for _, n := range all {
+		if known = append(known, n.GetName()); n.GetName() != name {
+			continue
+		}
+		if why := want.refusal(n); why != "" {
+			return "", rpcerror.WrongState("node %s cannot make an environment of %s: it %s; name another node, or leave it out", name, want.of, why)
+		}
+		return name, nil
+	}
+	return "", rpcerror.Missing("node", name, nearest.DidYouMean(name, known))
+}

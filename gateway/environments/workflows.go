@@ -1,0 +1,232 @@
+package environments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runindex"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// taskTimeout is after which time a step of a workflow whose worker has died goes to another one.
+	taskTimeout = 6 * time.Second
+	// failedFor is how long a creation that has failed is shown.
+	failedFor = 24 * time.Hour
+	// endPatience is how long a creation that is to end is waited for. Its node may be away.
+	endPatience = 10 * time.Second
+	// describedAtOnce is how many workflows are described at once.
+	describedAtOnce = 8
+)
+
+// Workflows are the creations in a namespace of Temporal.
+type Workflows struct {
+	Client    client.Client
+	Namespace string
+	Now       func() time.Time
+}
+
+var _ Creations = Workflows{}
+
+// Start starts the workflow that creates an environment.
+func (w Workflows) Start(ctx context.Context, in *v1.CaptureRequest) error {
+	e := in.GetEnvironment()
+	_, err := w.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:                       names.EnvironmentWorkflowID(e.GetName()),
+		TaskQueue:                names.ControlQueue,
+		WorkflowTaskTimeout:      taskTimeout,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		Memo:                     map[string]any{names.EnvironmentMemo: e},
+		StaticSummary:            fmt.Sprintf("create environment %s on %s", e.GetName(), e.GetNode()),
+
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, names.EnvironmentWorkflow, in)
+	return err
+}
+
+// Get returns the environment that a workflow creates, or has failed lately to create, or nil.
+func (w Workflows) Get(ctx context.Context, name string) (*v1.Environment, error) {
+	desc, err := w.Client.DescribeWorkflowExecution(ctx, names.EnvironmentWorkflowID(name), "")
+	if rpcerror.Is[*serviceerror.NotFound](err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up the creation of environment %s: %w", name, err)
+	}
+	info := desc.GetWorkflowExecutionInfo()
+	isOpen := runview.IsOpen(info.GetStatus())
+	if !isOpen && !w.isShown(info) {
+		return nil, nil
+	}
+	e := environmentIn(info.GetMemo(), name)
+	e.Version++ // the one that is created
+	if isOpen {
+		addProgress(e, desc.GetPendingActivities())
+	} else {
+		e.State, e.Error = v1.EnvironmentFailed, w.failure(ctx, info.GetExecution())
+	}
+	return e, nil
+}
+
+// isShown reports whether a workflow that has ended is shown as a failed creation.
+func (w Workflows) isShown(info *workflowpb.WorkflowExecutionInfo) bool {
+	switch info.GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return w.Now().Sub(info.GetCloseTime().AsTime()) < failedFor
+	}
+	return false
+}
+
+// environmentIn returns the environment of the memo of a workflow.
+func environmentIn(memo *commonpb.Memo, name string) *v1.Environment {
+	e := &v1.Environment{}
+	if err := converter.GetDefaultDataConverter().FromPayload(memo.GetFields()[names.EnvironmentMemo], e); err != nil {
+		return &v1.Environment{Name: name, State: v1.EnvironmentCreating} // a workflow that was started by hand has none
+	}
+	return e
+}
+
+// addProgress adds how far the activity of a creation is.
+func addProgress(e *v1.Environment, pending []*workflowpb.PendingActivityInfo) {
+	for _, p := range pending {
+		switch kind, state := p.GetActivityType().GetName(), p.GetState(); {
+		case kind == names.DiscardActivity:
+			e.Error = "it is being given up"
+		case state == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
+			e.Error = "it is being cancelled"
+		case p.GetLastFailure() != nil:
+			e.Error = fmt.Sprintf("try %d has failed, and there will be another one: %s", p.GetAttempt()-1, p.GetLastFailure().GetMessage())
+			if state == enumspb.PENDING_ACTIVITY_STATE_STARTED {
+				e.Error = fmt.Sprintf("this is try %d; the one before has failed: %s", p.GetAttempt(), p.GetLastFailure().GetMessage())
+			}
+		case kind == names.CaptureActivity && state == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED:
+			e.Error = "it waits until node " + e.GetNode() + " begins"
+		}
+		progress := &v1.CaptureProgress{}
+		if beats := p.GetHeartbeatDetails().GetPayloads(); len(beats) > 0 && converter.GetDefaultDataConverter().FromPayload(beats[0], progress) == nil {
+			e.Size = progress.GetSize()
+		}
+	}
+}
+
+// failure returns why a workflow has failed, in one line.
+func (w Workflows) failure(ctx context.Context, exec *commonpb.WorkflowExecution) string {
+	err := w.Client.GetWorkflow(ctx, exec.GetWorkflowId(), exec.GetRunId()).Get(ctx, nil)
+	if said, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return said.Message()
+	}
+	if rpcerror.Is[*temporal.TerminatedError](err) {
+		return "its workflow was terminated in Temporal"
+	}
+	if err == nil {
+		return "its workflow has ended otherwise meanwhile"
+	}
+	return err.Error()
+}
+
+// List returns what Get does, of all names.
+func (w Workflows) List(ctx context.Context) (map[string]*v1.Environment, error) {
+	query := "WorkflowType = '" + names.EnvironmentWorkflow + "' AND (ExecutionStatus = 'Running' OR ExecutionStatus IN ('Failed', 'TimedOut', 'Terminated') AND CloseTime > " +
+		runindex.QuoteTime(timestamppb.New(w.Now().Add(-failedFor))) + ")"
+	found := map[string]*v1.Environment{}
+	for req := (&workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: runindex.MaxPage}); ; {
+		res, err := w.Client.ListWorkflow(ctx, req)
+		if err != nil {
+			return nil, fmt.Errorf("list the environments that are being created: %w", err)
+		}
+		for _, info := range res.GetExecutions() {
+			if name, ok := names.ParseEnvironmentWorkflowID(info.GetExecution().GetWorkflowId()); ok {
+				found[name] = nil
+			}
+		}
+		if req.NextPageToken = res.GetNextPageToken(); len(req.NextPageToken) == 0 {
+			break
+		}
+	}
+	return found, w.describe(ctx, found)
+}
+
+// describe fills in the environments of names, and removes the names without one.
+func (w Workflows) describe(ctx context.Context, all map[string]*v1.Environment) error {
+	described := make(chan *v1.Environment, len(all))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(describedAtOnce)
+	for name := range all {
+		group.Go(func() error {
+			e, err := w.Get(ctx, name)
+			if e != nil {
+				described <- e
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	close(described)
+	clear(all)
+	for e := range described {
+		all[e.GetName()] = e
+	}
+	return err
+}
+
+// End cancels the workflow of a name and waits for its end. One that waits for its node creates nothing either.
+func (w Workflows) End(ctx context.Context, name string) error {
+	id := names.EnvironmentWorkflowID(name)
+	if err := w.Client.CancelWorkflow(ctx, id, ""); err != nil {
+		if rpcerror.Is[*serviceerror.NotFound](err) {
+			return nil // it has ended
+		}
+		return fmt.Errorf("end the creation of environment %s: %w", name, err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	_ = w.Client.GetWorkflow(waiting, id, "").Get(waiting, nil) // how it has ended is looked up
+	desc, err := w.Client.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		return fmt.Errorf("look up the creation of environment %s: %w", name, err)
+	}
+	if !runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
+		return nil
+	}
+	for _, p := range desc.GetPendingActivities() {
+		if kind := p.GetActivityType().GetName(); kind == names.CaptureActivity || kind == names.DiscardActivity {
+			return nil // it ends once its node has, or the archive is removed
+		}
+	}
+	return connect.NewError(connect.CodeUnavailable, fmt.Errorf("the creation of environment %s does not end; is a control worker up? Try again", name))
+}
+
+// Forget removes a workflow that has ended.
+func (w Workflows) Forget(ctx context.Context, name string) error {
+	desc, err := w.Client.DescribeWorkflowExecution(ctx, names.EnvironmentWorkflowID(name), "")
+	if err == nil && !runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
+		_, err = w.Client.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace: w.Namespace, WorkflowExecution: desc.GetWorkflowExecutionInfo().GetExecution(),
+		})
+	}
+	if rpcerror.Is[*serviceerror.NotFound](err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("forget the creation of environment %s: %w", name, err)
+	}
+	return nil
+}
