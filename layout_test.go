@@ -46,10 +46,13 @@ var arrows = []struct {
 	// The helper of a pod starts in each of them, and a node reads what it prints.
 	{"activities/executor/k8sjob/podhelper", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/k8sjob/podlog", []string{"switchyard/"}, nil},
+	{"activities/executor/tartree", []string{"switchyard/", temporal}, nil},
+	// What a machine needs is a login, whoever has started it.
+	{"activities/executor/guest", []string{"switchyard/activities/executor/", "switchyard/workflows", temporal}, []string{"switchyard/activities/executor/tartree"}},
 	{"activities/executor/singleflight", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/qemu/disk", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor"}},
 	{"activities/executor/qemu/seed", []string{"switchyard/", temporal}, nil},
-	{"activities/executor/inside", []string{"switchyard/activities/executor/", temporal}, []string{"switchyard/activities/executor/shell/procfs"}},
+	{"activities/executor/inside", []string{"switchyard/activities/executor/", temporal}, []string{"switchyard/activities/executor/shell/procfs", "switchyard/activities/executor/tartree"}},
 	// Tools of agents know neither the loop that calls them nor the models, and take executors as interfaces.
 	{"activities/executor/subagent/tool", []string{"switchyard/activities/executor/subagent", "switchyard/activities/executor/shell"}, []string{"switchyard/activities/executor/subagent/tool"}},
 	// What SSH clients do is served on any inside of an attempt.

@@ -29,5 +29,12 @@
 // All is done as the user who logs in. Another one is refused, even where that user is root: programs such as su differ too much
 // between systems in what becomes of signals, terminals and the environment.
 //
-// The package may import activities/executor, golang.org/x/crypto/ssh and the standard library.
+// # Files
+//
+// SFTP is served by the sftp-server of the machine. Archives are packed and unpacked on the node, over SFTP as well: a tar program
+// of the machine might not refuse links that lead outside. SFTP does not tell which names are of one file, so that each is packed as
+// a file of its own.
+//
+// The package may import activities/executor, activities/executor/tartree, github.com/pkg/sftp, golang.org/x/crypto/ssh and the
+// standard library.
 package guest

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"switchyard/activities/executor/tartree"
 )
 
 const (
@@ -229,7 +231,7 @@ func (x *execution) failure() string {
 	if x.marked {
 		return ""
 	}
-	if text := oneLine(string(x.noise)); text != "" {
+	if text := tartree.OneLine(strings.TrimSpace(string(x.noise))); text != "" {
 		return text
 	}
 	return "its login shell has ended at once"

@@ -20,7 +20,7 @@ func TestInsideConformance(t *testing.T) {
 			executortest.RunInside(t, executortest.InsideHarness{
 				Enter: func(*testing.T) executor.Inside { return g },
 				Dir:   func(*testing.T) string { return dir },
-				Env:   [2]string{"GREETING", "hello"}, NoFiles: true,
+				Env:   [2]string{"GREETING", "hello"}, NoHardLinks: true, OpensDevices: true,
 			})
 		})
 	}

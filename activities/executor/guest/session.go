@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"golang.org/x/crypto/ssh"
+
+	"switchyard/activities/executor/tartree"
 )
 
 // errDenied is the negative answer of an sshd.
@@ -30,7 +32,7 @@ func (g *Guest) startSession(ctx context.Context, asked ...request) (*channel, e
 	for broken := 1; ; broken++ {
 		c, err := g.sessions.open(ctx, "session", nil)
 		if e, ok := errors.AsType[*ssh.OpenChannelError](err); ok {
-			return nil, refuse("the sshd of the machine opens no session: %s", oneLine(e.Message))
+			return nil, refuse("the sshd of the machine opens no session: %s", tartree.OneLine(e.Message))
 		}
 		if err != nil {
 			return nil, err

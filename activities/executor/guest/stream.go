@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/crypto/ssh"
+	"switchyard/activities/executor"
 )
 
 const (
@@ -31,22 +31,31 @@ type stream struct {
 	closeOnce     sync.Once
 	// broken is set before reads ends.
 	broken error
+	// over is closed with the channel. Then exit is how the program of a session has ended.
+	over chan struct{}
+	exit executor.ExitStatus
 }
 
 // newStream takes over a channel that has not been read from, and its requests.
 func newStream(c *channel, local, remote net.Addr) *stream {
 	reads, arrived := net.Pipe()
 	leaves, writes := net.Pipe()
-	s := &stream{reads: reads, writes: writes, local: local, remote: remote, closed: make(chan struct{})}
-	over := make(chan struct{})
+	s := &stream{reads: reads, writes: writes, local: local, remote: remote, closed: make(chan struct{}), over: make(chan struct{})}
 	go func() {
-		defer close(over)
-		ssh.DiscardRequests(c.requests)
+		defer close(s.over)
+		for r := range c.requests {
+			if status, ok := exitOf(r); ok {
+				s.exit = status
+			}
+			if r.WantReply {
+				_ = r.Reply(false, nil)
+			}
+		}
 	}()
 	read, written := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(read)
-		if _, err := io.Copy(arrived, c); err == nil && c.isBroken(over) {
+		if _, err := io.Copy(arrived, c); err == nil && c.isBroken(s.over) {
 			s.broken = errBroken
 		}
 		_ = arrived.Close()
@@ -62,7 +71,7 @@ func newStream(c *channel, local, remote net.Addr) *stream {
 	go func() {
 		defer c.release()
 		select {
-		case <-over:
+		case <-s.over:
 		case <-s.closed:
 			select {
 			case <-written:
@@ -71,11 +80,11 @@ func newStream(c *channel, local, remote net.Addr) *stream {
 		case <-read:
 			select {
 			case <-written:
-			case <-over:
+			case <-s.over:
 			}
 		}
 		_ = c.Close()
-		<-over
+		<-s.over
 		_ = leaves.Close()
 	}()
 	return s

@@ -23,5 +23,5 @@
 // A process that has the root and the user of the worker itself is entered without any privilege.
 //
 // On systems other than Linux every call is refused. The package may import activities/executor, activities/executor/shell/procfs,
-// github.com/pkg/sftp, golang.org/x/sys and the standard library.
+// activities/executor/tartree, github.com/pkg/sftp, golang.org/x/sys and the standard library.
 package inside

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor/tartree"
 )
 
 // ServeIfAsked becomes a helper when this process was started as one, and does not return then. It is the first call of main, and of
@@ -32,7 +34,7 @@ func ServeIfAsked() {
 }
 
 func serve() answer {
-	failed := func(err error) answer { return answer{Error: oneLine(err), Denied: true} }
+	failed := func(err error) answer { return answer{Error: tartree.OneLine(err.Error()), Denied: true} }
 	// A pipe that the worker has closed is an error of the write, which is then reported.
 	signal.Ignore(syscall.SIGPIPE)
 	text, err := io.ReadAll(io.NewSectionReader(os.NewFile(planFile, "plan"), 0, math.MaxInt64))
@@ -47,7 +49,7 @@ func serve() answer {
 		return failed(err)
 	}
 	if err := p.carryOut(); err != nil {
-		return answer{Error: oneLine(err), Kind: kindOf(err)}
+		return answer{Error: tartree.OneLine(err.Error()), Kind: kindOf(err)}
 	}
 	return answer{}
 }

@@ -1,4 +1,4 @@
-package inside
+package tartree
 
 import (
 	"archive/tar"
@@ -8,23 +8,44 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"time"
 )
 
+// Target is a directory in which the files of an archive are made. Names are relative to it, and the last element of one that is a
+// link is not followed. It has the methods of an *os.Root.
+type Target interface {
+	Lstat(name string) (fs.FileInfo, error)
+	Mkdir(name string, mode fs.FileMode) error
+	// Create makes a file that did not exist, for its owner alone.
+	Create(name string) (File, error)
+	Symlink(leads, name string) error
+	Link(old, name string) error
+	// Rename replaces a file.
+	Rename(old, name string) error
+	Remove(name string) error
+	Chmod(name string, mode fs.FileMode) error
+	// Chtimes leaves a time as it is that is zero.
+	Chtimes(name string, access, modified time.Time) error
+}
+
+// File is a file that is being made.
+type File interface {
+	io.WriteCloser
+	Chmod(mode fs.FileMode) error
+}
+
 // unpacker makes the files of an archive.
 type unpacker struct {
-	// dir is where they are made, and root nothing else.
+	// dir is where they are made, for messages, and root makes them there.
 	dir  string
-	root *os.Root
+	root Target
 	// rename is the name that the one top element of the archive gets, or "" if it keeps its own; top is its own.
 	rename, top string
 	// made are the directories that did not exist before. They get their modes and times last.
 	made []madeDir
-	// checked is the last directory that isBehindLink has found none in.
+	// checked is the last directory that makeParent has found no link on the way to.
 	checked string
 }
 
@@ -33,22 +54,23 @@ type madeDir struct {
 	header *tar.Header
 }
 
-// unpack makes the files of an archive in a directory, or the one that the archive holds at a path.
-func unpack(to string, rename bool, from io.Reader) error {
-	to, err := filepath.Abs(to)
-	if err != nil {
-		return err
+// Place returns the directory in which an archive for an absolute path is unpacked. With rename that is the one that the path is in,
+// and name is its last element.
+func Place(to string, rename bool) (dir, name string, err error) {
+	if !rename {
+		return to, "", nil
 	}
-	u := &unpacker{dir: to}
-	if rename {
-		if u.dir, u.rename = path.Split(to); u.rename == "" {
-			return fmt.Errorf("write %s: it has no name of its own (%w)", to, fs.ErrInvalid)
-		}
+	if dir, name = path.Split(to); name == "" {
+		return "", "", fmt.Errorf("write %s: it has no name of its own (%w)", to, fs.ErrInvalid)
 	}
-	if u.root, err = os.OpenRoot(u.dir); err != nil {
-		return about("write", u.dir, err)
-	}
-	defer u.root.Close()
+	return dir, name, nil
+}
+
+// Unpack makes the files of an archive in a directory, whose path is dir. With a name the one top element of the archive gets it. A
+// file has its own name when it is whole. What would lie outside, by its name or through a link, is refused.
+func Unpack(root Target, dir, name string, from io.Reader) error {
+	u := &unpacker{dir: dir, root: root, rename: name}
+	to := path.Join(dir, name)
 	buffer := bufio.NewReaderSize(from, archiveBuffer)
 	archive := tar.NewReader(buffer)
 	for {
@@ -63,13 +85,13 @@ func unpack(to string, rename bool, from io.Reader) error {
 			return err
 		}
 	}
-	if rename && u.top == "" {
+	if name != "" && u.top == "" {
 		return fmt.Errorf("write %s: the archive is empty (%w)", to, fs.ErrInvalid)
 	}
 	if err := u.finish(); err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, buffer) // what pads the archive
+	_, err := io.Copy(io.Discard, buffer) // what pads the archive
 	return err
 }
 
@@ -156,7 +178,7 @@ func (u *unpacker) makeParent(dir string) error {
 		}
 		switch {
 		case err != nil:
-			return about("write", u.path(at), err)
+			return About("write", u.path(at), err)
 		case info.Mode()&fs.ModeSymlink != 0:
 			return refused(dir, "it lies behind the link "+u.path(at))
 		case !info.IsDir():
@@ -174,11 +196,11 @@ func (u *unpacker) addDir(name string, header *tar.Header) error {
 		return nil
 	}
 	if !errors.Is(err, fs.ErrExist) {
-		return about("write", u.path(name), err)
+		return About("write", u.path(name), err)
 	}
 	info, err := u.root.Lstat(name)
 	if err != nil {
-		return about("write", u.path(name), err)
+		return About("write", u.path(name), err)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("write %s: a file or a link with this name is in the way of the directory", u.path(name))
@@ -188,11 +210,11 @@ func (u *unpacker) addDir(name string, header *tar.Header) error {
 
 func (u *unpacker) addFile(name string, header *tar.Header, content io.Reader) error {
 	return u.replace(name, func(part string) error {
-		f, err := u.root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		f, err := u.root.Create(part)
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(f, content)
+		_, err = io.Copy(f, io.LimitReader(content, header.Size)) // a File may use that the size is known
 		if err == nil {
 			err = f.Chmod(fs.FileMode(header.Mode & 0o777))
 		}
@@ -224,7 +246,7 @@ func (u *unpacker) addLink(name string, header *tar.Header) error {
 	}
 	info, err := u.root.Lstat(old)
 	if err != nil {
-		return about("write", u.path(name), err)
+		return About("write", u.path(name), err)
 	}
 	if !info.Mode().IsRegular() {
 		return refused(header.Name, fmt.Sprintf("it is a hard link to %s, which is not a file", header.Linkname))
@@ -238,10 +260,10 @@ func (u *unpacker) replace(name string, fill func(part string) error) error {
 	// It may also be there afterwards: renaming one name of a file to another name of it does nothing.
 	defer func() { _ = u.root.Remove(part) }()
 	if err := fill(part); err != nil {
-		return about("write", u.path(name), err)
+		return About("write", u.path(name), err)
 	}
 	if err := u.root.Rename(part, name); err != nil {
-		return about("write", u.path(name), err)
+		return About("write", u.path(name), err)
 	}
 	return nil
 }
@@ -251,14 +273,14 @@ func (u *unpacker) finish() error {
 	for i := len(u.made) - 1; i >= 0; i-- {
 		one := u.made[i]
 		if err := u.root.Chtimes(one.name, time.Time{}, one.header.ModTime); err != nil {
-			return about("write", u.path(one.name), err)
+			return About("write", u.path(one.name), err)
 		}
 		mode := fs.FileMode(one.header.Mode & 0o777)
 		if one.header.Mode&0o1000 != 0 {
 			mode |= fs.ModeSticky
 		}
 		if err := u.root.Chmod(one.name, mode); err != nil {
-			return about("write", u.path(one.name), err)
+			return About("write", u.path(one.name), err)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package inside
+package tartree
 
 import (
 	"errors"
@@ -14,10 +14,10 @@ import (
 // maxMessage bounds the text of an error, in bytes.
 const maxMessage = 2000
 
-// oneLine returns the text of an error in one line. What a terminal would obey, in a name for instance, is escaped.
-func oneLine(err error) string {
+// OneLine returns a text, such as that of an error, in one line. What a terminal would obey, in a name for instance, is escaped.
+func OneLine(text string) string {
 	var s strings.Builder
-	for i, r := range err.Error() {
+	for i, r := range text {
 		if i > maxMessage {
 			s.WriteString("...")
 			break
@@ -32,8 +32,8 @@ func oneLine(err error) string {
 	return s.String()
 }
 
-// about returns an error with what was done and with the path, once.
-func about(verb, path string, err error) error {
+// About returns an error with what was done and with the path, once.
+func About(verb, path string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}

@@ -1,0 +1,98 @@
+package inside
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"switchyard/activities/executor/tartree"
+)
+
+// pack writes what lies at a path to an archive. A link at the path itself is followed.
+func pack(from string, to io.Writer) error {
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return tartree.About("read", from, err)
+	}
+	return tartree.Pack(source{}, from, real, to)
+}
+
+// source are the files that this process sees.
+type source struct{}
+
+// Lstat describes a file. It does not look up the name of the owner, with code of the root that this process is in.
+func (source) Lstat(file string) (tartree.Info, error) {
+	info, err := os.Lstat(file)
+	if err != nil {
+		return tartree.Info{}, err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return tartree.Info{}, errors.New("it has no owner")
+	}
+	return tartree.Info{
+		Mode: info.Mode(), ModTime: info.ModTime(), UID: int(stat.Uid), GID: int(stat.Gid),
+		ID: [2]uint64{stat.Dev, stat.Ino}, Links: uint64(stat.Nlink),
+	}, nil
+}
+
+// ReadDir returns the names in a directory.
+func (source) ReadDir(dir string) ([]string, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, errors.Join(err, f.Close())
+}
+
+// Readlink returns where a link leads.
+func (source) Readlink(file string) (string, error) { return os.Readlink(file) }
+
+// Open opens a regular file.
+func (source) Open(file string) (io.ReadCloser, int64, error) {
+	f, err := openRegular(file, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// unpack makes the files of an archive in a directory, or the one that the archive holds at a path.
+func unpack(to string, rename bool, from io.Reader) error {
+	to, err := filepath.Abs(to)
+	if err != nil {
+		return err
+	}
+	dir, name, err := tartree.Place(to, rename)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return tartree.About("write", dir, err)
+	}
+	defer root.Close()
+	return tartree.Unpack(directoryRoot{root}, dir, name, from)
+}
+
+// directoryRoot is a directory that nothing leads out of.
+type directoryRoot struct{ *os.Root }
+
+// Create makes a file.
+func (t directoryRoot) Create(name string) (tartree.File, error) {
+	return t.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fs.FileMode(0o600))
+}
