@@ -60,6 +60,7 @@ var arrows = []struct {
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
 	{"activities/httpguard", []string{"switchyard/", temporal}, nil},
 	{"activities/gatewayclient", []string{"switchyard/", temporal}, nil},
+	{"activities/capture", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/environments", "switchyard/activities/executor", "switchyard/activities/heartbeat"}},
 	{"activities/environments", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/store"}},
 	{"activities/grants", []string{"switchyard/", temporal}, []string{"switchyard/activities/store"}},
 	{"activities/store", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock", "switchyard/activities/gatewayclient", "switchyard/activities/store/storekey"}},

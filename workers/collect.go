@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"switchyard/activities/environments"
 	"switchyard/activities/store"
 	"switchyard/workflows/names"
 )
@@ -30,6 +31,8 @@ const (
 	collectPause = 2 * time.Millisecond
 	// collectErrors is how many runs in a row may fail before a pass gives up.
 	collectErrors = 10
+	// abandonedAfter is more than the creation of an environment may take.
+	abandonedAfter = 7 * 24 * time.Hour
 	// collectTimeout bounds the work on one run.
 	collectTimeout = time.Minute
 )
@@ -123,6 +126,11 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 	}
 	if _, err := c.store.DeleteAudit(ctx, c.now().Add(-c.retention)); err != nil {
 		return 0, err
+	}
+	if archives, err := environments.New(c.store).Clean(ctx, c.now().Add(-abandonedAfter)); err != nil {
+		return 0, err
+	} else if archives > 0 {
+		c.log.Info("archives of environments that were never created are removed", "archives", archives)
 	}
 	runs, err := c.next(ctx)
 	if err != nil {

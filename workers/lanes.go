@@ -8,6 +8,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
+	"switchyard/activities/capture"
+	"switchyard/activities/environments"
 	"switchyard/activities/executor"
 	"switchyard/activities/taskrunner"
 	v1 "switchyard/proto/switchyard/v1"
@@ -32,6 +34,7 @@ func (n *Node) serve() error {
 		n.serveAttempts(names.CPULane),
 		n.serveGPUs(),
 		n.serveRemote(),
+		n.serveEnvironments(),
 	)
 }
 
@@ -53,6 +56,27 @@ func (n *Node) serveRemote() error {
 	}
 	return n.serveAttempts(names.RemoteLane)
 }
+
+// capturesAtOnce is how many environments a node makes at once: each takes as much of its disk as a container has files.
+const capturesAtOnce = 2
+
+// serveEnvironments serves the lane for the archives of environments, if an executor can make them.
+func (n *Node) serveEnvironments() error {
+	if !slices.ContainsFunc(n.cfg.Executors, capture.CanCapture) {
+		return nil
+	}
+	captures := &capture.Node{
+		Client: n.cfg.Client, Name: n.cfg.Name, Library: environments.New(n.cfg.Store), Attempts: n.attempts, Executors: n.attempts.Executors, Logger: n.cfg.Logger,
+	}
+	return n.serveLane(names.EnvironmentLane, worker.Options{
+		MaxConcurrentActivityExecutionSize: capturesAtOnce,
+		MaxConcurrentActivityTaskPollers:   1,
+		WorkerStopTimeout:                  captureStopTimeout,
+	}, map[string]any{names.CaptureActivity: captures.Capture})
+}
+
+// captureStopTimeout is how long a stopping node waits for the captures that it gives up.
+const captureStopTimeout = 5 * time.Second
 
 func (n *Node) serveAttempts(lane names.Lane) error {
 	most := 2 * n.cfg.MaxParallel // twice the slots, because the queue is filled ahead; the ledger gates the start

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"switchyard/activities/election"
+	"switchyard/activities/environments"
 	"switchyard/activities/grants"
 	"switchyard/activities/library"
 	"switchyard/activities/orchestrator"
@@ -82,6 +83,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry, AwayUntil: cfg.server.AwayUntil}
 	locks := &orchestrator.Locks{Client: cfg.Client, Watch: lost.Watch}
 	children := orchestrator.NewChildren(cfg.Client, library.New(cfg.Client, cfg.Client.Namespace), cfg.Store, cfg.Defaults)
+	kept := orchestrator.Environments{Library: environments.New(cfg.Store)}
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
 		names.AwaitPlacementActivity: t.place.AwaitPlacement,
@@ -108,6 +110,8 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.LoadWorkflowActivity:   children.LoadWorkflow,
 		names.ChildRunEndsActivity:   children.Ends,
 		names.AwaitRunsActivity:      children.AwaitRuns,
+		names.KeepActivity:           kept.Keep,
+		names.DiscardActivity:        kept.Discard,
 	} {
 		t.worker.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

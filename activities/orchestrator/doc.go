@@ -4,6 +4,7 @@
 //	Placement    the placement queue: Place, AwaitPlacement, Explain
 //	Children     child workflows: Prepare, ChildRunEnds, AwaitRuns, LoadWorkflow
 //	Locks        what runs and locks ask each other, and which holders may still run something
+//	Environments what an archive becomes that a node has stored: Keep, Discard
 //
 // A broken system is an error, which Temporal retries; what is wrong with a request is part of the answer.
 //
@@ -17,5 +18,6 @@
 //
 // It imports proto, workflows/names, workflows/condition, workflows/definition, workflows/limits, the Temporal SDK, the leaves
 // activities/heartbeat and activities/results, and activities/placement, activities/grants, activities/signing, activities/store,
+// activities/environments,
 // activities/library and activities/metrics.
 package orchestrator

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"switchyard/activities/environments"
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/container"
 	"switchyard/activities/executor/k8sjob"
@@ -49,7 +50,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 		return err
 	}
 	s.addCloser("clusters", s.clusters.Close)
-	sh, executors, err := s.newExecutors(cfg)
+	sh, executors, err := s.newExecutors(cfg, kept, scratch)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 
 // newExecutors returns the executors of the nodes, one of each type of tasks that runs on nodes, and that of shell tasks by
 // itself. They end with the stack.
-func (s *Stack) newExecutors(cfg Config) (*shell.Executor, []executor.Executor, error) {
+func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string) (*shell.Executor, []executor.Executor, error) {
 	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger})
 	if err != nil {
 		return nil, nil, err
@@ -141,7 +142,8 @@ func (s *Stack) newExecutors(cfg Config) (*shell.Executor, []executor.Executor, 
 	s.addCloser("shell executor", sh.Close)
 	allowed := cfg.Nodes[0].Containers
 	containers, err := container.New(container.Options{
-		Policy: allowed.Policy, Mounts: allowed.Mounts, RegistryAuth: allowed.RegistryAuth, OpenTarball: store.OpenObject, Logger: cfg.Logger,
+		Policy: allowed.Policy, Mounts: allowed.Mounts, RegistryAuth: allowed.RegistryAuth, OpenTarball: store.OpenObject,
+		Environments: environments.New(kept), ScratchDir: scratch, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("container engine: %w", err)

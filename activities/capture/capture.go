@@ -1,0 +1,109 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/environments"
+	"switchyard/activities/executor"
+	"switchyard/activities/heartbeat"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// RefusedError is the type of the errors of what cannot be captured.
+const RefusedError = "CaptureRefused"
+
+// Attempts are those that a node runs.
+type Attempts interface {
+	// Capture writes the files of the attempt that runs under a claim to an archive. An *executor.Refusal says for people why none can
+	// be made of it.
+	Capture(ctx context.Context, run, chain, task string, claim int32, to io.Writer) (executor.Captured, error)
+}
+
+// Node makes archives of what a node runs and has.
+type Node struct {
+	Client   client.Client
+	Name     string
+	Library  *environments.Library
+	Attempts Attempts
+	// Executors are those of the node, by the types of their tasks.
+	Executors map[string]executor.Executor
+	Logger    *slog.Logger
+}
+
+// CanCapture reports whether an executor is one whose attempts can be captured.
+func CanCapture(e executor.Executor) bool {
+	_, ok := e.(executor.Capturer)
+	return ok
+}
+
+// Capture stores the archive of the environment that a request names. It is the activity names.CaptureActivity.
+func (n *Node) Capture(ctx context.Context, req *v1.CaptureRequest) (*v1.CaptureResponse, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := n.Library.NewWriter(ctx, req.GetEnvironment().GetArchive())
+	stopBeats := n.beat(ctx, cancel, w)
+	captured, err := n.write(ctx, req, w)
+	if err != nil {
+		cancel(err) // nothing more is to be stored
+	}
+	err = errors.Join(err, w.Close())
+	stopBeats()
+	cause := context.Cause(ctx)
+	cancel(nil)
+	if err != nil {
+		return nil, n.failure(cause, req, err)
+	}
+	e := proto.CloneOf(req.GetEnvironment())
+	e.Kind, e.ImageId = captured.Kind, captured.ImageID
+	e.Archive, e.Size, e.Digest, e.Parts = w.Archive(), w.Size(), w.Digest(), int32(w.Parts())
+	return &v1.CaptureResponse{Environment: e}, nil
+}
+
+// write writes the archive.
+func (n *Node) write(ctx context.Context, req *v1.CaptureRequest, to io.Writer) (executor.Captured, error) {
+	e := req.GetEnvironment()
+	if e.GetRun() != "" {
+		return n.Attempts.Capture(ctx, e.GetRun(), req.GetChain(), e.GetTask(), req.GetClaim(), to)
+	}
+	taskType, image, what := v1.TypeContainer, e.GetImage(), "containers"
+	if req.GetVmImage() != "" {
+		taskType, image, what = v1.TypeVPS, req.GetVmImage(), "virtual machines"
+	}
+	capturer, ok := n.Executors[taskType].(executor.Capturer)
+	if !ok {
+		return executor.Captured{}, &executor.Refusal{Text: fmt.Sprintf("node %s makes no environments of images of %s", n.Name, what)}
+	}
+	return capturer.CaptureImage(ctx, image, req.GetRegistryAuth(), to, func(line string) {
+		n.Logger.Debug("an environment is made of an image", "environment", e.GetName(), "image", image, "progress", line)
+	})
+}
+
+// failure returns the error of the activity. cause is why its context has ended, or nil.
+func (n *Node) failure(cause error, req *v1.CaptureRequest, err error) error {
+	switch {
+	case errors.Is(cause, heartbeat.ErrCancelled):
+		return temporal.NewCanceledError()
+	case errors.Is(cause, errStopping):
+		return temporal.NewApplicationErrorWithOptions("the worker of the node stops", "Stopping", temporal.ApplicationErrorOptions{
+			Category: temporal.ApplicationErrorCategoryBenign,
+		})
+	}
+	if refusal, ok := errors.AsType[*executor.Refusal](err); ok {
+		return temporal.NewNonRetryableApplicationError(refusal.Text, RefusedError, nil)
+	}
+	if refused := executor.AsStartError(err); refused != nil {
+		return temporal.NewNonRetryableApplicationError(refused.Error(), RefusedError, nil)
+	}
+	// A joined error has a line each.
+	text := strings.Join(strings.Split(err.Error(), "\n"), "; ")
+	n.Logger.Warn("the archive of an environment could not be stored", "environment", req.GetEnvironment().GetName(), "error", text)
+	return errors.New(text)
+}

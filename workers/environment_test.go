@@ -1,0 +1,199 @@
+package workers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"switchyard/activities/environments"
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	"switchyard/activities/store/storekey"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// capturing is a fake executor of containers, of which archives are made.
+type capturing struct {
+	*fake.Executor
+	archive []byte
+	faults  atomic.Int32           // that are to come
+	block   chan<- context.Context // not nil: a capture sends its context there, and lasts as long as it
+}
+
+func (e *capturing) Capture(ctx context.Context, id string, to io.Writer) (executor.Captured, error) {
+	if !strings.Contains(id, "desk") {
+		return executor.Captured{}, &executor.Refusal{Text: "it is another"}
+	}
+	return e.write(ctx, to)
+}
+
+func (e *capturing) CaptureImage(ctx context.Context, image, _ string, to io.Writer, say func(string)) (executor.Captured, error) {
+	say("pulling image " + image)
+	return e.write(ctx, to)
+}
+
+func (e *capturing) write(ctx context.Context, to io.Writer) (executor.Captured, error) {
+	if _, err := to.Write(e.archive); err != nil {
+		return executor.Captured{}, err
+	}
+	if e.faults.Add(-1) >= 0 {
+		return executor.Captured{}, errors.New("the engine does not answer")
+	}
+	if e.block != nil {
+		e.block <- ctx
+		<-ctx.Done()
+		return executor.Captured{}, context.Cause(ctx)
+	}
+	return executor.Captured{Kind: v1.EnvironmentImage, ImageID: "sha256:1"}, nil
+}
+
+// creation starts the workflow that creates an environment.
+func (c *workerSet) creation(l *environments.Library, in *v1.CaptureRequest) client.WorkflowRun {
+	c.t.Helper()
+	e := in.GetEnvironment()
+	e.Archive = environments.NewArchive()
+	if err := l.Reserve(c.t.Context(), e.GetArchive(), e.GetNode(), e.GetName()); err != nil {
+		c.t.Fatal(err)
+	}
+	run, err := c.conn.ExecuteWorkflow(c.t.Context(), client.StartWorkflowOptions{ID: names.EnvironmentWorkflowID(e.GetName()), TaskQueue: names.ControlQueue}, names.EnvironmentWorkflow, in)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return run
+}
+
+// noArchive fails the test if something of an archive is stored.
+func (c *workerSet) noArchive(archive string) {
+	c.t.Helper()
+	for key, err := range c.store.Keys(c.t.Context(), storekey.EnvironmentArchive(archive)) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.t.Errorf("%s is stored", key)
+	}
+}
+
+func TestEnvironmentIsMadeOfAnAttemptByItsNode(t *testing.T) {
+	t.Parallel()
+	c := shared(t).workers(t, nil)
+	e := &capturing{Executor: fake.New(v1.TypeContainer, script{"desk": {{Block: true}}, "other": {{Block: true}}}), archive: bytes.Repeat([]byte("files "), 2_000_000)}
+	e.faults.Store(1)
+	h := c.submit(c.input(`{name: captured-tasks, tasks: {desk: {type: container, spec: {image: x}}, other: {type: container, spec: {image: x}}}}`))
+	node := c.name("n")
+	c.start("n", func(cfg *NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
+	for _, task := range []string{"desk", "other"} {
+		if err := e.AwaitRunning(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request := func(name, task string) *v1.CaptureRequest {
+		in := &v1.CaptureRequest{Environment: &v1.Environment{Name: name, Node: node, Task: task}, Chain: h.status(&v1.StatusRequest{}).GetChain(), Type: v1.TypeContainer, Claim: 77}
+		for _, call := range e.Calls() {
+			if call.Task == task {
+				in.Environment.Run, in.Claim = call.Attempt.Identity.Run, int32(call.Attempt.Identity.Claim)
+			}
+		}
+		if in.Environment.Run == "" {
+			in.Environment.Run = e.Calls()[0].Attempt.Identity.Run
+		}
+		return in
+	}
+	l := environments.New(c.store)
+	in := request("captured-desk", "desk")
+	ready := &v1.Environment{}
+	if err := c.creation(l, in).Get(t.Context(), ready); err != nil {
+		t.Fatal(err)
+	}
+	if ready.GetVersion() != 1 || ready.GetState() != v1.EnvironmentReady || ready.GetImageId() != "sha256:1" || ready.GetSize() != int64(len(e.archive)) || ready.GetParts() != 2 {
+		t.Errorf("ready: %v", ready)
+	}
+	r, err := l.Open(t.Context(), ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, e.archive) {
+		t.Errorf("%d bytes are stored, %v", len(got), err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	// The try that has failed has left nothing.
+	stored := 0
+	for range c.store.Keys(t.Context(), storekey.EnvironmentArchive(in.GetEnvironment().GetArchive())) {
+		stored++
+	}
+	if stored != 2 {
+		t.Errorf("%d values are stored of it", stored)
+	}
+	for name, test := range map[string]struct {
+		in   *v1.CaptureRequest
+		says string
+	}{
+		"captured-other":   {request("captured-other", "other"), "task other: it is another"},
+		"captured-nothing": {request("captured-nothing", "gone"), "task gone has ended on node " + node + ", or never ran there"},
+		"captured-claim":   {func() *v1.CaptureRequest { in := request("captured-claim", "desk"); in.Claim++; return in }(), "another dispatch of task desk runs on node " + node},
+		"captured-disk":    {&v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-disk", Node: node}, VmImage: "/x.qcow2"}, "makes no environments of images of virtual machines"},
+	} {
+		err := c.creation(l, test.in).Get(t.Context(), nil)
+		if err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.noArchive(test.in.GetEnvironment().GetArchive())
+	}
+	e.Release("desk")
+	e.Release("other")
+	h.wait()
+}
+
+func TestEnvironmentOfAnImageReplacesTheOlder(t *testing.T) {
+	t.Parallel()
+	c := shared(t).workers(t, nil)
+	e := &capturing{Executor: fake.New(v1.TypeContainer, nil), archive: []byte("image")}
+	c.start("n", func(cfg *NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
+	l := environments.New(c.store)
+	var archives []string
+	for version := range int32(2) {
+		in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.name("n"), Image: "busybox", Version: version}}
+		ready := &v1.Environment{}
+		if err := c.creation(l, in).Get(t.Context(), ready); err != nil || ready.GetVersion() != version+1 {
+			t.Fatalf("%v, %v", ready, err)
+		}
+		archives = append(archives, in.GetEnvironment().GetArchive())
+	}
+	c.noArchive(archives[0])
+	in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.name("n"), Image: "busybox"}}
+	err := c.creation(l, in).Get(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "another environment has taken the name captured-image meanwhile") {
+		t.Errorf("in the place of another: %v", err)
+	}
+	c.noArchive(in.GetEnvironment().GetArchive())
+}
+
+func TestCancelledCreationEndsItsCaptureAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := shared(t).workers(t, nil)
+	begun := make(chan context.Context)
+	e := &capturing{Executor: fake.New(v1.TypeContainer, nil), archive: bytes.Repeat([]byte("x"), 9<<20), block: begun}
+	c.start("n", func(cfg *NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
+	in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-cancel", Node: c.name("n"), Image: "busybox"}}
+	run := c.creation(environments.New(c.store), in)
+	ctx := <-begun
+	if err := c.conn.CancelWorkflow(t.Context(), run.GetID(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Get(t.Context(), nil); !temporal.IsCanceledError(err) {
+		t.Errorf("%v", err)
+	}
+	if ctx.Err() == nil {
+		t.Error("the capture goes on")
+	}
+	c.noArchive(in.GetEnvironment().GetArchive())
+}
