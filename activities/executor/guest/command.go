@@ -19,8 +19,8 @@ const markByte = "\x1e"
 func launcher(token string, terminal bool) string {
 	script := `printf "\036` + token + ` %s\036" $$;IFS= read -r _sy_line&&eval "$_sy_line"`
 	if terminal {
-		// The line is longer than a terminal takes at once, and is not for people to see.
-		script = `_sy_mode=$(stty -g)||exit 126;stty -echo -icanon;` + script
+		// The terminal would echo the line, cut it and obey some of its bytes.
+		script = `_sy_mode=$(stty -g)||exit 126;stty raw -echo;` + script
 	}
 	return "exec /bin/sh -c '" + script + "'"
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -115,9 +116,12 @@ func newOpenSSH(t *testing.T, more ...string) *machine {
 		}
 	}
 	config := filepath.Join(t.TempDir(), "sshd_config")
+	if !strings.Contains(strings.Join(more, "\n"), "Subsystem") {
+		more = append(more, "Subsystem sftp internal-sftp")
+	}
 	write(t, config, []byte(strings.Join(append(more,
 		"HostKey "+hostKey, "AuthorizedKeysFile "+authorized, "StrictModes no", "UsePAM no", "PermitRootLogin yes",
-		"PasswordAuthentication no", "PidFile none", "Subsystem sftp internal-sftp", "LogLevel VERBOSE",
+		"PasswordAuthentication no", "PidFile none", "LogLevel VERBOSE",
 	), "\n")+"\n"))
 	m.command = func() *exec.Cmd { return exec.Command(sshd, "-i", "-e", "-f", config) }
 	return m
@@ -230,6 +234,13 @@ func (m *machine) last() *login {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.logins[len(m.logins)-1]
+}
+
+// all returns the logins.
+func (m *machine) all() []*login {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.logins)
 }
 
 // enter returns the inside of the machine.
