@@ -84,13 +84,13 @@ func TestSeedReadsBack(t *testing.T) {
 		want map[string]any
 	}{
 		{"root", Seed{InstanceID: "a1", Hostname: "build-1", AuthorizedKeys: []string{key}}, map[string]any{
-			"hostname": "build-1", "disable_root": false, "ssh_pwauth": false,
+			"hostname": "build-1", "disable_root": false, "ssh_pwauth": false, "manage_etc_hosts": "localhost",
 			"users": []any{map[string]any{"name": "root", "lock_passwd": true, "ssh_authorized_keys": []any{key}}},
 		}},
 		{"a user and a host key", Seed{
 			InstanceID: "a1", Hostname: "yes", User: "on", AuthorizedKeys: []string{key, hostPublic}, HostKey: host, HostKeyPublic: hostPublic,
 		}, map[string]any{
-			"hostname": "yes", "disable_root": true, "ssh_pwauth": false,
+			"hostname": "yes", "disable_root": true, "ssh_pwauth": false, "manage_etc_hosts": "localhost",
 			"users": []any{map[string]any{
 				"name": "on", "lock_passwd": true, "ssh_authorized_keys": []any{key, hostPublic}, "shell": "/bin/bash",
 				"sudo": "ALL=(ALL) NOPASSWD:ALL",

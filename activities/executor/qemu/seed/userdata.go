@@ -9,7 +9,9 @@ import (
 // userData is the part of cloud-init's configuration that a seed sets. Everything else, such as the growth of the root file
 // system to the size of the disk, is left as the image has it.
 type userData struct {
-	Hostname      string   `yaml:"hostname"`
+	Hostname string `yaml:"hostname"`
+	// ManageHosts is "localhost", which adds the name of the machine to /etc/hosts: sudo looks it up.
+	ManageHosts   string   `yaml:"manage_etc_hosts"`
 	DisableRoot   bool     `yaml:"disable_root"`
 	PasswordLogin bool     `yaml:"ssh_pwauth"`
 	Users         []user   `yaml:"users"`
@@ -44,7 +46,7 @@ func userDataText(s Seed) ([]byte, error) {
 		// Users of the images of Debian, Ubuntu and Fedora have the same shell.
 		u.Shell, u.Sudo = "/bin/bash", "ALL=(ALL) NOPASSWD:ALL"
 	}
-	data := userData{Hostname: s.Hostname, DisableRoot: u.Name != Root, Users: []user{u}}
+	data := userData{Hostname: s.Hostname, ManageHosts: "localhost", DisableRoot: u.Name != Root, Users: []user{u}}
 	if s.HostKey != "" {
 		data.HostKeys = &hostKey{s.HostKey, s.HostKeyPublic}
 	}
