@@ -30,8 +30,8 @@ type completer func(ctx context.Context, a *client.Client, args []string) ([]str
 // completers are for the words of usage lines, and for flags by their names.
 var completers = map[string]completer{
 	"RUN": completeRuns, "TASK": completeTasks, "nodes NAME": completeNodes, "workflows NAME": completeWorkflows, "schedules NAME": completeSchedules,
-	"vps RUN": completeVps,
-	"--run":   completeRuns, "--task": completeTasks, "--from": completeTasks, "--parent": completeRuns, "--node": completeNodes, "--workflow": completeWorkflows,
+	"vps RUN": completeVps, "env NAME": completeEnvironments, "env TASK": completeNothing, "env --from": completeRuns,
+	"--run": completeRuns, "--task": completeTasks, "--from": completeTasks, "--parent": completeRuns, "--node": completeNodes, "--workflow": completeWorkflows,
 }
 
 // addCompletions has all commands complete their arguments and flags, which only a shell that completes a line needs.
@@ -63,7 +63,11 @@ func addCompletions(sys *system, cmd *cobra.Command) {
 			// The error is that outputFlag has done so.
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words.Allowed, cobra.ShellCompDirectiveNoFileComp))
 		}
-		if c := completers["--"+f.Name]; c != nil {
+		c := completers["--"+f.Name]
+		if group := cmd.Parent(); group != nil && completers[group.Name()+" --"+f.Name] != nil {
+			c = completers[group.Name()+" --"+f.Name]
+		}
+		if c != nil {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 				return complete(sys, cmd, args, c)
 			})
@@ -124,6 +128,18 @@ func completeVps(ctx context.Context, a *client.Client, _ []string) ([]string, e
 	}
 	return words, err
 }
+
+func completeEnvironments(ctx context.Context, a *client.Client, _ []string) ([]string, error) {
+	page, err := client.Call(ctx, a, a.Environments.ListEnvironments, &v1.ListEnvironmentsRequest{PageSize: maxCompletions})
+	var words []string
+	for _, e := range page.GetItems() {
+		words = append(words, e.GetName()+"\t"+e.GetState())
+	}
+	return words, err
+}
+
+// completeNothing is for words that depend on a flag.
+func completeNothing(context.Context, *client.Client, []string) ([]string, error) { return nil, nil }
 
 func completeNodes(ctx context.Context, a *client.Client, _ []string) ([]string, error) {
 	page, err := client.Call(ctx, a, a.Nodes.ListNodes, &v1.ListNodesRequest{PageSize: maxCompletions})

@@ -54,6 +54,8 @@ type fakeGateway struct {
 	audit     fakeAudit
 	sessions  fakeSessions
 	vps       fakeVps
+
+	environments fakeEnvironments
 }
 
 func fake(t *testing.T) *fakeGateway {
@@ -71,6 +73,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle("/v1/sessions", &f.sessions)
 	t.Cleanup(f.sessions.cut)
 	mux.Handle(switchyardv1connect.NewVpsServiceHandler(&f.vps))
+	mux.Handle(switchyardv1connect.NewEnvironmentServiceHandler(&f.environments))
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)

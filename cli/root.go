@@ -9,6 +9,7 @@ import (
 
 	"switchyard/cli/config"
 	"switchyard/cli/exit"
+	"switchyard/workflows/nearest"
 )
 
 // helpWidth is the width to which the help wraps what it says of flags.
@@ -54,7 +55,7 @@ task has its own, and 255 is a session that was left or lost.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.AddCommand(
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
-		newSubmit(sys), newRuns(sys), newSSH(sys), newTasks(sys), newVps(sys), newWorkflows(sys), newSchedules(sys), newNodes(sys), newAgent(sys), newDLQ(sys), newSecrets(sys), newKeys(sys),
+		newSubmit(sys), newRuns(sys), newSSH(sys), newTasks(sys), newVps(sys), newEnv(sys), newWorkflows(sys), newSchedules(sys), newNodes(sys), newAgent(sys), newDLQ(sys), newSecrets(sys), newKeys(sys),
 		newTokens(sys), newAudit(sys), newLogin(sys), newLogout(sys), newWhoami(sys),
 		newMCP(sys), newValidate(sys), newSchema(sys), newVersion(sys),
 	)
@@ -83,7 +84,7 @@ func subcommands(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if len(near) == 0 {
-		near = cmd.SuggestionsFor(args[0])
+		near = nearest.Rank(args[0], cmd.SuggestionsFor(args[0]))
 	}
 	if len(near) > 0 {
 		f.Hint = "did you mean " + strings.Join(near, " or ") + "?"

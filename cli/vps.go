@@ -6,9 +6,10 @@ func newVps(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vps",
 		Short: "Create, list, stop, restart and kill machines to log in to",
-		Long: `Create, list, stop, restart and kill machines to log in to. A machine is a container
-that lives until it is stopped. One that is created here is a run of one task, named
-vps; machines that are tasks of other workflows are listed and steered, too.`,
+		Long: `Create, list, stop, restart and kill machines to log in to. A machine is a container,
+or a virtual machine, that lives until it is stopped. One that is created here is a run
+of one task, named vps; machines that are tasks of other workflows are listed and
+steered, too.`,
 		Args: subcommands,
 		RunE: help,
 	}

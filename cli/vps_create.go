@@ -29,6 +29,7 @@ type vpsFlags struct {
 	mounts    []string
 	env       []string
 	secretEnv []string
+	backend   *output.Choice
 	node      string
 	labels    []string
 	wait      time.Duration
@@ -36,11 +37,13 @@ type vpsFlags struct {
 }
 
 func newVpsCreate(sys *system) *cobra.Command {
-	f := &vpsFlags{}
+	f := &vpsFlags{backend: &output.Choice{Value: v1.BackendDocker, Allowed: []string{v1.BackendDocker, v1.BackendQEMU}}}
 	cmd := &cobra.Command{
 		Use:   "create --image IMAGE",
 		Short: "Create a machine and print its id",
-		Long: `Creates a machine and prints its id, which is that of its run.
+		Long: `Creates a machine and prints its id, which is that of its run: a container of an image
+(--image), a virtual machine of a disk image (--vm-image), or either of a named
+environment (--environment), which switchyard env list shows.
 
 With --ssh-key the keys of a file .pub may log in; with --generate-key a pair is made,
 whose private key is written to a file that only you can read, or else printed once.
@@ -52,6 +55,10 @@ the exit code is 1 if it does not by then.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.req.Image, "image", "", "image of the machine, which needs no SSH server")
+	flags.Var(f.backend, "backend", "what it is: a container of docker, or a virtual machine of qemu, which --vm-image implies")
+	flags.StringVar(&f.req.VmImage, "vm-image", "", "image of a virtual machine: a path on its node, the URL of an object in a bucket, or an environment")
+	flags.StringVar(&f.req.VmDiskSize, "vm-disk-size", "", "size of the disk of a virtual machine, such as 50G (default that of its image)")
+	flags.StringVar(&f.req.Environment, "environment", "", "named environment that it is made of, in the place of an image")
 	flags.StringVar(&f.req.Name, "name", "", "name of the machine, with which its id begins (default vps)")
 	f.key.add(flags)
 	f.resources.add(flags)
@@ -77,13 +84,19 @@ the exit code is 1 if it does not by then.`,
 // request fills in what the flags ask for.
 func (f *vpsFlags) request() (err error) {
 	switch {
-	case f.req.GetImage() == "":
-		return exit.Usagef("--image is missing, such as --image ubuntu:24.04")
+	case f.req.GetImage() == "" && f.req.GetVmImage() == "" && f.req.GetEnvironment() == "":
+		return exit.Usagef("--image is missing, such as --image ubuntu:24.04; --environment NAME or --vm-image IMAGE take its place")
 	case f.wait < 0:
 		return exit.Usagef("--wait %s: it must not be negative", f.wait)
 	}
 	if f.req.SshPublicKey, err = f.key.publicKey(); err != nil {
 		return err
+	}
+	if f.req.GetVmImage() != "" {
+		f.backend.Value = v1.BackendQEMU
+	}
+	if f.backend.Value != v1.BackendDocker {
+		f.req.Backend = f.backend.Value
 	}
 	f.req.GenerateKey = f.key.generates()
 	if f.req.Env, err = config.ParsePairs("env", f.env); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func newVpsList(sys *system) *cobra.Command {
 			rows := [][]string{{"RUN", "TASK", "STATUS", "NODE", "IMAGE", "OWNER", "STARTED", "ENDED", "ERROR"}}
 			for _, m := range machines {
 				rows = append(rows, []string{
-					m.GetId(), m.GetTask(), m.GetStatus(), m.GetNode(), m.GetImage(), m.GetSubmittedBy(),
+					m.GetId(), m.GetTask(), m.GetStatus(), m.GetNode(), cmp.Or(m.GetImage(), m.GetEnvironment(), m.GetVmImage()), m.GetSubmittedBy(),
 					sys.formatTime(m.GetStartedAt()), sys.formatTime(m.GetCompletedAt()), tui.OneLine(m.GetError()),
 				})
 			}

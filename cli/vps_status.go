@@ -66,7 +66,7 @@ func (s *system) vpsRows(m *v1.Vps) [][]string {
 	}
 	var rows [][]string
 	for _, row := range [][]string{
-		{"run", m.GetId()}, {"task", m.GetTask()}, {"status", status}, {"node", m.GetNode()}, {"image", m.GetImage()}, {"backend", m.GetVpsBackend()},
+		{"run", m.GetId()}, {"task", m.GetTask()}, {"status", status}, {"node", m.GetNode()}, {"image", m.GetImage()}, {"environment", m.GetEnvironment()}, {"VM image", m.GetVmImage()}, {"backend", m.GetVpsBackend()},
 		{"container", m.GetContainerName()}, {"disk", m.GetVmDiskSize()}, {"address", m.GetVmIp()}, {"idle time-out", m.GetIdleTimeout()}, {"owner", m.GetSubmittedBy()},
 		{"created", s.formatTime(m.GetCreatedAt())}, {"started", s.formatTime(m.GetStartedAt())}, {"ended", s.formatTime(m.GetCompletedAt())},
 		{"SSH", door}, {"log in", m.GetSshCommand()},

@@ -33,9 +33,11 @@ type Client struct {
 	Audit     switchyardv1connect.AuditServiceClient
 	Keys      switchyardv1connect.KeyServiceClient
 	Vps       switchyardv1connect.VpsServiceClient
-	URL       string
-	http      *http.Transport
-	token     string
+	// Environments has the named environments.
+	Environments switchyardv1connect.EnvironmentServiceClient
+	URL          string
+	http         *http.Transport
+	token        string
 	// showsCertificate is set if the client has a certificate of its own.
 	showsCertificate bool
 }
@@ -100,6 +102,7 @@ func New(u *url.URL, o Options) *Client {
 		Audit:            switchyardv1connect.NewAuditServiceClient(client, base, claimed),
 		Keys:             switchyardv1connect.NewKeyServiceClient(client, base, claimed),
 		Vps:              switchyardv1connect.NewVpsServiceClient(client, base, claimed),
+		Environments:     switchyardv1connect.NewEnvironmentServiceClient(client, base, claimed),
 		URL:              base,
 		http:             transport,
 		token:            o.Token,

@@ -49,6 +49,8 @@ func (a *Client) Failure(err error) error {
 			unknown.Hint = "`switchyard workflows list` lists the stored definitions"
 		case "secret":
 			unknown.Hint = "`switchyard secrets list` lists the secrets"
+		case "environment":
+			unknown.Hint = "`switchyard env list` lists the environments"
 		}
 		return unknown
 	case code == connect.CodeUnauthenticated:

@@ -111,9 +111,12 @@ func (s Service) describe(m machine, def *v1.Definition) *v1.Vps {
 	text := func(field string) string { return defined.GetSpec().GetFields()[field].GetStringValue() }
 	vps := &v1.Vps{
 		Id: m.run.GetId(), Name: m.run.GetName(), Task: m.name, Status: statusOf(m), Reason: m.now.GetReason(), Error: m.now.GetError(),
-		Node: m.now.GetNode(), Image: text("image"), VpsBackend: cmp.Or(text("backend"), defaultBackend), IdleTimeout: text("idleTimeout"),
+		Node: m.now.GetNode(), Image: text("image"), VpsBackend: cmp.Or(text("backend"), v1.BackendDocker), IdleTimeout: text("idleTimeout"),
 		SubmittedBy: m.run.GetSubmittedBy(), CreatedAt: m.run.GetCreatedAt(), StartedAt: m.now.GetStartedAt(), CompletedAt: m.now.GetCompletedAt(),
-		Resources: defined.GetResources(),
+		Resources: defined.GetResources(), Environment: text("environment"), VmImage: text("vmImage"), VmDiskSize: text("vmDiskSize"),
+	}
+	if vps.GetVpsBackend() == v1.BackendQEMU && isUp(m.now) {
+		vps.VmIp = v1.GuestAddress
 	}
 	if v1.IsRunTerminal(vps.GetStatus()) && vps.CompletedAt == nil {
 		vps.CompletedAt = m.run.GetCompletedAt() // a run that was rejected, or closed from outside
@@ -128,8 +131,15 @@ func (s Service) describe(m machine, def *v1.Definition) *v1.Vps {
 	return vps
 }
 
-// defaultBackend is what machines are made of whose definition does not say.
-const defaultBackend = "docker"
+// isUp reports whether a machine has been started and has not ended, as far as is known.
+func isUp(now attempted) bool {
+	notice := ""
+	if held, ok := now.(interface{ GetNotice() string }); ok {
+		notice = held.GetNotice()
+	}
+	state := now.GetState()
+	return state == v1.TaskRunning || state == v1.TaskPaused && now.GetNode() != "" || v1.IsTaskAway(state, notice)
+}
 
 // statusOf returns the state of a machine: that of its task, or of a run that has not begun.
 func statusOf(m machine) string {

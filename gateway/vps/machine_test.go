@@ -75,6 +75,31 @@ func TestGetShowsAMachine(t *testing.T) {
 	}
 }
 
+func TestGetShowsWhatAVirtualMachineIsMadeOf(t *testing.T) {
+	t.Parallel()
+	f := fleet()
+	task := f.runs["desk-1"].GetTasks()["vps"]
+	f.defs["desk-1"].Tasks["vps"].Spec = &structpb.Struct{Fields: map[string]*structpb.Value{
+		"backend": structpb.NewStringValue("qemu"), "vmImage": structpb.NewStringValue("/srv/debian.qcow2"), "vmDiskSize": structpb.NewStringValue("50G"),
+	}}
+	for _, c := range []struct{ state, notice, address string }{
+		{v1.TaskRunning, "", v1.GuestAddress}, {v1.TaskPaused, "", v1.GuestAddress}, {v1.TaskLost, "its node is silent", v1.GuestAddress},
+		{v1.TaskAssigned, "", ""}, {v1.TaskCompleted, "", ""}, {v1.TaskLost, "", ""},
+	} {
+		task.State, task.Notice = c.state, c.notice
+		res, err := Service{Runs: f}.GetVps(t.Context(), connect.NewRequest(&v1.GetVpsRequest{Id: "desk-1"}))
+		got := res.Msg.GetVps()
+		if err != nil || got.GetVpsBackend() != "qemu" || got.GetVmImage() != "/srv/debian.qcow2" || got.GetVmDiskSize() != "50G" || got.GetImage() != "" || got.GetVmIp() != c.address {
+			t.Errorf("%s: %v, %v", c.state, got, err)
+		}
+	}
+	f.defs["desk-1"].Tasks["vps"].Spec = &structpb.Struct{Fields: map[string]*structpb.Value{"environment": structpb.NewStringValue("tools")}}
+	res, err := Service{Runs: f}.GetVps(t.Context(), connect.NewRequest(&v1.GetVpsRequest{Id: "desk-1"}))
+	if got := res.Msg.GetVps(); err != nil || got.GetEnvironment() != "tools" || got.GetVpsBackend() != "docker" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestMachinesAreFoundByNameOrAsTheOnlyOne(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

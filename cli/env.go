@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newEnv(sys *system) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "env",
+		Aliases: []string{"environments"},
+		Short:   "Create, list and delete the environments that tasks name by environment: NAME",
+		Long: `Create, list and delete named environments: images of containers, and disks of virtual
+machines, that the store keeps. Each node that runs a task with environment: NAME
+fetches the newest version. An environment is made of an image, or of a container or a
+machine that runs, with all that was installed there.`,
+		Args: subcommands,
+		RunE: help,
+	}
+	cmd.AddCommand(newEnvCreate(sys), newEnvList(sys), newEnvGet(sys), newEnvDelete(sys))
+	return cmd
+}
+
+// sizeText returns a size for people.
+func sizeText(bytes int64) string {
+	const mib, gib = 1 << 20, 1 << 30
+	if bytes >= gib {
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/gib)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/mib)
+}
+
+// environmentSize returns the size of an environment for people, or "" if nothing of it is stored.
+func environmentSize(e *v1.Environment) string {
+	if e.GetSize() == 0 {
+		return ""
+	}
+	return sizeText(e.GetSize())
+}
+
+// environmentSource returns what an environment was made of.
+func environmentSource(e *v1.Environment) string {
+	if e.GetRun() != "" {
+		return "task " + e.GetTask() + " of run " + e.GetRun()
+	}
+	return e.GetImage()
+}
+
+// environmentNote returns what there is to say of an environment besides its state, in one line.
+func environmentNote(e *v1.Environment) string {
+	next := e.GetCreation()
+	switch next.GetState() {
+	case "":
+		return tui.OneLine(e.GetError())
+	case v1.EnvironmentFailed:
+		return tui.OneLine(fmt.Sprintf("version %d was not created%s", next.GetVersion(), because(next.GetError())))
+	}
+	return tui.OneLine(strings.TrimSpace(fmt.Sprintf("version %d is being created, %s are stored%s", next.GetVersion(), sizeText(next.GetSize()), because(next.GetError()))))
+}

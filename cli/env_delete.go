@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/client"
+	"switchyard/cli/output"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newEnvDelete(sys *system) *cobra.Command {
+	force := false
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete an environment, or end its creation",
+		Long: `Deletes an environment. While runs that have not ended name it, this is refused, unless
+--force is given: what runs with it keeps it, and attempts that start later fail.
+
+While a version is being created, that creation is ended instead, and an older version
+stays. A creation that has failed is forgotten.`,
+		Args: arguments(1, 1, "NAME"),
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "delete it although runs that have not ended name it")
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
+		res, err := client.Call(ctx, a, a.Environments.DeleteEnvironment, &v1.DeleteEnvironmentRequest{Name: args[0], Force: force})
+		if err != nil {
+			return err
+		}
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, res.GetEnvironment())
+		}
+		_, err = fmt.Fprintln(sys.screen, deletedText(res.GetEnvironment()))
+		return err
+	})
+	return cmd
+}
+
+// deletedText returns what has become of an environment that was to be deleted.
+func deletedText(e *v1.Environment) string {
+	switch {
+	case e.GetCreation().GetState() == v1.EnvironmentCreating:
+		return fmt.Sprintf("environment %s: version %d is not created; version %d stays, and `switchyard env delete %[1]s` deletes it", e.GetName(), e.GetCreation().GetVersion(), e.GetVersion())
+	case e.GetState() == v1.EnvironmentCreating:
+		return fmt.Sprintf("environment %s is not created", e.GetName())
+	case e.GetState() == v1.EnvironmentFailed:
+		return fmt.Sprintf("the creation of environment %s, which has failed, is forgotten", e.GetName())
+	}
+	return fmt.Sprintf("environment %s is deleted; what runs with it keeps it", e.GetName())
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/cli/exit"
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// environments returns environments in each state.
+func environments() []*v1.Environment {
+	return []*v1.Environment{
+		{Name: "base", Kind: "image", State: "ready", Version: 1, Size: 51 << 20, Image: "debian:13", Node: "gpu-1", CreatedBy: "ann", CreatedAt: after(0), ReadyAt: after(9), ImageId: "sha256:5f3a", Digest: "91c2", Archive: "0f", Parts: 7},
+		{Name: "disk", Kind: "disk", State: "ready", Version: 4, Size: 3 << 30, Run: "desk-7k2m9x", Task: "vps", Node: "gpu-2", CreatedBy: "ann", CreatedAt: after(0), ReadyAt: after(90),
+			Creation: &v1.EnvironmentCreation{State: "creating", Version: 5, Size: 8 << 20, Error: "this is try 2; the one before has failed: no route"}},
+		{Name: "new", State: "creating", Version: 1, Run: "lab-4c8q1z", Task: "box[1]", Node: "gpu-2", CreatedAt: after(5), Error: "it waits until node gpu-2 begins"},
+		{Name: "old", Kind: "image", State: "ready", Version: 1, Image: "alpine", Node: "gpu-1", CreatedAt: after(0), ReadyAt: after(3),
+			Creation: &v1.EnvironmentCreation{State: "failed", Version: 2, Error: "there is no image \"alpinee\""}},
+		{Name: "typo", State: "failed", Version: 1, Image: "debain", Node: "gpu-1", CreatedAt: after(6), Error: "there is no image \"debain\""},
+	}
+}
+
+// inState returns the environment of fakeEnvironments in a state.
+func inState(version int32, state, reason string) *v1.Environment {
+	return &v1.Environment{Name: "tools", Version: version, State: state, Error: reason, Size: 5 << 20, Node: "gpu-1"}
+}
+
+func TestEnvCreateWaitsUntilTheVersionIsReady(t *testing.T) {
+	f := fake(t)
+	older := inState(1, "ready", "")
+	older.Creation = &v1.EnvironmentCreation{Version: 2, State: "creating", Error: "it waits until node gpu-1 begins"}
+	f.environments.looks = []*v1.Environment{older, older, inState(2, "ready", "")}
+	f.environments.away = 2
+	got := run(t, "env", "create", "tools", "--image", "debian:13", "--node", "gpu-1", "--registry-auth", "hub", "--replace", "--gateway", f.url)
+	for _, says := range []string{
+		"environment tools (version 2) is being created on gpu-1", "environment tools: the gateway does not answer", "environment tools: it waits until node gpu-1 begins",
+		"environment tools (version 2) is ready, with 5.0 MiB",
+	} {
+		if strings.Count(got.stderr, says) != 1 {
+			t.Errorf("%q is not said once: %s", says, got.stderr)
+		}
+	}
+	want := &v1.CreateEnvironmentRequest{Name: "tools", Image: "debian:13", Node: "gpu-1", RegistryAuth: "hub", Replace: true}
+	if got.code != 0 || got.stdout != "" || len(f.environments.created) != 1 || !proto.Equal(f.environments.created[0], want) {
+		t.Errorf("%+v; sent %v", got, f.environments.created)
+	}
+}
+
+func TestEnvCreateSendsTheTaskBehindItsRun(t *testing.T) {
+	f := fake(t)
+	f.environments.looks = []*v1.Environment{inState(2, "ready", "")}
+	for _, test := range []struct {
+		args string
+		want *v1.CreateEnvironmentRequest
+	}{
+		{"tools --from desk-1 vps", &v1.CreateEnvironmentRequest{Name: "tools", Run: "desk-1", Task: "vps"}},
+		{"tools box[1] --from desk-1", &v1.CreateEnvironmentRequest{Name: "tools", Run: "desk-1", Task: "box[1]"}},
+		{"tools --from desk-1 --detach -o json", &v1.CreateEnvironmentRequest{Name: "tools", Run: "desk-1"}},
+		{"tools --vm-image /srv/a.qcow2", &v1.CreateEnvironmentRequest{Name: "tools", VmImage: "/srv/a.qcow2"}},
+	} {
+		got := run(t, append([]string{"env", "create", "--gateway", f.url}, strings.Fields(test.args)...)...)
+		if sent := f.environments.created[len(f.environments.created)-1]; got.code != 0 || !proto.Equal(sent, test.want) {
+			t.Errorf("%s: %+v; sent %v", test.args, got, sent)
+		}
+		if strings.Contains(test.args, "json") != strings.Contains(got.stdout, `"state": "creating"`) {
+			t.Errorf("%s: %+v", test.args, got)
+		}
+	}
+}
+
+func TestEnvCreateRefusesBadFlags(t *testing.T) {
+	f := fake(t)
+	for says, args := range map[string]string{
+		"NAME is missing":             "",
+		`"Tools" is no name`:          "Tools --image a",
+		"what is tools made of?":      "tools",
+		"exclude each other; give":    "tools --image a --from b",
+		`"vps" is one argument too`:   "tools vps --image a",
+		`"more" is one argument too`:  "tools vps more --from a",
+		"on the node that runs it":    "tools --from a --node b",
+		"--registry-auth is for":      "tools --from a --registry-auth b",
+		"you have started no run":     "tools --from last",
+		"unknown flag: --environment": "tools --environment x",
+	} {
+		got := run(t, append([]string{"env", "create", "--gateway", f.url}, strings.Fields(args)...)...)
+		if got.code != exit.CodeUsage || !strings.Contains(got.stderr, says) {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+	if len(f.environments.created) > 0 {
+		t.Errorf("created %v", f.environments.created)
+	}
+}
+
+func TestEnvCreateSaysWhyNothingWasCreated(t *testing.T) {
+	f := fake(t)
+	failed := inState(1, "ready", "")
+	failed.Creation = &v1.EnvironmentCreation{Version: 2, State: "failed", Error: "there is\nno image"}
+	for says, look := range map[string]*v1.Environment{
+		"environment tools (version 2) was not created: node gpu-1 has not begun": inState(2, "failed", "node gpu-1 has not begun"),
+		"was not created: there is no image":                                      failed,
+		"version 1 of it stays; `switchyard nodes get gpu-1`":                     failed,
+		"(version 2) was deleted before it was ready":                             nil,
+		"tools (version 2) was deleted before":                                    inState(1, "ready", ""),
+	} {
+		f.environments.looks = []*v1.Environment{look}
+		if got := run(t, "env", "create", "tools", "--image", "a", "--gateway", f.url, "-o", "json"); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, says) || got.stdout != "" {
+			t.Errorf("%s: %+v", says, got)
+		}
+	}
+	f.environments.fail = connect.NewError(connect.CodeAlreadyExists, errors.New("environment tools exists"))
+	if got := run(t, "env", "create", "tools", "--image", "a", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "environment tools exists") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestInterruptedEnvCreateLeavesTheCreationUnderWay(t *testing.T) {
+	f := fake(t)
+	f.environments.looks, f.environments.looked = []*v1.Environment{inState(2, "creating", "")}, make(chan struct{})
+	looked := f.environments.looked
+	c := startWith(t, func(s *system) {
+		s.screen, s.stderrTerminal = tui.NewTerminal(s.rawStderr, true, func() (int, int) { return 80, 24 }), true
+	}, nil, "", "env", "create", "tools", "--image", "a", "--gateway", f.url)
+	<-looked
+	c.stderr.await(t, "stored 5.0 MiB")
+	c.interrupt(exit.ErrInterrupted)
+	if code := c.wait(t); code != exit.CodeInterrupted || len(f.environments.deleted) != 0 {
+		t.Errorf("exit code %d, deleted %v", code, f.environments.deleted)
+	}
+	for _, says := range []string{"environment tools is still being created", "switchyard env delete tools"} {
+		c.stderr.await(t, says)
+	}
+}
+
+func TestEnvListAndGet(t *testing.T) {
+	f := fake(t)
+	f.environments.list = &v1.ListEnvironmentsResponse{Items: environments()}
+	for _, format := range []string{"text", "json", "jsonl"} {
+		got := run(t, "environments", "list", "--gateway", f.url, "-o", format)
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "env-list-"+format, got.stdout)
+	}
+	for _, format := range []string{"text", "json"} {
+		f.environments.looks = environments()[1:]
+		got := run(t, "env", "get", "disk", "--gateway", f.url, "-o", format)
+		if got.code != 0 {
+			t.Errorf("%+v", got)
+		}
+		golden(t, "env-get-"+format, got.stdout)
+	}
+}
+
+func TestEnvDeleteSaysWhatHasBecomeOfIt(t *testing.T) {
+	f := fake(t)
+	all := environments()
+	for i, says := range []string{
+		"environment base is deleted; what runs with it keeps it", "environment disk: version 5 is not created; version 4 stays", "environment new is not created",
+		"environment old is deleted", "the creation of environment typo, which has failed, is forgotten",
+	} {
+		f.environments.looks = all[i:]
+		if got := run(t, "env", "delete", all[i].GetName(), "--force", "--gateway", f.url); got.code != 0 || !strings.Contains(got.stderr, says) {
+			t.Errorf("%+v", got)
+		}
+		if sent := f.environments.deleted[i]; sent.GetName() != all[i].GetName() || !sent.GetForce() {
+			t.Errorf("sent %v", sent)
+		}
+	}
+	if got := run(t, "env", "delete", "base", "--gateway", f.url, "-o", "json"); got.code != 0 || !strings.Contains(got.stdout, `"name": "typo"`) {
+		t.Errorf("%+v", got)
+	}
+	f.environments.fail = connect.NewError(connect.CodeAborted, errors.New("environment base is in use: open run desk-1 names it"))
+	if got := run(t, "env", "delete", "base", "--gateway", f.url); got.code != exit.CodeNotDone || !strings.Contains(got.stderr, "open run desk-1") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestVpsCreateOfAVirtualMachineAndOfAnEnvironment(t *testing.T) {
+	f := fake(t)
+	for i, test := range []struct {
+		args string
+		want *v1.CreateVpsRequest
+	}{
+		{"--environment tools", &v1.CreateVpsRequest{Environment: "tools"}},
+		{"--vm-image /srv/a.qcow2 --vm-disk-size 50G", &v1.CreateVpsRequest{Backend: "qemu", VmImage: "/srv/a.qcow2", VmDiskSize: "50G"}},
+		{"--backend qemu --environment disk", &v1.CreateVpsRequest{Backend: "qemu", Environment: "disk"}},
+	} {
+		got := run(t, append([]string{"vps", "create", "--gateway", f.url}, strings.Fields(test.args)...)...)
+		test.want.Env = map[string]string{}
+		if got.code != 0 || len(f.vps.created) != i+1 || !proto.Equal(f.vps.created[i], test.want) {
+			t.Errorf("%s: %+v; sent %v", test.args, got, f.vps.created)
+		}
+	}
+	if got := run(t, "vps", "create", "--gateway", f.url, "--image", "a", "--backend", "xen"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "qemu") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"switchyard/cli/client"
+	"switchyard/cli/exit"
+	"switchyard/cli/tui"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// envPoll is the pause between two looks at an environment that is awaited.
+	envPoll = 250 * time.Millisecond
+	// envPatience is how long a gateway may be away meanwhile.
+	envPatience = time.Minute
+)
+
+// awaitEnvironment waits until the version of an environment that is being created is ready, and shows how far it is.
+func awaitEnvironment(ctx context.Context, sys *system, a *client.Client, wanted *v1.Environment) (*v1.Environment, error) {
+	p := &envProgress{sys: sys, wanted: wanted, begun: sys.now()}
+	defer p.end()
+	answered := time.Now()
+	for {
+		e, err := getEnvironment(ctx, a, wanted.GetName())
+		switch {
+		case ctx.Err() != nil:
+			return nil, p.leave()
+		case err == nil:
+			answered = time.Now()
+			if isDone, err := p.look(e); isDone || err != nil {
+				return e, err
+			}
+		case isMissing(err):
+			return nil, goneEnvironment(wanted)
+		case exit.CodeOf(ctx, err) != exit.CodeSystem || time.Since(answered) > envPatience:
+			return nil, fmt.Errorf("environment %s may still be created; `switchyard env get %[1]s` shows it: %w", wanted.GetName(), err)
+		default:
+			p.say("the gateway does not answer; the creation continues")
+		}
+		select {
+		case <-ctx.Done():
+			return nil, p.leave()
+		case <-time.After(envPoll):
+		}
+	}
+}
+
+// isMissing reports whether the gateway knows no environment of the name.
+func isMissing(err error) bool {
+	failed, ok := errors.AsType[*exit.Error](err)
+	return ok && failed.Code == exit.CodeUsage
+}
+
+// goneEnvironment returns the error for an environment that another command has deleted meanwhile.
+func goneEnvironment(wanted *v1.Environment) error {
+	return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("environment %s (version %d) was deleted before it was ready", wanted.GetName(), wanted.GetVersion())}
+}
+
+// envProgress shows how much of an environment is stored: as a picture on a terminal, and what holds it up as a line elsewhere.
+type envProgress struct {
+	sys    *system
+	wanted *v1.Environment
+	begun  time.Time
+	said   string
+}
+
+// look shows an environment, and reports whether the awaited version is ready. The error says why it never will be.
+func (p *envProgress) look(e *v1.Environment) (isDone bool, err error) {
+	state, reason, size := e.GetState(), e.GetError(), e.GetSize()
+	older := ""
+	if state == v1.EnvironmentReady && e.GetVersion() < p.wanted.GetVersion() {
+		next := e.GetCreation()
+		state, reason, size = next.GetState(), next.GetError(), next.GetSize()
+		older = fmt.Sprintf("version %d of it stays; ", e.GetVersion())
+	}
+	switch state {
+	case v1.EnvironmentReady:
+		return true, nil
+	case "":
+		return false, goneEnvironment(p.wanted)
+	case v1.EnvironmentFailed:
+		return false, &exit.Error{
+			Code: exit.CodeNotDone, Err: fmt.Errorf("environment %s (version %d) was not created%s", p.wanted.GetName(), p.wanted.GetVersion(), because(tui.OneLine(reason))),
+			Hint: fmt.Sprintf("%s`switchyard nodes get %s` shows the node that was to make it", older, p.wanted.GetNode()),
+		}
+	}
+	p.draw(size)
+	p.say(tui.OneLine(reason))
+	return false, nil
+}
+
+// draw replaces the picture on a terminal.
+func (p *envProgress) draw(size int64) {
+	if p.sys.stderrTerminal {
+		took := max(p.sys.now().Sub(p.begun).Seconds(), 0.001)
+		// The environment matters, its picture does not.
+		_ = p.sys.screen.Draw([]string{fmt.Sprintf("stored %s, %s/s", sizeText(size), sizeText(int64(float64(size)/took)))})
+	}
+}
+
+// say prints what holds the creation up, once.
+func (p *envProgress) say(what string) {
+	if what = cmp.Or(what, p.said); what != p.said {
+		fmt.Fprintf(p.sys.screen, "environment %s: %s\n", p.wanted.GetName(), what)
+		p.said = what
+	}
+}
+
+// leave says that the creation continues, and returns the error of a command that was interrupted while it waited.
+func (p *envProgress) leave() error {
+	p.end()
+	fmt.Fprintf(p.sys.screen, "environment %s is still being created; `switchyard env get %[1]s` shows how far it is, and `switchyard env delete %[1]s` ends that\n", p.wanted.GetName())
+	return exit.Silent(exit.CodeInterrupted)
+}
+
+// end removes the picture.
+func (p *envProgress) end() {
+	if p.sys.stderrTerminal {
+		_ = p.sys.screen.Draw(nil)
+	}
+}
