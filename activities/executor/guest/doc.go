@@ -4,10 +4,9 @@
 // # Connections
 //
 // A Guest logs in when it is first used, and again when a connection has broken. Its programs share one connection, and its ports
-// another. The sshd limits
-// the sessions of a connection (MaxSessions, 10 by default; one for dropbear, which mixes them up), so that more are opened beside it and closed when they are
-// unused.
-// Each connection is asked for a sign of life regularly. One that does not answer is closed, which ends what waits for it.
+// another. The sshd limits the sessions of a connection (MaxSessions of OpenSSH, 10 by default), and dropbear mixes up those of
+// programs that end at once, so that a Guest opens more connections and closes them when they are unused. It asks each one for a
+// sign of life regularly. One that does not answer is closed, which ends what waits for it.
 //
 // # Programs
 //

@@ -86,6 +86,7 @@ func newStream(c *channel, local, remote net.Addr) *stream {
 		_ = c.Close()
 		<-s.over
 		_ = leaves.Close()
+		<-read // before the connection may be closed as unused, which would look broken
 	}()
 	return s
 }
