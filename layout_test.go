@@ -40,7 +40,8 @@ var arrows = []struct {
 	{"activities/placement", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names", "switchyard/workflows/policy"}},
 	{"activities/executor", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/policy", "switchyard/workflows/podspec"}},
 	{"activities/executor/vps", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/qemu"}},
-	{"activities/executor/qemu", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/guest"}},
+	{"activities/executor/qemu", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/activities/executor/container", "switchyard/activities/executor/guest", "switchyard/activities/executor/shell/cgroup"}},
+	{"activities/executor/qemu/qmp", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/k8sjob/manifest", []string{"switchyard/", "k8s.io/client-go", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/podspec"}},
 	{"activities/executor/k8sjob/cluster", []string{"switchyard/"}, []string{"switchyard/proto"}},
 	// The helper of a pod starts in each of them, and a node reads what it prints.

@@ -120,7 +120,9 @@ func TestPeersThatAreNotQEMUAreRefused(t *testing.T) {
 }
 
 func TestPeersThatDoNotAnswerAreNotWaitedFor(t *testing.T) {
-	soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), 50*time.Millisecond) }
+	soon := func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(t.Context(), 50*time.Millisecond)
+	}
 	t.Run("greeting", func(t *testing.T) {
 		path := serve(t, func(_ net.Conn, lines *bufio.Scanner) { lines.Scan() })
 		ctx, cancel := soon()

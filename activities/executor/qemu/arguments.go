@@ -1,0 +1,51 @@
+package qemu
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// codeCacheMB bounds the translated code of an emulated machine, which QEMU would let grow to 1 GiB.
+const codeCacheMB = 128
+
+// machineType is the computer that QEMU is.
+const machineType = "q35"
+
+// sandbox has the kernel refuse what QEMU never needs for a machine.
+const sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+
+// arguments returns the command line of QEMU for a machine in a folder.
+func arguments(program Program, p plan, f folder) []string {
+	args := []string{
+		program.Path, "-name", "switchyard-" + filepath.Base(string(f)), "-nodefaults", "-no-user-config", "-display", "none", "-machine", machineType,
+	}
+	if program.KVM {
+		args = append(args, "-accel", "kvm")
+	} else {
+		args = append(args, "-accel", fmt.Sprintf("tcg,thread=multi,tb-size=%d", codeCacheMB))
+	}
+	args = append(args,
+		"-cpu", program.CPU,
+		"-smp", strconv.Itoa(p.cpus), "-m", strconv.Itoa(p.memoryMB)+"M",
+		"-drive", "if=none,id=disk,format=qcow2,discard=unmap,detect-zeroes=unmap,file="+quoteOption(f.file(diskFile)),
+		"-device", "virtio-blk-pci,drive=disk,bootindex=0",
+		"-drive", "if=none,id=seed,format=raw,readonly=on,file="+quoteOption(f.file(seedFile)),
+		"-device", "virtio-blk-pci,drive=seed",
+		// QEMU takes a free port by itself.
+		"-netdev", "user,id=network,hostfwd=tcp:127.0.0.1:0-:22", "-device", "virtio-net-pci,netdev=network,romfile=",
+		"-device", "virtio-rng-pci",
+		"-chardev", "file,id=console,path=/dev/stdout", "-serial", "chardev:console",
+	)
+	for _, name := range []string{socketFile, socketFile2} {
+		args = append(args, "-qmp", "unix:"+quoteOption(f.file(name))+",server=on,wait=off")
+	}
+	if program.Sandbox {
+		args = append(args, "-sandbox", sandbox)
+	}
+	return args
+}
+
+// quoteOption returns a value as a part of a list of options.
+func quoteOption(value string) string { return strings.ReplaceAll(value, ",", ",,") }

@@ -1,0 +1,96 @@
+package qemu
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor"
+)
+
+// exit is how QEMU has ended.
+type exit struct {
+	// code is its exit code, or 128 plus the number of the signal that ended it, if isKnown.
+	code    int
+	isKnown bool
+	// isOOM says that the kernel has killed it for its memory.
+	isOOM bool
+}
+
+// Reasons of SHUTDOWN events: qapi/run-state.json of QEMU.
+const (
+	reasonGuest  = "guest-shutdown"
+	reasonPanic  = "guest-panic"
+	reasonSignal = "host-signal" // which ends QEMU with exit code 0
+	reasonQuit   = "host-qmp-quit"
+)
+
+// signalled is what is added to the number of a signal in an exit code.
+const signalled = 128
+
+// ending is what is told of the end of a machine.
+type ending struct {
+	result executor.Result
+	// notice is for the log; "": there is none.
+	notice string
+	// err says that it was a fault of the node.
+	err error
+}
+
+// endingOf tells the end of a machine that was not stopped, by the exit of QEMU and the reason of its last SHUTDOWN event, which is ""
+// if none was received.
+func endingOf(x exit, reason, lastWords string) ending {
+	switch {
+	case !x.isKnown:
+		return ending{err: errors.New("how the virtual machine has ended is not known: QEMU left no exit code; the node may have been restarted")}
+	case x.code == signalled+int(unix.SIGKILL):
+		e := ending{result: killedBy(unix.SIGKILL), notice: "QEMU was killed on the node by SIGKILL"}
+		if e.result.OOMKilled = x.isOOM; x.isOOM {
+			e.notice = "the kernel killed QEMU because it needed more memory than its machine may have"
+		}
+		return e
+	case x.code != 0:
+		return ending{err: fmt.Errorf("QEMU failed with exit code %d: %s", x.code, lastWords)}
+	}
+	switch reason {
+	case reasonSignal, reasonQuit:
+		return ending{result: killedBy(unix.SIGTERM), notice: "QEMU was asked on the node to end"}
+	case reasonPanic:
+		return ending{result: executor.Result{ExitCode: 1}, notice: "the kernel of the machine panicked"}
+	case reasonGuest:
+		return ending{notice: "the machine was shut down from inside"}
+	}
+	return ending{notice: "the machine was shut down"} // no worker was there
+}
+
+// killedBy returns the result of a program that a signal has ended.
+func killedBy(s syscall.Signal) executor.Result {
+	return executor.Result{ExitCode: signalled + int(s), Signal: unix.SignalName(s)}
+}
+
+// result tells how the machine has ended.
+func (m *machine) result() (executor.Result, error) {
+	m.mu.Lock()
+	stopped, asked, left, killed, broken, reason := m.stopping, m.asked, m.left, m.killed, m.isBroken, m.reason
+	m.mu.Unlock()
+	switch {
+	case left:
+		return executor.Result{ExitCode: -1, Stopped: true}, nil
+	case stopped:
+		r := executor.Result{}
+		if killed || m.exit.isKnown && m.exit.code != 0 {
+			r = killedBy(unix.SIGKILL)
+		}
+		r.Stopped, r.StoppedAsAsked = !asked, asked
+		return r, nil
+	case broken:
+		return executor.Result{}, fmt.Errorf("QEMU could not continue the virtual machine: %s", m.folder.lastWords())
+	}
+	end := endingOf(m.exit, reason, m.folder.lastWords())
+	if end.notice != "" {
+		m.attempt.Notify(end.notice)
+	}
+	return end.result, end.err
+}

@@ -1,0 +1,147 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/qemu/qmp"
+)
+
+const (
+	// endPoll is how often it is looked whether QEMU still runs.
+	endPoll = 200 * time.Millisecond
+	// exitPatience is how long the launcher may take to write the exit code when QEMU has ended.
+	exitPatience = 5 * time.Second
+	// killPatience is how long QEMU may take to end when it was killed.
+	killPatience = 10 * time.Second
+)
+
+// follow passes on what a machine prints that has started, ends it when ctx ends, and says how it has ended. It removes what is left.
+func (m *machine) follow(ctx context.Context) (executor.Result, error) {
+	m.calls.Go(func() { m.monitor.keep(m.life, m.hasConnected, m.receive) })
+	m.calls.Go(m.awaitEnd)
+	m.calls.Go(m.awaitLogin)
+	printed := make(chan error, 1)
+	m.calls.Go(func() { printed <- m.console.copy(m.life, m.ended) })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m.calls.Go(func() {
+		select {
+		case <-m.stopAsked:
+			cancel(errStopAsked)
+		case <-m.life.Done():
+		}
+	})
+	stopped := make(chan struct{})
+	unstop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		if errors.Is(context.Cause(ctx), executor.ErrLetGo) {
+			m.leave()
+			return
+		}
+		m.stop()
+	})
+	<-m.ended
+	if !unstop() {
+		<-stopped
+	}
+	writeErr := <-printed
+	result, err := m.result()
+	return result, errors.Join(err, writeErr, m.close())
+}
+
+// awaitEnd waits for the end of QEMU, and notes how it has ended.
+func (m *machine) awaitEnd() {
+	for m.folder.isRunning() {
+		sleep(m.life, endPoll)
+		if m.life.Err() != nil {
+			break
+		}
+	}
+	if m.life.Err() == nil {
+		ctx, cancel := context.WithTimeout(m.life, exitPatience)
+		defer cancel()
+		m.exit.code, m.exit.isKnown = m.folder.awaitExitCode(ctx)
+		m.exit.isOOM = hasRunOutOfMemory(m.record.Cgroup)
+	}
+	m.mu.Lock()
+	m.over = true
+	m.mu.Unlock()
+	close(m.ended)
+}
+
+// awaitExitCode waits for the exit code of a QEMU that has ended; false: it is not known.
+func (f folder) awaitExitCode(ctx context.Context) (int, bool) {
+	for {
+		if code, ok := f.readNumber(exitFile); ok {
+			return code, true
+		}
+		if _, wasStarted := f.readNumber(pidFile); !wasStarted || ctx.Err() != nil {
+			return 0, false
+		}
+		sleep(ctx, startPoll)
+	}
+}
+
+// hasConnected takes over the state of a machine that an earlier worker has left, or of which events were missed.
+func (m *machine) hasConnected() {
+	m.calls.Go(func() {
+		state, err := m.monitor.state(m.life)
+		if err != nil {
+			return // its next connection has it
+		}
+		m.mu.Lock()
+		isHalfway := state == stateShutdown && m.restarting == nil && !m.stopping
+		m.paused = m.paused || state == statePaused && m.restarting == nil
+		isCapture := m.paused && m.isAdopted
+		m.mu.Unlock()
+		if isHalfway {
+			_, _ = m.beginRestart() // its worker was killed in a restart
+		}
+		if isCapture {
+			m.endLeftCapture()
+		}
+		m.checkStandstill(state)
+	})
+}
+
+// receive takes an event of QEMU. It must not wait for QEMU.
+func (m *machine) receive(e qmp.Event) {
+	switch e.Name {
+	case "SHUTDOWN":
+		m.mu.Lock()
+		m.reason = shutdownReason(e.Data)
+		m.mu.Unlock()
+	case "RESET":
+		m.mu.Lock()
+		m.reason = ""
+		isOwn := m.restarting != nil
+		m.mu.Unlock()
+		m.login.forget()
+		if !isOwn {
+			m.attempt.Notify("the machine restarts by itself")
+		}
+	case "STOP":
+		m.calls.Go(func() {
+			if state, err := m.monitor.state(m.life); err == nil {
+				m.checkStandstill(state)
+			}
+		})
+	}
+}
+
+// checkStandstill looks after a machine that QEMU has stopped by itself.
+func (m *machine) checkStandstill(state string) {
+	switch state {
+	case stateIOError:
+		m.setPaused(true)
+		m.attempt.Notify("the machine stands still: its disk cannot be written, since the node has no room left; make some, and resume it")
+	case stateInternalError:
+		m.mu.Lock()
+		m.isBroken = true
+		m.mu.Unlock()
+		m.kill()
+	}
+}

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package qemu
+
+import (
+	"syscall"
+
+	"switchyard/activities/executor"
+)
+
+// group is the cgroup of a machine's processes, of which there are none on this system.
+type group struct{}
+
+func newGroup(string, executor.Limits) *group { return nil }
+
+func (*group) attributes() *syscall.SysProcAttr { return nil }
+
+func (*group) close() {}
+
+func (*group) directory() string { return "" }
+
+func clearGroup(string) error { return nil }
+
+func hasRunOutOfMemory(string) bool { return false }

@@ -1,0 +1,184 @@
+package qemu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/qemu/disk"
+	"switchyard/dev/testneeds"
+)
+
+// patience is how long a machine may take for anything, emulated on a computer that is busy.
+const patience = 1 * time.Minute
+
+// newDir returns a folder for machines whose path is short.
+func newDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "vm-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if left, err := folders(dir); err != nil || len(left) > 0 {
+			t.Errorf("machines are left: %v, error %v", left, err)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return dir
+}
+
+// newExecutor returns an executor of a worker, or skips the test if this computer has no QEMU.
+func newExecutor(t *testing.T, dir string) *Executor {
+	t.Helper()
+	images, err := disk.NewImages(disk.Options{CacheDir: t.TempDir(), Directories: []string{"/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(Options{Dir: dir, Images: images, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Available(); err != nil {
+		testneeds.Missing(t, "%v", err)
+	}
+	return e
+}
+
+// output is what a machine prints, and what is told of it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// prints waits until a text is printed at least n times, by a machine that must not end before.
+func (r *run) prints(t *testing.T, o *output, text string, n int) {
+	t.Helper()
+	has := func() bool { return strings.Count(o.String(), text) >= n }
+	await(t, fmt.Sprintf("%q is printed %d times", text, n), func() bool { return has() || r.hasEnded() })
+	if !has() {
+		t.Fatalf("the machine has ended: %+v, error %v", r.result, r.err)
+	}
+}
+
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for until := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("it is not so that %s", what)
+		}
+	}
+}
+
+// run is an attempt that is being run.
+type run struct {
+	executor.Attempt
+	out, notes *output
+	spawned    atomic.Int32
+	stop       context.CancelCauseFunc
+	ended      chan struct{}
+	result     executor.Result
+	err        error
+}
+
+var serial atomic.Int64
+
+// newRun returns an attempt with a machine of an image.
+func newRun(t *testing.T, image string, fields map[string]any) *run {
+	t.Helper()
+	spec := map[string]any{"backend": "qemu", "vmImage": image}
+	for name, value := range fields {
+		spec[name] = value
+	}
+	s, err := structpb.NewStruct(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{ended: make(chan struct{}), notes: &output{}}
+	id := fmt.Sprintf("run-%d-%d", os.Getpid(), serial.Add(1))
+	r.Attempt = executor.Attempt{
+		ID: id + "/desk/c1", Identity: executor.Identity{Run: id, Task: "desk", Node: "n1", Index: -1, Claim: 1},
+		Spec: s, Env: map[string]string{"GREETING": "hello"}, Limits: executor.Limits{Memory: 256 << 20}, Grace: time.Minute,
+		Notify: func(line string) { fmt.Fprintln(r.notes, line) },
+	}
+	r.clear()
+	return r
+}
+
+// clear forgets what was printed, as the log of a later worker begins anew.
+func (r *run) clear() {
+	r.out = &output{}
+	r.Stdout = r.out
+}
+
+// begin runs an attempt beside the test, which ends it.
+func (r *run) begin(t *testing.T, do func(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error)) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
+	r.stop = cancel
+	r.ended = make(chan struct{})
+	ended := r.ended
+	go func() {
+		defer close(ended)
+		r.result, r.err = do(ctx, r.Attempt, func() { r.spawned.Add(1) })
+	}()
+	t.Cleanup(func() {
+		cancel(errors.New("the test ends"))
+		<-ended
+		if t.Failed() {
+			t.Logf("result %+v, error %v\nnotes: %s\nconsole: %s", r.result, r.err, r.notes.String(), r.out.String())
+		}
+	})
+}
+
+// start starts the machine of an attempt.
+func (r *run) start(t *testing.T, e *Executor) {
+	t.Helper()
+	r.begin(t, e.Run)
+	await(t, "the machine starts", func() bool { return r.spawned.Load() > 0 || r.hasEnded() })
+	if r.hasEnded() {
+		t.Fatalf("it has ended: %+v, error %v", r.result, r.err)
+	}
+}
+
+func (r *run) hasEnded() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits for the end, which must be no error.
+func (r *run) wait(t *testing.T) executor.Result {
+	t.Helper()
+	await(t, "the machine ends", r.hasEnded)
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	return r.result
+}

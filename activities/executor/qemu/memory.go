@@ -1,0 +1,37 @@
+package qemu
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// overheadMB is what QEMU needs beside the memory of its machine: the translated code of an emulated one, and its buffers.
+const overheadMB = 256 + codeCacheMB
+
+// checkMemory refuses a machine that the node has no memory for. meminfo is the text of /proc/meminfo; where it says nothing of the
+// memory, nothing is refused.
+func checkMemory(meminfo string, memoryMB int) error {
+	for line := range strings.Lines(meminfo) {
+		value, ok := strings.CutPrefix(line, "MemAvailable:")
+		if !ok {
+			continue
+		}
+		kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+		if err != nil {
+			return nil
+		}
+		if available := kb >> 10; available < int64(memoryMB) {
+			return fmt.Errorf("the node has %d MB of memory available, and the virtual machine needs %d MB; "+
+				"lower resources.memoryMb, end other work on the node, or set its maximum of memory lower so that no machine is placed there", available, memoryMB)
+		}
+	}
+	return nil
+}
+
+// readMeminfo returns the text of /proc/meminfo, or "".
+func readMeminfo() string {
+	text, _ := os.ReadFile("/proc/meminfo")
+	return string(text)
+}

@@ -1,0 +1,181 @@
+package qemu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+// startPatience is how long QEMU may take until it answers on its socket, on a machine that is busy.
+const startPatience = time.Minute
+
+// errOver says that an attempt was over before it could start.
+var errOver = errors.New("the attempt is over")
+
+// exitCannotRun is the exit code of a machine that could not be started by a fault of the task.
+const exitCannotRun = 126
+
+// Run starts a virtual machine and returns when it has ended and is removed. What it prints on its console goes to standard output. A
+// machine that powers itself off has ended with exit code 0.
+func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	if a.Notify == nil {
+		a.Notify = func(string) {}
+	}
+	m, err := e.start(ctx, a)
+	switch {
+	case errors.Is(err, errOver), err != nil && isOver(ctx, a) && executor.AsStartError(err) == nil:
+		return executor.Result{ExitCode: -1, Stopped: true}, nil
+	case err != nil:
+		return executor.Result{}, err
+	}
+	spawned()
+	return m.follow(ctx)
+}
+
+// badSpec marks an error as that of a spec with which no attempt could start.
+func badSpec(err error) error {
+	return &executor.StartError{ExitCode: exitCannotRun, BadSpec: true, Err: err}
+}
+
+// isOver reports whether an attempt must not start any more.
+func isOver(ctx context.Context, a executor.Attempt) bool { return ctx.Err() != nil || a.Lease.Lost() }
+
+// start starts the machine of an attempt. After an error nothing of it is left.
+func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *machine, err error) {
+	if isOver(ctx, a) {
+		return nil, errOver
+	}
+	p, err := newPlan(a)
+	if err != nil {
+		return nil, badSpec(err)
+	}
+	if err := e.Available(); err != nil {
+		return nil, err
+	}
+	if err := checkMemory(readMeminfo(), p.memoryMB); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	e.starting[a.ID] = true
+	e.mu.Unlock()
+	defer func() {
+		if err != nil {
+			e.mu.Lock()
+			delete(e.starting, a.ID)
+			e.mu.Unlock()
+		}
+	}()
+	client, err := newKeyPair()
+	if err != nil {
+		return nil, err
+	}
+	host, err := newKeyPair()
+	if err != nil {
+		return nil, err
+	}
+	r := record{ID: a.ID, Identity: a.Identity, Env: a.Env, User: p.user, Dir: p.dir, ClientKey: client.private, HostKey: host.public}
+	f, err := newFolder(e.opts.Dir, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, destroy(f, r))
+		}
+	}()
+	if err := e.prepareDisks(ctx, a, p, f, client, host); err != nil {
+		return nil, err
+	}
+	if isOver(ctx, a) {
+		return nil, errOver
+	}
+	limits := executor.Limits{Cores: a.Limits.Cores, Memory: int64(p.memoryMB+overheadMB) << 20}
+	group := newGroup(folderName(a.ID), limits)
+	defer group.close()
+	r.Cgroup = group.directory()
+	if err := f.writeRecord(r); err != nil {
+		return nil, err
+	}
+	if err := e.launch(f, p, group); err != nil {
+		return nil, err
+	}
+	m := newMachine(ctx, e, a, r, f)
+	if err := m.awaitStart(); err != nil {
+		m.giveUp(errClosed)
+		return nil, err
+	}
+	m.enter()
+	return m, nil
+}
+
+// launch starts QEMU, where possible in a group.
+func (e *Executor) launch(f folder, p plan, group *group) error {
+	args := arguments(e.program, p, f)
+	launcher, err := startLauncher(f, args, group)
+	if err != nil && group != nil {
+		launcher, err = startLauncher(f, args, nil) // old kernels cannot start a process in a group
+	}
+	if err != nil {
+		return err
+	}
+	go reap(launcher)
+	return nil
+}
+
+// reap takes the exit status of a launcher, which says nothing: it ends with the machine, or with this process.
+func reap(launcher *exec.Cmd) { _ = launcher.Wait() }
+
+// awaitStart waits until QEMU answers, and notes when it has started.
+func (m *machine) awaitStart() error {
+	ctx, cancel := context.WithTimeoutCause(m.life, startPatience, fmt.Errorf("QEMU does not answer within %v after its start", startPatience))
+	defer cancel()
+	for {
+		client, err := m.monitor.connect(ctx)
+		if err == nil {
+			_ = client.Close()
+			if m.folder.isRunning() {
+				break
+			}
+		}
+		if code, ok := m.folder.readNumber(exitFile); ok {
+			return fmt.Errorf("QEMU could not start the machine; it exited with %d: %s", code, m.folder.lastWords())
+		}
+		if ctx.Err() != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+		sleep(ctx, startPoll)
+	}
+	m.record.StartedAt = time.Now()
+	return m.folder.writeRecord(m.record)
+}
+
+// startPoll is how often QEMU is asked whether it has started.
+const startPoll = 20 * time.Millisecond
+
+// maxLastWords bounds how much of the console an error has, in bytes.
+const maxLastWords = 1000
+
+// lastWords returns the end of what QEMU and the machine have printed, in one line.
+func (f folder) lastWords() string {
+	file, err := os.Open(f.file(consoleFile))
+	if err != nil {
+		return "it has printed nothing"
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() > maxLastWords {
+		_, _ = file.Seek(-maxLastWords, io.SeekEnd)
+	}
+	text, _ := io.ReadAll(io.LimitReader(file, maxLastWords))
+	if text = bytes.TrimSpace(text); len(text) == 0 {
+		return "it has printed nothing"
+	}
+	return strings.Join(strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

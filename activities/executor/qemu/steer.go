@@ -1,0 +1,44 @@
+package qemu
+
+import (
+	"context"
+	"fmt"
+
+	"switchyard/activities/executor"
+)
+
+// Pause suspends a machine.
+func (e *Executor) Pause(ctx context.Context, id string) error { return e.steer(ctx, id, "stop", true) }
+
+// Resume lets a suspended machine continue.
+func (e *Executor) Resume(ctx context.Context, id string) error {
+	return e.steer(ctx, id, "cont", false)
+}
+
+// steer does one of both by a command of QEMU, which has no effect if it has been done before.
+func (e *Executor) steer(ctx context.Context, id, command string, paused bool) error {
+	m := e.find(id)
+	if m == nil {
+		return executor.ErrNotRunning
+	}
+	m.steering.Lock()
+	defer m.steering.Unlock()
+	if m.isEnding() {
+		return executor.ErrNotRunning
+	}
+	if err := m.monitor.execute(ctx, command, nil, nil); err != nil {
+		if m.isEnding() || !m.folder.isRunning() {
+			return executor.ErrNotRunning
+		}
+		return fmt.Errorf("%s the virtual machine: %w", map[bool]string{true: "pause", false: "resume"}[paused], err)
+	}
+	m.setPaused(paused)
+	return nil
+}
+
+// setPaused notes whether the machine is suspended.
+func (m *machine) setPaused(paused bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.paused = paused
+}

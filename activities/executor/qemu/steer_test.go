@@ -1,0 +1,125 @@
+package qemu
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+// stands waits until nothing is printed for a while.
+func (r *run) stands(t *testing.T) {
+	t.Helper()
+	had, since := r.out.String(), time.Now()
+	await(t, "the machine stands still", func() bool {
+		if now := r.out.String(); now != had {
+			had, since = now, time.Now()
+		}
+		return time.Since(since) > time.Second
+	})
+}
+
+// ticks waits until the machine has ticked twice more.
+func (r *run) ticks(t *testing.T) {
+	t.Helper()
+	r.prints(t, r.out, "tick\n", strings.Count(r.out.String(), "tick\n")+2)
+}
+
+func TestMachinesArePausedAndResumed(t *testing.T) {
+	t.Parallel()
+	e := newExecutor(t, newDir(t))
+	r := newRun(t, newImage(t, 0, ticksOn), nil)
+	r.start(t, e)
+	for range 2 {
+		r.ticks(t)
+		for range 2 {
+			if err := e.Pause(t.Context(), r.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.stands(t)
+		in, err := e.Enter(t.Context(), r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = in.Exec(t.Context(), executor.Command{Args: []string{"true"}})
+		if refusal, ok := errors.AsType[*executor.Refusal](err); !ok || !strings.Contains(refusal.Text, "it is paused") {
+			t.Errorf("a paused machine is entered with error %v", err)
+		}
+		for range 2 {
+			if err := e.Resume(t.Context(), r.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.ticks(t)
+	in, err := e.Enter(t.Context(), r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = in.Exec(t.Context(), executor.Command{Args: []string{"true"}})
+	if refusal, ok := errors.AsType[*executor.Refusal](err); !ok || !strings.Contains(refusal.Text, "it is booting") {
+		t.Errorf("a machine that has no SSH server is entered with error %v", err)
+	}
+}
+
+func TestMachinesAreRestarted(t *testing.T) {
+	t.Parallel()
+	for name, action := range map[string]byte{"obeys": ticksOn, "ignores the power button": isDeaf} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newExecutor(t, newDir(t))
+			r := newRun(t, newImage(t, 0, action), nil)
+			if action == isDeaf {
+				r.Grace = time.Second
+			}
+			r.start(t, e)
+			for i := range 2 {
+				r.ticks(t)
+				if i == 1 { // it is resumed first
+					if err := e.Pause(t.Context(), r.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var both sync.WaitGroup
+				for range 2 {
+					both.Go(func() {
+						if err := e.Restart(t.Context(), r.ID); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				both.Wait()
+				r.prints(t, r.out, "boots\n", i+2)
+			}
+			r.ticks(t)
+			if got := strings.Count(r.out.String(), "boots\n"); got != 3 {
+				t.Errorf("it has booted %d times", got)
+			}
+			if got := strings.Count(r.out.String(), "bye\n"); action == ticksOn && got != 2 {
+				t.Errorf("it was shut down %d times", got)
+			}
+			// A power-off ends it again.
+			if err := e.Stop(t.Context(), r.ID); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.wait(t); !got.StoppedAsAsked || (got.ExitCode == 0) != (action == ticksOn) {
+				t.Errorf("result %+v", got)
+			}
+		})
+	}
+}
+
+func TestMachinesRestartByThemselves(t *testing.T) {
+	t.Parallel()
+	e := newExecutor(t, newDir(t))
+	r := newRun(t, newImage(t, 2, restarts), nil)
+	r.start(t, e)
+	r.prints(t, r.out, "boots\n", 3)
+	if !strings.Contains(r.notes.String(), "the machine restarts by itself\n") {
+		t.Errorf("told: %q", r.notes.String())
+	}
+}

@@ -1,0 +1,107 @@
+package qemu
+
+import (
+	"context"
+	"time"
+
+	"switchyard/activities/executor"
+)
+
+const (
+	// powerAgain is how often the power button is pressed. A press that comes before the machine listens has no effect.
+	powerAgain = 2 * time.Second
+	// quitPatience is how long QEMU may take to end when it is told to.
+	quitPatience = 3 * time.Second
+)
+
+// Stop has the attempt that runs under an id end: its machine is asked to shut down, and ended by force after the grace period.
+func (e *Executor) Stop(_ context.Context, id string) error {
+	m := e.find(id)
+	if m == nil {
+		return executor.ErrNotRunning
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.asked:
+		return nil
+	case m.over || m.stopping:
+		return executor.ErrNotRunning
+	}
+	m.asked = true
+	close(m.stopAsked)
+	return nil
+}
+
+// stop asks the machine to shut down, and ends it by force when the grace period is over.
+func (m *machine) stop() {
+	m.mu.Lock()
+	if m.over {
+		m.mu.Unlock()
+		return
+	}
+	m.stopping = true
+	restart := m.restarting
+	m.mu.Unlock()
+	if restart != nil {
+		restart.cancel()
+		<-restart.done
+	}
+	m.beginStop()
+	m.steering.Lock()
+	defer m.steering.Unlock()
+	if m.isPaused() {
+		_ = m.monitor.execute(m.life, "cont", nil, nil) // it does not see the power button otherwise
+	}
+	// A restart may have left that.
+	_ = m.monitor.setShutdownAction(m.life, "poweroff")
+	pressing, release := context.WithCancel(m.life)
+	m.calls.Go(func() { m.pressPower(pressing) })
+	over := m.attempt.AwaitKill(m.ended)
+	release()
+	if !over {
+		return
+	}
+	m.attempt.Notify("the machine has not shut down within its grace period; it is ended by force")
+	m.kill()
+	<-m.ended
+}
+
+// pressPower presses the power button again and again until ctx ends.
+func (m *machine) pressPower(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := m.monitor.execute(ctx, "system_powerdown", nil, nil); err != nil && ctx.Err() == nil && m.folder.isRunning() {
+			m.e.logger.Warn("the power button of a virtual machine could not be pressed", "attempt", m.attempt.ID, "error", err)
+		}
+		sleep(ctx, powerAgain)
+	}
+}
+
+// kill ends QEMU, by its own command if it obeys.
+func (m *machine) kill() {
+	m.mu.Lock()
+	m.killed = true
+	m.mu.Unlock()
+	ctx, cancel := context.WithTimeout(m.life, quitPatience)
+	defer cancel()
+	if m.monitor.execute(ctx, "quit", nil, nil) == nil {
+		select {
+		case <-m.ended:
+			return
+		case <-ctx.Done():
+		}
+	}
+	if err := m.folder.kill(); err != nil {
+		m.e.logger.Warn("a virtual machine could not be killed", "attempt", m.attempt.ID, "error", err)
+	}
+}
+
+// leave leaves the machine to a later worker.
+func (m *machine) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.over {
+		m.stopping, m.left = true, true
+		m.giveUp(executor.ErrLetGo)
+	}
+}

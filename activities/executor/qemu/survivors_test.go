@@ -1,0 +1,205 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"switchyard/activities/executor"
+)
+
+// letGo has the worker of a machine leave it.
+func (r *run) letGo(t *testing.T) {
+	t.Helper()
+	r.stop(executor.ErrLetGo)
+	if got := r.wait(t); !got.Stopped {
+		t.Errorf("result %+v of a machine that was left", got)
+	}
+	r.clear()
+}
+
+// reattach has the machine continued by another worker.
+func (r *run) reattach(t *testing.T, e *Executor) {
+	t.Helper()
+	r.begin(t, func(ctx context.Context, a executor.Attempt, _ func()) (executor.Result, error) {
+		return e.Reattach(ctx, a)
+	})
+}
+
+// survives returns what is left of a machine.
+func (r *run) survives(t *testing.T, e *Executor, running bool) executor.Leftover {
+	t.Helper()
+	left, err := e.Survivors(t.Context(), r.Identity.Node)
+	if err != nil || len(left) != 1 {
+		t.Fatalf("survivors %+v, error %v", left, err)
+	}
+	l := left[0]
+	if l.ID != r.ID || l.Identity != r.Identity || l.Running != running || l.StartedAt.IsZero() || !reflect.DeepEqual(l.Env, r.Env) {
+		t.Errorf("it survives as %+v", l)
+	}
+	return l
+}
+
+func TestMachinesOutliveTheirWorker(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ticks  uint16
+		action byte
+		// alone is done while no worker is there.
+		alone   func(t *testing.T, r *run, e *Executor)
+		running bool
+		want    executor.Result
+		notice  string
+	}{
+		"runs":    {running: true, want: executor.Result{StoppedAsAsked: true}},
+		"is told": {ticks: 8, action: powersOff, alone: func(t *testing.T, r *run, e *Executor) { r.isGone(t, e) }, notice: "the machine was shut down\n"},
+		"killed": {
+			alone: func(t *testing.T, r *run, e *Executor) { r.kill(t, e, unix.SIGKILL); r.isGone(t, e) },
+			want:  executor.Result{ExitCode: 137, Signal: "SIGKILL"}, notice: "killed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := newDir(t)
+			first := newExecutor(t, dir)
+			r := newRun(t, newImage(t, c.ticks, c.action), nil)
+			r.start(t, first)
+			r.prints(t, r.out, "tick\n", 1)
+			if left, err := first.Survivors(t.Context(), r.Identity.Node); err != nil || len(left) > 0 {
+				t.Errorf("its own worker lists it: %v, error %v", left, err)
+			}
+			r.letGo(t)
+			e := newExecutor(t, dir)
+			if c.alone != nil {
+				c.alone(t, r, e)
+			}
+			r.survives(t, e, c.running)
+			if left, err := e.Survivors(t.Context(), "another"); err != nil || len(left) > 0 {
+				t.Errorf("another node has it: %v, error %v", left, err)
+			}
+			r.reattach(t, e)
+			if c.running {
+				r.ticks(t)
+				if err := e.Stop(t.Context(), r.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := r.wait(t); got != c.want {
+				t.Errorf("result %+v, want %+v", got, c.want)
+			}
+			if !strings.HasPrefix(r.out.String(), "boots\ntick\n") || !strings.Contains(r.notes.String(), c.notice) {
+				t.Errorf("printed %q, told %q", r.out.String(), r.notes.String())
+			}
+		})
+	}
+}
+
+// isGone waits until nothing of QEMU runs.
+func (r *run) isGone(t *testing.T, e *Executor) {
+	t.Helper()
+	await(t, "the machine ends", func() bool {
+		_, ok := e.folderOf(r.ID).readNumber(exitFile)
+		return ok
+	})
+}
+
+func TestPausedMachinesStayPausedWithoutTheirWorker(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	e := newExecutor(t, dir)
+	r := newRun(t, newImage(t, 0, ticksOn), nil)
+	r.start(t, e)
+	r.prints(t, r.out, "tick\n", 1)
+	if err := e.Pause(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.letGo(t)
+	e = newExecutor(t, dir)
+	r.reattach(t, e)
+	await(t, "it is known as paused", func() bool { m := e.find(r.ID); return m != nil && m.isPaused() })
+	r.stands(t)
+	if err := e.Resume(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.ticks(t)
+}
+
+func TestHalfOfARestartIsCompletedByTheNextWorker(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	e := newExecutor(t, dir)
+	r := newRun(t, newImage(t, 0, ticksOn), nil)
+	r.start(t, e)
+	r.prints(t, r.out, "tick\n", 1)
+	m := e.find(r.ID)
+	if err := m.monitor.setShutdownAction(t.Context(), "pause"); err != nil {
+		t.Fatal(err)
+	}
+	m.pressOnce(t)
+	await(t, "it is shut down", func() bool { state, err := m.monitor.state(t.Context()); return err == nil && state == stateShutdown })
+	r.letGo(t)
+	e = newExecutor(t, dir)
+	r.reattach(t, e)
+	r.prints(t, r.out, "boots\n", 2)
+}
+
+func (m *machine) pressOnce(t *testing.T) {
+	t.Helper()
+	if err := m.monitor.execute(t.Context(), "system_powerdown", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHangingWorkersDoNotHinderTheNextOne(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	hanging := newExecutor(t, dir)
+	r := newRun(t, newImage(t, 0, ticksOn), nil)
+	r.start(t, hanging)
+	r.prints(t, r.out, "tick\n", 1)
+	client := hanging.find(r.ID) // which keeps the first socket
+	next := newExecutor(t, dir)
+	second := newRun(t, "", nil)
+	second.ID, second.Identity = r.ID, r.Identity
+	second.reattach(t, next)
+	second.prints(t, second.out, "tick\n", 1)
+	await(t, "it is steered by the second socket", func() bool { return next.Pause(t.Context(), r.ID) == nil })
+	if state, err := client.monitor.state(t.Context()); err != nil || state != statePaused {
+		t.Errorf("state %s, error %v", state, err)
+	}
+	if err := next.Stop(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := second.wait(t); !got.StoppedAsAsked {
+		t.Errorf("result %+v", got)
+	}
+	<-r.ended
+}
+
+func TestUnwantedMachinesAreRemoved(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	e := newExecutor(t, dir)
+	r := newRun(t, newImage(t, 0, isDeaf), nil)
+	r.start(t, e)
+	r.prints(t, r.out, "tick\n", 1)
+	r.letGo(t)
+	e = newExecutor(t, dir)
+	l := r.survives(t, e, true)
+	for range 2 {
+		if err := e.Remove(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, error %v", left, err)
+	}
+	if _, err := e.Reattach(t.Context(), r.Attempt); !errors.Is(err, executor.ErrNotRunning) {
+		t.Errorf("adopted with error %v", err)
+	}
+}
