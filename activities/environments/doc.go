@@ -6,7 +6,8 @@
 //	   └── DeleteArchive, or Clean after some days
 //
 // A part never changes, and each Writer has a copy of its own below the archive: a second try to make an archive disturbs
-// neither the first one nor readers. No more than two parts of an archive are in memory at once.
+// neither the first one nor readers. No more than two parts of an archive that is written are in memory
+// at once, and no more than four of one that is read.
 //
 // The package may import proto, activities/executor and activities/store; it knows no Temporal.
 package environments

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"sync"
+	"sync/atomic"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/store"
@@ -16,14 +18,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Open reads the archive of an environment, one part ahead. The last Read returns an error instead of io.EOF if the archive is not what
+// readAhead is how many parts are fetched at a time while an archive is read.
+const readAhead = 3
+
+// Open reads the archive of an environment, some parts ahead. The last Read returns an error instead of io.EOF if the archive is not what
 // was stored, and executor.ErrNoEnvironment if it was deleted meanwhile, such as for a newer version. The caller calls Close.
 func (l *Library) Open(ctx context.Context, e *v1.Environment) (io.ReadCloser, error) {
 	if !storekey.IsEnvironmentCopy(e.GetArchive()) {
 		return nil, fmt.Errorf("environment %s has no archive: %w", e.GetName(), executor.ErrNoEnvironment)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &reader{e: e, sum: sha256.New(), parts: make(chan part), cancel: cancel, ended: make(chan struct{})}
+	r := &reader{e: e, sum: sha256.New(), parts: make(chan chan part, readAhead-2), cancel: cancel, ended: make(chan struct{})}
 	go r.fetch(ctx, l.store)
 	return r, nil
 }
@@ -39,31 +44,41 @@ type reader struct {
 	e     *v1.Environment
 	sum   hash.Hash
 	size  int64
-	rest  []byte // of the part that is being read
-	err   error  // io.EOF at the end
-	parts chan part
-	cut   error // why the parts end early; set before parts is closed
+	rest  []byte         // of the part that is being read
+	err   error          // io.EOF at the end
+	parts chan chan part // in their order; each of them gets its part
+	cut   error          // why the parts end early; set before parts is closed
 
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
 
-// fetch reads the parts in their order, until one cannot be read or ctx ends.
+// fetch fetches the parts, some at a time, until one cannot be read or ctx ends.
 func (r *reader) fetch(ctx context.Context, s *store.Store) {
 	defer close(r.ended)
+	var fetches sync.WaitGroup
+	defer fetches.Wait()
 	defer close(r.parts)
+	var failed atomic.Bool
 	for n := range int(r.e.GetParts()) {
-		data, err := s.Get(ctx, storekey.EnvironmentPart(r.e.GetArchive(), n))
-		if errors.Is(err, store.ErrNotFound) {
-			err = fmt.Errorf("version %d of environment %s was deleted while it was read: %w", r.e.GetVersion(), r.e.GetName(), executor.ErrNoEnvironment)
-		}
-		select {
-		case r.parts <- part{data, err}:
-		case <-ctx.Done():
-			r.cut = context.Cause(ctx)
+		if failed.Load() {
 			return
 		}
-		if err != nil {
+		fetched := make(chan part, 1)
+		fetches.Go(func() {
+			data, err := s.Get(ctx, storekey.EnvironmentPart(r.e.GetArchive(), n))
+			if errors.Is(err, store.ErrNotFound) {
+				err = fmt.Errorf("version %d of environment %s was deleted while it was read: %w", r.e.GetVersion(), r.e.GetName(), executor.ErrNoEnvironment)
+			}
+			if err != nil {
+				failed.Store(true)
+			}
+			fetched <- part{data, err}
+		})
+		select {
+		case r.parts <- fetched:
+		case <-ctx.Done():
+			r.cut = context.Cause(ctx)
 			return
 		}
 	}
@@ -73,9 +88,12 @@ func (r *reader) fetch(ctx context.Context, s *store.Store) {
 func (r *reader) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 && r.err == nil {
 		next, ok := <-r.parts
-		if r.rest, r.err = next.data, next.err; !ok {
+		if !ok {
 			r.err = cmp.Or(r.cut, r.verify())
+			continue
 		}
+		got := <-next
+		r.rest, r.err = got.data, got.err
 	}
 	if len(r.rest) == 0 {
 		return 0, r.err
