@@ -93,6 +93,17 @@ func (s *devStack) checkClaims(t *testing.T) {
 	}
 }
 
+// isAccepted posts a document and reports whether it was accepted.
+func isAccepted(t *testing.T, url, body string) bool {
+	t.Helper()
+	response, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	return response.StatusCode < 300
+}
+
 // checkAnswers asks for every GET path of the document, and compares each answer with its schema.
 func (s *devStack) checkAnswers(t *testing.T) {
 	kept := `name: kept
@@ -111,6 +122,8 @@ tasks:
 	run(t, "runs", "watch", id, "--gateway", s.gateway)
 	// No node has the label, so this machine waits, and needs no image.
 	machine := s.submit(t, write(t, "name: machine\ntasks:\n  vps: { type: vps, constraints: { nodeLabels: [never] }, spec: { image: never:1 } }\n"))
+	// Without an engine no node can make it, and there is none. With one, it stays in the list for a day after it has failed.
+	hasEnvironment := isAccepted(t, s.gateway+"/v1/environments", `{"name": "kept", "image": "switchyard-test/never-was:1"}`)
 	document, err := openapitest.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -142,6 +155,9 @@ tasks:
 			want := http.StatusOK
 			if operation.Path == "/v1/tokens" {
 				want = http.StatusConflict // this gateway asks for none
+			}
+			if operation.Path == "/v1/environments/{name}" && !hasEnvironment {
+				want = http.StatusNotFound
 			}
 			if err != nil || response.StatusCode != want {
 				t.Errorf("GET %s%s: %s %v\n%s", path, query, response.Status, err, body)

@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"switchyard/activities/executor/container/enginetest"
+)
+
+// shownEnvironment is an environment in JSON.
+type shownEnvironment struct {
+	Name, State, Kind, Error, Size, Node, Run, Task string
+	Version                                         int
+	Creation                                        *struct{ State, Error string }
+}
+
+// A machine is captured while its gateway dies, and tasks on another node find what was installed in it; a newer version takes its
+// place, and it is deleted when nothing names it any more.
+func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	image, store := enginetest.Image(t), filepath.Join(t.TempDir(), "store")
+	stack := startDev(t, "--nodes", "0", "--store", store)
+	g, url := startGateway(t, stack.temporal, "127.0.0.1:0", store)
+	for _, node := range []string{"env-a", "env-b"} {
+		scratch := t.TempDir()
+		if err := os.Chmod(scratch, 0o700); err != nil { // machines outlive the worker
+			t.Fatal(err)
+		}
+		startWorker(t, stack.temporal, url, node, "--scratch-dir", scratch, "--metrics-address", "none")
+	}
+	s := &devStack{program: g, gateway: url}
+	stdout, _ := do(t, url, 0, "vps", "create", "--name", "env-desk", "--image", image, "--node", "env-a", "--env", "LEAK=hunter2", "--wait=120s", "-o", "json")
+	desk := fieldOf(t, stdout, "id")
+	t.Cleanup(func() { run(t, "vps", "kill", desk, "--gateway", url) })
+	inside := func(machine, line string) string {
+		t.Helper()
+		code, stdout, stderr := run(t, "runs", "exec", machine, "--gateway", url, "--", "sh", "-c", line)
+		if code != 0 {
+			t.Errorf("%s exits with %d in %s: %s", line, code, machine, stderr)
+		}
+		return stdout
+	}
+	inside(desk, "mkdir -p /opt && echo installed > /opt/tool && dd if=/dev/urandom of=/opt/blob bs=1M count=48 2>/dev/null")
+
+	const name = "e2e-tools"
+	create := startIn(t, repository, nil, "env", "create", name, "--from", desk, "vps", "--gateway", url)
+	create.expect(&create.stderr, "is being created on env-a")
+	g.signal(syscall.SIGKILL)
+	g.wait()
+	startGateway(t, stack.temporal, strings.TrimPrefix(url, "http://"), store)
+	if code := create.wait(); code != 0 || !strings.Contains(create.stderr.String(), "environment "+name+" (version 1) is ready") {
+		t.Fatalf("env create exits with %d: %s", code, create.stderr.String())
+	}
+	made := ask[shownEnvironment](t, url, "env", "get", name)
+	if made.State != "ready" || made.Kind != "image" || made.Version != 1 || made.Run != desk || made.Task != "vps" || made.Node != "env-a" {
+		t.Errorf("it is %+v", made)
+	}
+	inside(desk, "true") // the machine runs on
+
+	// read returns what a task on the other node finds in the environment.
+	read := func() string {
+		t.Helper()
+		id := s.submit(t, write(t, fmt.Sprintf(`
+name: env-user
+tasks:
+  read:
+    type: container
+    constraints: { targetNode: env-b }
+    spec: { environment: %s, command: [sh, -c, 'cat /opt/tool; wc -c < /opt/blob; echo "leak=$LEAK"'] }
+`, name)))
+		if code, _, stderr := run(t, "runs", "watch", id, "--gateway", url); code != 0 {
+			t.Fatalf("the task that uses it fails: %s", stderr)
+		}
+		return s.get(t, id).Tasks["read"].Result.Stdout
+	}
+	if got := read(); got != "installed\n50331648\nleak=\n" {
+		t.Errorf("the task finds %q", got)
+	}
+
+	if _, stderr := do(t, url, 1, "env", "create", name, "--from", desk); !strings.Contains(stderr, "exists (version 1)") || !strings.Contains(stderr, "--replace") {
+		t.Errorf("one that exists: %s", stderr)
+	}
+	inside(desk, "echo newer > /opt/tool")
+	if _, stderr := do(t, url, 0, "env", "create", name, "--from", desk, "--replace"); !strings.Contains(stderr, "(version 2) is ready") {
+		t.Errorf("replaced: %s", stderr)
+	}
+	if got := read(); got != "newer\n50331648\nleak=\n" {
+		t.Errorf("the task finds %q after the replacement", got)
+	}
+
+	stdout, _ = do(t, url, 0, "vps", "create", "--name", "env-copy", "--environment", name, "--node", "env-b", "--wait=120s", "-o", "json")
+	user := fieldOf(t, stdout, "id")
+	t.Cleanup(func() { run(t, "vps", "kill", user, "--gateway", url) })
+	if got := inside(user, "cat /opt/tool"); got != "newer\n" {
+		t.Errorf("the machine that is made of it has %q", got)
+	}
+	if _, stderr := do(t, url, 1, "env", "delete", name); !strings.Contains(stderr, "open run "+user+" names it") {
+		t.Errorf("one in use is deleted: %s", stderr)
+	}
+	do(t, url, 0, "vps", "kill", user)
+	eventually(t, "it is deleted once nothing names it", func() bool {
+		code, _, _ := run(t, "env", "delete", name, "--gateway", url)
+		return code == 0
+	})
+	if _, stderr := do(t, url, 2, "env", "get", name); !strings.Contains(stderr, "no environment") {
+		t.Errorf("it is there: %s", stderr)
+	}
+}
+
+func TestEnvironmentThatCannotBeMadeSaysWhy(t *testing.T) {
+	t.Parallel()
+	enginetest.Image(t) // there is an engine
+	s := startDev(t, "--nodes", "1")
+	id := s.submit(t, write(t, "name: env-shell\ntasks:\n  work: { type: shell, spec: { command: sleep 600 } }\n"))
+	eventually(t, "the task runs", func() bool { return s.get(t, id).Tasks["work"].State == "running" })
+	for args, says := range map[string]string{
+		"--from " + id + " work":                      "is of type shell",
+		"--from " + id + " wrok":                      "did you mean work",
+		"--image debian:13 --node never":              `no node "never"`,
+		"--vm-image /never.qcow2 --node " + s.node(t): "",
+	} {
+		code, _, stderr := run(t, append([]string{"env", "create", "e2e-refused", "--gateway", s.gateway}, strings.Fields(args)...)...)
+		if code == 0 || !strings.Contains(stderr, says) {
+			t.Errorf("%s: exit code %d, %s", args, code, stderr)
+		}
+	}
+	code, _, stderr := run(t, "env", "create", "e2e-typo", "--image", "switchyard-test/never-was:1", "--gateway", s.gateway)
+	if code != 1 || !strings.Contains(stderr, "was not created") || !strings.Contains(stderr, "never-was") {
+		t.Errorf("an image that is none: exit code %d, %s", code, stderr)
+	}
+	if got := ask[shownEnvironment](t, s.gateway, "env", "get", "e2e-typo"); got.State != "failed" || got.Error == "" {
+		t.Errorf("it is shown as %+v", got)
+	}
+	do(t, s.gateway, 0, "env", "delete", "e2e-typo")
+	do(t, s.gateway, 0, "runs", "cancel", id)
+}
