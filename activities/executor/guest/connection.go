@@ -36,7 +36,8 @@ func newConnection(client *ssh.Client, p *pool) *connection {
 	return c
 }
 
-// keepAlive closes the connection when the machine does not answer in time.
+// keepAlive closes the connection when the machine does not answer in time, although it is not paused. It is asked twice, since it may
+// have continued while the first answer was due.
 func (c *connection) keepAlive(every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -46,11 +47,18 @@ func (c *connection) keepAlive(every time.Duration) {
 			return
 		case <-ticker.C:
 		}
-		ctx, cancel := context.WithTimeoutCause(context.Background(), every, errSilent)
-		if err := c.ping(ctx); err != nil {
-			_ = c.client.Close()
+		for try := 0; !c.hasEnded() && !c.pool.isPaused(); try++ {
+			ctx, cancel := context.WithTimeoutCause(context.Background(), every, errSilent)
+			err := c.ping(ctx)
+			cancel()
+			if err == nil || c.pool.isPaused() {
+				break
+			}
+			if try == 1 {
+				_ = c.client.Close()
+				break
+			}
 		}
-		cancel()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -108,6 +109,27 @@ func TestSilentMachineIsLeftAndEnteredAnew(t *testing.T) {
 		t.Errorf("%+v, error %v; want %d and an error", r.status, r.err, executor.CodeUnknown)
 	}
 	if got := prints(t, g, echo); got != "here\n" || m.count() != 2 {
+		t.Errorf("after %d logins it prints %q", m.count(), got)
+	}
+}
+
+func TestPausedMachineIsNotLeft(t *testing.T) {
+	t.Parallel()
+	m := newOpenSSH(t)
+	var isPaused atomic.Bool
+	g := m.enter(t, func(o *guest.Options) { o.KeepAlive, o.IsPaused = time.Second, isPaused.Load })
+	prints(t, g, echo)
+	sshd := m.last().cmd.Process
+	isPaused.Store(true)
+	if err := sshd.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Second) // several signs of life are due
+	if err := sshd.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	isPaused.Store(false)
+	if got := prints(t, g, echo); got != "here\n" || m.count() != 1 {
 		t.Errorf("after %d logins it prints %q", m.count(), got)
 	}
 }

@@ -26,6 +26,8 @@ type Options struct {
 	Life context.Context
 	// KeepAlive is how often a connection is asked for a sign of life, and how long the machine may take to answer; 0 is 15 s.
 	KeepAlive time.Duration
+	// IsPaused reports whether the machine stands still, and gives no sign of life until it continues. Nil means that it never does.
+	IsPaused func() bool
 }
 
 // Guest is the inside of a machine.
@@ -48,11 +50,14 @@ func New(o Options) *Guest {
 	if o.KeepAlive <= 0 {
 		o.KeepAlive = 15 * time.Second
 	}
+	if o.IsPaused == nil {
+		o.IsPaused = func() bool { return false }
+	}
 	g := &Guest{options: o}
 	life, end := context.WithCancelCause(context.Background())
 	g.life, g.end = life, end
 	for _, p := range []*pool{&g.sessions, &g.network} {
-		p.connect, p.life, p.keepAlive = o.Connect, life, o.KeepAlive
+		p.connect, p.life, p.keepAlive, p.isPaused = o.Connect, life, o.KeepAlive, o.IsPaused
 	}
 	g.sessions.isForSessions = true
 	stop := context.AfterFunc(o.Life, func() { end(executor.ErrNotRunning) })

@@ -28,6 +28,7 @@ type pool struct {
 	connect   func(ctx context.Context) (*ssh.Client, error)
 	life      context.Context
 	keepAlive time.Duration
+	isPaused  func() bool
 	// isForSessions reports whether the channels are sessions, of which some sshds have one at a time.
 	isForSessions bool
 

@@ -24,7 +24,9 @@ func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) 
 
 // newGuest returns the inside of a machine, which connects when it is used.
 func (m *machine) newGuest() *guest.Guest {
-	return guest.New(guest.Options{Connect: m.connect, User: m.record.User, Env: m.record.Env, Dir: m.record.Dir, Life: m.life})
+	return guest.New(guest.Options{
+		Connect: m.connect, User: m.record.User, Env: m.record.Env, Dir: m.record.Dir, Life: m.life, IsPaused: m.isPaused,
+	})
 }
 
 // entered is the inside of a machine that may be suspended.
