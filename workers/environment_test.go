@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -159,13 +160,15 @@ func TestEnvironmentOfAnImageReplacesTheOlder(t *testing.T) {
 	e := &capturing{Executor: fake.New(v1.TypeContainer, nil), archive: []byte("image")}
 	c.start("n", func(cfg *NodeConfig) { cfg.Executors = append(cfg.Executors, e) })
 	l := environments.New(c.store)
-	var archives []string
+	var archives, executions []string
 	for version := range int32(2) {
 		in := &v1.CaptureRequest{Environment: &v1.Environment{Name: "captured-image", Node: c.name("n"), Image: "busybox", Version: version}}
 		ready := &v1.Environment{}
-		if err := c.creation(l, in).Get(t.Context(), ready); err != nil || ready.GetVersion() != version+1 {
+		run := c.creation(l, in)
+		if err := run.Get(t.Context(), ready); err != nil || ready.GetVersion() != version+1 {
 			t.Fatalf("%v, %v", ready, err)
 		}
+		executions = append(executions, run.GetRunID())
 		archives = append(archives, in.GetEnvironment().GetArchive())
 	}
 	c.noArchive(archives[0])
@@ -174,6 +177,9 @@ func TestEnvironmentOfAnImageReplacesTheOlder(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "another environment has taken the name captured-image meanwhile") {
 		t.Errorf("in the place of another: %v", err)
 	}
+	created := &handle{workerSet: c, id: names.EnvironmentWorkflowID("captured-image")}
+	replay(t, "environment-refused", limits.Run{}, created.history(""))
+	replay(t, "environment-replaced", limits.Run{}, created.history(executions[1]))
 	c.noArchive(in.GetEnvironment().GetArchive())
 }
 
@@ -193,7 +199,8 @@ func TestCancelledCreationEndsItsCaptureAndLeavesNothing(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if ctx.Err() == nil {
-		t.Error("the capture goes on")
+		t.Error("the capture continues")
 	}
+	replay(t, "environment-cancelled", limits.Run{}, (&handle{workerSet: c, id: run.GetID()}).history(""))
 	c.noArchive(in.GetEnvironment().GetArchive())
 }

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"switchyard/workflows/election"
+	"switchyard/workflows/environment"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/lock"
 	"switchyard/workflows/names"
@@ -44,6 +45,7 @@ func replayer(t *testing.T, history string) worker.WorkflowReplayer {
 	r.RegisterWorkflowWithOptions(run.Runner{Limits: limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	r.RegisterWorkflowWithOptions(node.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	r.RegisterWorkflowWithOptions(lock.Locker{}.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
+	r.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
 	r.RegisterWorkflowWithOptions(election.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
 	return r
 }
