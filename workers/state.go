@@ -23,13 +23,19 @@ func ownFolder(dir, use string) string {
 	return filepath.Join(dir, fmt.Sprintf("switchyard-%s-%d", use, os.Getuid()))
 }
 
-// openState returns the folder in which a node finds again what it has left, below parent;
-// empty: that of this user in the folder for temporary files. The folder itself is made
+// StateParent returns the folder below which nodes find again what they have left: that which they are given, or else that of this
+// user in the folder for temporary files.
+func StateParent(given string) string {
+	if given == "" {
+		return ownFolder(os.TempDir(), "state")
+	}
+	return given
+}
+
+// openState returns the folder in which a node finds again what it has left, below StateParent of parent. The folder itself is made
 // when something is put there.
 func openState(parent, fleet, name string) (string, error) {
-	if parent == "" {
-		parent = ownFolder(os.TempDir(), "state")
-	}
+	parent = StateParent(parent)
 	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
