@@ -75,7 +75,8 @@ func TestBadMachine(t *testing.T) {
 	for name, c := range map[string]struct{ body, path, message string }{
 		"no image":      {`{}`, "image", "image is missing"},
 		"image":         {`{"image": "Ubuntu"}`, "image", "no name of an image"},
-		"backend":       {`{"image": "a", "backend": "qemu"}`, "backend", "not available yet"},
+		"backend":       {`{"image": "a", "backend": "xen"}`, "backend", "docker or qemu"},
+		"image of a VM": {`{"image": "a", "backend": "qemu", "vmImage": "a"}`, "image", "is for a container"},
 		"key":           {`{"image": "a", "sshPublicKey": "hunter2"}`, "sshPublicKey", "no public key"},
 		"a private key": {`{"image": "a", "sshPublicKey": "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2"}`, "sshPublicKey", "holds a private key"},
 		"mount":         {`{"image": "a", "mounts": [{"hostPath": "x", "containerPath": "/x"}]}`, "mounts[0].hostPath", "absolute"},
