@@ -59,6 +59,7 @@ the exit code is 1 if it does not by then.`,
 	flags.StringVar(&f.req.VmImage, "vm-image", "", "image of a virtual machine: a path on its node, the URL of an object in a bucket, or an environment")
 	flags.StringVar(&f.req.VmDiskSize, "vm-disk-size", "", "size of the disk of a virtual machine, such as 50G (default that of its image)")
 	flags.StringVar(&f.req.Environment, "environment", "", "named environment that it is made of, in the place of an image")
+	flags.StringVar(&f.req.User, "user", "", "user who logs in (default that of the image, and root of a virtual machine)")
 	flags.StringVar(&f.req.Name, "name", "", "name of the machine, with which its id begins (default vps)")
 	f.key.add(flags)
 	f.resources.add(flags)

@@ -62,6 +62,8 @@ type NodeConfig struct {
 	// StateDir is the parent of the folder in which the node finds again what it has left;
 	// empty: one of this user in the folder for temporary files.
 	StateDir string
+	// Withheld is what the node cannot offer although something of it is there, with the reason and the remedy, for people.
+	Withheld map[string]string
 	// Guard is called with the state of the node before the first attempt starts that would
 	// outlive this worker: from then on something outside of this process is to call
 	// taskrunner.EndOverdue. nil: nothing does.
@@ -195,7 +197,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		Snapshot: func(ctx context.Context) *v1.NodeSnapshot {
 			s := figures(ctx)
 			s.Draining = n.leaving.Load()
-			s.Executors, s.Withheld = n.offered(s.GetExecutors()), n.withheld
+			s.Executors, s.Withheld = n.offered(s.GetExecutors()), n.allWithheld()
 			if id := kept.id.Load(); id != nil {
 				s.Store = *id
 			}

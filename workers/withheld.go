@@ -53,3 +53,13 @@ func (n *Node) withholdLasting(reason error) {
 func (n *Node) offered(types []string) []string {
 	return slices.DeleteFunc(types, func(taskType string) bool { return n.withheld[taskType] != "" })
 }
+
+// allWithheld returns what the node does not offer, with the reasons.
+func (n *Node) allWithheld() map[string]string {
+	if len(n.cfg.Withheld) == 0 {
+		return n.withheld
+	}
+	all := maps.Clone(n.cfg.Withheld)
+	maps.Copy(all, n.withheld)
+	return all
+}

@@ -53,6 +53,9 @@ func (v *view) capabilityPhrase() phrase {
 	if cluster, is := v1.ClusterOfCapability(key); is && !ok {
 		return phrase{verb: does, object: "not reach cluster " + cluster}
 	}
+	if reason := v.n.snap.GetWithheld()[v1.WithheldQEMU]; key == v1.QEMUCapability && !ok && reason != "" {
+		return phrase{verb: does, object: "not run virtual machines: " + reason}
+	}
 	if key == v1.QEMUCapability && !ok {
 		return phrase{verb: lacks, object: "QEMU, which qemu-system-x86 and qemu-utils have on Debian"}
 	}

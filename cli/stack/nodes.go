@@ -36,6 +36,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	if len(cfg.Nodes) == 0 {
 		return nil
 	}
+	program := findQEMU()
 	kept, err := openNodeStore(ctx, s.store, cfg)
 	if err != nil {
 		return err
@@ -50,7 +51,8 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 		return err
 	}
 	s.addCloser("clusters", s.clusters.Close)
-	sh, executors, err := s.newExecutors(cfg, kept, scratch)
+	virtual := newVirtualMachines(cfg, s.conn.Fleet, kept, program)
+	sh, executors, err := s.newExecutors(cfg, kept, scratch, virtual.backend)
 	if err != nil {
 		return err
 	}
@@ -68,6 +70,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	} else {
 		cfg.Logger.Debug("shell tasks cannot run in a sandbox here", "reason", err)
 	}
+	virtual.addTo(&facts)
 	nodes := make([]*workers.Node, len(cfg.Nodes))
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, n := range cfg.Nodes {
@@ -76,8 +79,9 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				Client: s.conn, Store: kept, Metrics: figures, Logger: cfg.Logger, Machine: machine,
 				Executors: executors, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
-				Guard: func(dir string) { guards.start(dir, n.Name) },
-				Name:  n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
+				Withheld: virtual.reasons(),
+				Guard:    func(dir string) { guards.start(dir, n.Name) },
+				Name:     n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				Sessions:    func(ctx context.Context) []string { return session.List(ctx, session.Folder(n.ScratchDir)) },
 				Clusters:    s.clusters.Reachable,
 				Secrets:     &secrets.Resolver{Allow: n.Secrets, Store: stored, Getenv: os.LookupEnv},
@@ -134,7 +138,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 
 // newExecutors returns the executors of the nodes, one of each type of tasks that runs on nodes, and that of shell tasks by
 // itself. They end with the stack.
-func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string) (*shell.Executor, []executor.Executor, error) {
+func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virtual vps.Backend) (*shell.Executor, []executor.Executor, error) {
 	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger})
 	if err != nil {
 		return nil, nil, err
@@ -167,5 +171,5 @@ func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string) (*sh
 		Fleet: s.conn.Fleet, IsOpen: liveness.Attempts{Client: s.conn}.IsOpen, Logger: cfg.Logger,
 	})
 	s.addCloser("Kubernetes executor", jobs.Close)
-	return sh, []executor.Executor{sh, containers, vps.New(containers, nil), jobs, subagents, relays}, nil
+	return sh, []executor.Executor{sh, containers, vps.New(containers, virtual), jobs, subagents, relays}, nil
 }

@@ -12,7 +12,7 @@ import (
 // TestNodesHaveAnExecutorOfEachType holds the executors of nodes to the table of task types.
 func TestNodesHaveAnExecutorOfEachType(t *testing.T) {
 	s := &Stack{conn: &workers.Connection{}}
-	_, executors, err := s.newExecutors(Config{Nodes: make([]NodeConfig, 1), Logger: slog.New(slog.DiscardHandler)}, nil, t.TempDir())
+	_, executors, err := s.newExecutors(Config{Nodes: make([]NodeConfig, 1), Logger: slog.New(slog.DiscardHandler)}, nil, t.TempDir(), nil)
 	for _, c := range s.closers {
 		t.Cleanup(func() { _ = c.stop() })
 	}

@@ -46,7 +46,11 @@ func newExecutor(t *testing.T, dir string) *Executor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := New(Options{Dir: dir, Images: images, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	program, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(Options{Dir: dir, Images: images, Program: program, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,9 +57,6 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *machine, e
 	if err != nil {
 		return nil, badSpec(err)
 	}
-	if err := e.Available(); err != nil {
-		return nil, err
-	}
 	if err := checkMemory(readMeminfo(), p.memoryMB); err != nil {
 		return nil, err
 	}
@@ -118,7 +115,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *machine, e
 
 // launch starts QEMU, where possible in a group.
 func (e *Executor) launch(f folder, p plan, group *group) error {
-	args := arguments(e.program, p, f)
+	args := arguments(e.opts.Program, p, f)
 	launcher, err := startLauncher(f, args, group)
 	if err != nil && group != nil {
 		launcher, err = startLauncher(f, args, nil) // old kernels cannot start a process in a group

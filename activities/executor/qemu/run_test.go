@@ -165,7 +165,7 @@ func TestMachinesThatCannotStartLeaveNothing(t *testing.T) {
 	})
 	t.Run("QEMU fails", func(t *testing.T) {
 		broken := newExecutor(t, dir)
-		broken.program.CPU = "no-such-model"
+		broken.opts.Program.CPU = "no-such-model"
 		r := newRun(t, image, nil)
 		r.begin(t, broken.Run)
 		<-r.ended

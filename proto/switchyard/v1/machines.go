@@ -16,6 +16,9 @@ const (
 	KVMCapability = "kvm"
 )
 
+// WithheldQEMU is the key in NodeSnapshot.withheld of why a node with QEMU runs no virtual machines.
+const WithheldQEMU = "vps with backend qemu"
+
 // GuestAddress is the address that a virtual machine has in its network.
 const GuestAddress = "10.0.2.15"
 
