@@ -9,6 +9,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/qemu/disk"
 	"switchyard/activities/executor/qemu/seed"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // prepareDisks makes the disk of a machine on its image, and the seed with its user and keys.
@@ -43,9 +44,13 @@ var notInHostname = regexp.MustCompile(`[^a-z0-9]+`)
 // maxHostname bounds a host name.
 const maxHostname = 63
 
-// hostname returns the name of a machine: that of its task.
+// hostname returns the name of a machine: that of its task, or of its run if that was made for it.
 func hostname(id executor.Identity) string {
-	name := notInHostname.ReplaceAllString(strings.ToLower(id.Task), "-")
+	name := id.Task
+	if name == v1.TypeVPS {
+		name = id.Run
+	}
+	name = notInHostname.ReplaceAllString(strings.ToLower(name), "-")
 	if id.Index >= 0 {
 		name += fmt.Sprintf("-%d", id.Index)
 	}
