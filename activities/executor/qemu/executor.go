@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/qemu/disk"
@@ -37,6 +38,8 @@ type Images interface {
 type Executor struct {
 	opts   Options
 	logger *slog.Logger
+	// bootPatience is how long a session waits for a machine that boots.
+	bootPatience time.Duration
 
 	mu sync.Mutex
 	// running are the attempts whose machine has started, by their ids; starting are those that are being started.
@@ -66,8 +69,7 @@ func New(o Options) (*Executor, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of virtual machines: %w", err)
 	}
-	e := &Executor{opts: o, logger: o.Logger, running: map[string]*machine{}, starting: map[string]bool{}}
-	return e, nil
+	return &Executor{opts: o, logger: o.Logger, bootPatience: bootPatience, running: map[string]*machine{}, starting: map[string]bool{}}, nil
 }
 
 // Type returns v1.TypeVPS.

@@ -22,8 +22,8 @@ const (
 	// firstBannerPatience and bannerPatience bound the wait for the first byte of its SSH server: QEMU makes a connection, and keeps it
 	// open, although nothing answers in the machine. On a computer that is busy, an answer takes seconds.
 	firstBannerPatience, bannerPatience = 500 * time.Millisecond, 8 * time.Second
-	// enterPatience is that of a session that begins while the machine boots.
-	enterPatience = 3 * time.Second
+	// enterPatience is that of a session that begins while the machine boots, and bootPatience is how long it tries again.
+	enterPatience, bootPatience = 3 * time.Second, time.Minute
 	// loginPause is between two tries to log in to a machine that boots.
 	loginPause = 250 * time.Millisecond
 	// loginLate is when the log says that a machine still cannot be entered.
@@ -120,24 +120,32 @@ func (m *machine) awaitOneLogin(began time.Time, tell bool) {
 	}
 }
 
-// connect logs in to the machine as its user, for a session. Its errors are for whoever began that.
+// connect logs in to the machine as its user, for a session, which waits while the machine boots. Its errors are for whoever began that.
 func (m *machine) connect(ctx context.Context) (*ssh.Client, error) {
-	answered, patience := m.login.hasAnswered(), enterPatience
-	if answered {
-		patience = loginPatience
+	for began := time.Now(); ; sleep(ctx, loginPause) {
+		answered, patience := m.login.hasAnswered(), enterPatience
+		if answered {
+			patience = loginPatience
+		}
+		client, err := m.logIn(ctx, patience)
+		switch {
+		case err == nil:
+			return client, nil
+		case m.isEnding():
+			return nil, executor.ErrNotRunning
+		case m.isPaused():
+			return nil, errPaused
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case answered:
+			return nil, &executor.Refusal{Text: fmt.Sprintf("its SSH server does not let the node in: %v", err)}
+		case time.Since(began) < m.e.bootPatience:
+			continue
+		case errors.Is(err, errSilent):
+			return nil, &executor.Refusal{Text: "it is booting: its SSH server does not answer yet; `switchyard runs logs` shows its console"}
+		}
+		return nil, &executor.Refusal{Text: fmt.Sprintf("its SSH server does not let the node in yet: %v; `switchyard runs logs` shows whether it has taken its NoCloud seed", err)}
 	}
-	client, err := m.logIn(ctx, patience)
-	switch {
-	case err == nil:
-		return client, nil
-	case m.isEnding():
-		return nil, executor.ErrNotRunning
-	case m.isPaused():
-		return nil, errPaused
-	case !answered:
-		return nil, &executor.Refusal{Text: fmt.Sprintf("it is booting: its SSH server does not answer yet (%v)", err)}
-	}
-	return nil, &executor.Refusal{Text: fmt.Sprintf("its SSH server does not let the node in: %v", err)}
 }
 
 // errSilent is why a machine that boots cannot be entered.

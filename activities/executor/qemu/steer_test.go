@@ -56,6 +56,7 @@ func TestMachinesArePausedAndResumed(t *testing.T) {
 		}
 	}
 	r.ticks(t)
+	e.bootPatience = 0
 	in, err := e.Enter(t.Context(), r.ID)
 	if err != nil {
 		t.Fatal(err)
