@@ -101,7 +101,7 @@ func TestLongMachinesPassTheSuiteOfInsides(t *testing.T) {
 		Enter:       func(*testing.T) executor.Inside { return in },
 		Dir:         func(*testing.T) string { return "/tmp" },
 		Env:         [2]string{"GREETING", "hello"},
-		LargeOutput: 1 << 20,
+		LargeOutput: 1 << 20, NoHardLinks: true, OpensDevices: true,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -110,24 +111,29 @@ type run struct {
 
 var serial atomic.Int64
 
+// specOf returns the spec of a machine of an image.
+func specOf(image string) map[string]any { return map[string]any{"backend": "qemu", "vmImage": image} }
+
+// attemptOf returns an attempt of a run.
+func attemptOf(run string, spec map[string]any) executor.Attempt {
+	s, err := structpb.NewStruct(spec)
+	if err != nil {
+		panic(err)
+	}
+	return executor.Attempt{
+		ID: run + "/desk/c1", Identity: executor.Identity{Run: run, Task: "desk", Node: "n1", Index: -1, Claim: 1},
+		Spec: s, Env: map[string]string{"GREETING": "hello"}, Limits: executor.Limits{Memory: 256 << 20}, Grace: time.Minute,
+	}
+}
+
 // newRun returns an attempt with a machine of an image.
 func newRun(t *testing.T, image string, fields map[string]any) *run {
 	t.Helper()
-	spec := map[string]any{"backend": "qemu", "vmImage": image}
-	for name, value := range fields {
-		spec[name] = value
-	}
-	s, err := structpb.NewStruct(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := specOf(image)
+	maps.Copy(spec, fields)
 	r := &run{ended: make(chan struct{}), notes: &output{}}
-	id := fmt.Sprintf("run-%d-%d", os.Getpid(), serial.Add(1))
-	r.Attempt = executor.Attempt{
-		ID: id + "/desk/c1", Identity: executor.Identity{Run: id, Task: "desk", Node: "n1", Index: -1, Claim: 1},
-		Spec: s, Env: map[string]string{"GREETING": "hello"}, Limits: executor.Limits{Memory: 256 << 20}, Grace: time.Minute,
-		Notify: func(line string) { fmt.Fprintln(r.notes, line) },
-	}
+	r.Attempt = attemptOf(fmt.Sprintf("run-%d-%d", os.Getpid(), serial.Add(1)), spec)
+	r.Notify = func(line string) { fmt.Fprintln(r.notes, line) }
 	r.clear()
 	return r
 }

@@ -22,10 +22,13 @@ func (r *run) stands(t *testing.T) {
 	})
 }
 
+// countTicks returns how often a machine has ticked.
+func countTicks(printed string) int { return strings.Count(printed, "tick\n") }
+
 // ticks waits until the machine has ticked twice more.
 func (r *run) ticks(t *testing.T) {
 	t.Helper()
-	r.prints(t, r.out, "tick\n", strings.Count(r.out.String(), "tick\n")+2)
+	r.prints(t, r.out, "tick\n", countTicks(r.out.String())+2)
 }
 
 func TestMachinesArePausedAndResumed(t *testing.T) {
