@@ -185,6 +185,9 @@ func TestEnvironmentOfAMachineByREST(t *testing.T) {
 		creation, _ := f.rest(t, "GET", path, "").value["creation"].(map[string]any)
 		return creation["state"] == "failed" && creation["error"] == "the machine has just ended"
 	})
+	eventually(t, "the failure is listed", func() bool {
+		return strings.Contains(f.rest(t, "GET", "/v1/environments", "").text, "the machine has just ended")
+	})
 	if got := create(replace); got.status != http.StatusCreated {
 		t.Fatalf("replaced again: %d %s", got.status, got.text)
 	}
@@ -207,6 +210,15 @@ func TestEnvironmentOfAMachineByREST(t *testing.T) {
 	}
 	if gone := f.rest(t, "GET", path, ""); gone.status != http.StatusNotFound {
 		t.Errorf("it is there: %d %s", gone.status, gone.text)
+	}
+	if got := create(`{"name": "` + name + `", "run": "` + id + `"}`); got.status != http.StatusCreated {
+		t.Fatalf("%d %s", got.status, got.text)
+	}
+	<-c.asked
+	c.answer <- temporal.NewNonRetryableApplicationError("no room", "Refused", nil)
+	eventually(t, "it has failed", func() bool { return f.rest(t, "GET", path, "").value["state"] == "failed" })
+	if forgotten := f.rest(t, "DELETE", path, ""); forgotten.status != http.StatusOK || f.rest(t, "GET", path, "").status != http.StatusNotFound {
+		t.Errorf("a failed creation is forgotten: %d %s", forgotten.status, forgotten.text)
 	}
 	if bad := create(`{"name": "` + name + `", "run": "` + id + `", "task": "build"}`); bad.status != http.StatusConflict || !strings.Contains(bad.message(), "is of type shell") {
 		t.Errorf("of a task without files of its own: %d %s", bad.status, bad.text)

@@ -80,7 +80,7 @@ func (g *Gateway) services() []service {
 // environments returns what answers the calls of EnvironmentService.
 func (g *Gateway) environments() environments.Service {
 	return environments.Service{
-		Library: library.New(g.store), Creations: environments.Workflows{Client: g.client, Namespace: g.config.Namespace, Now: g.config.Now}, Nodes: g.nodes,
+		Library: library.New(g.store), Creations: environments.Workflows{Client: g.client, Now: g.config.Now}, Nodes: g.nodes,
 		Usage: environments.OpenRuns{Index: g.index, Reader: g.reader},
 		FindSource: func(ctx context.Context, run, task, purpose string, isFit func(string) bool) (environments.Source, error) {
 			a, err := g.tunnel.Find(ctx, run, task, purpose, isFit)

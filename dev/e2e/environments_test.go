@@ -111,9 +111,9 @@ tasks:
 	}
 }
 
-func TestEnvironmentThatCannotBeMadeSaysWhy(t *testing.T) {
+func TestEnvironmentIsMadeOfAnImageOrSaysWhyNot(t *testing.T) {
 	t.Parallel()
-	enginetest.Image(t) // there is an engine
+	image := enginetest.Image(t)
 	s := startDev(t, "--nodes", "1")
 	id := s.submit(t, write(t, "name: env-shell\ntasks:\n  work: { type: shell, spec: { command: sleep 600 } }\n"))
 	eventually(t, "the task runs", func() bool { return s.get(t, id).Tasks["work"].State == "running" })
@@ -136,5 +136,12 @@ func TestEnvironmentThatCannotBeMadeSaysWhy(t *testing.T) {
 		t.Errorf("it is shown as %+v", got)
 	}
 	do(t, s.gateway, 0, "env", "delete", "e2e-typo")
+	if stdout, _ := do(t, s.gateway, 0, "env", "create", "e2e-image", "--image", image, "-o", "json"); fieldOf(t, stdout, "state") != "ready" {
+		t.Errorf("made of an image: %s", stdout)
+	}
+	if stdout, _ := do(t, s.gateway, 0, "env", "list"); !strings.Contains(stdout, "e2e-image") || strings.Contains(stdout, "e2e-typo") {
+		t.Errorf("the list has\n%s", stdout)
+	}
+	do(t, s.gateway, 0, "env", "delete", "e2e-image")
 	do(t, s.gateway, 0, "runs", "cancel", id)
 }

@@ -46,7 +46,7 @@ type Creations interface {
 	List(ctx context.Context) (map[string]*v1.Environment, error)
 	// End has a workflow that runs create nothing, and returns once it does not. It does nothing if none runs.
 	End(ctx context.Context, name string) error
-	// Forget removes a workflow that has failed.
+	// Forget hides a creation that has failed.
 	Forget(ctx context.Context, name string) error
 }
 

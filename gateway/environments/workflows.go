@@ -32,15 +32,16 @@ const (
 	failedFor = 24 * time.Hour
 	// endPatience is how long a creation that is to end is waited for. Its node may be away.
 	endPatience = 10 * time.Second
+	// forgetTimeout bounds an execution that creates nothing.
+	forgetTimeout = time.Minute
 	// describedAtOnce is how many workflows are described at once.
 	describedAtOnce = 8
 )
 
 // Workflows are the creations in a namespace of Temporal.
 type Workflows struct {
-	Client    client.Client
-	Namespace string
-	Now       func() time.Time
+	Client client.Client
+	Now    func() time.Time
 }
 
 var _ Creations = Workflows{}
@@ -73,10 +74,10 @@ func (w Workflows) Get(ctx context.Context, name string) (*v1.Environment, error
 	}
 	info := desc.GetWorkflowExecutionInfo()
 	isOpen := runview.IsOpen(info.GetStatus())
-	if !isOpen && !w.isShown(info) {
+	e := environmentIn(info.GetMemo())
+	if e == nil || !isOpen && !w.isShown(info) {
 		return nil, nil
 	}
-	e := environmentIn(info.GetMemo(), name)
 	e.Version++ // the one that is created
 	if isOpen {
 		addProgress(e, desc.GetPendingActivities())
@@ -95,11 +96,11 @@ func (w Workflows) isShown(info *workflowpb.WorkflowExecutionInfo) bool {
 	return false
 }
 
-// environmentIn returns the environment of the memo of a workflow.
-func environmentIn(memo *commonpb.Memo, name string) *v1.Environment {
+// environmentIn returns the environment of the memo of a workflow, or nil if it has none: it creates nothing.
+func environmentIn(memo *commonpb.Memo) *v1.Environment {
 	e := &v1.Environment{}
-	if err := converter.GetDefaultDataConverter().FromPayload(memo.GetFields()[names.EnvironmentMemo], e); err != nil {
-		return &v1.Environment{Name: name, State: v1.EnvironmentCreating} // a workflow that was started by hand has none
+	if payload := memo.GetFields()[names.EnvironmentMemo]; payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, e) != nil {
+		return nil
 	}
 	return e
 }
@@ -214,19 +215,27 @@ func (w Workflows) End(ctx context.Context, name string) error {
 	return connect.NewError(connect.CodeUnavailable, fmt.Errorf("the creation of environment %s does not end; is a control worker up? Try again", name))
 }
 
-// Forget removes a workflow that has ended.
+// Forget has an execution that creates nothing take the place of one that has failed. Temporal would take minutes to delete that.
 func (w Workflows) Forget(ctx context.Context, name string) error {
-	desc, err := w.Client.DescribeWorkflowExecution(ctx, names.EnvironmentWorkflowID(name), "")
-	if err == nil && !runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
-		_, err = w.Client.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
-			Namespace: w.Namespace, WorkflowExecution: desc.GetWorkflowExecutionInfo().GetExecution(),
-		})
-	}
-	if rpcerror.Is[*serviceerror.NotFound](err) {
-		return nil
+	run, err := w.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:                       names.EnvironmentWorkflowID(name),
+		TaskQueue:                names.ControlQueue,
+		WorkflowTaskTimeout:      taskTimeout,
+		WorkflowRunTimeout:       forgetTimeout,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		StaticSummary:            "forget the creation of environment " + name,
+
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, names.EnvironmentWorkflow, &v1.CaptureRequest{})
+	if rpcerror.CodeOf(err) == connect.CodeAlreadyExists {
+		return nil // it is being created anew
 	}
 	if err != nil {
 		return fmt.Errorf("forget the creation of environment %s: %w", name, err)
 	}
+	waiting, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	_ = run.Get(waiting, nil) // so that a creation can begin at once
 	return nil
 }

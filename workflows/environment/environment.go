@@ -19,8 +19,12 @@ import (
 const failedError = "EnvironmentFailed"
 
 // Environment creates an environment and returns it as it is ready. Its error has one line for people. A cancelled workflow creates
-// none; one that is cancelled while the environment takes its name may still create it.
+// none; one that is cancelled while the environment takes its name may still create it. One without an environment ends at once: it
+// takes the place of an execution that has failed.
 func Environment(ctx workflow.Context, in *v1.CaptureRequest) (*v1.Environment, error) {
+	if in.GetEnvironment() == nil {
+		return &v1.Environment{}, nil
+	}
 	stored, err := capture(ctx, in)
 	if err != nil {
 		discard(ctx, in.GetEnvironment())

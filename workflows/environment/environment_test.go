@@ -160,3 +160,12 @@ func TestEnvironmentWhoseArchiveIsStuckFailsWithItsOwnReason(t *testing.T) {
 		t.Errorf("%v after %d tries to remove it", err, len(s.discarded))
 	}
 }
+
+func TestExecutionWithoutAnEnvironmentDoesNothing(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.ExecuteWorkflow(Environment, &v1.CaptureRequest{})
+	if err := env.GetWorkflowError(); !env.IsWorkflowCompleted() || err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+}
