@@ -83,7 +83,7 @@ func (m *machine) copyDisk(ctx context.Context, path string) (err error) {
 	}
 	removeCapture(path)
 	if !m.isPaused() {
-		// By this file a later worker knows that nobody has asked for the pause.
+		// By this file a later worker knows that no user has asked for the pause.
 		if err := os.WriteFile(path+markSuffix, nil, 0o600); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ const (
 	longestName = "qmp2"
 	// newPrefix begins the names of folders that have no record yet.
 	newPrefix = ".new-"
-	// staleAfter is how old a folder without a record is when nobody can be making it any more.
+	// staleAfter is the age from which a folder without a record is abandoned.
 	staleAfter = time.Minute
 )
 
