@@ -49,9 +49,11 @@ func (d *decoder) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
 	d.word(spec.GetVmDiskSize(), p.Field("vmDiskSize"), diskSize().MatchString, "no size", `such as "50G"; units are K, M, G and T`)
 	d.word(spec.GetUser(), p.Field("user"), loginName().MatchString, "no name of a user", "the machine makes the user if it has none of the name")
 	d.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the machine")
+	d.word(spec.GetNetwork(), p.Field("network"), func(text string) bool { return text == "none" }, "no network of a virtual machine",
+		`leave it out, or write "none": the machine reaches neither its node nor other computers then`)
 	d.excluded(p, "a container, and this is a virtual machine", map[string]bool{
 		"image": spec.GetImage() != "", "mounts": len(spec.GetMounts()) > 0, "init": len(spec.GetInit()) > 0, "privileged": spec.GetPrivileged(),
-		"network": spec.GetNetwork() != "", "ip": spec.GetIp() != "", "capAdd": len(spec.GetCapAdd()) > 0, "shmSizeMb": spec.GetShmSizeMb() != 0,
+		"ip": spec.GetIp() != "", "capAdd": len(spec.GetCapAdd()) > 0, "shmSizeMb": spec.GetShmSizeMb() != 0,
 		"ulimits": len(spec.GetUlimits()) > 0, "pullPolicy": spec.GetPullPolicy() != "", "registryAuth": spec.GetRegistryAuth() != "",
 		"imageTarball": spec.GetImageTarball() != "",
 	})

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // codeCacheMB bounds the translated code of an emulated machine, which QEMU would let grow to 1 GiB.
@@ -33,8 +35,7 @@ func arguments(program Program, p plan, f folder) []string {
 		"-device", "virtio-blk-pci,drive=disk,bootindex=0",
 		"-drive", "if=none,id=seed,format=raw,readonly=on,file="+quoteOption(f.file(seedFile)),
 		"-device", "virtio-blk-pci,drive=seed",
-		// QEMU takes a free port by itself.
-		"-netdev", "user,id=network,hostfwd=tcp:127.0.0.1:0-:22", "-device", "virtio-net-pci,netdev=network,romfile=",
+		"-netdev", network(p), "-device", "virtio-net-pci,netdev=network,romfile=",
 		"-device", "virtio-rng-pci",
 		"-chardev", "file,id=console,path=/dev/stdout", "-serial", "chardev:console",
 	)
@@ -45,6 +46,15 @@ func arguments(program Program, p plan, f folder) []string {
 		args = append(args, "-sandbox", sandbox)
 	}
 	return args
+}
+
+// network returns the network of a machine. QEMU takes a free port by itself.
+func network(p plan) string {
+	text := "user,id=network,net=10.0.2.0/24,dhcpstart=" + v1.GuestAddress + ",hostfwd=tcp:127.0.0.1:0-:22"
+	if p.isAlone {
+		text += ",restrict=on"
+	}
+	return text
 }
 
 // quoteOption returns a value as a part of a list of options.

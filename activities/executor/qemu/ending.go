@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"switchyard/activities/executor"
 )
 
@@ -45,8 +43,8 @@ func endingOf(x exit, reason, lastWords string) ending {
 	switch {
 	case !x.isKnown:
 		return ending{err: errors.New("how the virtual machine has ended is not known: QEMU left no exit code; the node may have been restarted")}
-	case x.code == signalled+int(unix.SIGKILL):
-		e := ending{result: killedBy(unix.SIGKILL), notice: "QEMU was killed on the node by SIGKILL"}
+	case x.code == signalled+int(syscall.SIGKILL):
+		e := ending{result: killedBy(syscall.SIGKILL), notice: "QEMU was killed on the node by SIGKILL"}
 		if e.result.OOMKilled = x.isOOM; x.isOOM {
 			e.notice = "the kernel killed QEMU because it needed more memory than its machine may have"
 		}
@@ -56,7 +54,7 @@ func endingOf(x exit, reason, lastWords string) ending {
 	}
 	switch reason {
 	case reasonSignal, reasonQuit:
-		return ending{result: killedBy(unix.SIGTERM), notice: "QEMU was asked on the node to end"}
+		return ending{result: killedBy(syscall.SIGTERM), notice: "QEMU was asked on the node to end"}
 	case reasonPanic:
 		return ending{result: executor.Result{ExitCode: 1}, notice: "the kernel of the machine panicked"}
 	case reasonGuest:
@@ -65,9 +63,12 @@ func endingOf(x exit, reason, lastWords string) ending {
 	return ending{notice: "the machine was shut down"} // no worker was there
 }
 
+// signalNames are the names of the signals that end QEMU, which no library has for every system that the package is built for.
+var signalNames = map[syscall.Signal]string{syscall.SIGKILL: "SIGKILL", syscall.SIGTERM: "SIGTERM"}
+
 // killedBy returns the result of a program that a signal has ended.
 func killedBy(s syscall.Signal) executor.Result {
-	return executor.Result{ExitCode: signalled + int(s), Signal: unix.SignalName(s)}
+	return executor.Result{ExitCode: signalled + int(s), Signal: signalNames[s]}
 }
 
 // result tells how the machine has ended.
@@ -81,7 +82,7 @@ func (m *machine) result() (executor.Result, error) {
 	case stopped:
 		r := executor.Result{}
 		if killed || m.exit.isKnown && m.exit.code != 0 {
-			r = killedBy(unix.SIGKILL)
+			r = killedBy(syscall.SIGKILL)
 		}
 		r.Stopped, r.StoppedAsAsked = !asked, asked
 		return r, nil

@@ -40,6 +40,15 @@ func TestArgumentsOfMachines(t *testing.T) {
 	}
 }
 
+func TestMachineWithoutNetworkIsAlone(t *testing.T) {
+	for isAlone, want := range map[bool]bool{true: true, false: false} {
+		line := strings.Join(arguments(Program{}, plan{isAlone: isAlone}, "/d/x"), " ")
+		if strings.Contains(line, ",restrict=on") != want || !strings.Contains(line, "dhcpstart=10.0.2.15,hostfwd=tcp:127.0.0.1:0-:22") {
+			t.Errorf("alone: %v, and its arguments are %s", isAlone, line)
+		}
+	}
+}
+
 func TestVersionsOfQEMU(t *testing.T) {
 	for text, want := range map[string]string{
 		"QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\nCopyright": "7.2.22",

@@ -20,6 +20,8 @@ const (
 	defaultMemoryMB = 1024
 	// minMemoryMB is what the firmware and a kernel need to start.
 	minMemoryMB = 64
+	// noNetwork is the network of a machine that reaches nothing.
+	noNetwork = "none"
 )
 
 // plan is the machine that an attempt asks for.
@@ -33,6 +35,8 @@ type plan struct {
 	keys      []string
 	// cpus are its processors, and memoryMB is its memory in MiB.
 	cpus, memoryMB int
+	// isAlone keeps it from reaching its node and other computers.
+	isAlone bool
 }
 
 // newPlan returns the machine that an attempt asks for. Its error is a fault of the spec.
@@ -44,7 +48,7 @@ func newPlan(a executor.Attempt) (plan, error) {
 	p := plan{
 		image: cmp.Or(spec.GetVmImage(), spec.GetEnvironment()), diskSize: spec.GetVmDiskSize(),
 		user: cmp.Or(spec.GetUser(), defaultUser), dir: spec.GetWorkingDirectory(),
-		cpus: max(1, int(math.Ceil(a.Limits.Cores))), memoryMB: int(a.Limits.Memory >> 20),
+		cpus: max(1, int(math.Ceil(a.Limits.Cores))), memoryMB: int(a.Limits.Memory >> 20), isAlone: spec.GetNetwork() == noNetwork,
 	}
 	for line := range strings.Lines(spec.GetSshPublicKey()) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -57,6 +61,8 @@ func newPlan(a executor.Attempt) (plan, error) {
 	switch {
 	case p.image == "":
 		return plan{}, errors.New("it names no vmImage, and no environment")
+	case !p.isAlone && spec.GetNetwork() != "":
+		return plan{}, fmt.Errorf("network %q is for a container; a virtual machine has a network of its own, or %q", spec.GetNetwork(), noNetwork)
 	case p.memoryMB < minMemoryMB:
 		return plan{}, fmt.Errorf("resources.memoryMb is %d; a virtual machine needs %d at least", p.memoryMB, minMemoryMB)
 	case p.dir != "" && !path.IsAbs(p.dir):

@@ -33,6 +33,7 @@ func TestSpecsBecomeMachines(t *testing.T) {
 		"names no vmImage":     attempt(executor.Limits{}, map[string]any{"backend": "qemu"}),
 		"needs 64 at least":    attempt(executor.Limits{Memory: 8 << 20}, map[string]any{"environment": "desk"}),
 		"not an absolute path": attempt(executor.Limits{}, map[string]any{"environment": "desk", "workingDirectory": "home"}),
+		"is for a container":   attempt(executor.Limits{}, map[string]any{"environment": "desk", "network": "host"}),
 		"it is missing":        {},
 	} {
 		if _, err := newPlan(a); err == nil || !strings.Contains(err.Error(), want) {

@@ -451,7 +451,7 @@ type VpsSpec struct {
 	// that waits, unless `init` is set. May be left out if `environment` has it, and is not for a virtual machine.
 	Image string `protobuf:"bytes,1,opt,name=image,proto3" json:"image,omitempty"`
 	// "docker" (the default): a container. "qemu": a virtual machine, of `vm_image` or `environment`; up to `vm_disk_size`, only
-	// `ssh_public_key`, `idle_timeout`, `user` and `working_directory` apply to one.
+	// `ssh_public_key`, `idle_timeout`, `user`, `working_directory` and `network: none` apply to one.
 	Backend string `protobuf:"bytes,2,opt,name=backend,proto3" json:"backend,omitempty"`
 	// Public keys that may log in by SSH, one a line, as in authorized_keys without options.
 	SshPublicKey string `protobuf:"bytes,3,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
