@@ -201,10 +201,12 @@ func TestEnvironmentOfAMachineByREST(t *testing.T) {
 	})
 
 	user := startUser(t, name)
-	eventually(t, "it is in use", func() bool {
-		used := f.rest(t, "DELETE", path, "")
-		return used.status == http.StatusConflict && strings.Contains(used.message(), "open run "+user+" names it")
+	eventually(t, "its user is listed", func() bool {
+		return strings.Contains(f.rest(t, "GET", "/v1/runs?pageSize=1000", "").text, `"`+user+`"`)
 	})
+	if used := f.rest(t, "DELETE", path, ""); used.status != http.StatusConflict || !strings.Contains(used.message(), "open run "+user+" names it") {
+		t.Errorf("it is in use: %d %s", used.status, used.text)
+	}
 	if gone := f.rest(t, "DELETE", path+"?force=true", ""); gone.status != http.StatusOK {
 		t.Errorf("by force: %d %s", gone.status, gone.text)
 	}

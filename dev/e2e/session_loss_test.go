@@ -54,7 +54,7 @@ func testCutTransfersAreRepeated(t *testing.T, f *sessionFleet) {
 	blob := largeFile(t)
 	before := len(withDescendants(t, f.worker.cmd.Process.Pid))
 	client := as(f.ann, "box."+f.id)
-	cmd := client.Copy("scp", "-l", "160000", blob, client.Target()+":/blob") // 20 MB/s
+	cmd := client.Copy("scp", "-l", "24000", blob, client.Target()+":/blob") // 3 MB/s
 	var out bytes.Buffer
 	cmd.Stderr = &out
 	if err := cmd.Start(); err != nil {

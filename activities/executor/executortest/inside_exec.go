@@ -135,11 +135,15 @@ func (h InsideHarness) execBinary(t *testing.T) {
 func (h InsideHarness) execBackground(t *testing.T) {
 	in := h.Enter(t)
 	var out buffer
-	c := shell("sleep 100000 & echo started; exit 4")
+	c := shell("sleep 100000 & echo started $!; exit 4")
 	c.Stdout, c.Stderr = &out, &out
-	if status := exec(t, in, c); status.Code != 4 || out.String() != "started\n" {
-		t.Errorf("%+v, printed %q", status, out.String())
+	status := exec(t, in, c)
+	var left int
+	if _, err := fmt.Sscanf(out.String(), "started %d\n", &left); err != nil || status.Code != 4 {
+		t.Fatalf("%+v, printed %q", status, out.String())
 	}
+	// A machine may outlive the test.
+	prints(t, in, shell(fmt.Sprintf("kill %d 2>/dev/null || true", left)))
 }
 
 // execSilentStdin holds that an input that neither ends nor says anything does not hold the call.

@@ -19,8 +19,10 @@ const (
 	hangUpWait = 2 * time.Second
 	// killWait is how long the sshd may take to report the end of a program that was killed.
 	killWait = 3 * time.Second
+	// deliveryWait is how long the delivery of either signal may take before.
+	deliveryWait = 5 * time.Second
 	// closeWait is how long the connections last when the attempt has ended, so that its programs can be hung up on.
-	closeWait = hangUpWait + killWait
+	closeWait = 2*deliveryWait + hangUpWait + killWait
 )
 
 // unknownEnd is the status of a program that has started and whose end is not known.
@@ -169,7 +171,7 @@ func (x *execution) hangUp(ctx context.Context) (executor.ExitStatus, error) {
 		signal string
 		wait   time.Duration
 	}{{"HUP", hangUpWait}, {"KILL", killWait}} {
-		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), step.wait)
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryWait)
 		isSent := make(chan struct{})
 		go func() {
 			defer close(isSent)
@@ -178,7 +180,12 @@ func (x *execution) hangUp(ctx context.Context) (executor.ExitStatus, error) {
 		select {
 		case <-x.exited:
 		case <-x.closed:
-		case <-limit.Done():
+		case <-isSent:
+			select {
+			case <-x.exited:
+			case <-x.closed:
+			case <-time.After(step.wait):
+			}
 		}
 		cancel()
 		<-isSent
