@@ -23,7 +23,7 @@ func (c *workerSet) withLasting(m *fake.Machines) func(*NodeConfig) {
 	dir := filepath.Join(c.t.TempDir(), "state")
 	return func(cfg *NodeConfig) {
 		cfg.StateDir = dir
-		cfg.Executors = append(cfg.Executors, fake.NewLasting(v1.TypeVPS, m))
+		cfg.Executors = append(cfg.Executors, fake.NewLasting(v1.TypeVPS, m), fake.New(v1.TypeContainer, nil))
 	}
 }
 
@@ -226,7 +226,7 @@ func TestNodeOffersNoMachinesThatItCannotFindAgain(t *testing.T) {
 	}
 	with := func(cfg *NodeConfig) {
 		cfg.StateDir = dir
-		cfg.Executors = append(cfg.Executors, fake.NewLasting(v1.TypeVPS, m))
+		cfg.Executors = append(cfg.Executors, fake.NewLasting(v1.TypeVPS, m), fake.New(v1.TypeContainer, nil))
 	}
 	first := c.start("n", with)
 	seen := c.state(c.name("n"), v1.NodeActive)
