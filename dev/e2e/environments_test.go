@@ -18,6 +18,16 @@ type shownEnvironment struct {
 	Creation                                        *struct{ State, Error string }
 }
 
+// killMachine kills a machine that is a container, and waits until its node has removed it.
+func killMachine(t *testing.T, url, id string) {
+	t.Helper()
+	run(t, "vps", "kill", id, "--gateway", url) // one that has ended is refused
+	eventually(t, "no container of "+id+" is left", func() bool {
+		out, err := outputOf(t, "docker", "ps", "-aq", "--filter", "label=switchyard.run="+id)
+		return err == nil && strings.TrimSpace(out) == ""
+	})
+}
+
 // A machine is captured while its gateway dies, and tasks on another node find what was installed in it; a newer version takes its
 // place, and it is deleted when nothing names it any more.
 func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
@@ -35,7 +45,7 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	s := &devStack{program: g, gateway: url}
 	stdout, _ := do(t, url, 0, "vps", "create", "--name", "env-desk", "--image", image, "--node", "env-a", "--env", "LEAK=hunter2", "--wait=120s", "-o", "json")
 	desk := fieldOf(t, stdout, "id")
-	t.Cleanup(func() { run(t, "vps", "kill", desk, "--gateway", url) })
+	t.Cleanup(func() { killMachine(t, url, desk) })
 	inside := func(machine, line string) string {
 		t.Helper()
 		code, stdout, stderr := run(t, "runs", "exec", machine, "--gateway", url, "--", "sh", "-c", line)
@@ -94,7 +104,7 @@ tasks:
 
 	stdout, _ = do(t, url, 0, "vps", "create", "--name", "env-copy", "--environment", name, "--node", "env-b", "--wait=120s", "-o", "json")
 	user := fieldOf(t, stdout, "id")
-	t.Cleanup(func() { run(t, "vps", "kill", user, "--gateway", url) })
+	t.Cleanup(func() { killMachine(t, url, user) })
 	if got := inside(user, "cat /opt/tool"); got != "newer\n" {
 		t.Errorf("the machine that is made of it has %q", got)
 	}
