@@ -71,7 +71,7 @@ func (l *Library) Clean(ctx context.Context, before time.Time) (removed int, err
 	return removed, nil
 }
 
-// archives returns the archives of which something is stored, sorted.
+// archives returns the archives that have values in the store, sorted.
 func (l *Library) archives(ctx context.Context) (archives []string, err error) {
 	for key, err := range l.store.Keys(ctx, storekey.EnvironmentArchivesPrefix) {
 		if err != nil {

@@ -77,8 +77,8 @@ func (l *Library) List(ctx context.Context) (list []*v1.Environment, err error) 
 	return list, nil
 }
 
-// Delete removes an environment and its archive, and returns what it was; executor.ErrNoEnvironment if there is none. Who reads the
-// archive gets that error too.
+// Delete removes an environment and its archive, and returns the environment, or executor.ErrNoEnvironment. Readers of the archive
+// get that error, too.
 func (l *Library) Delete(ctx context.Context, name string) (*v1.Environment, error) {
 	e, err := l.Find(ctx, name)
 	if err != nil {

@@ -82,7 +82,7 @@ func (w *Writer) put() {
 	go func() {
 		ctx, cancel := context.WithTimeout(w.ctx, partPatience)
 		defer cancel()
-		// A part that is there is this one, whose answer was lost.
+		// The part was stored before: the answer to an earlier try was lost.
 		_, err := w.library.store.PutIfAbsent(ctx, storekey.EnvironmentPart(w.archive, n), part)
 		if err == nil {
 			w.stored.Add(int64(len(part)))

@@ -8,8 +8,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Capturer is an Executor whose attempts, and the images that they are made of, can be captured as environments, of which others are
-// made then. A *Refusal says that what is asked for cannot be captured.
+// Capturer captures attempts that run, and the images that they are made of, as environments. A *Refusal explains why something
+// cannot be captured.
 type Capturer interface {
 	Executor
 

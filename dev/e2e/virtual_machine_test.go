@@ -46,8 +46,8 @@ func TestLongVirtualMachine(t *testing.T) {
 	if code, stdout, stderr := m.inside(t, string(blob), "cat; echo told >&2; exit 7"); code != 7 || stdout != string(blob) || stderr != "told\n" {
 		t.Errorf("exec exits with %d, prints %d bytes and %q", code, len(stdout), stderr)
 	}
-	do(t, m.gateway, 0, "runs", "cp", local, m.id+":/root/copied")
-	do(t, m.gateway, 0, "runs", "cp", m.id+":/root/copied", local+".back")
+	do(t, m.gateway, 0, "runs", "cp", local, m.id+":/data/copied")
+	do(t, m.gateway, 0, "runs", "cp", m.id+":/data/copied", local+".back")
 	if back, err := os.ReadFile(local + ".back"); err != nil || !bytes.Equal(back, blob) {
 		t.Errorf("copied there and back it has %d bytes, error %v", len(back), err)
 	}
@@ -61,7 +61,7 @@ func TestLongVirtualMachine(t *testing.T) {
 		code, stdout, _ := m.inside(t, "", "cat /began || echo gone")
 		return code == 0 && strings.TrimSpace(stdout) == "gone" // what is not on the disk
 	})
-	m.want(t, "wc -c </root/copied", strconv.Itoa(len(blob)))
+	m.want(t, "wc -c </data/copied", strconv.Itoa(len(blob)))
 	do(t, m.gateway, 0, "vps", "stop", m.id)
 	m.ends(t, "completed", "stopped")
 	if log := logOf(t, m.gateway, m.id, "vps"); !strings.Contains(log, "reboot: Power down") {
@@ -94,10 +94,10 @@ func testVirtualMachineByOpenSSH(t *testing.T, m *machine, client *sessiontest.O
 	if err := os.WriteFile(local, []byte("by scp"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := client.Copy("scp", local, client.Target()+":/root/by-scp").CombinedOutput(); err != nil {
+	if out, err := client.Copy("scp", local, client.Target()+":/data/by-scp").CombinedOutput(); err != nil {
 		t.Errorf("scp: %v\n%s", err, out)
 	}
-	m.want(t, "cat /root/by-scp", "by scp")
+	m.want(t, "cat /data/by-scp", "by scp")
 }
 
 // What runs in a paused machine stands still, and a session waits.

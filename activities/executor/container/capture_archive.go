@@ -16,7 +16,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 )
 
-// imageConfig is the configuration of an image, whose id is its digest, as docker save writes it.
+// imageConfig has the form in which docker save writes the configuration of an image. Its digest is the id of the image.
 type imageConfig struct {
 	Created      time.Time      `json:"created"`
 	Architecture string         `json:"architecture"`

@@ -321,7 +321,7 @@ func TestCancelledCaptureLeavesNothing(t *testing.T) {
 	}
 }
 
-// writer is told what is written.
+// writer passes what is written to a function.
 type writer func([]byte)
 
 func (w writer) Write(p []byte) (int, error) {

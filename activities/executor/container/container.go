@@ -61,7 +61,7 @@ type shared struct {
 	engineInfo    engineInfo
 
 	pulls, loads singleflight.Group[[]string]
-	versions     singleflight.Group[string] // loads of environments, whose results are the ids of their images
+	versions     singleflight.Group[string] // loads environments, and returns the ids of their images
 	environments environmentsInUse
 	addresses    addresses
 	silence      time.Duration // instead of silenceTimeout, where it is not 0

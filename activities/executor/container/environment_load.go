@@ -29,7 +29,7 @@ func (e *Executor) loadEnvironment(ctx context.Context, env *v1.Environment, say
 	defer watch.stop()
 	id, err = e.loadArchive(ctx, watch.reader(archive), watch, say)
 	if err == nil {
-		// The engine may end before the archive, whose last Read returns an error if it is not what was stored.
+		// The engine may stop reading before the end of the archive. The last Read checks the digest.
 		_, err = io.Copy(io.Discard, archive)
 	}
 	if failed := archive.failure(); failed != nil {

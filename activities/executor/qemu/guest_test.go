@@ -114,10 +114,10 @@ func TestLongMachineIsShutDownFromInside(t *testing.T) {
 	r.start(t, e)
 	in := r.enter(t, e)
 	// One that reboots stays.
-	prints(t, in, "echo kept >/root/file; (sleep 0.5; reboot) >/dev/null 2>&1 &")
+	prints(t, in, "echo kept >~/file; (sleep 0.5; reboot) >/dev/null 2>&1 &")
 	r.prints(t, r.notes, "the machine restarts by itself", 1)
 	r.prints(t, r.notes, "answers on SSH", 2)
-	if got := prints(t, in, "cat /root/file"); got != "kept\n" {
+	if got := prints(t, in, "cat ~/file"); got != "kept\n" {
 		t.Errorf("after its reboot the file has %q", got)
 	}
 	prints(t, in, "(sleep 0.5; poweroff) >/dev/null 2>&1 &")
@@ -183,12 +183,12 @@ func TestLongMachineKeepsItsFilesWhenItIsRestarted(t *testing.T) {
 	r := newRun(t, guestimage.Build(t), nil)
 	r.start(t, e)
 	in := r.enter(t, e)
-	prints(t, in, "echo kept >/root/file")
+	prints(t, in, "echo kept >~/file")
 	if err := e.Restart(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}
 	// A command waits while the machine boots.
-	if got := prints(t, in, "cat /root/file"); got != "kept\n" {
+	if got := prints(t, in, "cat ~/file"); got != "kept\n" {
 		t.Errorf("the file has %q", got)
 	}
 }
@@ -232,7 +232,7 @@ func TestLongMachinesOfOneImageDoNotShareFiles(t *testing.T) {
 		r.start(t, e)
 		both.Go(func() {
 			in := r.enter(t, e)
-			if got := prints(t, in, "ls /root; echo "+text+" >/root/file; sync; cat /root/file"); got != text+"\n" {
+			if got := prints(t, in, "ls ~; echo "+text+" >~/file; sync; cat ~/file"); got != text+"\n" {
 				t.Errorf("it prints %q", got)
 			}
 		})
@@ -250,7 +250,7 @@ func TestLongMachineIsCaptured(t *testing.T) {
 	r := newRun(t, image, nil)
 	r.start(t, e)
 	in := r.enter(t, e)
-	prints(t, in, "echo captured >/root/file")
+	prints(t, in, "echo captured >~/file")
 	path := filepath.Join(t.TempDir(), "captured.qcow2")
 	file, err := os.Create(path)
 	if err != nil {
@@ -272,7 +272,7 @@ func TestLongMachineIsCaptured(t *testing.T) {
 	}
 	second := newRun(t, path, nil)
 	second.start(t, e)
-	if got := prints(t, second.enter(t, e), "cat /root/file"); got != "captured\n" {
+	if got := prints(t, second.enter(t, e), "cat ~/file"); got != "captured\n" {
 		t.Errorf("the machine of the captured disk has %q", got)
 	}
 	var whole bytes.Buffer
