@@ -70,7 +70,7 @@ type stream struct {
 	broken  bool       // a block is incomplete
 
 	mu           sync.Mutex
-	closed       bool
+	closed       error // why this side has closed the stream
 	readEnd      error // why no more can be read
 	gone         error // why no more can be written, as the other side neither sends nor reads
 	probing      bool
@@ -137,8 +137,8 @@ func (c *stream) readRaw(p []byte) (int, error) {
 	closed := c.closed
 	c.mu.Unlock()
 	switch {
-	case closed:
-		return n, net.ErrClosed
+	case closed != nil:
+		return n, closed
 	case errors.Is(err, yamux.ErrTimeout):
 		return n, os.ErrDeadlineExceeded
 	case errors.Is(err, io.EOF) && !c.session.mux.IsClosed():
@@ -174,8 +174,8 @@ func (c *stream) lose(reason string) error {
 func (c *stream) endOfReads() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return net.ErrClosed
+	if c.closed != nil {
+		return c.closed
 	}
 	return c.readEnd
 }
@@ -271,8 +271,8 @@ func (c *stream) writeBlock(block []byte, size uint32) error {
 func (c *stream) limitOfWrites() (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return time.Time{}, net.ErrClosed
+	if c.closed != nil {
+		return time.Time{}, c.closed
 	}
 	return c.writeTimeout, c.gone
 }
@@ -317,7 +317,7 @@ func (c *stream) applyReadTimeout() {
 	switch {
 	case c.readEnd != nil: // awaitEnd reads, without a deadline
 		_ = c.y.SetReadDeadline(time.Time{})
-	case c.probing || c.closed:
+	case c.probing || c.closed != nil:
 		_ = c.y.SetReadDeadline(past)
 	default:
 		_ = c.y.SetReadDeadline(c.readTimeout)

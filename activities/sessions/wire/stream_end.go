@@ -25,7 +25,7 @@ func (c *stream) CloseWrite() error {
 // Close ends the stream. What was written before still arrives, and io.EOF behind it; a Write that is under way is
 // interrupted, and the other side reads a *LostError.
 func (c *stream) Close() error {
-	if !c.markClosed() {
+	if !c.markClosed(net.ErrClosed) {
 		return nil
 	}
 	if !c.writing.TryLock() {
@@ -44,14 +44,14 @@ func (c *stream) Close() error {
 	return c.y.Close()
 }
 
-// markClosed wakes readers and writers, and reports whether the stream was open.
-func (c *stream) markClosed() bool {
+// markClosed wakes readers and writers, which return err, and reports whether the stream was open.
+func (c *stream) markClosed(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed != nil {
 		return false
 	}
-	c.closed = true
+	c.closed = err
 	c.applyReadTimeout()
 	_ = c.y.SetWriteDeadline(past)
 	c.session.forget(c)
@@ -70,10 +70,10 @@ func OnClose(conn Conn, f func(sent, received int64)) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
+	if c.closed == nil {
 		c.onClose = f
 	}
-	return !c.closed
+	return c.closed == nil
 }
 
 // writeEnd writes a last block until a time, and returns what is left of it.
@@ -108,9 +108,13 @@ func (c *stream) linger(rest []byte) {
 	}
 }
 
-// Abort gives the stream up: the other side reads a *LostError with the reason, where it can be told.
+// Abort gives the stream up: both sides read a *LostError with the reason, the other one where it can be told.
 func (c *stream) Abort(reason string) {
-	if !c.markClosed() {
+	err := net.ErrClosed
+	if reason != "" {
+		err = &LostError{Reason: reason}
+	}
+	if !c.markClosed(err) {
 		return
 	}
 	defer func() { _ = c.y.Close() }()
@@ -152,7 +156,7 @@ func (c *stream) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.writeTimeout = t
-	if c.gone == nil && !c.closed {
+	if c.gone == nil && c.closed == nil {
 		_ = c.y.SetWriteDeadline(t)
 	}
 	return nil

@@ -267,6 +267,17 @@ func TestJoinRelaysHalfCloseAndReasons(t *testing.T) {
 	}
 }
 
+// TestJoinRelaysReasonOfItsOwnSide has a connection given up by the side that joins it.
+func TestJoinRelaysReasonOfItsOwnSide(t *testing.T) {
+	left, a := streamPair(t)
+	b, _ := streamPair(t)
+	go Join(a, b)
+	Abort(b, "the gateway is shutting down")
+	if _, err := io.ReadAll(left); err == nil || err.Error() != "the gateway is shutting down" {
+		t.Error(err)
+	}
+}
+
 // TestJoinDeliversAnswerOfReaderThatStops has a server that answers, and closes, before it has read all.
 func TestJoinDeliversAnswerOfReaderThatStops(t *testing.T) {
 	left, a := streamPair(t)
