@@ -51,6 +51,11 @@ func (s taskService) ListTasks(ctx context.Context, req *connect.Request[v1.List
 	return connect.NewResponse(listed), nil
 }
 
+// GetQueue shows what waits to start, and why.
+func (s taskService) GetQueue(context.Context, *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("the queue is not shown yet"))
+}
+
 // submit starts a run of one task. The batch and the key are not those of the request.
 func (s taskService) submit(ctx context.Context, req *v1.SubmitTaskRequest, batch, key string) (*v1.SubmitTaskResponse, error) {
 	name := singletask.Name(req)

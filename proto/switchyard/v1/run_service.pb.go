@@ -972,7 +972,9 @@ type ListRunsRequest struct {
 	// "ann@laptop (unverified)", too. Empty: all.
 	Owner string `protobuf:"bytes,12,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Only runs of the batch of this name; empty: all.
-	Batch         string `protobuf:"bytes,13,opt,name=batch,proto3" json:"batch,omitempty"`
+	Batch string `protobuf:"bytes,13,opt,name=batch,proto3" json:"batch,omitempty"`
+	// Also count the runs by state.
+	Totals        bool `protobuf:"varint,14,opt,name=totals,proto3" json:"totals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1098,6 +1100,13 @@ func (x *ListRunsRequest) GetBatch() string {
 	return ""
 }
 
+func (x *ListRunsRequest) GetTotals() bool {
+	if x != nil {
+		return x.Totals
+	}
+	return false
+}
+
 // ListRunsResponse is a page of a list of runs.
 type ListRunsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1105,6 +1114,10 @@ type ListRunsResponse struct {
 	Items []*Run `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Token of the next page; empty: this is the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Number of runs in each state that match the filters of the request other than `state`; empty unless the request asks for
+	// it. A run is counted once, in the state of its newest generation; of more than 1,000 runs that were retried, the oldest
+	// count once for each generation. It lags by moments.
+	Totals        map[string]int32 `protobuf:"bytes,3,rep,name=totals,proto3" json:"totals,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1151,6 +1164,13 @@ func (x *ListRunsResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListRunsResponse) GetTotals() map[string]int32 {
+	if x != nil {
+		return x.Totals
+	}
+	return nil
 }
 
 // WatchRunRequest asks for the changes of a run.
@@ -1446,7 +1466,7 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x129\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
-	"definition\"\xa4\x04\n" +
+	"definition\"\xbc\x04\n" +
 	"\x0fListRunsRequest\x12q\n" +
 	"\x05state\x18\x01 \x01(\tB[\xbaHXrVR\x00R\apendingR\x10pending_approvalR\arunningR\x06pausedR\tcompletedR\x06failedR\tcancelledR\brejectedR\x05state\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12'\n" +
@@ -1463,10 +1483,15 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x12\n" +
 	"\x04text\x18\v \x01(\tR\x04text\x12\x14\n" +
 	"\x05owner\x18\f \x01(\tR\x05owner\x12>\n" +
-	"\x05batch\x18\r \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\"d\n" +
+	"\x05batch\x18\r \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\x12\x16\n" +
+	"\x06totals\x18\x0e \x01(\bR\x06totals\"\xe4\x01\n" +
 	"\x10ListRunsResponse\x12(\n" +
 	"\x05items\x18\x01 \x03(\v2\x12.switchyard.v1.RunR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12C\n" +
+	"\x06totals\x18\x03 \x03(\v2+.switchyard.v1.ListRunsResponse.TotalsEntryR\x06totals\x1a9\n" +
+	"\vTotalsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"*\n" +
 	"\x0fWatchRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"W\n" +
 	"\x10WatchRunResponse\x12$\n" +
@@ -1536,7 +1561,7 @@ func file_switchyard_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_service_proto_rawDescData
 }
 
-var file_switchyard_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_switchyard_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_switchyard_v1_run_service_proto_goTypes = []any{
 	(*RetryRunRequest)(nil),          // 0: switchyard.v1.RetryRunRequest
 	(*AgentLimits)(nil),              // 1: switchyard.v1.AgentLimits
@@ -1562,135 +1587,137 @@ var file_switchyard_v1_run_service_proto_goTypes = []any{
 	(*CancelRunRequest)(nil),         // 21: switchyard.v1.CancelRunRequest
 	(*CancelRunResponse)(nil),        // 22: switchyard.v1.CancelRunResponse
 	nil,                              // 23: switchyard.v1.RetryRunRequest.LimitsEntry
-	(*structpb.Struct)(nil),          // 24: google.protobuf.Struct
-	(*Run)(nil),                      // 25: switchyard.v1.Run
-	(*Definition)(nil),               // 26: switchyard.v1.Definition
-	(*timestamppb.Timestamp)(nil),    // 27: google.protobuf.Timestamp
-	(*SubmitRunRequest)(nil),         // 28: switchyard.v1.SubmitRunRequest
-	(*ListRunTasksRequest)(nil),      // 29: switchyard.v1.ListRunTasksRequest
-	(*GetRunTaskRequest)(nil),        // 30: switchyard.v1.GetRunTaskRequest
-	(*ListRunLogsRequest)(nil),       // 31: switchyard.v1.ListRunLogsRequest
-	(*StreamRunLogsRequest)(nil),     // 32: switchyard.v1.StreamRunLogsRequest
-	(*ListRunEventsRequest)(nil),     // 33: switchyard.v1.ListRunEventsRequest
-	(*ExplainTaskRequest)(nil),       // 34: switchyard.v1.ExplainTaskRequest
-	(*ListDeadLettersRequest)(nil),   // 35: switchyard.v1.ListDeadLettersRequest
-	(*RetryDeadLetterRequest)(nil),   // 36: switchyard.v1.RetryDeadLetterRequest
-	(*PurgeDeadLetterRequest)(nil),   // 37: switchyard.v1.PurgeDeadLetterRequest
-	(*PlanRunRequest)(nil),           // 38: switchyard.v1.PlanRunRequest
-	(*HoldTaskRequest)(nil),          // 39: switchyard.v1.HoldTaskRequest
-	(*ReleaseTaskRequest)(nil),       // 40: switchyard.v1.ReleaseTaskRequest
-	(*CancelTaskRequest)(nil),        // 41: switchyard.v1.CancelTaskRequest
-	(*PauseTaskRequest)(nil),         // 42: switchyard.v1.PauseTaskRequest
-	(*ResumeTaskRequest)(nil),        // 43: switchyard.v1.ResumeTaskRequest
-	(*StopTaskRequest)(nil),          // 44: switchyard.v1.StopTaskRequest
-	(*RestartTaskRequest)(nil),       // 45: switchyard.v1.RestartTaskRequest
-	(*KillTaskRequest)(nil),          // 46: switchyard.v1.KillTaskRequest
-	(*ApproveTaskRequest)(nil),       // 47: switchyard.v1.ApproveTaskRequest
-	(*RejectTaskRequest)(nil),        // 48: switchyard.v1.RejectTaskRequest
-	(*ListInstancesRequest)(nil),     // 49: switchyard.v1.ListInstancesRequest
-	(*SubmitRunResponse)(nil),        // 50: switchyard.v1.SubmitRunResponse
-	(*ListRunTasksResponse)(nil),     // 51: switchyard.v1.ListRunTasksResponse
-	(*GetRunTaskResponse)(nil),       // 52: switchyard.v1.GetRunTaskResponse
-	(*ListRunLogsResponse)(nil),      // 53: switchyard.v1.ListRunLogsResponse
-	(*StreamRunLogsResponse)(nil),    // 54: switchyard.v1.StreamRunLogsResponse
-	(*ListRunEventsResponse)(nil),    // 55: switchyard.v1.ListRunEventsResponse
-	(*ExplainTaskResponse)(nil),      // 56: switchyard.v1.ExplainTaskResponse
-	(*ListDeadLettersResponse)(nil),  // 57: switchyard.v1.ListDeadLettersResponse
-	(*RetryDeadLetterResponse)(nil),  // 58: switchyard.v1.RetryDeadLetterResponse
-	(*PurgeDeadLetterResponse)(nil),  // 59: switchyard.v1.PurgeDeadLetterResponse
-	(*PlanRunResponse)(nil),          // 60: switchyard.v1.PlanRunResponse
-	(*HoldTaskResponse)(nil),         // 61: switchyard.v1.HoldTaskResponse
-	(*ReleaseTaskResponse)(nil),      // 62: switchyard.v1.ReleaseTaskResponse
-	(*CancelTaskResponse)(nil),       // 63: switchyard.v1.CancelTaskResponse
-	(*PauseTaskResponse)(nil),        // 64: switchyard.v1.PauseTaskResponse
-	(*ResumeTaskResponse)(nil),       // 65: switchyard.v1.ResumeTaskResponse
-	(*StopTaskResponse)(nil),         // 66: switchyard.v1.StopTaskResponse
-	(*RestartTaskResponse)(nil),      // 67: switchyard.v1.RestartTaskResponse
-	(*KillTaskResponse)(nil),         // 68: switchyard.v1.KillTaskResponse
-	(*ApproveTaskResponse)(nil),      // 69: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskResponse)(nil),       // 70: switchyard.v1.RejectTaskResponse
-	(*ListInstancesResponse)(nil),    // 71: switchyard.v1.ListInstancesResponse
+	nil,                              // 24: switchyard.v1.ListRunsResponse.TotalsEntry
+	(*structpb.Struct)(nil),          // 25: google.protobuf.Struct
+	(*Run)(nil),                      // 26: switchyard.v1.Run
+	(*Definition)(nil),               // 27: switchyard.v1.Definition
+	(*timestamppb.Timestamp)(nil),    // 28: google.protobuf.Timestamp
+	(*SubmitRunRequest)(nil),         // 29: switchyard.v1.SubmitRunRequest
+	(*ListRunTasksRequest)(nil),      // 30: switchyard.v1.ListRunTasksRequest
+	(*GetRunTaskRequest)(nil),        // 31: switchyard.v1.GetRunTaskRequest
+	(*ListRunLogsRequest)(nil),       // 32: switchyard.v1.ListRunLogsRequest
+	(*StreamRunLogsRequest)(nil),     // 33: switchyard.v1.StreamRunLogsRequest
+	(*ListRunEventsRequest)(nil),     // 34: switchyard.v1.ListRunEventsRequest
+	(*ExplainTaskRequest)(nil),       // 35: switchyard.v1.ExplainTaskRequest
+	(*ListDeadLettersRequest)(nil),   // 36: switchyard.v1.ListDeadLettersRequest
+	(*RetryDeadLetterRequest)(nil),   // 37: switchyard.v1.RetryDeadLetterRequest
+	(*PurgeDeadLetterRequest)(nil),   // 38: switchyard.v1.PurgeDeadLetterRequest
+	(*PlanRunRequest)(nil),           // 39: switchyard.v1.PlanRunRequest
+	(*HoldTaskRequest)(nil),          // 40: switchyard.v1.HoldTaskRequest
+	(*ReleaseTaskRequest)(nil),       // 41: switchyard.v1.ReleaseTaskRequest
+	(*CancelTaskRequest)(nil),        // 42: switchyard.v1.CancelTaskRequest
+	(*PauseTaskRequest)(nil),         // 43: switchyard.v1.PauseTaskRequest
+	(*ResumeTaskRequest)(nil),        // 44: switchyard.v1.ResumeTaskRequest
+	(*StopTaskRequest)(nil),          // 45: switchyard.v1.StopTaskRequest
+	(*RestartTaskRequest)(nil),       // 46: switchyard.v1.RestartTaskRequest
+	(*KillTaskRequest)(nil),          // 47: switchyard.v1.KillTaskRequest
+	(*ApproveTaskRequest)(nil),       // 48: switchyard.v1.ApproveTaskRequest
+	(*RejectTaskRequest)(nil),        // 49: switchyard.v1.RejectTaskRequest
+	(*ListInstancesRequest)(nil),     // 50: switchyard.v1.ListInstancesRequest
+	(*SubmitRunResponse)(nil),        // 51: switchyard.v1.SubmitRunResponse
+	(*ListRunTasksResponse)(nil),     // 52: switchyard.v1.ListRunTasksResponse
+	(*GetRunTaskResponse)(nil),       // 53: switchyard.v1.GetRunTaskResponse
+	(*ListRunLogsResponse)(nil),      // 54: switchyard.v1.ListRunLogsResponse
+	(*StreamRunLogsResponse)(nil),    // 55: switchyard.v1.StreamRunLogsResponse
+	(*ListRunEventsResponse)(nil),    // 56: switchyard.v1.ListRunEventsResponse
+	(*ExplainTaskResponse)(nil),      // 57: switchyard.v1.ExplainTaskResponse
+	(*ListDeadLettersResponse)(nil),  // 58: switchyard.v1.ListDeadLettersResponse
+	(*RetryDeadLetterResponse)(nil),  // 59: switchyard.v1.RetryDeadLetterResponse
+	(*PurgeDeadLetterResponse)(nil),  // 60: switchyard.v1.PurgeDeadLetterResponse
+	(*PlanRunResponse)(nil),          // 61: switchyard.v1.PlanRunResponse
+	(*HoldTaskResponse)(nil),         // 62: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskResponse)(nil),      // 63: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskResponse)(nil),       // 64: switchyard.v1.CancelTaskResponse
+	(*PauseTaskResponse)(nil),        // 65: switchyard.v1.PauseTaskResponse
+	(*ResumeTaskResponse)(nil),       // 66: switchyard.v1.ResumeTaskResponse
+	(*StopTaskResponse)(nil),         // 67: switchyard.v1.StopTaskResponse
+	(*RestartTaskResponse)(nil),      // 68: switchyard.v1.RestartTaskResponse
+	(*KillTaskResponse)(nil),         // 69: switchyard.v1.KillTaskResponse
+	(*ApproveTaskResponse)(nil),      // 70: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskResponse)(nil),       // 71: switchyard.v1.RejectTaskResponse
+	(*ListInstancesResponse)(nil),    // 72: switchyard.v1.ListInstancesResponse
 }
 var file_switchyard_v1_run_service_proto_depIdxs = []int32{
 	23, // 0: switchyard.v1.RetryRunRequest.limits:type_name -> switchyard.v1.RetryRunRequest.LimitsEntry
-	24, // 1: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
-	25, // 2: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
-	26, // 3: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
-	27, // 4: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
-	25, // 5: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
-	25, // 6: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
-	1,  // 7: switchyard.v1.RetryRunRequest.LimitsEntry.value:type_name -> switchyard.v1.AgentLimits
-	28, // 8: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
-	13, // 9: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
-	15, // 10: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
-	17, // 11: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
-	19, // 12: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
-	21, // 13: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
-	29, // 14: switchyard.v1.RunService.ListRunTasks:input_type -> switchyard.v1.ListRunTasksRequest
-	30, // 15: switchyard.v1.RunService.GetRunTask:input_type -> switchyard.v1.GetRunTaskRequest
-	31, // 16: switchyard.v1.RunService.ListRunLogs:input_type -> switchyard.v1.ListRunLogsRequest
-	32, // 17: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
-	33, // 18: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
-	34, // 19: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
-	35, // 20: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
-	36, // 21: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
-	37, // 22: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
-	38, // 23: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
-	0,  // 24: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
-	3,  // 25: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
-	5,  // 26: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
-	11, // 27: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
-	39, // 28: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
-	40, // 29: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
-	41, // 30: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
-	42, // 31: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
-	43, // 32: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
-	44, // 33: switchyard.v1.RunService.StopTask:input_type -> switchyard.v1.StopTaskRequest
-	45, // 34: switchyard.v1.RunService.RestartTask:input_type -> switchyard.v1.RestartTaskRequest
-	46, // 35: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
-	47, // 36: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
-	48, // 37: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
-	7,  // 38: switchyard.v1.RunService.ApproveRun:input_type -> switchyard.v1.ApproveRunRequest
-	9,  // 39: switchyard.v1.RunService.RejectRun:input_type -> switchyard.v1.RejectRunRequest
-	49, // 40: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	50, // 41: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	14, // 42: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	16, // 43: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	18, // 44: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	20, // 45: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	22, // 46: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	51, // 47: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
-	52, // 48: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
-	53, // 49: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
-	54, // 50: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	55, // 51: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	56, // 52: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	57, // 53: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	58, // 54: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	59, // 55: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	60, // 56: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	2,  // 57: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	4,  // 58: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	6,  // 59: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	12, // 60: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	61, // 61: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	62, // 62: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	63, // 63: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	64, // 64: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	65, // 65: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	66, // 66: switchyard.v1.RunService.StopTask:output_type -> switchyard.v1.StopTaskResponse
-	67, // 67: switchyard.v1.RunService.RestartTask:output_type -> switchyard.v1.RestartTaskResponse
-	68, // 68: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	69, // 69: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	70, // 70: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	8,  // 71: switchyard.v1.RunService.ApproveRun:output_type -> switchyard.v1.ApproveRunResponse
-	10, // 72: switchyard.v1.RunService.RejectRun:output_type -> switchyard.v1.RejectRunResponse
-	71, // 73: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	41, // [41:74] is the sub-list for method output_type
-	8,  // [8:41] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	25, // 1: switchyard.v1.RerunRunRequest.input:type_name -> google.protobuf.Struct
+	26, // 2: switchyard.v1.GetRunResponse.run:type_name -> switchyard.v1.Run
+	27, // 3: switchyard.v1.GetRunDefinitionResponse.definition:type_name -> switchyard.v1.Definition
+	28, // 4: switchyard.v1.ListRunsRequest.since:type_name -> google.protobuf.Timestamp
+	26, // 5: switchyard.v1.ListRunsResponse.items:type_name -> switchyard.v1.Run
+	24, // 6: switchyard.v1.ListRunsResponse.totals:type_name -> switchyard.v1.ListRunsResponse.TotalsEntry
+	26, // 7: switchyard.v1.WatchRunResponse.run:type_name -> switchyard.v1.Run
+	1,  // 8: switchyard.v1.RetryRunRequest.LimitsEntry.value:type_name -> switchyard.v1.AgentLimits
+	29, // 9: switchyard.v1.RunService.SubmitRun:input_type -> switchyard.v1.SubmitRunRequest
+	13, // 10: switchyard.v1.RunService.GetRun:input_type -> switchyard.v1.GetRunRequest
+	15, // 11: switchyard.v1.RunService.GetRunDefinition:input_type -> switchyard.v1.GetRunDefinitionRequest
+	17, // 12: switchyard.v1.RunService.ListRuns:input_type -> switchyard.v1.ListRunsRequest
+	19, // 13: switchyard.v1.RunService.WatchRun:input_type -> switchyard.v1.WatchRunRequest
+	21, // 14: switchyard.v1.RunService.CancelRun:input_type -> switchyard.v1.CancelRunRequest
+	30, // 15: switchyard.v1.RunService.ListRunTasks:input_type -> switchyard.v1.ListRunTasksRequest
+	31, // 16: switchyard.v1.RunService.GetRunTask:input_type -> switchyard.v1.GetRunTaskRequest
+	32, // 17: switchyard.v1.RunService.ListRunLogs:input_type -> switchyard.v1.ListRunLogsRequest
+	33, // 18: switchyard.v1.RunService.StreamRunLogs:input_type -> switchyard.v1.StreamRunLogsRequest
+	34, // 19: switchyard.v1.RunService.ListRunEvents:input_type -> switchyard.v1.ListRunEventsRequest
+	35, // 20: switchyard.v1.RunService.ExplainTask:input_type -> switchyard.v1.ExplainTaskRequest
+	36, // 21: switchyard.v1.RunService.ListDeadLetters:input_type -> switchyard.v1.ListDeadLettersRequest
+	37, // 22: switchyard.v1.RunService.RetryDeadLetter:input_type -> switchyard.v1.RetryDeadLetterRequest
+	38, // 23: switchyard.v1.RunService.PurgeDeadLetter:input_type -> switchyard.v1.PurgeDeadLetterRequest
+	39, // 24: switchyard.v1.RunService.PlanRun:input_type -> switchyard.v1.PlanRunRequest
+	0,  // 25: switchyard.v1.RunService.RetryRun:input_type -> switchyard.v1.RetryRunRequest
+	3,  // 26: switchyard.v1.RunService.RerunRun:input_type -> switchyard.v1.RerunRunRequest
+	5,  // 27: switchyard.v1.RunService.PauseRun:input_type -> switchyard.v1.PauseRunRequest
+	11, // 28: switchyard.v1.RunService.ResumeRun:input_type -> switchyard.v1.ResumeRunRequest
+	40, // 29: switchyard.v1.RunService.HoldTask:input_type -> switchyard.v1.HoldTaskRequest
+	41, // 30: switchyard.v1.RunService.ReleaseTask:input_type -> switchyard.v1.ReleaseTaskRequest
+	42, // 31: switchyard.v1.RunService.CancelTask:input_type -> switchyard.v1.CancelTaskRequest
+	43, // 32: switchyard.v1.RunService.PauseTask:input_type -> switchyard.v1.PauseTaskRequest
+	44, // 33: switchyard.v1.RunService.ResumeTask:input_type -> switchyard.v1.ResumeTaskRequest
+	45, // 34: switchyard.v1.RunService.StopTask:input_type -> switchyard.v1.StopTaskRequest
+	46, // 35: switchyard.v1.RunService.RestartTask:input_type -> switchyard.v1.RestartTaskRequest
+	47, // 36: switchyard.v1.RunService.KillTask:input_type -> switchyard.v1.KillTaskRequest
+	48, // 37: switchyard.v1.RunService.ApproveTask:input_type -> switchyard.v1.ApproveTaskRequest
+	49, // 38: switchyard.v1.RunService.RejectTask:input_type -> switchyard.v1.RejectTaskRequest
+	7,  // 39: switchyard.v1.RunService.ApproveRun:input_type -> switchyard.v1.ApproveRunRequest
+	9,  // 40: switchyard.v1.RunService.RejectRun:input_type -> switchyard.v1.RejectRunRequest
+	50, // 41: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
+	51, // 42: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	14, // 43: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	16, // 44: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	18, // 45: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	20, // 46: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	22, // 47: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	52, // 48: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
+	53, // 49: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
+	54, // 50: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
+	55, // 51: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	56, // 52: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	57, // 53: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	58, // 54: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	59, // 55: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	60, // 56: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	61, // 57: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	2,  // 58: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	4,  // 59: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	6,  // 60: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	12, // 61: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	62, // 62: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	63, // 63: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	64, // 64: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	65, // 65: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	66, // 66: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	67, // 67: switchyard.v1.RunService.StopTask:output_type -> switchyard.v1.StopTaskResponse
+	68, // 68: switchyard.v1.RunService.RestartTask:output_type -> switchyard.v1.RestartTaskResponse
+	69, // 69: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	70, // 70: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	71, // 71: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	8,  // 72: switchyard.v1.RunService.ApproveRun:output_type -> switchyard.v1.ApproveRunResponse
+	10, // 73: switchyard.v1.RunService.RejectRun:output_type -> switchyard.v1.RejectRunResponse
+	72, // 74: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	42, // [42:75] is the sub-list for method output_type
+	9,  // [9:42] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_service_proto_init() }
@@ -1712,7 +1739,7 @@ func file_switchyard_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_service_proto_rawDesc), len(file_switchyard_v1_run_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -287,7 +287,11 @@ type ScheduledRun struct {
 	// The time that the run is for, with its jitter; of a trigger, when that was.
 	ScheduledAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=scheduled_at,json=scheduledAt,proto3" json:"scheduled_at,omitempty"`
 	// When it was started.
-	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// State of the run, as Run.state; empty: the run is not known any more, or the caller does not reach it. It lags by moments.
+	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	// When the run ended; absent while it is open.
+	CompletedAt   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -339,6 +343,20 @@ func (x *ScheduledRun) GetScheduledAt() *timestamppb.Timestamp {
 func (x *ScheduledRun) GetStartedAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *ScheduledRun) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ScheduledRun) GetCompletedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CompletedAt
 	}
 	return nil
 }
@@ -1249,12 +1267,14 @@ const file_switchyard_v1_schedule_service_proto_rawDesc = "" +
 	"updated_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12!\n" +
 	"\tremaining\x18\x18 \x01(\x05H\x00R\tremaining\x88\x01\x01B\f\n" +
 	"\n" +
-	"_remaining\"\x9f\x01\n" +
+	"_remaining\"\xf4\x01\n" +
 	"\fScheduledRun\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12=\n" +
 	"\fscheduled_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vscheduledAt\x129\n" +
 	"\n" +
-	"started_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\"^\n" +
+	"started_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12=\n" +
+	"\fcompleted_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"^\n" +
 	"\x14ListSchedulesRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
@@ -1359,37 +1379,38 @@ var file_switchyard_v1_schedule_service_proto_depIdxs = []int32{
 	18, // 5: switchyard.v1.Schedule.updated_at:type_name -> google.protobuf.Timestamp
 	18, // 6: switchyard.v1.ScheduledRun.scheduled_at:type_name -> google.protobuf.Timestamp
 	18, // 7: switchyard.v1.ScheduledRun.started_at:type_name -> google.protobuf.Timestamp
-	0,  // 8: switchyard.v1.ListSchedulesResponse.items:type_name -> switchyard.v1.Schedule
-	0,  // 9: switchyard.v1.GetScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
-	0,  // 10: switchyard.v1.UpdateScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
-	0,  // 11: switchyard.v1.PauseScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
-	0,  // 12: switchyard.v1.ResumeScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
-	18, // 13: switchyard.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	18, // 14: switchyard.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
-	18, // 15: switchyard.v1.BackfillScheduleResponse.times:type_name -> google.protobuf.Timestamp
-	18, // 16: switchyard.v1.ListScheduleTimesRequest.from:type_name -> google.protobuf.Timestamp
-	18, // 17: switchyard.v1.ListScheduleTimesResponse.times:type_name -> google.protobuf.Timestamp
-	2,  // 18: switchyard.v1.ScheduleService.ListSchedules:input_type -> switchyard.v1.ListSchedulesRequest
-	4,  // 19: switchyard.v1.ScheduleService.GetSchedule:input_type -> switchyard.v1.GetScheduleRequest
-	6,  // 20: switchyard.v1.ScheduleService.UpdateSchedule:input_type -> switchyard.v1.UpdateScheduleRequest
-	8,  // 21: switchyard.v1.ScheduleService.PauseSchedule:input_type -> switchyard.v1.PauseScheduleRequest
-	10, // 22: switchyard.v1.ScheduleService.ResumeSchedule:input_type -> switchyard.v1.ResumeScheduleRequest
-	12, // 23: switchyard.v1.ScheduleService.TriggerSchedule:input_type -> switchyard.v1.TriggerScheduleRequest
-	14, // 24: switchyard.v1.ScheduleService.BackfillSchedule:input_type -> switchyard.v1.BackfillScheduleRequest
-	16, // 25: switchyard.v1.ScheduleService.ListScheduleTimes:input_type -> switchyard.v1.ListScheduleTimesRequest
-	3,  // 26: switchyard.v1.ScheduleService.ListSchedules:output_type -> switchyard.v1.ListSchedulesResponse
-	5,  // 27: switchyard.v1.ScheduleService.GetSchedule:output_type -> switchyard.v1.GetScheduleResponse
-	7,  // 28: switchyard.v1.ScheduleService.UpdateSchedule:output_type -> switchyard.v1.UpdateScheduleResponse
-	9,  // 29: switchyard.v1.ScheduleService.PauseSchedule:output_type -> switchyard.v1.PauseScheduleResponse
-	11, // 30: switchyard.v1.ScheduleService.ResumeSchedule:output_type -> switchyard.v1.ResumeScheduleResponse
-	13, // 31: switchyard.v1.ScheduleService.TriggerSchedule:output_type -> switchyard.v1.TriggerScheduleResponse
-	15, // 32: switchyard.v1.ScheduleService.BackfillSchedule:output_type -> switchyard.v1.BackfillScheduleResponse
-	17, // 33: switchyard.v1.ScheduleService.ListScheduleTimes:output_type -> switchyard.v1.ListScheduleTimesResponse
-	26, // [26:34] is the sub-list for method output_type
-	18, // [18:26] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	18, // 8: switchyard.v1.ScheduledRun.completed_at:type_name -> google.protobuf.Timestamp
+	0,  // 9: switchyard.v1.ListSchedulesResponse.items:type_name -> switchyard.v1.Schedule
+	0,  // 10: switchyard.v1.GetScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
+	0,  // 11: switchyard.v1.UpdateScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
+	0,  // 12: switchyard.v1.PauseScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
+	0,  // 13: switchyard.v1.ResumeScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
+	18, // 14: switchyard.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	18, // 15: switchyard.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	18, // 16: switchyard.v1.BackfillScheduleResponse.times:type_name -> google.protobuf.Timestamp
+	18, // 17: switchyard.v1.ListScheduleTimesRequest.from:type_name -> google.protobuf.Timestamp
+	18, // 18: switchyard.v1.ListScheduleTimesResponse.times:type_name -> google.protobuf.Timestamp
+	2,  // 19: switchyard.v1.ScheduleService.ListSchedules:input_type -> switchyard.v1.ListSchedulesRequest
+	4,  // 20: switchyard.v1.ScheduleService.GetSchedule:input_type -> switchyard.v1.GetScheduleRequest
+	6,  // 21: switchyard.v1.ScheduleService.UpdateSchedule:input_type -> switchyard.v1.UpdateScheduleRequest
+	8,  // 22: switchyard.v1.ScheduleService.PauseSchedule:input_type -> switchyard.v1.PauseScheduleRequest
+	10, // 23: switchyard.v1.ScheduleService.ResumeSchedule:input_type -> switchyard.v1.ResumeScheduleRequest
+	12, // 24: switchyard.v1.ScheduleService.TriggerSchedule:input_type -> switchyard.v1.TriggerScheduleRequest
+	14, // 25: switchyard.v1.ScheduleService.BackfillSchedule:input_type -> switchyard.v1.BackfillScheduleRequest
+	16, // 26: switchyard.v1.ScheduleService.ListScheduleTimes:input_type -> switchyard.v1.ListScheduleTimesRequest
+	3,  // 27: switchyard.v1.ScheduleService.ListSchedules:output_type -> switchyard.v1.ListSchedulesResponse
+	5,  // 28: switchyard.v1.ScheduleService.GetSchedule:output_type -> switchyard.v1.GetScheduleResponse
+	7,  // 29: switchyard.v1.ScheduleService.UpdateSchedule:output_type -> switchyard.v1.UpdateScheduleResponse
+	9,  // 30: switchyard.v1.ScheduleService.PauseSchedule:output_type -> switchyard.v1.PauseScheduleResponse
+	11, // 31: switchyard.v1.ScheduleService.ResumeSchedule:output_type -> switchyard.v1.ResumeScheduleResponse
+	13, // 32: switchyard.v1.ScheduleService.TriggerSchedule:output_type -> switchyard.v1.TriggerScheduleResponse
+	15, // 33: switchyard.v1.ScheduleService.BackfillSchedule:output_type -> switchyard.v1.BackfillScheduleResponse
+	17, // 34: switchyard.v1.ScheduleService.ListScheduleTimes:output_type -> switchyard.v1.ListScheduleTimesResponse
+	27, // [27:35] is the sub-list for method output_type
+	19, // [19:27] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_schedule_service_proto_init() }

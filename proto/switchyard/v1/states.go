@@ -212,6 +212,34 @@ const (
 	ReasonContinued   = "continued"     // its run continues as new
 )
 
+// Reasons for which a task waits to start: QueueGroup.reason. The first four are of those that wait for a node.
+const (
+	WaitAsking     = "asking"     // the placement queue has not answered yet
+	WaitNext       = "next"       // a node fits
+	WaitBusy       = "busy"       // what it needs is in use
+	WaitImpossible = "impossible" // no node could ever fit
+	WaitBackOff    = "back_off"   // until it is tried again after a failure
+	WaitHeld       = "held"       // a person holds it back
+	WaitPaused     = "paused"     // its run is paused
+	WaitLock       = "lock"       // another task has its lock
+	WaitLimit      = "limit"      // as much is under way as a limit of its task or run allows
+	WaitTurn       = "turn"       // others of its run come first
+)
+
+// WaitReasons returns all reasons for which a task waits to start.
+func WaitReasons() []string {
+	return []string{WaitAsking, WaitNext, WaitBusy, WaitImpossible, WaitBackOff, WaitHeld, WaitPaused, WaitLock, WaitLimit, WaitTurn}
+}
+
+// WaitsForNode reports whether a task that waits for a reason waits for a node.
+func WaitsForNode(reason string) bool {
+	switch reason {
+	case WaitAsking, WaitNext, WaitBusy, WaitImpossible:
+		return true
+	}
+	return false
+}
+
 // TaskStates returns all states of a task, open ones first.
 func TaskStates() []string { return append(OpenTaskStates(), TaskEndStates()...) }
 

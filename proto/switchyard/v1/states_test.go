@@ -40,6 +40,7 @@ func TestListsOfWordsAreThoseOfTheFields(t *testing.T) {
 		{&ListNodesRequest{}, "state", NodeStates()},
 		{&ListTasksRequest{}, "state", TaskStates()},
 		{&ListTasksRequest{}, "type", TaskTypes()},
+		{&QueueGroup{}, "reason", WaitReasons()},
 		{&TaskDefinition{}, "type", TaskTypes()},
 		{&TaskDefaults{}, "type", TaskTypes()},
 	} {

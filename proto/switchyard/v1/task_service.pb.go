@@ -847,7 +847,15 @@ type ListedTask struct {
 	// When the task ended.
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
 	// What went wrong, or why it was skipped or still waits, in one line.
-	Error         string `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
+	// When it asked for a place for its newest attempt; absent: it has not, or waits for the end of a back-off.
+	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	// Before this time it is not tried again; absent: no such time is set.
+	NotBefore *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	// Urgency from 0 to 10; higher is placed first. Only of a task that waits to start.
+	Priority int32 `protobuf:"varint,15,opt,name=priority,proto3" json:"priority,omitempty"`
+	// What it asks of a node. Only of a task that waits to start and needs a node.
+	Demand        *TaskDemand `protobuf:"bytes,16,opt,name=demand,proto3" json:"demand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -966,6 +974,491 @@ func (x *ListedTask) GetError() string {
 	return ""
 }
 
+func (x *ListedTask) GetQueuedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.QueuedAt
+	}
+	return nil
+}
+
+func (x *ListedTask) GetNotBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotBefore
+	}
+	return nil
+}
+
+func (x *ListedTask) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *ListedTask) GetDemand() *TaskDemand {
+	if x != nil {
+		return x.Demand
+	}
+	return nil
+}
+
+// TaskDemand is what a task asks of the node that it is to run on.
+type TaskDemand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Processors.
+	Cores float64 `protobuf:"fixed64,1,opt,name=cores,proto3" json:"cores,omitempty"`
+	// Memory in MiB; 0: no certain amount.
+	MemoryMb int32 `protobuf:"varint,2,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
+	// Number of GPUs.
+	Gpus int32 `protobuf:"varint,3,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	// NUMA node; absent: any.
+	NumaNode *int32 `protobuf:"varint,4,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
+	// Its other constraints, each in one line, such as "label gpu" or "node a or b".
+	Constraints []string `protobuf:"bytes,5,rep,name=constraints,proto3" json:"constraints,omitempty"`
+	// It runs outside of the node, such as in a cluster: cores, memory and GPUs are not those of the node.
+	Remote        bool `protobuf:"varint,6,opt,name=remote,proto3" json:"remote,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskDemand) Reset() {
+	*x = TaskDemand{}
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskDemand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskDemand) ProtoMessage() {}
+
+func (x *TaskDemand) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskDemand.ProtoReflect.Descriptor instead.
+func (*TaskDemand) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_task_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TaskDemand) GetCores() float64 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *TaskDemand) GetMemoryMb() int32 {
+	if x != nil {
+		return x.MemoryMb
+	}
+	return 0
+}
+
+func (x *TaskDemand) GetGpus() int32 {
+	if x != nil {
+		return x.Gpus
+	}
+	return 0
+}
+
+func (x *TaskDemand) GetNumaNode() int32 {
+	if x != nil && x.NumaNode != nil {
+		return *x.NumaNode
+	}
+	return 0
+}
+
+func (x *TaskDemand) GetConstraints() []string {
+	if x != nil {
+		return x.Constraints
+	}
+	return nil
+}
+
+func (x *TaskDemand) GetRemote() bool {
+	if x != nil {
+		return x.Remote
+	}
+	return false
+}
+
+// GetQueueRequest asks for what waits to start.
+type GetQueueRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only tasks of runs of this workflow; empty: of all.
+	Workflow string `protobuf:"bytes,1,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// Only tasks of this run; empty: of all.
+	Run string `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`
+	// Only tasks of the runs of this batch; empty: of all.
+	Batch         string `protobuf:"bytes,3,opt,name=batch,proto3" json:"batch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetQueueRequest) Reset() {
+	*x = GetQueueRequest{}
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetQueueRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetQueueRequest) ProtoMessage() {}
+
+func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetQueueRequest.ProtoReflect.Descriptor instead.
+func (*GetQueueRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_task_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *GetQueueRequest) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *GetQueueRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *GetQueueRequest) GetBatch() string {
+	if x != nil {
+		return x.Batch
+	}
+	return ""
+}
+
+// GetQueueResponse is what waits to start, of the newest 200 open runs that the caller reaches.
+type GetQueueResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What waits for the same reason, the largest group first: 100 at most.
+	Groups []*QueueGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Number of tasks and instances that wait, of all groups.
+	Tasks int32 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	// Number of runs that they are of.
+	Runs int32 `protobuf:"varint,3,opt,name=runs,proto3" json:"runs,omitempty"`
+	// Slots of nodes: those asked for are the tasks and instances that wait for a node.
+	Slots *QueueAmount `protobuf:"bytes,4,opt,name=slots,proto3" json:"slots,omitempty"`
+	// Processors.
+	Cores *QueueAmount `protobuf:"bytes,5,opt,name=cores,proto3" json:"cores,omitempty"`
+	// Memory in MiB.
+	MemoryMb *QueueAmount `protobuf:"bytes,6,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
+	// GPUs.
+	Gpus *QueueAmount `protobuf:"bytes,7,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	// What is left out, each with why.
+	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetQueueResponse) Reset() {
+	*x = GetQueueResponse{}
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetQueueResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetQueueResponse) ProtoMessage() {}
+
+func (x *GetQueueResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetQueueResponse.ProtoReflect.Descriptor instead.
+func (*GetQueueResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_task_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *GetQueueResponse) GetGroups() []*QueueGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *GetQueueResponse) GetTasks() int32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *GetQueueResponse) GetRuns() int32 {
+	if x != nil {
+		return x.Runs
+	}
+	return 0
+}
+
+func (x *GetQueueResponse) GetSlots() *QueueAmount {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *GetQueueResponse) GetCores() *QueueAmount {
+	if x != nil {
+		return x.Cores
+	}
+	return nil
+}
+
+func (x *GetQueueResponse) GetMemoryMb() *QueueAmount {
+	if x != nil {
+		return x.MemoryMb
+	}
+	return nil
+}
+
+func (x *GetQueueResponse) GetGpus() *QueueAmount {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+func (x *GetQueueResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// QueueGroup is what waits for the same reason.
+type QueueGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why, as a word. It waits for a node: asking (nothing has been answered yet), next (a node fits), busy (what it needs is
+	// in use), impossible (no node could ever fit). It waits in its run: back_off (after a failure), held (by a person),
+	// paused (its run is), lock, limit (of its task or run), turn (others of its run come first).
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Why, in one line: of those that wait for a node, as one of them says it.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// Type of those that wait for a node; empty: they wait in their runs.
+	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// What each of those that wait for a node asks of it; absent: they wait in their runs.
+	Demand *TaskDemand `protobuf:"bytes,4,opt,name=demand,proto3" json:"demand,omitempty"`
+	// Number of tasks and instances.
+	Count int32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	// Number of runs that they are of.
+	Runs int32 `protobuf:"varint,6,opt,name=runs,proto3" json:"runs,omitempty"`
+	// Highest urgency among them.
+	Priority int32 `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
+	// When the first of them asked for a place; absent: none has.
+	OldestQueuedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=oldest_queued_at,json=oldestQueuedAt,proto3" json:"oldest_queued_at,omitempty"`
+	// When the first of them is tried again; absent: they wait for no such time.
+	NotBefore *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	// The 5 of them that wait longest.
+	Examples      []*ListedTask `protobuf:"bytes,10,rep,name=examples,proto3" json:"examples,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueGroup) Reset() {
+	*x = QueueGroup{}
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueGroup) ProtoMessage() {}
+
+func (x *QueueGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueGroup.ProtoReflect.Descriptor instead.
+func (*QueueGroup) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_task_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *QueueGroup) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *QueueGroup) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *QueueGroup) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *QueueGroup) GetDemand() *TaskDemand {
+	if x != nil {
+		return x.Demand
+	}
+	return nil
+}
+
+func (x *QueueGroup) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *QueueGroup) GetRuns() int32 {
+	if x != nil {
+		return x.Runs
+	}
+	return 0
+}
+
+func (x *QueueGroup) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *QueueGroup) GetOldestQueuedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OldestQueuedAt
+	}
+	return nil
+}
+
+func (x *QueueGroup) GetNotBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotBefore
+	}
+	return nil
+}
+
+func (x *QueueGroup) GetExamples() []*ListedTask {
+	if x != nil {
+		return x.Examples
+	}
+	return nil
+}
+
+// QueueAmount is how much of something is asked for and available.
+type QueueAmount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the tasks ask for that wait for a node and run on it.
+	Asked float64 `protobuf:"fixed64,1,opt,name=asked,proto3" json:"asked,omitempty"`
+	// What is free of it on the active nodes.
+	Free float64 `protobuf:"fixed64,2,opt,name=free,proto3" json:"free,omitempty"`
+	// What the active nodes have of it.
+	Total         float64 `protobuf:"fixed64,3,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueAmount) Reset() {
+	*x = QueueAmount{}
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueAmount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueAmount) ProtoMessage() {}
+
+func (x *QueueAmount) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_task_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueAmount.ProtoReflect.Descriptor instead.
+func (*QueueAmount) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_task_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *QueueAmount) GetAsked() float64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *QueueAmount) GetFree() float64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *QueueAmount) GetTotal() float64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
 var File_switchyard_v1_task_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_task_service_proto_rawDesc = "" +
@@ -1044,7 +1537,7 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\x11ListTasksResponse\x12/\n" +
 	"\x05items\x18\x01 \x03(\v2\x19.switchyard.v1.ListedTaskR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
-	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"\xfe\x02\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"\xc1\x04\n" +
 	"\n" +
 	"ListedTask\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
@@ -1060,14 +1553,62 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"started_at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
 	"\fcompleted_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x14\n" +
-	"\x05error\x18\f \x01(\tR\x05errorB\f\n" +
+	"\x05error\x18\f \x01(\tR\x05error\x127\n" +
+	"\tqueued_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x129\n" +
 	"\n" +
-	"_exit_code2\xe6\x02\n" +
+	"not_before\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x1a\n" +
+	"\bpriority\x18\x0f \x01(\x05R\bpriority\x121\n" +
+	"\x06demand\x18\x10 \x01(\v2\x19.switchyard.v1.TaskDemandR\x06demandB\f\n" +
+	"\n" +
+	"_exit_code\"\xbd\x01\n" +
+	"\n" +
+	"TaskDemand\x12\x14\n" +
+	"\x05cores\x18\x01 \x01(\x01R\x05cores\x12\x1b\n" +
+	"\tmemory_mb\x18\x02 \x01(\x05R\bmemoryMb\x12\x12\n" +
+	"\x04gpus\x18\x03 \x01(\x05R\x04gpus\x12 \n" +
+	"\tnuma_node\x18\x04 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12 \n" +
+	"\vconstraints\x18\x05 \x03(\tR\vconstraints\x12\x16\n" +
+	"\x06remote\x18\x06 \x01(\bR\x06remoteB\f\n" +
+	"\n" +
+	"_numa_node\"\xa9\x01\n" +
+	"\x0fGetQueueRequest\x12D\n" +
+	"\bworkflow\x18\x01 \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\bworkflow\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\tR\x03run\x12>\n" +
+	"\x05batch\x18\x03 \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\"\xd8\x02\n" +
+	"\x10GetQueueResponse\x121\n" +
+	"\x06groups\x18\x01 \x03(\v2\x19.switchyard.v1.QueueGroupR\x06groups\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\x05R\x05tasks\x12\x12\n" +
+	"\x04runs\x18\x03 \x01(\x05R\x04runs\x120\n" +
+	"\x05slots\x18\x04 \x01(\v2\x1a.switchyard.v1.QueueAmountR\x05slots\x120\n" +
+	"\x05cores\x18\x05 \x01(\v2\x1a.switchyard.v1.QueueAmountR\x05cores\x127\n" +
+	"\tmemory_mb\x18\x06 \x01(\v2\x1a.switchyard.v1.QueueAmountR\bmemoryMb\x12.\n" +
+	"\x04gpus\x18\a \x01(\v2\x1a.switchyard.v1.QueueAmountR\x04gpus\x12\x1a\n" +
+	"\bwarnings\x18\b \x03(\tR\bwarnings\"\xcf\x03\n" +
+	"\n" +
+	"QueueGroup\x12h\n" +
+	"\x06reason\x18\x01 \x01(\tBP\xbaHMrKR\x06askingR\x04nextR\x04busyR\n" +
+	"impossibleR\bback_offR\x04heldR\x06pausedR\x04lockR\x05limitR\x04turnR\x06reason\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\tR\x04type\x121\n" +
+	"\x06demand\x18\x04 \x01(\v2\x19.switchyard.v1.TaskDemandR\x06demand\x12\x14\n" +
+	"\x05count\x18\x05 \x01(\x05R\x05count\x12\x12\n" +
+	"\x04runs\x18\x06 \x01(\x05R\x04runs\x12\x1a\n" +
+	"\bpriority\x18\a \x01(\x05R\bpriority\x12D\n" +
+	"\x10oldest_queued_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0eoldestQueuedAt\x129\n" +
+	"\n" +
+	"not_before\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x125\n" +
+	"\bexamples\x18\n" +
+	" \x03(\v2\x19.switchyard.v1.ListedTaskR\bexamples\"M\n" +
+	"\vQueueAmount\x12\x14\n" +
+	"\x05asked\x18\x01 \x01(\x01R\x05asked\x12\x12\n" +
+	"\x04free\x18\x02 \x01(\x01R\x04free\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x01R\x05total2\xd1\x03\n" +
 	"\vTaskService\x12o\n" +
 	"\n" +
 	"SubmitTask\x12 .switchyard.v1.SubmitTaskRequest\x1a!.switchyard.v1.SubmitTaskResponse\"\x1c\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/tasks\x12x\n" +
 	"\vSubmitTasks\x12!.switchyard.v1.SubmitTasksRequest\x1a\".switchyard.v1.SubmitTasksResponse\"\"\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/tasks:batch\x12l\n" +
-	"\tListTasks\x12\x1f.switchyard.v1.ListTasksRequest\x1a .switchyard.v1.ListTasksResponse\"\x1c\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/tasks\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\tListTasks\x12\x1f.switchyard.v1.ListTasksRequest\x1a .switchyard.v1.ListTasksResponse\"\x1c\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/tasks\x90\x02\x01\x12i\n" +
+	"\bGetQueue\x12\x1e.switchyard.v1.GetQueueRequest\x1a\x1f.switchyard.v1.GetQueueResponse\"\x1c\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/queue\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_task_service_proto_rawDescOnce sync.Once
@@ -1081,7 +1622,7 @@ func file_switchyard_v1_task_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_task_service_proto_rawDescData
 }
 
-var file_switchyard_v1_task_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_switchyard_v1_task_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_switchyard_v1_task_service_proto_goTypes = []any{
 	(*SubmitTaskRequest)(nil),     // 0: switchyard.v1.SubmitTaskRequest
 	(*SubmitTaskResponse)(nil),    // 1: switchyard.v1.SubmitTaskResponse
@@ -1092,53 +1633,72 @@ var file_switchyard_v1_task_service_proto_goTypes = []any{
 	(*ListTasksRequest)(nil),      // 6: switchyard.v1.ListTasksRequest
 	(*ListTasksResponse)(nil),     // 7: switchyard.v1.ListTasksResponse
 	(*ListedTask)(nil),            // 8: switchyard.v1.ListedTask
-	nil,                           // 9: switchyard.v1.SubmitTaskRequest.EnvEntry
-	nil,                           // 10: switchyard.v1.SubmitTaskRequest.SecretEnvEntry
-	(*structpb.Struct)(nil),       // 11: google.protobuf.Struct
-	(*Constraints)(nil),           // 12: switchyard.v1.Constraints
-	(*Resources)(nil),             // 13: switchyard.v1.Resources
-	(*RetryPolicy)(nil),           // 14: switchyard.v1.RetryPolicy
-	(*structpb.Value)(nil),        // 15: google.protobuf.Value
-	(*Semaphore)(nil),             // 16: switchyard.v1.Semaphore
-	(*Cache)(nil),                 // 17: switchyard.v1.Cache
-	(*RunOptions)(nil),            // 18: switchyard.v1.RunOptions
-	(*Problem)(nil),               // 19: switchyard.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*TaskDemand)(nil),            // 9: switchyard.v1.TaskDemand
+	(*GetQueueRequest)(nil),       // 10: switchyard.v1.GetQueueRequest
+	(*GetQueueResponse)(nil),      // 11: switchyard.v1.GetQueueResponse
+	(*QueueGroup)(nil),            // 12: switchyard.v1.QueueGroup
+	(*QueueAmount)(nil),           // 13: switchyard.v1.QueueAmount
+	nil,                           // 14: switchyard.v1.SubmitTaskRequest.EnvEntry
+	nil,                           // 15: switchyard.v1.SubmitTaskRequest.SecretEnvEntry
+	(*structpb.Struct)(nil),       // 16: google.protobuf.Struct
+	(*Constraints)(nil),           // 17: switchyard.v1.Constraints
+	(*Resources)(nil),             // 18: switchyard.v1.Resources
+	(*RetryPolicy)(nil),           // 19: switchyard.v1.RetryPolicy
+	(*structpb.Value)(nil),        // 20: google.protobuf.Value
+	(*Semaphore)(nil),             // 21: switchyard.v1.Semaphore
+	(*Cache)(nil),                 // 22: switchyard.v1.Cache
+	(*RunOptions)(nil),            // 23: switchyard.v1.RunOptions
+	(*Problem)(nil),               // 24: switchyard.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
 }
 var file_switchyard_v1_task_service_proto_depIdxs = []int32{
-	11, // 0: switchyard.v1.SubmitTaskRequest.spec:type_name -> google.protobuf.Struct
-	9,  // 1: switchyard.v1.SubmitTaskRequest.env:type_name -> switchyard.v1.SubmitTaskRequest.EnvEntry
-	12, // 2: switchyard.v1.SubmitTaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	13, // 3: switchyard.v1.SubmitTaskRequest.resources:type_name -> switchyard.v1.Resources
-	14, // 4: switchyard.v1.SubmitTaskRequest.retry:type_name -> switchyard.v1.RetryPolicy
-	11, // 5: switchyard.v1.SubmitTaskRequest.input:type_name -> google.protobuf.Struct
-	15, // 6: switchyard.v1.SubmitTaskRequest.parallel:type_name -> google.protobuf.Value
-	15, // 7: switchyard.v1.SubmitTaskRequest.foreach:type_name -> google.protobuf.Value
-	11, // 8: switchyard.v1.SubmitTaskRequest.matrix:type_name -> google.protobuf.Struct
-	16, // 9: switchyard.v1.SubmitTaskRequest.semaphore:type_name -> switchyard.v1.Semaphore
-	17, // 10: switchyard.v1.SubmitTaskRequest.cache:type_name -> switchyard.v1.Cache
-	18, // 11: switchyard.v1.SubmitTaskRequest.options:type_name -> switchyard.v1.RunOptions
-	10, // 12: switchyard.v1.SubmitTaskRequest.secret_env:type_name -> switchyard.v1.SubmitTaskRequest.SecretEnvEntry
-	19, // 13: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
+	16, // 0: switchyard.v1.SubmitTaskRequest.spec:type_name -> google.protobuf.Struct
+	14, // 1: switchyard.v1.SubmitTaskRequest.env:type_name -> switchyard.v1.SubmitTaskRequest.EnvEntry
+	17, // 2: switchyard.v1.SubmitTaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	18, // 3: switchyard.v1.SubmitTaskRequest.resources:type_name -> switchyard.v1.Resources
+	19, // 4: switchyard.v1.SubmitTaskRequest.retry:type_name -> switchyard.v1.RetryPolicy
+	16, // 5: switchyard.v1.SubmitTaskRequest.input:type_name -> google.protobuf.Struct
+	20, // 6: switchyard.v1.SubmitTaskRequest.parallel:type_name -> google.protobuf.Value
+	20, // 7: switchyard.v1.SubmitTaskRequest.foreach:type_name -> google.protobuf.Value
+	16, // 8: switchyard.v1.SubmitTaskRequest.matrix:type_name -> google.protobuf.Struct
+	21, // 9: switchyard.v1.SubmitTaskRequest.semaphore:type_name -> switchyard.v1.Semaphore
+	22, // 10: switchyard.v1.SubmitTaskRequest.cache:type_name -> switchyard.v1.Cache
+	23, // 11: switchyard.v1.SubmitTaskRequest.options:type_name -> switchyard.v1.RunOptions
+	15, // 12: switchyard.v1.SubmitTaskRequest.secret_env:type_name -> switchyard.v1.SubmitTaskRequest.SecretEnvEntry
+	24, // 13: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
 	0,  // 14: switchyard.v1.SubmitTasksRequest.tasks:type_name -> switchyard.v1.SubmitTaskRequest
 	4,  // 15: switchyard.v1.SubmitTasksResponse.items:type_name -> switchyard.v1.SubmittedTask
-	19, // 16: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
+	24, // 16: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
 	5,  // 17: switchyard.v1.SubmittedTask.error:type_name -> switchyard.v1.SubmissionError
-	19, // 18: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
+	24, // 18: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
 	8,  // 19: switchyard.v1.ListTasksResponse.items:type_name -> switchyard.v1.ListedTask
-	20, // 20: switchyard.v1.ListedTask.started_at:type_name -> google.protobuf.Timestamp
-	20, // 21: switchyard.v1.ListedTask.completed_at:type_name -> google.protobuf.Timestamp
-	0,  // 22: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
-	2,  // 23: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
-	6,  // 24: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
-	1,  // 25: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
-	3,  // 26: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
-	7,  // 27: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
-	25, // [25:28] is the sub-list for method output_type
-	22, // [22:25] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	25, // 20: switchyard.v1.ListedTask.started_at:type_name -> google.protobuf.Timestamp
+	25, // 21: switchyard.v1.ListedTask.completed_at:type_name -> google.protobuf.Timestamp
+	25, // 22: switchyard.v1.ListedTask.queued_at:type_name -> google.protobuf.Timestamp
+	25, // 23: switchyard.v1.ListedTask.not_before:type_name -> google.protobuf.Timestamp
+	9,  // 24: switchyard.v1.ListedTask.demand:type_name -> switchyard.v1.TaskDemand
+	12, // 25: switchyard.v1.GetQueueResponse.groups:type_name -> switchyard.v1.QueueGroup
+	13, // 26: switchyard.v1.GetQueueResponse.slots:type_name -> switchyard.v1.QueueAmount
+	13, // 27: switchyard.v1.GetQueueResponse.cores:type_name -> switchyard.v1.QueueAmount
+	13, // 28: switchyard.v1.GetQueueResponse.memory_mb:type_name -> switchyard.v1.QueueAmount
+	13, // 29: switchyard.v1.GetQueueResponse.gpus:type_name -> switchyard.v1.QueueAmount
+	9,  // 30: switchyard.v1.QueueGroup.demand:type_name -> switchyard.v1.TaskDemand
+	25, // 31: switchyard.v1.QueueGroup.oldest_queued_at:type_name -> google.protobuf.Timestamp
+	25, // 32: switchyard.v1.QueueGroup.not_before:type_name -> google.protobuf.Timestamp
+	8,  // 33: switchyard.v1.QueueGroup.examples:type_name -> switchyard.v1.ListedTask
+	0,  // 34: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
+	2,  // 35: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
+	6,  // 36: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
+	10, // 37: switchyard.v1.TaskService.GetQueue:input_type -> switchyard.v1.GetQueueRequest
+	1,  // 38: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
+	3,  // 39: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
+	7,  // 40: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
+	11, // 41: switchyard.v1.TaskService.GetQueue:output_type -> switchyard.v1.GetQueueResponse
+	38, // [38:42] is the sub-list for method output_type
+	34, // [34:38] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_task_service_proto_init() }
@@ -1151,13 +1711,14 @@ func file_switchyard_v1_task_service_proto_init() {
 	file_switchyard_v1_payload_proto_init()
 	file_switchyard_v1_problem_proto_init()
 	file_switchyard_v1_task_service_proto_msgTypes[8].OneofWrappers = []any{}
+	file_switchyard_v1_task_service_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_task_service_proto_rawDesc), len(file_switchyard_v1_task_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -39,6 +39,8 @@ const (
 	TaskServiceSubmitTasksProcedure = "/switchyard.v1.TaskService/SubmitTasks"
 	// TaskServiceListTasksProcedure is the fully-qualified name of the TaskService's ListTasks RPC.
 	TaskServiceListTasksProcedure = "/switchyard.v1.TaskService/ListTasks"
+	// TaskServiceGetQueueProcedure is the fully-qualified name of the TaskService's GetQueue RPC.
+	TaskServiceGetQueueProcedure = "/switchyard.v1.TaskService/GetQueue"
 )
 
 // TaskServiceClient is a client for the switchyard.v1.TaskService service.
@@ -53,6 +55,9 @@ type TaskServiceClient interface {
 	// What is said of a task is exact when its run is read. Which runs are read lags: by moments for runs that have just
 	// started or ended, and for tasks that are assigned or running by a heartbeat of their nodes, which say what they run.
 	ListTasks(context.Context, *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error)
+	// Shows what waits to start, and why. The tasks and instances in state queued of open runs are grouped by why they wait and
+	// by what they ask of a node. What is asked for by those that wait for a node is shown beside what the fleet has free.
+	GetQueue(context.Context, *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error)
 }
 
 // NewTaskServiceClient constructs a client for the switchyard.v1.TaskService service. By default,
@@ -85,6 +90,13 @@ func NewTaskServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getQueue: connect.NewClient[v1.GetQueueRequest, v1.GetQueueResponse](
+			httpClient,
+			baseURL+TaskServiceGetQueueProcedure,
+			connect.WithSchema(taskServiceMethods.ByName("GetQueue")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -93,6 +105,7 @@ type taskServiceClient struct {
 	submitTask  *connect.Client[v1.SubmitTaskRequest, v1.SubmitTaskResponse]
 	submitTasks *connect.Client[v1.SubmitTasksRequest, v1.SubmitTasksResponse]
 	listTasks   *connect.Client[v1.ListTasksRequest, v1.ListTasksResponse]
+	getQueue    *connect.Client[v1.GetQueueRequest, v1.GetQueueResponse]
 }
 
 // SubmitTask calls switchyard.v1.TaskService.SubmitTask.
@@ -110,6 +123,11 @@ func (c *taskServiceClient) ListTasks(ctx context.Context, req *connect.Request[
 	return c.listTasks.CallUnary(ctx, req)
 }
 
+// GetQueue calls switchyard.v1.TaskService.GetQueue.
+func (c *taskServiceClient) GetQueue(ctx context.Context, req *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error) {
+	return c.getQueue.CallUnary(ctx, req)
+}
+
 // TaskServiceHandler is an implementation of the switchyard.v1.TaskService service.
 type TaskServiceHandler interface {
 	// Checks a task and starts a run of it. A bad task is InvalidArgument, with a ValidationFailure that lists every problem
@@ -122,6 +140,9 @@ type TaskServiceHandler interface {
 	// What is said of a task is exact when its run is read. Which runs are read lags: by moments for runs that have just
 	// started or ended, and for tasks that are assigned or running by a heartbeat of their nodes, which say what they run.
 	ListTasks(context.Context, *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error)
+	// Shows what waits to start, and why. The tasks and instances in state queued of open runs are grouped by why they wait and
+	// by what they ask of a node. What is asked for by those that wait for a node is shown beside what the fleet has free.
+	GetQueue(context.Context, *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error)
 }
 
 // NewTaskServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -150,6 +171,13 @@ func NewTaskServiceHandler(svc TaskServiceHandler, opts ...connect.HandlerOption
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	taskServiceGetQueueHandler := connect.NewUnaryHandler(
+		TaskServiceGetQueueProcedure,
+		svc.GetQueue,
+		connect.WithSchema(taskServiceMethods.ByName("GetQueue")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/switchyard.v1.TaskService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case TaskServiceSubmitTaskProcedure:
@@ -158,6 +186,8 @@ func NewTaskServiceHandler(svc TaskServiceHandler, opts ...connect.HandlerOption
 			taskServiceSubmitTasksHandler.ServeHTTP(w, r)
 		case TaskServiceListTasksProcedure:
 			taskServiceListTasksHandler.ServeHTTP(w, r)
+		case TaskServiceGetQueueProcedure:
+			taskServiceGetQueueHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -177,4 +207,8 @@ func (UnimplementedTaskServiceHandler) SubmitTasks(context.Context, *connect.Req
 
 func (UnimplementedTaskServiceHandler) ListTasks(context.Context, *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.TaskService.ListTasks is not implemented"))
+}
+
+func (UnimplementedTaskServiceHandler) GetQueue(context.Context, *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.TaskService.GetQueue is not implemented"))
 }
