@@ -18,6 +18,7 @@ import (
 	"switchyard/gateway/sse"
 	"switchyard/gateway/sshkeys"
 	"switchyard/gateway/tunnel"
+	"switchyard/gateway/web/live"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
@@ -42,6 +43,7 @@ type Gateway struct {
 	bounds   *edge.Bounds
 	sse      *sse.Handler
 	tunnel   *tunnel.Hub
+	views    *live.Feeds
 
 	stop     sync.Once
 	stopping chan struct{}
@@ -73,6 +75,7 @@ func New(config Config) (*Gateway, error) {
 		signer:   signing.New(config.Store, config.Now),
 		keys:     sshkeys.NewRegistry(config.Store, config.Now),
 		bounds:   edge.NewBounds(config.Limits, maxBlobMessageBytes),
+		views:    live.NewFeeds(),
 		stopping: make(chan struct{}),
 	}
 	g.library.Locked = config.Authenticator != nil
@@ -96,6 +99,7 @@ func (g *Gateway) Sessions() *tunnel.Hub { return g.tunnel }
 func (g *Gateway) Close() {
 	g.stop.Do(func() { close(g.stopping) })
 	g.tunnel.Close()
+	g.views.Close()
 	g.sse.Close()
 	g.pollers.Close()
 	g.recorder.Close()

@@ -37,6 +37,7 @@ import (
 	"switchyard/gateway/tokens"
 	"switchyard/gateway/tunnel"
 	"switchyard/gateway/vps"
+	"switchyard/gateway/web"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
@@ -160,7 +161,7 @@ func newMux(doors []door) *http.ServeMux {
 
 // Handler serves every door of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for
 // health and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; the
-// Agent2Agent protocol; sessions under GET /v1/sessions, for which nodes connect to GET /v1/links; figures under GET /metrics. Before all of them is one lock, but for GET /healthz (the process lives) and
+// Agent2Agent protocol; the page for browsers, GET / and /ui/...; sessions under GET /v1/sessions, for which nodes connect to GET /v1/links; figures under GET /metrics. Before all of them is one lock, but for GET /healthz (the process lives) and
 // GET /readyz (it can answer calls), which say one word to any caller, and GET /v1/peers, which checks for itself that another gateway calls. gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
 	services := g.services()
@@ -189,7 +190,12 @@ func (g *Gateway) Handler() http.Handler {
 		panic(err) // the annotations in proto contradict one another, which every test of the gateway shows
 	}
 	lock := auth.Lock{Authenticator: g.config.Authenticator, ActorHeader: names.ActorHeader, OnRefused: g.recorder.NoteRequest}
-	bounded := g.bounds.Protect(lock.Middleware(g.sse.Wrap(firstOf(rpc, rpc, door))))
+	streams := g.sse.Wrap(firstOf(rpc, rpc, door))
+	page := web.New(web.Config{
+		Calls: rpc, Streams: streams, Feeds: g.views, Lock: lock, Bounds: g.bounds, Version: g.config.Version, Now: g.config.Now, Log: g.log,
+		Stopping: g.stopping, KeepAlive: g.sse.KeepAlive, WriteTimeout: g.sse.WriteTimeout,
+	})
+	bounded := g.bounds.Protect(page.Wrap(lock.Middleware(streams)))
 	return edge.GuardHosts(g.config.Hosts, g.recorder.NoteRequest, firstOf(probes, probes, firstOf(others, lock.Middleware(others), bounded)))
 }
 

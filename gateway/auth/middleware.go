@@ -47,6 +47,8 @@ type Lock struct {
 	Recheck time.Duration
 	// OnRefused is called for each request that is refused; nil: nothing is.
 	OnRefused func(r *http.Request, err error)
+	// Refuse answers a request that is refused. Default: with the error, in the protocol of the caller.
+	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 }
 
 // Middleware returns a handler that passes a request on to next once it is known who sends it, and refuses all others.
@@ -58,7 +60,11 @@ func (l Lock) Middleware(next http.Handler) http.Handler {
 			if connect.CodeOf(err) == connect.CodeUnauthenticated {
 				w.Header().Set("WWW-Authenticate", challenge)
 			}
-			edge.WriteError(w, r, err)
+			refuse := l.Refuse
+			if refuse == nil {
+				refuse = edge.WriteError
+			}
+			refuse(w, r, err)
 			return
 		}
 		ctx, release := l.whileValid(context.WithValue(With(r.Context(), p), hookKey{}, l.refused), bearer)

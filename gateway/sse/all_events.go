@@ -14,6 +14,7 @@ import (
 	"buf.build/go/protovalidate"
 
 	"switchyard/gateway/auth"
+	"switchyard/gateway/eventstream"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runevents"
 	v1 "switchyard/proto/switchyard/v1"
@@ -64,7 +65,7 @@ type gapData struct {
 }
 
 // allEvents sends the events of all runs.
-func (h *Handler) allEvents(ctx context.Context, _ http.ResponseWriter, r *http.Request, s *stream, _ pathValues) error {
+func (h *Handler) allEvents(ctx context.Context, _ http.ResponseWriter, r *http.Request, s *eventstream.Stream, _ pathValues) error {
 	p := newParameters(r)
 	p.flag(followParameter, true)
 	req, last := eventRequest(p), p.lastEventID(r)
@@ -95,7 +96,7 @@ func (h *Handler) allEvents(ctx context.Context, _ http.ResponseWriter, r *http.
 	}
 	release := h.all.follow()
 	defer release()
-	if err := s.begin(); err != nil {
+	if err := s.Begin(); err != nil {
 		return err
 	}
 	return f.follow(ctx, h.Stopping, from)
@@ -180,7 +181,7 @@ func (f *allFollower) replay(ctx context.Context, stopping <-chan struct{}, from
 		if err != nil {
 			return err
 		}
-		return f.out.add(frame(e.GetEvent(), id, data))
+		return f.out.add(eventstream.Frame(e.GetEvent(), id, data))
 	}, func(run string, err error) {
 		f.feed.log.Debug("a run is left out of the events that are sent again", "run", run, "error", err)
 	})
@@ -193,7 +194,7 @@ func (f *allFollower) sendGap(from time.Time, reason string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.out.add(frame(gapEvent, f.seen.text(), data)); err != nil {
+	if err := f.out.add(eventstream.Frame(gapEvent, f.seen.text(), data)); err != nil {
 		return err
 	}
 	return f.out.flush()

@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
 
+	"switchyard/gateway/eventstream"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
 	"switchyard/gateway/runview"
@@ -222,7 +223,7 @@ func (f *allFeed) publish(owner string, read []*v1.Event) {
 			continue
 		}
 		id := allID{f.name, f.first + int64(len(f.entries)), f.complete}
-		entry := &allEntry{event: e, owner: owner, frame: frame(e.GetEvent(), id.text(), data)}
+		entry := &allEntry{event: e, owner: owner, frame: eventstream.Frame(e.GetEvent(), id.text(), data)}
 		f.entries = append(f.entries, entry)
 		f.bytes += len(entry.frame)
 	}

@@ -92,6 +92,6 @@
 // makes two searches of visibility, looks at 100 open runs at most, 8 at once, and reads the events of those that have
 // changed. What happened before a client came is read for that client, for two clients at a time.
 //
-// Of this module it may import proto, gateway/auth, gateway/edge, gateway/rpcerror, gateway/runevents, gateway/runindex, gateway/runview,
+// Of this module it may import proto, gateway/auth, gateway/edge, gateway/eventstream, gateway/rpcerror, gateway/runevents, gateway/runindex, gateway/runview,
 // activities/store/storekey and workflows/names.
 package sse

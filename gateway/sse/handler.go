@@ -17,6 +17,7 @@ import (
 
 	"switchyard/gateway/auth"
 	"switchyard/gateway/edge"
+	"switchyard/gateway/eventstream"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runevents"
 	"switchyard/gateway/runindex"
@@ -110,7 +111,7 @@ func (h *Handler) CountOpen() int { return h.feeds.countOpen() }
 type pathValues struct{ run, task string }
 
 // serve answers one request with a stream that it begins once nothing is wrong with the request.
-type serve func(ctx context.Context, w http.ResponseWriter, r *http.Request, s *stream, path pathValues) error
+type serve func(ctx context.Context, w http.ResponseWriter, r *http.Request, s *eventstream.Stream, path pathValues) error
 
 // route is a path of streams.
 type route struct {
@@ -219,15 +220,15 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, found rout
 		return
 	}
 	defer leave()
-	s := newStream(w, h.KeepAlive, h.WriteTimeout)
+	s := eventstream.New(w, h.KeepAlive, h.WriteTimeout)
 	err = auth.EndOf(r.Context(), rpcerror.ToConnect(found.serve(r.Context(), w, r, s, path)))
 	switch {
-	case s.hasBegun():
+	case s.HasBegun():
 		why := ""
 		if err != nil {
 			why = err.Error()
 		}
-		s.close(why)
+		s.Close(why)
 	case err != nil:
 		rpcerror.WriteJSON(w, 0, err)
 	}

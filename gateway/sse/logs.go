@@ -11,6 +11,7 @@ import (
 	"buf.build/go/protovalidate"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/gateway/eventstream"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -53,7 +54,7 @@ type logEnd struct {
 }
 
 // logs sends the logs of a run, or of a task.
-func (h *Handler) logs(ctx context.Context, w http.ResponseWriter, r *http.Request, s *stream, path pathValues) error {
+func (h *Handler) logs(ctx context.Context, w http.ResponseWriter, r *http.Request, s *eventstream.Stream, path pathValues) error {
 	p := newParameters(r)
 	req := &v1.StreamRunLogsRequest{
 		Id: path.run, Task: path.task, Attempt: p.number("attempt"), Generation: p.number("generation"),
@@ -93,7 +94,7 @@ func (h *Handler) logs(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	if req.Follow || lines == nil || last != "" {
 		req.Resume = cursor.positions()
-		if err := h.Logs(ctx, req, s.begin, out.send); err != nil {
+		if err := h.Logs(ctx, req, s.Begin, out.send); err != nil {
 			return err
 		}
 	}
@@ -110,7 +111,7 @@ func (h *Handler) sendTail(ctx context.Context, req *v1.StreamRunLogsRequest, ou
 	}
 	tail := out.tail
 	out.tail = nil
-	if err := out.out.stream.begin(); err != nil {
+	if err := out.out.stream.Begin(); err != nil {
 		return err
 	}
 	if req.GetFollow() {
@@ -137,7 +138,7 @@ func (l *logSender) send(m *v1.StreamRunLogsResponse) error {
 		if err != nil {
 			return err
 		}
-		if err := l.addMissing(frame(missingEvent, "", data)); err != nil {
+		if err := l.addMissing(eventstream.Frame(missingEvent, "", data)); err != nil {
 			return err
 		}
 	}
@@ -165,9 +166,9 @@ func (l *logSender) send(m *v1.StreamRunLogsResponse) error {
 // add sends the event of a line, or keeps it for the tail.
 func (l *logSender) add(task string, data []byte) error {
 	if l.tail != nil {
-		return l.tail.add(task, frame(logEvent, "", data))
+		return l.tail.add(task, eventstream.Frame(logEvent, "", data))
 	}
-	return l.out.add(frame(logEvent, l.cursor.text(), data))
+	return l.out.add(eventstream.Frame(logEvent, l.cursor.text(), data))
 }
 
 // addMissing adds the event of a log that is missing, or keeps it for the tail.
@@ -184,7 +185,7 @@ func (l *logSender) sendCursor() error {
 	if len(l.cursor.at) == 0 {
 		return l.out.flush()
 	}
-	if err := l.out.add(frame(positionEvent, l.cursor.text(), []byte("{}"))); err != nil {
+	if err := l.out.add(eventstream.Frame(positionEvent, l.cursor.text(), []byte("{}"))); err != nil {
 		return err
 	}
 	return l.out.flush()
@@ -208,7 +209,7 @@ func (l *logSender) finish(run, task string) error {
 	if err != nil {
 		return err
 	}
-	if err := l.out.add(frame(endEvent, logEndID, data)); err != nil {
+	if err := l.out.add(eventstream.Frame(endEvent, logEndID, data)); err != nil {
 		return err
 	}
 	return l.out.flush()

@@ -13,6 +13,7 @@ import (
 	"buf.build/go/protovalidate"
 	"connectrpc.com/connect"
 
+	"switchyard/gateway/eventstream"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runevents"
 	"switchyard/gateway/runview"
@@ -45,7 +46,7 @@ type endData struct {
 // endFrame returns the end event of a run.
 func endFrame(run *v1.Run) []byte {
 	data, _ := json.Marshal(endData{run.GetId(), run.GetGeneration(), run.GetState(), run.GetReason(), run.GetError()}) // texts and a number
-	return frame(endEvent, strconv.Itoa(int(run.GetGeneration()))+endSuffix, data)
+	return eventstream.Frame(endEvent, strconv.Itoa(int(run.GetGeneration()))+endSuffix, data)
 }
 
 // parseEnd returns the generation of the id of an end event.
@@ -63,7 +64,7 @@ func eventRequest(p *parameters) *v1.ListRunEventsRequest {
 }
 
 // runEvents sends the events of a run until it has ended.
-func (h *Handler) runEvents(ctx context.Context, w http.ResponseWriter, r *http.Request, s *stream, path pathValues) error {
+func (h *Handler) runEvents(ctx context.Context, w http.ResponseWriter, r *http.Request, s *eventstream.Stream, path pathValues) error {
 	p := newParameters(r)
 	p.flag(followParameter, true)
 	req, last := eventRequest(p), p.lastEventID(r)
@@ -114,7 +115,7 @@ func (h *Handler) runEvents(ctx context.Context, w http.ResponseWriter, r *http.
 		return err
 	}
 	defer release()
-	if err := s.begin(); err != nil {
+	if err := s.Begin(); err != nil {
 		return err
 	}
 	f := &runFollower{feed: feed, at: at, filter: filter, out: batch{stream: s}}

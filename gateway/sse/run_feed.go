@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/gateway/eventstream"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runevents"
 	"switchyard/gateway/runview"
@@ -76,7 +77,7 @@ func newEntry(e *v1.Event, at runevents.Position) (*feedEntry, error) {
 	if e.GetId() == "" {
 		name = startEvent
 	}
-	return &feedEntry{event: e, at: at, frame: frame(name, at.Text(e), data)}, nil
+	return &feedEntry{event: e, at: at, frame: eventstream.Frame(name, at.Text(e), data)}, nil
 }
 
 // run reads until the run has ended or ctx is done.

@@ -1,4 +1,4 @@
-package sse
+package eventstream
 
 import (
 	"context"
@@ -10,12 +10,9 @@ import (
 	"time"
 )
 
-// maxWrite is how many bytes of events are gathered for one write.
-const maxWrite = 64 << 10
-
-// stream is one answer of server-sent events. A reader that takes nothing for the write time-out ends it. It is safe for
+// Stream is one answer of server-sent events. A reader that takes nothing for the write time-out ends it. It is safe for
 // concurrent use.
-type stream struct {
+type Stream struct {
 	w          http.ResponseWriter
 	controller *http.ResponseController
 	keepAlive  time.Duration
@@ -30,9 +27,9 @@ type stream struct {
 	err     error // of the first write that failed
 }
 
-// newStream returns a stream that sends a comment after each pause of keepAlive. Nothing is sent before begin.
-func newStream(w http.ResponseWriter, keepAlive, timeout time.Duration) *stream {
-	return &stream{w: w, controller: http.NewResponseController(w), keepAlive: keepAlive, timeout: timeout, stop: func() {}}
+// New returns a stream that sends a comment after each pause of keepAlive. Nothing is sent before Begin.
+func New(w http.ResponseWriter, keepAlive, timeout time.Duration) *Stream {
+	return &Stream{w: w, controller: http.NewResponseController(w), keepAlive: keepAlive, timeout: timeout, stop: func() {}}
 }
 
 // retryHint returns a line that makes clients that lose the stream return after about a second, not all at once.
@@ -40,8 +37,8 @@ func retryHint() string {
 	return fmt.Sprintf("retry: %d\n", 500+rand.IntN(1000))
 }
 
-// begin sends the headers. A second begin does nothing.
-func (s *stream) begin() error {
+// Begin sends the headers. A second Begin does nothing.
+func (s *Stream) Begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.begun {
@@ -59,21 +56,21 @@ func (s *stream) begin() error {
 	return s.writeLocked([]byte(retryHint() + "\n"))
 }
 
-// hasBegun reports whether the headers have been sent.
-func (s *stream) hasBegun() bool {
+// HasBegun reports whether the headers have been sent.
+func (s *Stream) HasBegun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.begun
 }
 
-// write sends events.
-func (s *stream) write(frames []byte) error {
+// Write sends events.
+func (s *Stream) Write(frames []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writeLocked(frames)
 }
 
-func (s *stream) writeLocked(text []byte) error {
+func (s *Stream) writeLocked(text []byte) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -89,17 +86,17 @@ func (s *stream) writeLocked(text []byte) error {
 	return s.err
 }
 
-// close says why the stream ends before its end event, unless why is "", and stops the comments. The client returns.
-func (s *stream) close(why string) {
+// Close says why the stream ends before its end event, unless why is "", and stops the comments. The client returns.
+func (s *Stream) Close(why string) {
 	s.stop()
 	if why != "" {
-		_ = s.write([]byte(": " + strings.ReplaceAll(why, "\n", " ") + "\n" + retryHint() + "\n"))
+		_ = s.Write([]byte(": " + strings.ReplaceAll(why, "\n", " ") + "\n" + retryHint() + "\n"))
 	}
 	s.wg.Wait()
 }
 
 // sendComments keeps the connection open while there are no events: proxies close one that is silent.
-func (s *stream) sendComments(ctx context.Context) {
+func (s *Stream) sendComments(ctx context.Context) {
 	for pause := s.keepAlive; ; {
 		select {
 		case <-ctx.Done():
@@ -113,29 +110,4 @@ func (s *stream) sendComments(ctx context.Context) {
 		}
 		s.mu.Unlock()
 	}
-}
-
-// batch gathers events for a stream.
-type batch struct {
-	stream *stream
-	text   []byte
-}
-
-// add adds an event, and sends what has been gathered if that is much.
-func (b *batch) add(frame []byte) error {
-	b.text = append(b.text, frame...)
-	if len(b.text) < maxWrite {
-		return nil
-	}
-	return b.flush()
-}
-
-// flush sends what has been gathered.
-func (b *batch) flush() error {
-	if len(b.text) == 0 {
-		return nil
-	}
-	text := b.text
-	b.text = b.text[:0]
-	return b.stream.write(text)
 }

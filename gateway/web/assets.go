@@ -1,0 +1,60 @@
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"strings"
+)
+
+// assetsPath is where the style and the script lie. The build that follows it lets browsers keep them.
+const assetsPath = "/ui/assets/"
+
+//go:embed assets
+var assetFiles embed.FS
+
+// build distinguishes the assets and templates of this program from those of others.
+var build = buildOf(assetFiles, templateFiles)
+
+func buildOf(trees ...fs.FS) string {
+	sum := sha256.New()
+	for _, tree := range trees {
+		_ = fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(tree, path)
+			sum.Write(text)
+			return err
+		})
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}
+
+// assetURL returns the address of an asset.
+func assetURL(name string) string { return assetsPath + build + "/" + name }
+
+// serveAssets returns a handler of the assets, under the present build or another one.
+func serveAssets() http.Handler {
+	tree, err := fs.Sub(assetFiles, "assets")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	files := http.FileServerFS(tree)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		of, name, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, assetsPath), "/")
+		if !ok || name == "" || strings.HasSuffix(name, "/") {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-cache")
+		if of == build {
+			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		}
+		r = r.Clone(r.Context())
+		r.URL.Path, r.URL.RawPath = "/"+name, ""
+		files.ServeHTTP(w, r)
+	})
+}

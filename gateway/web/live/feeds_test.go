@@ -1,0 +1,167 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scripted is a source whose contents a test sends.
+type scripted struct {
+	contents chan *Content
+	closed   chan struct{}
+}
+
+func newScripted() *scripted {
+	return &scripted{make(chan *Content, 10), make(chan struct{})}
+}
+
+func (s *scripted) Next(ctx context.Context) (*Content, error) {
+	select {
+	case c, ok := <-s.contents:
+		if !ok {
+			return nil, io.EOF
+		}
+		return c, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *scripted) Close() { close(s.closed) }
+
+func (s *scripted) open(context.Context) (Source, error) { return s, nil }
+
+func content(title string, pairs ...string) *Content {
+	c := &Content{HTML: title, Title: title, Blocks: map[string]string{}, Lists: map[string][]string{"list": {}}}
+	for pair := range slices.Chunk(pairs, 2) {
+		c.Blocks[pair[0]] = pair[1]
+		c.Lists["list"] = append(c.Lists["list"], pair[0])
+	}
+	return c
+}
+
+// follow sends the updates of a view to the channel that it returns.
+func follow(t *testing.T, fs *Feeds, open Opener, version string) <-chan update {
+	updates := make(chan update, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = fs.Follow(ctx, "view", open, version, func(text []byte) error {
+			var u update
+			if err := json.Unmarshal(text, &u); err != nil {
+				t.Error(err)
+			}
+			updates <- u
+			return nil
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return updates
+}
+
+func await(t *testing.T, updates <-chan update) update {
+	t.Helper()
+	select {
+	case u := <-updates:
+		return u
+	case <-time.After(30 * time.Second):
+		t.Fatal("no update comes")
+		panic("unreachable")
+	}
+}
+
+func TestFollowerGetsWhatHasChanged(t *testing.T) {
+	fs, s := NewFeeds(), newScripted()
+	defer fs.Close()
+	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>1</p>")
+	first, version, err := fs.Load(t.Context(), "view", s.open)
+	if err != nil || first.HTML != "one" {
+		t.Fatal(first, err)
+	}
+	updates := follow(t, fs, s.open, version)
+	late := follow(t, fs, s.open, "")
+	if u := await(t, late); len(u.Blocks) != 2 || u.Version != version {
+		t.Errorf("who has nothing gets %v", u)
+	}
+	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>1</p>") // nothing has changed
+	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>2</p>")
+	if u := await(t, updates); len(u.Blocks) != 1 || u.Blocks["b"] != "<p>2</p>" || len(u.Lists) != 0 || u.Title != "" {
+		t.Errorf("%v", u)
+	}
+	s.contents <- content("two", "b", "<p>2</p>")
+	if u := await(t, updates); len(u.Blocks) != 0 || !slices.Equal(u.Lists["list"], []string{"b"}) || u.Title != "two" {
+		t.Errorf("%v", u)
+	}
+	if u := await(t, follow(t, fs, s.open, version)); u.Blocks["b"] != "<p>2</p>" || u.Blocks["a"] != "" || u.Title != "two" {
+		t.Errorf("who was away gets %v", u)
+	}
+}
+
+func TestFollowersShareOneSource(t *testing.T) {
+	fs, s, opened := NewFeeds(), newScripted(), 0
+	defer fs.Close()
+	open := func(context.Context) (Source, error) { opened++; return s, nil }
+	s.contents <- content("one", "a", "<p>1</p>")
+	if _, _, err := fs.Load(t.Context(), "view", open); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		await(t, follow(t, fs, open, ""))
+	}
+	if opened != 1 || fs.Len() != 1 {
+		t.Errorf("%d sources were opened, %d feeds", opened, fs.Len())
+	}
+}
+
+func TestErrorOfSourceEndsFollowers(t *testing.T) {
+	fs := NewFeeds()
+	defer fs.Close()
+	gone := errors.New("the run has gone")
+	err := fs.Follow(t.Context(), "view", func(context.Context) (Source, error) { return nil, gone }, "", func([]byte) error { return nil })
+	if !errors.Is(err, gone) {
+		t.Error(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); fs.Len() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a feed that has failed stays")
+		}
+	}
+}
+
+func TestSettledViewIsSentOnce(t *testing.T) {
+	fs, s := NewFeeds(), newScripted()
+	defer fs.Close()
+	s.contents <- content("one", "a", "<p>1</p>")
+	close(s.contents)
+	sent := 0
+	if err := fs.Follow(t.Context(), "view", s.open, "", func([]byte) error { sent++; return nil }); err != nil || sent != 1 {
+		t.Errorf("%d updates, %v", sent, err)
+	}
+}
+
+func TestSourceIsClosedWithItsLastFollower(t *testing.T) {
+	fs, s := NewFeeds(), newScripted()
+	s.contents <- content("one", "a", "<p>1</p>")
+	if _, _, err := fs.Load(t.Context(), "view", s.open); err != nil {
+		t.Fatal(err)
+	}
+	fs.Close()
+	select {
+	case <-s.closed:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the source stays open")
+	}
+	if _, _, err := fs.Load(t.Context(), "view", s.open); !errors.Is(err, errClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+}

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"connectrpc.com/authn"
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/web/login"
+)
+
+// maxForm bounds the body of a form, in bytes.
+const maxForm = 1 << 20
+
+// webActor is the name under which the page acts where callers are not known.
+const webActor = "web"
+
+// loginPage is what the page of the log-in shows.
+type loginPage struct {
+	Next   string
+	Failed string // why the last try failed
+	Locked bool
+}
+
+// withToken returns a handler that has next see the token of the browser's cookie as any caller sends it.
+func withToken(next http.Handler, actorHeader string) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		if token := login.Token(r); token != "" && r.Header.Get("Authorization") == "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		if actorHeader != "" && r.Header.Get(actorHeader) == "" {
+			r.Header.Set(actorHeader, webActor)
+		}
+		next.ServeHTTP(rw, r)
+	})
+}
+
+// serveLogin shows the form of the log-in.
+func (w *Web) serveLogin(rw http.ResponseWriter, r *http.Request) {
+	w.writeLogin(rw, r, http.StatusOK, "")
+}
+
+func (w *Web) writeLogin(rw http.ResponseWriter, r *http.Request, status int, failed string) {
+	page := &Page{Data: loginPage{localPath(r.FormValue("next")), failed, w.isLocked()}, templates: w.pages.templates, FormMark: w.formMark}
+	html, err := page.execute("login", page)
+	if err != nil {
+		w.Log.Error("the log-in was not rendered", "error", err)
+	}
+	w.writePage(rw, r, status, frame{Title: "Log in", Content: string(html)})
+}
+
+// logIn checks a token, and keeps it in a cookie.
+func (w *Web) logIn(rw http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(rw, r.Body, maxForm)
+	token := strings.TrimSpace(r.PostFormValue("token"))
+	var err error
+	switch {
+	case !w.isLocked():
+		http.Redirect(rw, r, "/", http.StatusSeeOther)
+		return
+	case !login.HasProof(r):
+		err = errOldForm()
+	case token == "":
+		err = authn.Errorf("the token is empty")
+	case len(token) > login.MaxToken:
+		err = authn.Errorf("the token has %d bytes; a browser keeps %d at most, so make a shorter one with `switchyard tokens create`", len(token), login.MaxToken)
+	default:
+		_, err = w.Lock.Authenticator.Authenticate(r.Context(), token)
+	}
+	if err != nil {
+		if w.Lock.OnRefused != nil {
+			w.Lock.OnRefused(r, err)
+		}
+		w.writeLogin(rw, r, rpcerror.HTTPStatus(connect.CodeOf(err)), messageOf(err))
+		return
+	}
+	login.Begin(rw, r, token)
+	http.Redirect(rw, r, localPath(r.PostFormValue("next")), http.StatusSeeOther)
+}
+
+// logOut forgets the token of the browser.
+func (w *Web) logOut(rw http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(rw, r.Body, maxForm)
+	if !login.HasProof(r) {
+		w.writeError(rw, r, errOldForm())
+		return
+	}
+	login.End(rw, r)
+	http.Redirect(rw, r, "/ui/login", http.StatusSeeOther)
+}
+
+// errOldForm refuses a form without the proof that a page of this gateway has made it for this browser.
+func errOldForm() error {
+	return rpcerror.Invalid("this form is not from a page that the gateway has made for this browser, or the browser has logged in or out since; load the page again (the browser has to keep cookies)")
+}
+
+// localPath returns a path of the page that a form names, or the first page if it names another site.
+func localPath(path string) string {
+	if path == "/" || strings.HasPrefix(path, "/ui/") && !strings.HasPrefix(path, "/ui/login") && !strings.ContainsAny(path, "\\\r\n\t") {
+		return path
+	}
+	return "/"
+}

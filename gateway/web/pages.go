@@ -1,0 +1,117 @@
+package web
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"reflect"
+	"strings"
+
+	"switchyard/gateway/web/live"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// pages renders templates. It is safe for concurrent use.
+type pages struct {
+	templates *template.Template
+	formMark  string
+}
+
+func newPages(formMark string) *pages {
+	return &pages{template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")), formMark}
+}
+
+// render renders a view.
+func (p *pages) render(v viewData, req request) (*live.Content, error) {
+	page := &Page{
+		Data: v.data, FormMark: p.formMark, URL: req.url(), req: req,
+		templates: p.templates, blocks: map[string]string{}, lists: map[string][]string{},
+	}
+	html, err := page.execute(v.template, page)
+	if err != nil {
+		return nil, err
+	}
+	return &live.Content{HTML: string(html), Title: v.title, Blocks: page.blocks, Lists: page.lists}, nil
+}
+
+// Page is what the template of a view is given.
+type Page struct {
+	Data any
+	// FormMark stands for the proof of a form.
+	FormMark string
+	// URL of the view.
+	URL string
+
+	req       request
+	templates *template.Template
+	blocks    map[string]string
+	lists     map[string][]string
+}
+
+// Block is what the template of a block is given.
+type Block struct {
+	*Page
+	ID   string
+	Data any
+}
+
+// Live renders a block: a template whose root element has the block's id.
+func (p *Page) Live(id, name string, data any) (template.HTML, error) {
+	if p.blocks[id] != "" {
+		return "", fmt.Errorf("the page has two blocks %q", id)
+	}
+	html, err := p.execute(name, Block{p, id, data})
+	if err != nil {
+		return "", err
+	}
+	if html == "" {
+		return "", fmt.Errorf("the template %s of block %q is empty; a block needs an element", name, id)
+	}
+	p.blocks[id] = string(html)
+	return html, nil
+}
+
+// Item is a row of a list of blocks.
+type Item interface {
+	// LiveID is the id of its block.
+	LiveID() string
+}
+
+// Rows renders the children of an element, whose id is that of the list, as blocks.
+func (p *Page) Rows(list, name string, items any) (template.HTML, error) {
+	values := reflect.ValueOf(items)
+	if values.Kind() != reflect.Slice {
+		return "", errors.New("the items of a list of blocks are no slice")
+	}
+	ids := make([]string, 0, values.Len())
+	var html strings.Builder
+	for i := range values.Len() {
+		item, ok := values.Index(i).Interface().(Item)
+		if !ok {
+			return "", fmt.Errorf("%s has no method LiveID", values.Index(i).Type())
+		}
+		row, err := p.Live(item.LiveID(), name, item)
+		if err != nil {
+			return "", err
+		}
+		ids = append(ids, item.LiveID())
+		html.WriteString(string(row))
+	}
+	p.lists[list] = ids
+	return template.HTML(html.String()), nil
+}
+
+// Action renders the form of an action.
+func (p *Page) Action(a Action) (template.HTML, error) { return p.execute("action", Block{p, "", a}) }
+
+// execute renders a template without the white space around it.
+func (p *Page) execute(name string, data any) (template.HTML, error) {
+	var html strings.Builder
+	if err := p.templates.ExecuteTemplate(&html, name, data); err != nil {
+		return "", fmt.Errorf("render %s: %w", name, err)
+	}
+	return template.HTML(strings.TrimSpace(html.String())), nil
+}

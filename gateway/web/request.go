@@ -1,0 +1,67 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"switchyard/gateway/auth"
+	"switchyard/gateway/rpcerror"
+)
+
+// request is what a caller looks at.
+type request struct {
+	path   string // of the URL, escaped
+	values map[string]string
+	query  url.Values
+	caller *auth.Principal
+}
+
+// url returns the address of the view, by which others find it again.
+func (r request) url() string {
+	if query := r.query.Encode(); query != "" {
+		return r.path + "?" + query
+	}
+	return r.path
+}
+
+// key distinguishes views whose contents differ: callers with the same rights see the same.
+func (r request) key() string {
+	rights := r.caller.Role.Word()
+	if !r.caller.SeesAll() {
+		rights += " " + r.caller.Name
+	}
+	return r.url() + "\x00" + rights
+}
+
+// as returns a context whose calls are the caller's.
+func (r request) as(ctx context.Context) context.Context { return auth.With(ctx, r.caller) }
+
+// requestOf returns what an HTTP request looks at. Parameters that the view does not have are errors.
+func (v view) requestOf(r *http.Request) (request, error) {
+	req := request{path: r.URL.EscapedPath(), values: map[string]string{}, query: url.Values{}, caller: auth.From(r.Context())}
+	for part := range strings.SplitSeq(v.pattern, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			name = strings.TrimRight(name, ".}")
+			req.values[name] = r.PathValue(name)
+		}
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return request{}, rpcerror.Invalid("the query of the URL cannot be read: %w", err)
+	}
+	for _, name := range v.parameters {
+		if value := values.Get(name); value != "" { // a form sends its empty fields, too
+			req.query.Set(name, value)
+		}
+		delete(values, name)
+	}
+	for name := range values {
+		if len(v.parameters) == 0 {
+			return request{}, rpcerror.Invalid("this page has no parameter %q", name)
+		}
+		return request{}, rpcerror.Invalid("this page has no parameter %q; it has %s", name, strings.Join(v.parameters, ", "))
+	}
+	return req, nil
+}

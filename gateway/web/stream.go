@@ -1,0 +1,118 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/auth"
+	"switchyard/gateway/eventstream"
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/web/login"
+)
+
+// maxViews bounds the views of a stream.
+const maxViews = 64
+
+// serveStream sends the updates of all views that the tabs of a browser show: each parameter view is the address of one, and
+// the parameter at behind it the version that the browser has.
+//
+//	event: hello   {"build"}                          once
+//	event: view    {"view", "update": {"version", "title", "blocks", "lists"}}
+//	event: log     {"view", "update": {"version", "lines"}}
+//	event: failed  {"view", "code", "message"}        the view gets no more updates
+func (w *Web) serveStream(rw http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	addresses, versions := query["view"], query["at"]
+	if len(addresses) == 0 || len(addresses) != len(versions) || len(addresses) > maxViews {
+		rpcerror.WriteJSON(rw, 0, rpcerror.Invalid("a stream has 1 to %d parameters view, each with a parameter at", maxViews))
+		return
+	}
+	leave, err := w.Bounds.EnterStream(r.RemoteAddr)
+	if err != nil {
+		rpcerror.WriteJSON(rw, 0, err)
+		return
+	}
+	defer leave()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	out := &viewStream{Stream: eventstream.New(rw, w.KeepAlive, w.WriteTimeout), mark: w.formMark, proof: login.Proof(login.FormSecret(rw, r))}
+	if err := out.Begin(); err != nil {
+		out.Close("")
+		return
+	}
+	_ = out.send("hello", map[string]string{"build": build})
+	var views sync.WaitGroup
+	for i, address := range addresses {
+		views.Go(func() {
+			err := w.followView(ctx, r, address, versions[i], out)
+			if err = auth.EndOf(ctx, err); err == nil || rpcerror.CodeOf(err) == connect.CodeCanceled {
+				return
+			}
+			_ = out.send("failed", failedView{address, rpcerror.CodeOf(err).String(), messageOf(err)})
+		})
+	}
+	select {
+	case <-ctx.Done():
+	case <-w.Stopping:
+	}
+	cancel()
+	views.Wait()
+	out.Close("")
+}
+
+// failedView is the data of an event about a view that gets no more updates.
+type failedView struct {
+	View    string `json:"view"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// followView sends the updates of the view under an address since a version.
+func (w *Web) followView(ctx context.Context, r *http.Request, address, version string, out *viewStream) error {
+	at, err := url.ParseRequestURI(address)
+	if err != nil || at.Host != "" {
+		return rpcerror.Invalid("%q is no address of a view", address)
+	}
+	name, err := json.Marshal(address)
+	if err != nil {
+		return err
+	}
+	v, req, err := w.router.find(r, at)
+	if err != nil {
+		return err
+	}
+	if v.follow != nil {
+		return v.follow(req.as(ctx), w, req, version, func(update []byte) error { return out.sendUpdate("log", name, update) })
+	}
+	return w.Feeds.Follow(ctx, req.key(), w.opener(v, req), version, func(update []byte) error { return out.sendUpdate("view", name, update) })
+}
+
+// viewStream sends updates of several views, one at a time.
+type viewStream struct {
+	*eventstream.Stream
+	mark, proof string // what stands for the proof of a form, and the proof
+}
+
+// send sends an event.
+func (s *viewStream) send(event string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return s.Write(eventstream.Frame(event, "", text))
+}
+
+// sendUpdate sends an update of a view, both as JSON.
+func (s *viewStream) sendUpdate(event string, view, update []byte) error {
+	if bytes.Contains(update, []byte(s.mark)) {
+		update = bytes.ReplaceAll(update, []byte(s.mark), []byte(s.proof))
+	}
+	return s.Write(eventstream.Frame(event, "", slices.Concat([]byte(`{"view":`), view, []byte(`,"update":`), update, []byte("}"))))
+}

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"switchyard/gateway/auth"
+	"switchyard/gateway/edge"
+	"switchyard/gateway/inprocess"
+	"switchyard/gateway/web/live"
+)
+
+// Config is what a Web is made of.
+type Config struct {
+	// Calls has the services, Streams the server-sent events of logs.
+	Calls, Streams http.Handler
+	// Feeds keep the views current. Web does not close them.
+	Feeds *live.Feeds
+	// Lock finds out who sends a request. Its field Refuse is the page's.
+	Lock   auth.Lock
+	Bounds *edge.Bounds
+	// Version is that of the program.
+	Version string
+	Now     func() time.Time
+	Log     *slog.Logger
+	// Stopping is closed when streams are to end because the gateway shuts down.
+	Stopping <-chan struct{}
+	// KeepAlive is the pause after which a stream sends a comment, WriteTimeout how long a browser may take nothing.
+	KeepAlive, WriteTimeout time.Duration
+}
+
+// Web serves the page. It is safe for concurrent use.
+type Web struct {
+	Config
+	services services
+	pages    *pages
+	router   router
+	handler  http.Handler
+	// formMark stands for the proof of a form in what is rendered for several callers.
+	formMark string
+}
+
+// New returns the page of a gateway.
+func New(c Config) *Web {
+	w := &Web{Config: c, services: newServices(inprocess.Client{Handler: c.Calls}), router: newRouter(), formMark: "form-" + rand.Text()}
+	w.pages = newPages(w.formMark)
+	mux := http.NewServeMux()
+	for _, v := range views {
+		if v.open != nil {
+			mux.Handle("GET "+v.pattern, w.serveView(v))
+		}
+	}
+	mux.HandleFunc("GET /ui/live", w.serveStream)
+	mux.HandleFunc("POST /ui/actions/{verb}", w.serveAction)
+	mux.HandleFunc("/ui/", w.serveNothing)
+	open := http.NewServeMux() // to callers that are not logged in
+	open.HandleFunc("GET /ui/login", w.serveLogin)
+	open.HandleFunc("POST /ui/login", w.logIn)
+	open.HandleFunc("POST /ui/logout", w.logOut)
+	open.Handle("GET "+assetsPath, serveAssets())
+	open.HandleFunc("GET /ui", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/", http.StatusSeeOther) })
+	lock := c.Lock
+	lock.Refuse = w.refuse
+	locked := withToken(lock.Middleware(mux), c.Lock.ActorHeader)
+	w.handler = protect(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if _, pattern := open.Handler(r); pattern != "" {
+			open.ServeHTTP(rw, r)
+			return
+		}
+		locked.ServeHTTP(rw, r)
+	}))
+	return w
+}
+
+// Wrap returns a handler that serves the page, and leaves all other paths to next.
+func (w *Web) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if path := r.URL.Path; path == "/" && isRead || path == "/ui" || strings.HasPrefix(path, "/ui/") {
+			w.handler.ServeHTTP(rw, r)
+			return
+		}
+		next.ServeHTTP(rw, r)
+	})
+}
+
+// isLocked reports whether callers log in.
+func (w *Web) isLocked() bool { return w.Lock.Authenticator != nil }
+
+// protect returns a handler whose answers allow nothing but what the gateway itself serves.
+func protect(next http.Handler) http.Handler {
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
+		"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
