@@ -1,0 +1,436 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/net/html"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/gateway/auth"
+	"switchyard/gateway/edge"
+	"switchyard/gateway/web/live"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// fakeServices answers calls as a test has set, and records their requests. A call without an answer is Unimplemented. Roles
+// are those of the real services. It is safe for concurrent use.
+type fakeServices struct {
+	mu       sync.Mutex
+	unary    map[string]func(context.Context, proto.Message) (connect.AnyResponse, error)
+	streams  map[string]func(context.Context, connect.StreamingHandlerConn) error
+	requests map[string][]proto.Message
+}
+
+func newFakeServices() *fakeServices {
+	return &fakeServices{
+		unary:    map[string]func(context.Context, proto.Message) (connect.AnyResponse, error){},
+		streams:  map[string]func(context.Context, connect.StreamingHandlerConn) error{},
+		requests: map[string][]proto.Message{},
+	}
+}
+
+// answer has do answer the calls of a procedure, such as switchyardv1connect.RunServiceGetRunProcedure.
+func answer[Req, Res any](f *fakeServices, procedure string, do func(context.Context, *Req) (*Res, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unary[procedure] = func(ctx context.Context, request proto.Message) (connect.AnyResponse, error) {
+		res, err := do(ctx, any(request).(*Req))
+		if err != nil {
+			return nil, err
+		}
+		return connect.NewResponse(res), nil
+	}
+}
+
+// answerWith has each call of a procedure answered with the same message.
+func answerWith[Res any](f *fakeServices, procedure string, res *Res) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unary[procedure] = func(context.Context, proto.Message) (connect.AnyResponse, error) {
+		return connect.NewResponse(res), nil
+	}
+}
+
+// refuseWith has each call of a procedure answered with an error.
+func refuseWith(f *fakeServices, procedure string, code connect.Code, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unary[procedure] = func(context.Context, proto.Message) (connect.AnyResponse, error) {
+		return nil, connect.NewError(code, errors.New(text))
+	}
+}
+
+// answerStream has do answer the server-streaming calls of a procedure.
+func answerStream[Req, Res any](f *fakeServices, procedure string, do func(ctx context.Context, request *Req, send func(*Res) error) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.streams[procedure] = func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		request := new(Req)
+		if err := conn.Receive(request); err != nil {
+			return err
+		}
+		f.record(procedure, any(request).(proto.Message))
+		return do(ctx, request, func(res *Res) error { return conn.Send(res) })
+	}
+}
+
+func (f *fakeServices) record(procedure string, request proto.Message) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests[procedure] = append(f.requests[procedure], proto.Clone(request))
+}
+
+// requestsOf returns the requests of a procedure, the oldest first.
+func requestsOf[Req any](f *fakeServices, procedure string) []*Req {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []*Req
+	for _, request := range f.requests[procedure] {
+		all = append(all, any(request).(*Req))
+	}
+	return all
+}
+
+// WrapUnary implements connect.Interceptor.
+func (f *fakeServices) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		procedure := request.Spec().Procedure
+		f.record(procedure, request.Any().(proto.Message))
+		f.mu.Lock()
+		do := f.unary[procedure]
+		f.mu.Unlock()
+		if do == nil {
+			return next(ctx, request)
+		}
+		return do(ctx, request.Any().(proto.Message))
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (f *fakeServices) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		f.mu.Lock()
+		do := f.streams[conn.Spec().Procedure]
+		f.mu.Unlock()
+		if do == nil {
+			return next(ctx, conn)
+		}
+		return do(ctx, conn)
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor.
+func (f *fakeServices) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// handler returns the services.
+func (f *fakeServices) handler() http.Handler {
+	mux, options := http.NewServeMux(), connect.WithInterceptors(auth.Interceptor{}, f)
+	mux.Handle(switchyardv1connect.NewRunServiceHandler(switchyardv1connect.UnimplementedRunServiceHandler{}, options))
+	mux.Handle(switchyardv1connect.NewTaskServiceHandler(switchyardv1connect.UnimplementedTaskServiceHandler{}, options))
+	mux.Handle(switchyardv1connect.NewWorkflowServiceHandler(switchyardv1connect.UnimplementedWorkflowServiceHandler{}, options))
+	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(switchyardv1connect.UnimplementedScheduleServiceHandler{}, options))
+	mux.Handle(switchyardv1connect.NewNodeServiceHandler(switchyardv1connect.UnimplementedNodeServiceHandler{}, options))
+	return mux
+}
+
+// testNow is when tests of views take place.
+var testNow = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// roleTokens authenticates tokens "sy_viewer", "sy_user", ..., as persons of the same names.
+type roleTokens struct{}
+
+// Authenticate implements auth.Authenticator.
+func (roleTokens) Authenticate(_ context.Context, bearer string) (*auth.Principal, error) {
+	word := strings.TrimPrefix(bearer, "sy_")
+	if role := v1.ParseRole(word); role != v1.Role_ROLE_UNSPECIFIED {
+		return &auth.Principal{Name: word, Role: role, Kind: auth.KindToken, ID: word}, nil
+	}
+	return nil, connect.NewError(connect.CodeUnauthenticated, errors.New("the token is not known"))
+}
+
+// visitor is a browser that is logged in.
+type visitor struct {
+	t       *testing.T
+	handler http.Handler
+	token   string
+	cookies map[string]*http.Cookie
+}
+
+// newVisitor returns a browser of a caller with a role, such as v1.RoleUser, before a page that calls f.
+func newVisitor(t *testing.T, f *fakeServices, role string) *visitor {
+	t.Helper()
+	feeds := live.NewFeeds()
+	t.Cleanup(feeds.Close)
+	w := New(Config{
+		Calls: f.handler(), Streams: http.NotFoundHandler(), Feeds: feeds, Lock: auth.Lock{Authenticator: roleTokens{}},
+		Bounds: edge.NewBounds(edge.Limits{BodyBytes: 1 << 20, Calls: 1000, ClientCalls: 1000, Streams: 1000, ClientStreams: 1000}, 1<<20),
+		Now:    func() time.Time { return testNow }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Stopping: make(chan struct{}), KeepAlive: time.Minute, WriteTimeout: time.Minute,
+	})
+	return &visitor{t, w.Wrap(http.NotFoundHandler()), "sy_" + role, map[string]*http.Cookie{}}
+}
+
+// answered is what a browser is answered.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+	doc    *html.Node
+}
+
+// do sends a request.
+func (v *visitor) do(method, address string, form url.Values, accept string) answered {
+	v.t.Helper()
+	r := httptest.NewRequest(method, address, strings.NewReader(form.Encode()))
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	r.Header.Set("Accept", accept)
+	r.Header.Set("Authorization", "Bearer "+v.token)
+	for _, c := range v.cookies {
+		r.AddCookie(c)
+	}
+	rec := httptest.NewRecorder()
+	v.handler.ServeHTTP(rec, r)
+	for _, c := range rec.Result().Cookies() {
+		if v.cookies[c.Name] = c; c.MaxAge < 0 {
+			delete(v.cookies, c.Name)
+		}
+	}
+	a := answered{status: rec.Code, header: rec.Header(), body: rec.Body.String()}
+	doc, err := html.Parse(strings.NewReader(a.body))
+	if err != nil {
+		v.t.Fatalf("%s %s: %v", method, address, err)
+	}
+	a.doc = doc
+	return a
+}
+
+// get opens a page, which must be there.
+func (v *visitor) get(address string) answered {
+	v.t.Helper()
+	a := v.do(http.MethodGet, address, nil, "text/html")
+	if a.status != http.StatusOK {
+		v.t.Fatalf("GET %s: %d\n%s", address, a.status, textOf(a.doc))
+	}
+	return a
+}
+
+// submit sends the form of an action on a page, as the script does. Pairs are the names and values of fields: those that the
+// form has choose it, the others are added.
+func (v *visitor) submit(address, verb string, pairs ...string) answered {
+	v.t.Helper()
+	page := v.get(address)
+forms:
+	for _, form := range page.all(`form[action="/ui/actions/` + verb + `"]`) {
+		values := url.Values{"confirmed": {"yes"}}
+		for _, field := range selected(form, "input") {
+			values.Set(attribute(field, "name"), attribute(field, "value"))
+		}
+		for pair := range slices.Chunk(pairs, 2) {
+			if of := selected(form, `input[type="hidden"][name="`+pair[0]+`"]`); len(of) > 0 && attribute(of[0], "value") != pair[1] {
+				continue forms
+			}
+			values.Set(pair[0], pair[1])
+		}
+		if len(selected(form, "button[disabled]")) > 0 {
+			v.t.Fatalf("the button of %s is disabled: %s", verb, textOf(form))
+		}
+		return v.do(http.MethodPost, "/ui/actions/"+verb, values, "application/json")
+	}
+	v.t.Fatalf("%s has no form for %s %v", address, verb, pairs)
+	return answered{}
+}
+
+// message returns what the script shows of an action.
+func (a answered) message() string {
+	var body struct{ Message string }
+	_ = json.Unmarshal([]byte(a.body), &body)
+	return body.Message
+}
+
+// all returns the elements that a selector selects, as selected does.
+func (a answered) all(selector string) []*html.Node { return selected(a.doc, selector) }
+
+// text returns the text of the first element that a selector selects, or "".
+func (a answered) text(selector string) string {
+	if of := a.all(selector); len(of) > 0 {
+		return textOf(of[0])
+	}
+	return ""
+}
+
+// rows returns the texts of all elements that a selector selects.
+func (a answered) texts(selector string) []string {
+	var texts []string
+	for _, n := range a.all(selector) {
+		texts = append(texts, textOf(n))
+	}
+	return texts
+}
+
+// link returns the address of the link with a text, or "".
+func (a answered) link(text string) string {
+	for _, n := range a.all("a") {
+		if textOf(n) == text {
+			return attribute(n, "href")
+		}
+	}
+	return ""
+}
+
+// textOf returns the text of an element with single spaces.
+func textOf(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data + " ")
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// attribute returns an attribute of an element, or "".
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// selected returns the elements below n that a selector of CSS selects: parts of tag, #id, .class, [name] and [name="value"],
+// and spaces between parts, each below the one before.
+func selected(n *html.Node, selector string) []*html.Node {
+	first, rest, deeper := cutPart(selector)
+	var found []*html.Node
+	for d := range n.Descendants() {
+		switch {
+		case d.Type != html.ElementNode || !isSelected(d, first):
+		case deeper:
+			found = append(found, selected(d, rest)...)
+		default:
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// cutPart returns the first part of a selector and what follows.
+func cutPart(selector string) (first, rest string, deeper bool) {
+	quoted := false
+	for i, c := range selector {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case c == ' ' && !quoted:
+			return selector[:i], selector[i+1:], true
+		}
+	}
+	return selector, "", false
+}
+
+// isSelected reports whether an element is selected by one part of a selector.
+func isSelected(n *html.Node, part string) bool {
+	end := func(s string) int {
+		if i := strings.IndexAny(s, "#.["); i >= 0 {
+			return i
+		}
+		return len(s)
+	}
+	tag := part[:end(part)]
+	if tag != "" && n.Data != tag {
+		return false
+	}
+	for part = part[len(tag):]; part != ""; {
+		if test, rest, ok := strings.Cut(part, "]"); ok && part[0] == '[' {
+			name, value, hasValue := strings.Cut(test[1:], "=")
+			if !slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
+				return a.Key == name && (!hasValue || a.Val == strings.Trim(value, `"`))
+			}) {
+				return false
+			}
+			part = rest
+			continue
+		}
+		word := part[1 : 1+end(part[1:])]
+		if part[0] == '#' && attribute(n, "id") != word || part[0] == '.' && !slices.Contains(strings.Fields(attribute(n, "class")), word) {
+			return false
+		}
+		part = part[1+len(word):]
+	}
+	return true
+}
+
+// mustContain fails the test unless a text has all parts.
+func mustContain(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing in:\n%s", part, text)
+		}
+	}
+}
+
+// mustNotContain fails the test if a text has one of the parts.
+func mustNotContain(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%q is in:\n%s", part, text)
+		}
+	}
+}
+
+// hostile is a text that breaks pages which do not escape it, and layouts which do not wrap it.
+const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>{{.}}` + "\x1b[31m" + `javascript:alert(3)`
+
+// mustBeHarmless fails the test if a page has a script, a handler or an image that the templates do not have.
+func mustBeHarmless(t *testing.T, a answered) {
+	t.Helper()
+	for _, n := range a.all("script") {
+		if !strings.HasPrefix(attribute(n, "src"), assetsPath) {
+			t.Errorf("a script: %s", textOf(n))
+		}
+	}
+	for d := range a.doc.Descendants() {
+		for _, attr := range d.Attr {
+			if strings.HasPrefix(attr.Key, "on") || attr.Key == "style" || attr.Key == "href" && strings.HasPrefix(strings.TrimSpace(attr.Val), "javascript:") {
+				t.Errorf("<%s %s=%q>", d.Data, attr.Key, attr.Val)
+			}
+		}
+		if d.Type == html.ElementNode && d.Data == "img" {
+			t.Error("an image")
+		}
+	}
+}
+
+func TestVisitorSeesAndActsAsItsRole(t *testing.T) {
+	f := newFakeServices()
+	answerWith(f, switchyardv1connect.RunServiceListRunsProcedure, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "build-1", Name: "build", State: v1.RunRunning}}})
+	page := newVisitor(t, f, v1.RoleViewer).get("/ui/runs")
+	mustContain(t, page.text("#runs"), "build-1")
+	if got := page.link("build-1"); got != "/ui/runs/build-1" {
+		t.Errorf("the run leads to %q", got)
+	}
+	if got := requestsOf[v1.ListRunsRequest](f, switchyardv1connect.RunServiceListRunsProcedure); len(got) != 1 || got[0].GetPageSize() == 0 {
+		t.Errorf("requests %v", got)
+	}
+	mustBeHarmless(t, page)
+}
