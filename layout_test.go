@@ -133,6 +133,7 @@ var arrows = []struct {
 	{"dev/sessiontest", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor", "switchyard/dev/testneeds"}},
 	{"dev/guestimage", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/testneeds"}},
 	{"dev/kubetest", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/kubetest", "switchyard/dev/testneeds"}},
+	{"dev/browsertest", []string{"switchyard/", temporal}, []string{"switchyard/activities/filelock", "switchyard/dev/testneeds"}},
 	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }
 

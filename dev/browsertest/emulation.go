@@ -1,0 +1,46 @@
+package browsertest
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// height is that of every viewport.
+const height = 900
+
+// Theme is what a person prefers.
+type Theme string
+
+// The themes.
+const (
+	Light Theme = "light"
+	Dark  Theme = "dark"
+)
+
+// SetViewport sets the width of the page in CSS pixels.
+func (tab *Tab) SetViewport(width int) {
+	tab.t.Helper()
+	tab.do("set the viewport", chromedp.EmulateViewport(int64(width), height))
+}
+
+// SetTheme sets what the page finds as the person's preference (prefers-color-scheme).
+func (tab *Tab) SetTheme(theme Theme) {
+	tab.t.Helper()
+	tab.do("set the theme", func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: string(theme)}},
+		})
+		return chromedp.Void{}, err
+	})
+}
+
+// DisableScript stops scripts of the pages that are opened from now on. Eval still works.
+func (tab *Tab) DisableScript() {
+	tab.t.Helper()
+	tab.do("disable scripts", func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return chromedp.Void{}, err
+	})
+}

@@ -1,0 +1,161 @@
+package browsertest
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+)
+
+// Problem is something that a page did wrong.
+type Problem struct {
+	// Kind is "console", "exception", "security" (a violation of the Content-Security-Policy), "network" (a request that
+	// has failed or was answered by an error) or "foreign" (a request to another origin).
+	Kind string
+	// Text says what happened.
+	Text string
+}
+
+// record collects the requests and problems of a page, which other goroutines report.
+type record struct {
+	mu       sync.Mutex
+	origin   string
+	requests []string
+	problems []Problem
+	warnings []string
+	// received has the encoded bytes of each request: as they come, and in all when it has ended.
+	received map[network.RequestID]float64
+	urls     map[network.RequestID]string
+}
+
+func newRecord(origin string) *record {
+	return &record{origin: origin, received: map[network.RequestID]float64{}, urls: map[network.RequestID]string{}}
+}
+
+// add is the listener of a tab.
+func (r *record) add(event any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		r.addConsole(e)
+	case *runtime.EventExceptionThrown:
+		r.addProblem("exception", exceptionText(e.ExceptionDetails))
+	case *log.EventEntryAdded:
+		r.addEntry(e.Entry)
+	case *network.EventRequestWillBeSent:
+		r.requests = append(r.requests, e.Request.URL)
+		r.urls[e.RequestID] = e.Request.URL
+		if !isOwn(r.origin, e.Request.URL) {
+			r.addProblem("foreign", "request to another origin: "+e.Request.URL)
+		}
+	case *network.EventDataReceived:
+		r.received[e.RequestID] += float64(e.EncodedDataLength)
+	case *network.EventLoadingFinished:
+		r.received[e.RequestID] = max(r.received[e.RequestID], e.EncodedDataLength)
+	case *network.EventLoadingFailed:
+		// A page that is left cancels its requests.
+		if !e.Canceled {
+			r.addProblem("network", fmt.Sprintf("%s: %s", cmp.Or(r.urls[e.RequestID], string(e.Type)), e.ErrorText))
+		}
+	}
+}
+
+func (r *record) addProblem(kind, text string) {
+	r.problems = append(r.problems, Problem{Kind: kind, Text: text})
+}
+
+// addConsole records what a script wrote to the console as an error or a warning.
+func (r *record) addConsole(e *runtime.EventConsoleAPICalled) {
+	var parts []string
+	for _, arg := range e.Args {
+		parts = append(parts, objectText(arg))
+	}
+	text := strings.Join(parts, " ")
+	switch e.Type {
+	case runtime.ConsoleAPICalledTypeError, runtime.ConsoleAPICalledTypeAssert:
+		r.addProblem("console", text)
+	case runtime.ConsoleAPICalledTypeWarning:
+		r.warnings = append(r.warnings, text)
+	}
+}
+
+// addEntry records what the browser wrote to the console as an error or a warning.
+func (r *record) addEntry(entry *log.Entry) {
+	text := entry.Text
+	if entry.URL != "" {
+		text += " (" + entry.URL + ")"
+	}
+	switch entry.Level {
+	case log.EntryLevelError:
+		kind := "console"
+		switch entry.Source {
+		case log.EntrySourceSecurity:
+			kind = "security"
+		case log.EntrySourceNetwork:
+			kind = "network"
+		}
+		r.addProblem(kind, text)
+	case log.EntryLevelWarning:
+		r.warnings = append(r.warnings, text)
+	}
+}
+
+// snapshot returns copies of what was recorded.
+func (r *record) snapshot() (requests, warnings []string, problems []Problem, bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.received {
+		bytes += int(n)
+	}
+	return slices.Clone(r.requests), slices.Clone(r.warnings), slices.Clone(r.problems), bytes
+}
+
+// objectText returns a value of a script as text.
+func objectText(o *runtime.RemoteObject) string {
+	if len(o.Value) > 0 {
+		return string(o.Value)
+	}
+	return cmp.Or(o.Description, string(o.UnserializableValue), string(o.Type))
+}
+
+// exceptionText returns the message of an exception and where it was thrown.
+func exceptionText(d *runtime.ExceptionDetails) string {
+	text := d.Text
+	if d.Exception != nil {
+		text += " " + objectText(d.Exception)
+	}
+	return fmt.Sprintf("%s (%s:%d)", text, d.URL, d.LineNumber+1)
+}
+
+// isOwn reports whether a request stays at its origin. Data of the page itself are no request.
+func isOwn(origin, address string) bool {
+	scheme, _, _ := strings.Cut(address, ":")
+	switch scheme {
+	case "data", "blob", "about":
+		return true
+	}
+	return originOf(address) == origin
+}
+
+// originOf returns the origin of a URL, or "" if it has none.
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	scheme := u.Scheme
+	switch scheme { // a WebSocket has the origin of its page
+	case "ws":
+		scheme = "http"
+	case "wss":
+		scheme = "https"
+	}
+	return scheme + "://" + u.Host
+}
