@@ -119,6 +119,10 @@ var arrows = []struct {
 	{"gateway/vps", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/workflows/definition/source", "switchyard/workflows/names"}},
 	{"gateway/tasklist", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/registry", "switchyard/workflows/names", "switchyard/workflows/visibility"}},
 	{"gateway/tunnel", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions", "switchyard/activities/signing", "switchyard/activities/store", "switchyard/gateway/audit", "switchyard/gateway/auth", "switchyard/gateway/nodeaccess", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/workflows/names"}},
+	// What terminal and page draw alike knows neither clock nor network.
+	{"drawing/words", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto"}},
+	{"drawing/timeline", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing/words", "switchyard/workflows/phrase"}},
+	{"drawing/graph", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing/words"}},
 	{"cli/exit", []string{"switchyard/"}, nil},
 	// What faces a terminal, files or ports of this machine knows no gateway.
 	{"cli/terminal", []string{"switchyard/", temporal}, nil},
@@ -126,9 +130,9 @@ var arrows = []struct {
 	{"cli/portforward", []string{"switchyard/", temporal}, []string{"switchyard/activities/sessions/wire"}},
 	{"cli/config", []string{"switchyard/"}, []string{"switchyard/workflows/nearest", "switchyard/proto", "switchyard/cli/exit", "switchyard/workflows/definition"}},
 	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},
-	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions/wire", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/workflows/definition", "switchyard/workflows/names"}},
-	{"cli/follow", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui"}},
-	{"cli/output", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/cli/tui"}},
+	{"cli/client", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions/wire", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/drawing/words", "switchyard/workflows/definition", "switchyard/workflows/names"}},
+	{"cli/follow", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/drawing/words"}},
+	{"cli/output", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/cli/exit", "switchyard/drawing/graph", "switchyard/drawing/words"}},
 	{"dev/openapi", []string{"switchyard/", temporal}, []string{"switchyard/proto"}},
 	{"dev/scriptedmodel", []string{"switchyard/", temporal, "github.com/anthropics", "github.com/openai"}, []string{"switchyard/dev/scriptedmodel"}},
 	{"dev/sessiontest", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor", "switchyard/dev/testneeds"}},
@@ -158,7 +162,7 @@ func TestArrows(t *testing.T) {
 // package stands for those below it, and the packages below the importing one need no mention.
 func TestDocsNameImports(t *testing.T) {
 	lists := regexp.MustCompile(`(?i)\b(?:it|package|module it) (?:may import|imports) (?:everything)?`)
-	named := regexp.MustCompile(`\b(proto|(?:activities|cli|dev|gateway|workers|workflows)(?:/[a-z0-9]+)+)\b`)
+	named := regexp.MustCompile(`\b(proto|(?:activities|cli|dev|drawing|gateway|workers|workflows)(?:/[a-z0-9]+)+)\b`)
 	for pkg, imports := range packages(t) {
 		dir := strings.TrimPrefix(strings.TrimPrefix(pkg, "switchyard"), "/")
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, "doc.go"), nil, parser.ParseComments)
@@ -256,7 +260,7 @@ func packages(t *testing.T) map[string][]string {
 // TestDocumentsNameWhatIsThere holds that each path in the documents for contributors exists, and that
 // ARCHITECTURE.md names every folder with Go code that is not a detail of another one.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
-	path := regexp.MustCompile("`((?:activities|cli|dev|gateway|proto|workers|workflows|\\.ci)(?:/[A-Za-z0-9_.-]+)*)(?:`| )")
+	path := regexp.MustCompile("`((?:activities|cli|dev|drawing|gateway|proto|workers|workflows|\\.ci)(?:/[A-Za-z0-9_.-]+)*)(?:`| )")
 	named := map[string]bool{}
 	for _, document := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
 		text, err := os.ReadFile(document)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/phrase"
 )
@@ -23,10 +23,10 @@ func agentText(u *v1.AgentUsage) string {
 		parts = append(parts, phrase.Dollars(u.GetCostUsd()))
 	}
 	if u.GetModel() != "" {
-		parts = append(parts, tui.OneLine(u.GetModel()))
+		parts = append(parts, words.OneLine(u.GetModel()))
 	}
 	if u.GetSession() != "" {
-		parts = append(parts, "session "+tui.OneLine(u.GetSession()))
+		parts = append(parts, "session "+words.OneLine(u.GetSession()))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/client"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -55,7 +55,7 @@ func auditRows(sys *system, entries []*v1.AuditEntry) [][]string {
 	rows := [][]string{{"AT", "WHO", "WHAT", "RESULT", "FROM", "OBJECT"}}
 	for _, e := range entries {
 		rows = append(rows, []string{
-			sys.formatTime(e.GetAt()), tui.OneLine(e.GetBy()), actionText(e), resultText(e), tui.OneLine(e.GetFrom()), objectsText(e),
+			sys.formatTime(e.GetAt()), words.OneLine(e.GetBy()), actionText(e), resultText(e), words.OneLine(e.GetFrom()), objectsText(e),
 		})
 	}
 	return rows
@@ -65,9 +65,9 @@ func auditRows(sys *system, entries []*v1.AuditEntry) [][]string {
 func actionText(e *v1.AuditEntry) string {
 	service, call, found := strings.Cut(e.GetAction(), "/")
 	if found && !strings.ContainsFunc(service, unicode.IsSpace) {
-		return tui.OneLine(call)
+		return words.OneLine(call)
 	}
-	return tui.OneLine(e.GetAction())
+	return words.OneLine(e.GetAction())
 }
 
 // resultText returns how a call ended, and how many others like it have no entry of their own; of a session, how long it was
@@ -86,7 +86,7 @@ func resultText(e *v1.AuditEntry) string {
 func objectsText(e *v1.AuditEntry) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(e.GetObjects())) {
-		parts = append(parts, kind+" "+tui.OneLine(e.GetObjects()[kind]))
+		parts = append(parts, kind+" "+words.OneLine(e.GetObjects()[kind]))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/client"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -28,7 +28,7 @@ func newDLQList(sys *system) *cobra.Command {
 					node = d.GetAttempts()[n-1].GetNode()
 				}
 				rows = append(rows, []string{
-					d.GetRun(), d.GetTask(), d.GetType(), strconv.Itoa(len(d.GetAttempts())), node, sys.formatTime(d.GetDeadLetteredAt()), tui.OneLine(d.GetError()),
+					d.GetRun(), d.GetTask(), d.GetType(), strconv.Itoa(len(d.GetAttempts())), node, sys.formatTime(d.GetDeadLetteredAt()), words.OneLine(d.GetError()),
 				})
 			}
 			return rows

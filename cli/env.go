@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -56,9 +56,9 @@ func environmentNote(e *v1.Environment) string {
 	next := e.GetCreation()
 	switch next.GetState() {
 	case "":
-		return tui.OneLine(e.GetError())
+		return words.OneLine(e.GetError())
 	case v1.EnvironmentFailed:
-		return tui.OneLine(fmt.Sprintf("version %d was not created%s", next.GetVersion(), because(next.GetError())))
+		return words.OneLine(fmt.Sprintf("version %d was not created%s", next.GetVersion(), because(next.GetError())))
 	}
-	return tui.OneLine(strings.TrimSpace(fmt.Sprintf("version %d is being created, %s are stored%s", next.GetVersion(), sizeText(next.GetSize()), because(next.GetError()))))
+	return words.OneLine(strings.TrimSpace(fmt.Sprintf("version %d is being created, %s are stored%s", next.GetVersion(), sizeText(next.GetSize()), because(next.GetError()))))
 }

@@ -9,7 +9,7 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -85,12 +85,12 @@ func (p *envProgress) look(e *v1.Environment) (isDone bool, err error) {
 		return false, goneEnvironment(p.wanted)
 	case v1.EnvironmentFailed:
 		return false, &exit.Error{
-			Code: exit.CodeNotDone, Err: fmt.Errorf("environment %s (version %d) was not created%s", p.wanted.GetName(), p.wanted.GetVersion(), because(tui.OneLine(reason))),
+			Code: exit.CodeNotDone, Err: fmt.Errorf("environment %s (version %d) was not created%s", p.wanted.GetName(), p.wanted.GetVersion(), because(words.OneLine(reason))),
 			Hint: fmt.Sprintf("%s`switchyard nodes get %s` shows the node that was to make it", older, p.wanted.GetNode()),
 		}
 	}
 	p.draw(size)
-	p.say(tui.OneLine(reason))
+	p.say(words.OneLine(reason))
 	return false, nil
 }
 

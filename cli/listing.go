@@ -12,7 +12,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 )
 
 // listing are the flags of a command that lists something page by page.
@@ -82,7 +82,7 @@ func (l listCommand[M]) command(sys *system) *cobra.Command {
 		}
 		if w, ok := page.(interface{ GetWarnings() []string }); ok {
 			for _, warning := range w.GetWarnings() {
-				fmt.Fprintf(sys.screen, "warning: %s\n", tui.OneLine(warning))
+				fmt.Fprintf(sys.screen, "warning: %s\n", words.OneLine(warning))
 			}
 		}
 		return l.write(sys, list.format.Value, page)

@@ -10,7 +10,7 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -57,7 +57,7 @@ func share(a *v1.NodeAmount, size float64, unit string) string {
 func (s *system) nodeNote(n *v1.Node) string {
 	var notes []string
 	if n.GetReason() != "" {
-		notes = append(notes, tui.OneLine(n.GetReason()))
+		notes = append(notes, words.OneLine(n.GetReason()))
 	}
 	if n.GetState() == v1.NodeDraining {
 		switch {

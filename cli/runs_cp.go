@@ -18,7 +18,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/terminal"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 )
 
 func newRunsCp(sys *system) *cobra.Command {
@@ -94,7 +94,7 @@ const maxSkippedLines = 20
 
 func (c *copying) skip(name, why string) {
 	if c.skipped++; c.skipped <= maxSkippedLines {
-		fmt.Fprintf(c.sys.screen, "left out %s: %s\n", tui.OneLine(name), tui.OneLine(why))
+		fmt.Fprintf(c.sys.screen, "left out %s: %s\n", words.OneLine(name), words.OneLine(why))
 	}
 }
 
@@ -112,11 +112,11 @@ func (c *copying) outcome(ctx context.Context, err error) error {
 	case err == nil || ours || ctx.Err() != nil:
 		return err
 	case isRefused:
-		return &exit.Error{Code: exit.CodeNotDone, Err: errors.New(tui.OneLine(refused.Error()))}
+		return &exit.Error{Code: exit.CodeNotDone, Err: errors.New(words.OneLine(refused.Error()))}
 	case isLost(err):
-		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(tui.OneLine(err.Error())), Hint: "what is whole stays; repeat the command for the rest"}
+		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(words.OneLine(err.Error())), Hint: "what is whole stays; repeat the command for the rest"}
 	}
-	return &exit.Error{Code: exit.CodeNotDone, Err: errors.New(tui.OneLine(err.Error()))}
+	return &exit.Error{Code: exit.CodeNotDone, Err: errors.New(words.OneLine(err.Error()))}
 }
 
 // download copies from a task.

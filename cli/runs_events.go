@@ -10,7 +10,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -89,7 +89,7 @@ func (s *system) eventRows(events []*v1.Event, ofRuns bool) [][]string {
 			attempt = strconv.Itoa(int(e.GetAttempt()))
 		}
 		at := e.GetAt().AsTime().In(s.zone).Format(layout)
-		rows = append(rows, []string{at, e.GetTask(), e.GetEvent(), e.GetNode(), attempt, tui.OneLine(e.GetDetail())})
+		rows = append(rows, []string{at, e.GetTask(), e.GetEvent(), e.GetNode(), attempt, words.OneLine(e.GetDetail())})
 	}
 	if ofRuns {
 		rows[0] = append([]string{"RUN"}, rows[0]...)

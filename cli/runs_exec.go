@@ -48,20 +48,20 @@ or 255 if the session was left or its connection lost.`,
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "variable as NAME=VALUE, or NAME with the value that it has here; may be repeated")
 	clientFlag(cmd)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		words, _ := splitCommand(cmd, args)
-		return targetArguments(words)
+		operands, _ := splitCommand(cmd, args)
+		return targetArguments(operands)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		words, command := splitCommand(cmd, args)
+		operands, command := splitCommand(cmd, args)
 		return onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
-			return f.run(ctx, sys, a, words, command)
+			return f.run(ctx, sys, a, operands, command)
 		})(cmd, args)
 	}
 	return cmd
 }
 
 // splitCommand returns the arguments before "--", and those behind it.
-func splitCommand(cmd *cobra.Command, args []string) (words, command []string) {
+func splitCommand(cmd *cobra.Command, args []string) (operands, command []string) {
 	if at := cmd.ArgsLenAtDash(); at >= 0 {
 		return args[:at], args[at:]
 	}
@@ -69,14 +69,14 @@ func splitCommand(cmd *cobra.Command, args []string) (words, command []string) {
 }
 
 // targetArguments checks RUN [TASK] before a command.
-func targetArguments(words []string) error {
-	if len(words) > 2 {
-		return exit.Usagef("%q is one argument too many; a command follows `--`", words[2])
+func targetArguments(operands []string) error {
+	if len(operands) > 2 {
+		return exit.Usagef("%q is one argument too many; a command follows `--`", operands[2])
 	}
-	return arguments(1, 2, "RUN")(nil, words)
+	return arguments(1, 2, "RUN")(nil, operands)
 }
 
-func (f *execFlags) run(ctx context.Context, sys *system, a *client.Client, words, command []string) error {
+func (f *execFlags) run(ctx context.Context, sys *system, a *client.Client, operands, command []string) error {
 	env, err := parseEnv(f.env, sys.getenv)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (f *execFlags) run(ctx context.Context, sys *system, a *client.Client, word
 			return err
 		}
 	}
-	return p.start(ctx, words)
+	return p.start(ctx, operands)
 }
 
 // useTerminal gives the program a terminal, like the one of this process.
@@ -114,11 +114,11 @@ func (p *programSession) useTerminal() error {
 }
 
 // start runs the program in the target that arguments name.
-func (p *programSession) start(ctx context.Context, words []string) error {
+func (p *programSession) start(ctx context.Context, operands []string) error {
 	sessions := p.client.Sessions()
 	defer sessions.Close()
 	var err error
-	if p.target, err = newSessionTarget(p.sys, p.client, sessions, words); err != nil {
+	if p.target, err = newSessionTarget(p.sys, p.client, sessions, operands); err != nil {
 		return err
 	}
 	return p.run(ctx)

@@ -11,7 +11,7 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -47,7 +47,7 @@ func describeExplanation(w io.Writer, res *v1.ExplainTaskResponse) error {
 		where = " on " + res.GetChosen()
 	}
 	if res.GetReason() != "" {
-		where += ": " + tui.OneLine(res.GetReason())
+		where += ": " + words.OneLine(res.GetReason())
 	}
 	if _, err := fmt.Fprintf(w, "task %s is %s%s\n", res.GetTask(), res.GetState(), where); err != nil {
 		return err
@@ -55,7 +55,7 @@ func describeExplanation(w io.Writer, res *v1.ExplainTaskResponse) error {
 	if len(res.GetParents()) > 0 {
 		rows := [][]string{{}, {"PARENT", "STATE", "BECAUSE"}}
 		for _, p := range res.GetParents() {
-			rows = append(rows, []string{p.GetTask(), p.GetState(), tui.OneLine(p.GetReason())})
+			rows = append(rows, []string{p.GetTask(), p.GetState(), words.OneLine(p.GetReason())})
 		}
 		if err := output.WriteTable(w, rows); err != nil {
 			return err
@@ -75,7 +75,7 @@ func describeExplanation(w io.Writer, res *v1.ExplainTaskResponse) error {
 			}
 			because = strings.Join(parts, ", ")
 		}
-		rows = append(rows, []string{n.GetName(), now, score, tui.OneLine(because)})
+		rows = append(rows, []string{n.GetName(), now, score, words.OneLine(because)})
 	}
 	return output.WriteTable(w, rows)
 }

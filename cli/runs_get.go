@@ -17,6 +17,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -68,10 +69,10 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.S
 	b := tui.StatusOf(run)
 	lines := []string{tui.Summary(b, now, style)}
 	if run.GetError() != "" {
-		lines = append(lines, "  "+tui.OneLine(run.GetError()))
+		lines = append(lines, "  "+words.OneLine(run.GetError()))
 	}
 	if run.GetProblem() != "" {
-		lines = append(lines, "  it makes no progress: "+tui.OneLine(run.GetProblem()), "  `switchyard runs cancel --force "+run.GetId()+"` ends it")
+		lines = append(lines, "  it makes no progress: "+words.OneLine(run.GetProblem()), "  `switchyard runs cancel --force "+run.GetId()+"` ends it")
 	}
 	at := func(what string, t *timestamppb.Timestamp) {
 		if t != nil {
@@ -80,19 +81,19 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.S
 	}
 	at("created", run.GetCreatedAt())
 	if run.GetSubmittedBy() != "" {
-		lines = append(lines, "  by      "+tui.OneLine(run.GetSubmittedBy()))
+		lines = append(lines, "  by      "+words.OneLine(run.GetSubmittedBy()))
 	}
 	if text := approvalText(run.GetApproval()); text != "" {
-		lines = append(lines, "  start   "+tui.OneLine(text))
+		lines = append(lines, "  start   "+words.OneLine(text))
 	}
 	if run.GetBatch() != "" {
-		lines = append(lines, "  batch   "+tui.OneLine(run.GetBatch()))
+		lines = append(lines, "  batch   "+words.OneLine(run.GetBatch()))
 	}
 	if run.GetTrigger() != "" {
-		lines = append(lines, "  trigger "+tui.OneLine(run.GetTrigger()))
+		lines = append(lines, "  trigger "+words.OneLine(run.GetTrigger()))
 	}
 	if run.GetParent() != "" {
-		lines = append(lines, "  parent  "+tui.OneLine(run.GetParent()))
+		lines = append(lines, "  parent  "+words.OneLine(run.GetParent()))
 	}
 	at("ended  ", run.GetCompletedAt())
 	if run.GetGeneration() > 0 {
@@ -120,7 +121,7 @@ func valueLines(label string, object *structpb.Struct) []string {
 	var lines []string
 	known := slices.Sorted(maps.Keys(object.GetFields()))
 	for _, name := range known[:min(len(known), maxShownValues)] {
-		lines = append(lines, label+tui.OneLine(name)+"="+output.ShortText(object.GetFields()[name]))
+		lines = append(lines, label+words.OneLine(name)+"="+output.ShortText(object.GetFields()[name]))
 		label = strings.Repeat(" ", len(label))
 	}
 	if more := len(known) - maxShownValues; more > 0 {

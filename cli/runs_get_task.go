@@ -15,7 +15,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -66,12 +66,12 @@ func readTask(ctx context.Context, a *client.Client, run, name string) (id strin
 		return "", nil, "", &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("task %s of run %s has no instance %d; it has %d", of, id, index, task.GetCount())}
 	}
 	one := list.GetItems()[0]
-	return id, tui.InstanceTask(task, one), one.GetItem(), nil
+	return id, words.InstanceTask(task, one), one.GetItem(), nil
 }
 
 // describeTask writes a task, its attempts and what it left for people.
 func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) error {
-	tried, took, about := tui.Columns(t, sys.now())
+	tried, took, about := words.Attempt(t), words.Elapsed(t, sys.now()), words.Note(t, sys.now())
 	rows := [][]string{{"task", name}, {"item", item}, {"run", run}, {"state", t.GetState()}, {"reason", t.GetReason()}, {"note", about}, {"type", t.GetType()},
 		{"after", strings.Join(t.GetDependsOn(), ", ")}, {"node", t.GetNode()}, {"attempt", tried},
 		{"created", sys.formatTime(t.GetCreatedAt())}, {"queued", sys.formatTime(t.GetQueuedAt())}, {"assigned", sys.formatTime(t.GetAssignedAt())}, {"started", sys.formatTime(t.GetStartedAt())}, {whenEnded(t), sys.formatTime(t.GetCompletedAt())}, {"dead letter", sys.formatTime(t.GetDeadLetteredAt())}, {"elapsed", took}}
@@ -85,7 +85,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 	rows = append(rows, []string{"agent", agentText(r.GetAgent())})
 	said := rows[:0]
 	for _, row := range rows {
-		if row[1] = tui.OneLine(row[1]); row[1] != "" {
+		if row[1] = words.OneLine(row[1]); row[1] != "" {
 			said = append(said, row)
 		}
 	}
@@ -122,7 +122,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 		}
 		lines = append(lines, "", heading)
 		for line := range strings.Lines(stream.text) {
-			lines = append(lines, "  "+tui.Plain(line))
+			lines = append(lines, "  "+words.Plain(line))
 		}
 	}
 	if len(lines) == 0 {
@@ -158,12 +158,12 @@ func describeAttempts(w io.Writer, attempts []*v1.Attempt, sys *system) error {
 	for _, a := range attempts {
 		took, exit := "", ""
 		if a.GetStartedAt() != nil && a.GetCompletedAt() != nil {
-			took = tui.Duration(max(0, a.GetCompletedAt().AsTime().Sub(a.GetStartedAt().AsTime()).Round(time.Millisecond)))
+			took = words.Duration(max(0, a.GetCompletedAt().AsTime().Sub(a.GetStartedAt().AsTime()).Round(time.Millisecond)))
 		}
 		if a.GetExitCode() >= 0 {
 			exit = strconv.Itoa(int(a.GetExitCode()))
 		}
-		about := tui.OneLine(a.GetError())
+		about := words.OneLine(a.GetError())
 		if about == "" {
 			about = a.GetReason()
 		}
@@ -194,7 +194,7 @@ func placeOf(a *v1.Attempt) string {
 		parts = append(parts, fmt.Sprintf("NUMA %d", a.GetNumaNode()))
 	}
 	if a.GetContainer() != "" {
-		parts = append(parts, "container "+tui.OneLine(a.GetContainer()))
+		parts = append(parts, "container "+words.OneLine(a.GetContainer()))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -12,6 +12,8 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/cli/tui"
+	"switchyard/drawing/graph"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -44,7 +46,7 @@ Graphviz.
 	cmd.Flags().BoolVar(&everything, "all", false, "cut nothing")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON, formatMermaid, formatDOT)
-	draw := func(name, heading string, nodes []tui.Node) error {
+	draw := func(name, heading string, nodes []graph.Node) error {
 		var lines []string
 		switch format.Value {
 		case output.JSON:
@@ -68,7 +70,7 @@ Graphviz.
 		if err != nil {
 			return err
 		}
-		return draw(run.GetId(), tui.Summary(tui.StatusOf(run), sys.now(), sys.dataStyle()), tui.NodesOf(run, sys.now()))
+		return draw(run.GetId(), tui.Summary(tui.StatusOf(run), sys.now(), sys.dataStyle()), graph.NodesOf(run, sys.now()))
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -84,7 +86,7 @@ Graphviz.
 			return err
 		}
 		nodes := definedNodes(d.def)
-		return draw(d.def.GetName(), fmt.Sprintf("workflow %s, %s", d.def.GetName(), tui.Count(len(nodes), "task")), nodes)
+		return draw(d.def.GetName(), fmt.Sprintf("workflow %s, %s", d.def.GetName(), words.Count(len(nodes), "task")), nodes)
 	}
 	return cmd
 }
@@ -103,7 +105,7 @@ type graphNode struct {
 	Note      string   `json:"note"`
 }
 
-func graphNodes(nodes []tui.Node) []graphNode {
+func graphNodes(nodes []graph.Node) []graphNode {
 	items := make([]graphNode, 0, len(nodes))
 	for _, n := range nodes {
 		items = append(items, graphNode{n.Name, n.State, append([]string{}, n.After...), n.Many, n.Note})
@@ -112,12 +114,12 @@ func graphNodes(nodes []tui.Node) []graphNode {
 }
 
 // definedNodes are the tasks of a definition, with what decides on them.
-func definedNodes(def *v1.Definition) []tui.Node {
+func definedNodes(def *v1.Definition) []graph.Node {
 	run := &v1.Run{Tasks: map[string]*v1.Task{}}
 	for name, t := range def.GetTasks() {
 		run.Tasks[name] = &v1.Task{DependsOn: t.GetDependsOn()}
 	}
-	nodes := tui.NodesOf(run, run.GetCreatedAt().AsTime())
+	nodes := graph.NodesOf(run, run.GetCreatedAt().AsTime())
 	for i := range nodes {
 		t := def.GetTasks()[nodes[i].Name]
 		nodes[i].Note, nodes[i].Many = strings.Join(definedNotes(t), ", "), t.GetForeach() != nil || t.GetParallel() != nil

@@ -12,6 +12,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/output"
 	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -68,10 +69,11 @@ func (s *system) instanceRows(instances []*v1.Instance) [][]string {
 		rows[0] = slices.Insert(rows[0], 1, "ITEM")
 	}
 	for _, i := range instances {
-		attempt, elapsed, note := tui.Columns(tui.InstanceTask(&v1.Task{}, i), s.now())
+		t := words.InstanceTask(&v1.Task{}, i)
+		attempt, elapsed, note := words.Attempt(t), words.Elapsed(t, s.now()), words.Note(t, s.now())
 		row := []string{strconv.Itoa(int(i.GetIndex())), i.GetState(), i.GetNode(), attempt, elapsed, note}
 		if hasItem {
-			row = slices.Insert(row, 1, tui.OneLine(i.GetItem()))
+			row = slices.Insert(row, 1, words.OneLine(i.GetItem()))
 		}
 		rows = append(rows, row)
 	}

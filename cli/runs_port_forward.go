@@ -15,7 +15,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/portforward"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -40,18 +40,18 @@ nothing listens is told once a connection.`,
 	}
 	clientFlag(cmd)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
-		words := args[:1]
+		operands := args[:1]
 		if !portforward.IsSpec(args[1]) {
-			words = args[:2]
+			operands = args[:2]
 		}
-		specs, err := parseSpecs(args[len(words):])
+		specs, err := parseSpecs(args[len(operands):])
 		if err != nil {
 			return err
 		}
 		if len(specs) == 0 {
 			return exit.Usagef("a port is missing, such as 8080 or 9000:80")
 		}
-		return forwardPorts(ctx, sys, a, words, specs)
+		return forwardPorts(ctx, sys, a, operands, specs)
 	})
 	return cmd
 }
@@ -69,10 +69,10 @@ func parseSpecs(texts []string) ([]portforward.Spec, error) {
 }
 
 // forwardPorts serves ports until ctx or the task ends.
-func forwardPorts(ctx context.Context, sys *system, a *client.Client, words []string, specs []portforward.Spec) error {
+func forwardPorts(ctx context.Context, sys *system, a *client.Client, operands []string, specs []portforward.Spec) error {
 	sessions := a.Sessions()
 	defer sessions.Close()
-	target, err := newSessionTarget(sys, a, sessions, words)
+	target, err := newSessionTarget(sys, a, sessions, operands)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (g *portGroup) serve(ctx context.Context) error {
 }
 
 func (g *portGroup) refused(port int, err error) {
-	g.report("port " + strconv.Itoa(port) + ": " + tui.OneLine(err.Error()))
+	g.report("port " + strconv.Itoa(port) + ": " + words.OneLine(err.Error()))
 	if g.onRefusal != nil {
 		g.onRefusal()
 	}

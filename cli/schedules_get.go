@@ -11,7 +11,7 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -39,7 +39,7 @@ func newSchedulesGet(sys *system) *cobra.Command {
 // describeSchedule writes a schedule and its runs for people.
 func (s *system) describeSchedule(w io.Writer, schedule *v1.Schedule) error {
 	state := scheduleState(schedule.GetPaused())
-	if note := tui.OneLine(schedule.GetNote()); note != "" {
+	if note := words.OneLine(schedule.GetNote()); note != "" {
 		state += ": " + note
 	}
 	rows := [][]string{{"name", schedule.GetName()}, {"id in Temporal", schedule.GetId()}, {"workflow", schedule.GetWorkflow()}, {"state", state}}

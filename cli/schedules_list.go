@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/client"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -25,7 +25,7 @@ func newSchedulesList(sys *system) *cobra.Command {
 					last = s.GetRuns()[0].GetRunId()
 				}
 				rows = append(rows, []string{
-					s.GetName(), scheduleState(s.GetPaused()), sys.formatTime(firstTime(s)), last, scheduleTimes(s.GetCron(), s.GetTimezone()), tui.OneLine(s.GetNote()),
+					s.GetName(), scheduleState(s.GetPaused()), sys.formatTime(firstTime(s)), last, scheduleTimes(s.GetCron(), s.GetTimezone()), words.OneLine(s.GetNote()),
 				})
 			}
 			return rows

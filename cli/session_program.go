@@ -17,7 +17,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/terminal"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -216,7 +216,7 @@ func (p *programSession) outcome(ctx context.Context, status executor.ExitStatus
 		return exit.Silent(status.Code)
 	}
 	if refused, ok := errors.AsType[*executor.Refusal](err); ok {
-		return &exit.Error{Code: cmp.Or(status.Code, exit.CodeNotDone), Err: errors.New(tui.OneLine(refused.Error()))}
+		return &exit.Error{Code: cmp.Or(status.Code, exit.CodeNotDone), Err: errors.New(words.OneLine(refused.Error()))}
 	}
 	lost, ok := errors.AsType[*caller.LostError](err)
 	if ctx.Err() != nil || !ok {
@@ -240,7 +240,7 @@ func (p *programSession) lost(ctx context.Context, err error) error {
 			}
 		}
 	}
-	return &exit.Error{Code: exit.CodeLost, Err: fmt.Errorf("%s: the session with %s has ended; %s", tui.OneLine(err.Error()), p.target, text), Hint: hint}
+	return &exit.Error{Code: exit.CodeLost, Err: fmt.Errorf("%s: the session with %s has ended; %s", words.OneLine(err.Error()), p.target, text), Hint: hint}
 }
 
 // lateReader reads from a reader that is there once ready is closed.

@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/cli/client"
 	"switchyard/cli/terminal"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 )
 
 func newSSH(sys *system) *cobra.Command {
@@ -33,11 +33,11 @@ and rsync reach the same tasks where the gateway has an --ssh-address.`,
 	cmd.Flags().StringSliceVarP(&ports, "local-forward", "L", nil, "port to bring here for as long as the session lasts, as runs port-forward takes it; may be repeated")
 	clientFlag(cmd)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		words, _ := splitCommand(cmd, args)
-		return targetArguments(words)
+		operands, _ := splitCommand(cmd, args)
+		return targetArguments(operands)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		words, line := splitCommand(cmd, args)
+		operands, line := splitCommand(cmd, args)
 		return onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
 			p := &programSession{sys: sys, client: a, interactive: true, command: executor.Command{Line: strings.Join(line, " "), User: user}}
 			if terminal.IsTerminal(sys.stdin) && (len(line) == 0 || terminal.IsTerminal(sys.rawStdout)) {
@@ -50,7 +50,7 @@ and rsync reach the same tasks where the gateway has an --ssh-address.`,
 				return err
 			}
 			if len(specs) == 0 {
-				return p.start(ctx, words)
+				return p.start(ctx, operands)
 			}
 			forwarding, stop := context.WithCancel(ctx)
 			var served sync.WaitGroup
@@ -63,12 +63,12 @@ and rsync reach the same tasks where the gateway has an --ssh-address.`,
 				}
 				served.Go(func() {
 					if err := g.serve(forwarding); forwarding.Err() == nil {
-						p.report("no more ports: " + tui.OneLine(err.Error()))
+						p.report("no more ports: " + words.OneLine(err.Error()))
 					}
 				})
 				return nil
 			}
-			return p.start(ctx, words)
+			return p.start(ctx, operands)
 		})(cmd, args)
 	}
 	return cmd

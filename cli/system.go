@@ -14,6 +14,7 @@ import (
 	"switchyard/cli/stack"
 	"switchyard/cli/terminal"
 	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 )
 
 // system is the process around a command. Tests bring their own.
@@ -126,5 +127,5 @@ func (s *system) formatAge(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""
 	}
-	return tui.Duration(max(0, s.now().Sub(t.AsTime()))) + " ago"
+	return words.Duration(max(0, s.now().Sub(t.AsTime()))) + " ago"
 }

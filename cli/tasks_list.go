@@ -8,7 +8,7 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -28,7 +28,7 @@ func newTasksList(sys *system) *cobra.Command {
 			for _, t := range tasks {
 				rows = append(rows, []string{
 					t.GetRun(), t.GetTask(), t.GetState(), t.GetType(), t.GetNode(), strconv.Itoa(int(t.GetAttempt())),
-					sys.formatTime(t.GetStartedAt()), sys.formatTime(t.GetCompletedAt()), tui.OneLine(t.GetError()),
+					sys.formatTime(t.GetStartedAt()), sys.formatTime(t.GetCompletedAt()), words.OneLine(t.GetError()),
 				})
 			}
 			return rows

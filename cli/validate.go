@@ -8,7 +8,7 @@ import (
 
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	"switchyard/workflows/definition/source"
 )
 
@@ -35,7 +35,7 @@ func newValidate(sys *system) *cobra.Command {
 			if format.Value == output.JSON {
 				continue
 			}
-			if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, tui.Count(len(d.def.GetTasks()), "task")); err != nil {
+			if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, words.Count(len(d.def.GetTasks()), "task")); err != nil {
 				return err
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -27,7 +27,7 @@ func newVpsList(sys *system) *cobra.Command {
 			for _, m := range machines {
 				rows = append(rows, []string{
 					m.GetId(), m.GetTask(), m.GetStatus(), m.GetNode(), cmp.Or(m.GetImage(), m.GetEnvironment(), m.GetVmImage()), m.GetSubmittedBy(),
-					sys.formatTime(m.GetStartedAt()), sys.formatTime(m.GetCompletedAt()), tui.OneLine(m.GetError()),
+					sys.formatTime(m.GetStartedAt()), sys.formatTime(m.GetCompletedAt()), words.OneLine(m.GetError()),
 				})
 			}
 			return rows

@@ -11,7 +11,7 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -58,7 +58,7 @@ func getVps(ctx context.Context, a *client.Client, req *v1.GetVpsRequest) (*v1.V
 func (s *system) vpsRows(m *v1.Vps) [][]string {
 	status := m.GetStatus()
 	if note := strings.TrimSpace(m.GetError() + " " + m.GetNotice()); note != "" {
-		status += ": " + tui.OneLine(note)
+		status += ": " + words.OneLine(note)
 	}
 	door := ""
 	if m.GetSshPort() != 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/client"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -29,7 +29,7 @@ func newWorkflowsList(sys *system) *cobra.Command {
 				if item.GetA2A() {
 					a2a = "yes"
 				}
-				rows = append(rows, []string{item.GetName(), item.GetUpdatedAt(), times, a2a, tui.OneLine(item.GetDescription())})
+				rows = append(rows, []string{item.GetName(), item.GetUpdatedAt(), times, a2a, words.OneLine(item.GetDescription())})
 			}
 			return rows
 		},

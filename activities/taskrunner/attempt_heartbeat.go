@@ -67,12 +67,8 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 	}
 }
 
-const (
-	// waitsToRecord is what the heartbeats report of an attempt that has ended and cannot be recorded.
-	waitsToRecord = "has ended; its result waits for the store"
-	// announceAfter is how long an attempt waits for something before its heartbeats report that.
-	announceAfter = time.Second
-)
+// announceAfter is how long an attempt waits for something before its heartbeats report that.
+const announceAfter = time.Second
 
 // announce has the heartbeats report what the attempt waits for, unless the wait is short. The function that it returns
 // ends that.

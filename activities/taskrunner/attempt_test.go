@@ -12,6 +12,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 )
 
 func blocking() map[string][]fake.Step { return map[string][]fake.Step{"a": {{Block: true}}} }
@@ -401,10 +402,10 @@ func TestHeartbeatReportsWhatAnAttemptWaitsFor(t *testing.T) {
 	_, a := b.accept(t.Context(), delivery{heartbeat: time.Hour}, request("a"))
 	defer a.end()
 	a.announce("a short wait")()
-	end := a.announce(waitsToRecord)
+	end := a.announce(phrase.StoreWait)
 	eventually(t, "a beat says so", func() bool {
 		beats := b.server.heard()
-		return len(beats) > 0 && beats[len(beats)-1].GetNotice() == waitsToRecord
+		return len(beats) > 0 && beats[len(beats)-1].GetNotice() == phrase.StoreWait
 	})
 	if end(); a.progress.Load().GetNotice() != "" {
 		t.Errorf("afterwards the beats say %v", a.progress.Load())

@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
 )
 
 const (
@@ -280,7 +281,7 @@ func (b *batch) putProgress(p *v1.ExecuteProgress, ended int) {
 // attempt has completed meanwhile counts before what this one has.
 func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse) *v1.ExecuteResponse {
 	a.stamp(end)
-	defer a.announce(waitsToRecord)()
+	defer a.announce(phrase.StoreWait)()
 	earlier, err := b.node.priorResults(ctx, b.req, a.members)
 	if err != nil {
 		b.node.Logger.Warn("earlier results could not be looked for", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)

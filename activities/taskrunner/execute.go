@@ -23,6 +23,7 @@ import (
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/phrase"
 )
 
 const (
@@ -299,7 +300,7 @@ func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, erro
 // unless an earlier one that was never reported has completed meanwhile.
 func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
 	m := &a.members[0]
-	defer a.announce(waitsToRecord)()
+	defer a.announce(phrase.StoreWait)()
 	before, err := n.priorResults(ctx, a.req, a.members)
 	if err != nil {
 		n.Logger.Warn("an earlier result could not be looked for", "run", a.req.GetRunId(), "task", m.name, "error", err)

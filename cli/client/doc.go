@@ -7,5 +7,5 @@
 //	             v   │ reconnect, within Patience
 //	          gateway away ──> Failure
 //
-// It may import proto, activities/sessions/wire, workflows/definition, workflows/names, cli/exit, cli/output and cli/tui.
+// It may import proto, activities/sessions/wire, workflows/definition, workflows/names, cli/exit, cli/output and drawing/words.
 package client

@@ -10,7 +10,7 @@ import (
 
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -93,7 +93,7 @@ func (s *LogStream) Missing() error {
 			lines = append(lines, fmt.Sprintf("and %d more", len(s.missing)-k))
 			break
 		}
-		lines = append(lines, tui.OneLine(fmt.Sprintf("the log of task %s, attempt %d, is not in the gateway's store; node %s ran it and may have it", m.GetTask(), m.GetAttempt(), m.GetNode())))
+		lines = append(lines, words.OneLine(fmt.Sprintf("the log of task %s, attempt %d, is not in the gateway's store; node %s ran it and may have it", m.GetTask(), m.GetAttempt(), m.GetNode())))
 	}
 	if s.Request.GetChildren() {
 		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(strings.Join(lines, "\n")), Hint: "does that node reach this gateway, or use the same --store?"}

@@ -11,7 +11,7 @@ import (
 
 	"switchyard/activities/sessions/wire"
 	"switchyard/cli/exit"
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -104,12 +104,12 @@ func (s *Sessions) failure(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, wire.ErrLost):
-		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(tui.OneLine(err.Error()))}
+		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(words.OneLine(err.Error()))}
 	case !ok:
 		// As for a call: a gateway that cannot be reached.
 		return s.client.Failure(connect.NewError(connect.CodeUnavailable, err))
 	}
-	said := errors.New(tui.OneLine(refused.Message))
+	said := errors.New(words.OneLine(refused.Message))
 	var code connect.Code
 	if err := code.UnmarshalText([]byte(refused.Code)); err != nil {
 		code = codeOfStatus(refused.Status)

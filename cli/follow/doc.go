@@ -9,5 +9,5 @@
 // Killing and forcing are for a run in this process. A second interrupt leaves one on a
 // gateway, which ends by itself.
 //
-// It may import proto, cli/client, cli/exit, cli/output and cli/tui.
+// It may import proto, cli/client, cli/exit, cli/output, cli/tui and drawing/words.
 package follow

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -89,7 +90,7 @@ func (p *fanOutProgress) due(now time.Time) []tui.Change {
 			continue
 		}
 		// A tally does not distinguish instances that wait for a node from those that wait for a slot.
-		if text := tui.Tally(f.tally.Task); text != f.lastText {
+		if text := words.Tally(f.tally.Task); text != f.lastText {
 			due = append(due, *f.tally)
 			f.lastText, f.reportedAt = text, now
 		}

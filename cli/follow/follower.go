@@ -8,6 +8,7 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -46,7 +47,7 @@ func (f *follower) follow(ctx context.Context) (*tui.Status, error) {
 		case m := <-messages:
 			err = f.show.changed(status, status.Apply(m))
 			if now := status.Run().GetProblem(); now != "" && problem == "" {
-				fmt.Fprintf(f.terminal.Screen, "run %[1]s makes no progress: %[2]s\n  `switchyard runs cancel --force %[1]s` ends it\n", f.run, tui.OneLine(now))
+				fmt.Fprintf(f.terminal.Screen, "run %[1]s makes no progress: %[2]s\n  `switchyard runs cancel --force %[1]s` ends it\n", f.run, words.OneLine(now))
 			}
 			problem = status.Run().GetProblem()
 		case <-ticker.C:

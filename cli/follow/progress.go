@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -66,7 +67,7 @@ func (p *lineProgress) changed(b *tui.Status, changes []tui.Change) error {
 			delete(p.waiting, c.Name)
 		}
 		// An attempt that failed and will be retried is reported at once.
-		if c.Task.GetState() == v1.TaskQueued && c.Task.GetScheduledAfter() == nil || c.Of == "" && tui.IsWaiting(c.Task) {
+		if c.Task.GetState() == v1.TaskQueued && c.Task.GetScheduledAfter() == nil || c.Of == "" && words.IsWaiting(c.Task) {
 			if c.Task.GetError() == "" {
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -256,7 +257,7 @@ func (w *Watcher) printEnd(ctx context.Context, status *tui.Status) error {
 		lines = tui.Failures(status, style, w.logHint)
 	}
 	if len(lines) == 0 && status.Run().GetError() != "" {
-		lines = append(lines, tui.OneLine(status.Run().GetError()))
+		lines = append(lines, words.OneLine(status.Run().GetError()))
 	}
 	for _, line := range append(lines, tui.Summary(status, w.Terminal.Now(), style)) {
 		if _, err := fmt.Fprintln(w.Terminal.Screen, line); err != nil {

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"switchyard/cli/tui"
+	"switchyard/drawing/graph"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -26,7 +27,7 @@ func fill(state string) string {
 }
 
 // Mermaid returns the lines of a graph as a flowchart of Mermaid.
-func Mermaid(nodes []tui.Node) []string {
+func Mermaid(nodes []graph.Node) []string {
 	lines, at, states := []string{"flowchart TD"}, map[string]int{}, map[string]bool{}
 	for i, n := range nodes {
 		at[n.Name] = i
@@ -36,7 +37,7 @@ func Mermaid(nodes []tui.Node) []string {
 		}
 		label, class := n.Name, ""
 		if n.State != "" {
-			label += "<br/>" + tui.Sign(n.State) + " " + n.State
+			label += "<br/>" + words.Sign(n.State) + " " + n.State
 			class = ":::" + n.Tone()
 			states[n.Tone()] = true
 		}
@@ -56,7 +57,7 @@ func Mermaid(nodes []tui.Node) []string {
 }
 
 // DOT returns the lines of a graph in the language of Graphviz.
-func DOT(name string, nodes []tui.Node) []string {
+func DOT(name string, nodes []graph.Node) []string {
 	lines := []string{"digraph " + strconv.Quote(name) + " {", `  node [shape=box, style="rounded,filled"];`}
 	drawn := map[string]bool{}
 	for _, n := range nodes {

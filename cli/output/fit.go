@@ -5,7 +5,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 )
 
 const (
@@ -65,7 +65,7 @@ func Fit(rows [][]string, width, keep int) [][]string {
 			if k == len(columns)-1 {
 				fitted[i] = append(fitted[i], ansi.Truncate(row[c], widths[c], "…"))
 			} else {
-				fitted[i] = append(fitted[i], tui.Shorten(row[c], widths[c]))
+				fitted[i] = append(fitted[i], words.Shorten(row[c], widths[c]))
 			}
 		}
 	}

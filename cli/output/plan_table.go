@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -17,7 +17,7 @@ const maxPlanned = 5
 // WritePlan writes a plan for people: a table of the tasks, and below it why
 // nodes could not take them now.
 func WritePlan(w io.Writer, plan *v1.PlanRunResponse) error {
-	if _, err := fmt.Fprintf(w, "%s, %s; nothing has been started\n", plan.GetName(), tui.Count(len(plan.GetTasks()), "task")); err != nil {
+	if _, err := fmt.Fprintf(w, "%s, %s; nothing has been started\n", plan.GetName(), words.Count(len(plan.GetTasks()), "task")); err != nil {
 		return err
 	}
 	if len(plan.GetInput().GetFields()) > 0 {
@@ -37,7 +37,7 @@ func WritePlan(w io.Writer, plan *v1.PlanRunResponse) error {
 		}
 		rows = append(rows, []string{
 			strconv.Itoa(int(t.GetLevel())), t.GetTask(), t.GetType(), strings.Join(after, ", "),
-			tui.OneLine(t.GetStartsWhen()), tui.OneLine(t.GetInstances()), tui.OneLine(t.GetPlacement()),
+			words.OneLine(t.GetStartsWhen()), words.OneLine(t.GetInstances()), words.OneLine(t.GetPlacement()),
 		})
 	}
 	if err := WriteTable(w, rows); err != nil {
@@ -55,7 +55,7 @@ func writeRefusals(w io.Writer, tasks []*v1.PlannedTask) error {
 		var text strings.Builder
 		for _, n := range t.GetNodes() {
 			if !n.GetFeasible() {
-				fmt.Fprintf(&text, "  not on %s: %s\n", n.GetName(), tui.OneLine(strings.Join(n.GetReasons(), "; ")))
+				fmt.Fprintf(&text, "  not on %s: %s\n", n.GetName(), words.OneLine(strings.Join(n.GetReasons(), "; ")))
 			}
 		}
 		if text.Len() == 0 {

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"switchyard/cli/tui"
+	"switchyard/drawing/words"
 )
 
 // maxShortText is how many characters of a value are shown.
@@ -19,7 +19,7 @@ func ShortText(v *structpb.Value) string {
 		whole, _ := json.Marshal(v.AsInterface())
 		text = string(whole)
 	}
-	letters := []rune(tui.OneLine(text))
+	letters := []rune(words.OneLine(text))
 	if len(letters) > maxShortText {
 		return string(letters[:maxShortText]) + "…"
 	}

@@ -6,6 +6,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/drawing/graph"
+	"switchyard/drawing/timeline"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -21,18 +24,18 @@ func TestTaskThatIsAwayIsNotShownAsFailed(t *testing.T) {
 		t.Errorf("failures: %q", failures)
 	}
 	colour := Style{Color: true}
-	drawn, _ := Graph(NodesOf(run, now), true, colour)
+	drawn, _ := Graph(graph.NodesOf(run, now), true, colour)
 	if text := joined(drawn); !strings.Contains(text, "\x1b["+yellow+"m") || strings.Contains(text, "\x1b["+red+"m") || !strings.Contains(text, "on n: its node is silent") {
 		t.Errorf("graph: %q", text)
 	}
 	if text := joined(Table(StatusOf(run), now, 0, colour)); !strings.Contains(text, "\x1b["+yellow+"mlost") || !strings.Contains(text, "1m00s") {
 		t.Errorf("table: %q", text)
 	}
-	if bar := BarOf("box", task, begin, now); len(bar.Spans) != 1 || bar.Spans[0].Failed || !bar.Spans[0].To.Equal(now) {
+	if bar := timeline.BarOf("box", task, begin, now); len(bar.Spans) != 1 || bar.Spans[0].Failed || !bar.Spans[0].To.Equal(now) {
 		t.Errorf("bar: %+v", bar)
 	}
 	fanned := &v1.Task{Type: v1.TypeVPS, State: v1.TaskRunning, Count: proto.Int32(3), Counts: map[string]int32{v1.TaskLost: 1, v1.TaskFailed: 1}}
-	if got := Tally(fanned); got != "0/3 done, 1 lost, 1 failed" {
+	if got := words.Tally(fanned); got != "0/3 done, 1 lost, 1 failed" {
 		t.Errorf("tally: %s", got)
 	}
 	task.Notice = ""

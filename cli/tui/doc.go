@@ -5,9 +5,9 @@
 //
 //	WatchRunResponse ──> Status ─┬──> View ────────> Screen.Draw    terminal
 //	                             └──> Change.Line ─> Screen.Write   pipe
-//	v1.Run ──> []Node ──> Graph      the DAG, drawn
-//	v1.Run ──> []Bar ───> Gantt      who ran when, and where
+//	v1.Run ──> []graph.Node ───> Graph      the DAG, drawn
+//	v1.Run ──> []timeline.Bar ─> Gantt      who ran when, and where
 //
-// It may import proto, workflows/dag for the meaning of states, workflows/names for
-// those of instances, and libraries.
+// It may import proto, drawing/graph, drawing/timeline and drawing/words for what the page says in the same way,
+// workflows/names for the names of instances, and libraries.
 package tui

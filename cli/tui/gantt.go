@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/drawing/timeline"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -15,7 +17,7 @@ type Row struct {
 	Name  string
 	Node  string // "": on none yet
 	State string // of a single one
-	Lane  *Lane
+	Lane  *timeline.Lane
 }
 
 // Cells of a Gantt chart besides the lane itself.
@@ -30,7 +32,7 @@ func LaneWidth(width int) int { return max(minLane, width-ganttNames-ganttNote-4
 
 // Gantt draws rows by node and by when they began: the most rows that took longest,
 // or all rows if most is 0.
-func Gantt(rows []Row, scale Scale, most int, style Style) []string {
+func Gantt(rows []Row, scale timeline.Scale, most int, style Style) []string {
 	left := 0
 	if most > 0 && len(rows) > most {
 		left = len(rows) - most
@@ -60,14 +62,14 @@ func (r Row) took() time.Duration { return r.Lane.To.Sub(r.Lane.From) }
 
 func (r Row) line(style Style) string {
 	name := cut(r.Name, ganttNames-2)
-	note := Duration(r.Lane.Took[Run])
+	note := words.Duration(r.Lane.Took[timeline.Run])
 	if r.Lane.Bars > 1 {
 		note = fmt.Sprintf("%d instances, %s", r.Lane.Bars, note)
 	} else if r.State != "" && r.State != v1.TaskCompleted {
 		note += " " + style.paint(r.State, r.State)
 	}
 	pad := strings.Repeat(" ", max(0, ganttNames-2-len([]rune(name))))
-	return "  " + name + pad + " │" + r.Lane.draw(style) + "│ " + note
+	return "  " + name + pad + " │" + drawLane(r.Lane, style) + "│ " + note
 }
 
 // ganttHeading is the line above the rows of the node of the first one.
@@ -78,12 +80,12 @@ func ganttHeading(rows []Row) string {
 			break
 		}
 		n += r.Lane.Bars
-		run += r.Lane.Took[Run]
+		run += r.Lane.Took[timeline.Run]
 	}
 	if rows[0].Node == "" {
 		return fmt.Sprintf("no node  %d wait", n)
 	}
-	return fmt.Sprintf("%s  %d ran, %s of run time", rows[0].Node, n, Duration(run))
+	return fmt.Sprintf("%s  %d ran, %s of run time", rows[0].Node, n, words.Duration(run))
 }
 
 func legend(style Style) string {
@@ -95,11 +97,11 @@ func legend(style Style) string {
 }
 
 // axis shows times since the beginning, as many as there is room for.
-func axis(scale Scale) string {
+func axis(scale timeline.Scale) string {
 	const every = 16
 	whole, text := scale.To.Sub(scale.From), strings.Repeat(" ", ganttNames+1)
 	for cell := 0; cell < scale.Cells; cell += every {
-		text += fmt.Sprintf("%-*s", every, "│"+Duration(whole*time.Duration(cell)/time.Duration(max(scale.Cells, 1))))
+		text += fmt.Sprintf("%-*s", every, "│"+words.Duration(whole*time.Duration(cell)/time.Duration(max(scale.Cells, 1))))
 	}
 	return strings.TrimRight(text, " ")
 }

@@ -10,16 +10,17 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
+	"switchyard/drawing/timeline"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 // chart draws the timeline of a run as the command does, without its instances.
 func chart(run *v1.Run, now time.Time, width, most int, style Style) []string {
-	scale := Scale{From: run.GetCreatedAt().AsTime(), To: now, Cells: LaneWidth(width)}
+	scale := timeline.Scale{From: run.GetCreatedAt().AsTime(), To: now, Cells: LaneWidth(width)}
 	var rows []Row
 	for name, t := range run.GetTasks() {
-		if bar := BarOf(name, t, ReadyAt(run, t), now); len(bar.Spans) > 0 {
-			lane := NewLane(scale)
+		if bar := timeline.BarOf(name, t, timeline.ReadyAt(run, t), now); len(bar.Spans) > 0 {
+			lane := timeline.NewLane(scale)
 			lane.Add(bar)
 			rows = append(rows, Row{Name: name, Node: bar.Node, State: bar.State, Lane: lane})
 		}
@@ -87,18 +88,18 @@ func TestBarsOfAnyTimes(t *testing.T) {
 		for i := range rapid.IntRange(0, 3).Draw(t, "attempts") {
 			task.Attempts = append(task.Attempts, at(fmt.Sprint("attempt ", i)))
 		}
-		bar := BarOf("t", task, begin, now)
+		bar := timeline.BarOf("t", task, begin, now)
 		for _, s := range bar.Spans {
 			if s.To.Before(s.From) {
 				t.Fatalf("%+v ends before it begins", s)
 			}
 		}
 		cells := rapid.IntRange(1, 50).Draw(t, "cells")
-		lane := NewLane(Scale{From: begin, To: now, Cells: cells})
+		lane := timeline.NewLane(timeline.Scale{From: begin, To: now, Cells: cells})
 		for range rapid.IntRange(1, 3).Draw(t, "bars") {
 			lane.Add(bar)
 		}
-		text := lane.draw(plain)
+		text := drawLane(lane, plain)
 		if ansi.StringWidth(text) != cells {
 			t.Fatalf("%q has not %d cells", text, cells)
 		}
@@ -113,19 +114,19 @@ func TestBarsOfAnyTimes(t *testing.T) {
 func TestLaneIsTheUnionOfItsBars(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const cells = 20
-		scale := Scale{From: begin, To: begin.Add(cells * time.Second), Cells: cells}
-		whole := NewLane(scale)
+		scale := timeline.Scale{From: begin, To: begin.Add(cells * time.Second), Cells: cells}
+		whole := timeline.NewLane(scale)
 		var single [][]rune
 		for range rapid.IntRange(1, 8).Draw(t, "bars") {
 			from := rapid.IntRange(0, cells-1).Draw(t, "from")
-			kind := rapid.SampledFrom([]string{Queue, Wait, Run}).Draw(t, "kind")
-			bar := Bar{Spans: []Span{{Kind: kind, From: begin.Add(time.Duration(from) * time.Second), To: begin.Add(time.Duration(from+rapid.IntRange(1, 9).Draw(t, "long")) * time.Second)}}}
+			kind := rapid.SampledFrom(timeline.Kinds()).Draw(t, "kind")
+			bar := timeline.Bar{Spans: []timeline.Span{{Kind: kind, From: begin.Add(time.Duration(from) * time.Second), To: begin.Add(time.Duration(from+rapid.IntRange(1, 9).Draw(t, "long")) * time.Second)}}}
 			whole.Add(bar)
-			one := NewLane(scale)
+			one := timeline.NewLane(scale)
 			one.Add(bar)
-			single = append(single, []rune(one.draw(plain)))
+			single = append(single, []rune(drawLane(one, plain)))
 		}
-		for i, mark := range []rune(whole.draw(plain)) {
+		for i, mark := range []rune(drawLane(whole, plain)) {
 			want := ' '
 			for _, strongest := range "·░█" {
 				if slices.ContainsFunc(single, func(text []rune) bool { return text[i] == strongest }) {

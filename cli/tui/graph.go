@@ -1,6 +1,10 @@
 package tui
 
-import "fmt"
+import (
+	"fmt"
+
+	"switchyard/drawing/graph"
+)
 
 // Bounds of a drawing that is not to show everything.
 const (
@@ -33,14 +37,14 @@ const (
 //	└─ ✓ lint         completed
 //	   ├─ ✓ publish   completed
 //	   └─ ● report    running    (also after build)
-func Graph(nodes []Node, everything bool, style Style) (lines []string, whole bool) {
-	d := &drawing{tree: layOut(nodes), style: style, all: everything}
+func Graph(nodes []graph.Node, everything bool, style Style) (lines []string, whole bool) {
+	d := &drawing{Forest: graph.NewForest(nodes), style: style, all: everything}
 	d.draw()
 	return d.lines()
 }
 
 type drawing struct {
-	*tree
+	*graph.Forest
 	style Style
 	all   bool
 	out   []drawn
@@ -69,7 +73,7 @@ func (d *drawing) draw() {
 			stack = append(stack, items[i])
 		}
 	}
-	push(d.siblings(d.roots, "", -1))
+	push(d.siblings(d.Roots, "", -1))
 	for d.all || len(d.out) < maxGraphLines {
 		if len(stack) == 0 {
 			if len(later) == 0 {
@@ -80,9 +84,9 @@ func (d *drawing) draw() {
 		}
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if at.node >= 0 && at.nesting >= maxNesting && !d.leaf(at.node) {
-			name := d.nodes[at.node].Name
-			d.out = append(d.out, drawn{lead: at.lead, node: -1, text: fmt.Sprintf("▸ %s and %d below it, further down", name, d.size[at.node]-1)})
+		if at.node >= 0 && at.nesting >= maxNesting && !d.IsLeaf(at.node) {
+			name := d.Nodes[at.node].Name
+			d.out = append(d.out, drawn{lead: at.lead, node: -1, text: fmt.Sprintf("▸ %s and %d below it, further down", name, d.Size[at.node]-1)})
 			later = append(later, item{drawn: drawn{node: at.node}})
 			continue
 		}
@@ -99,15 +103,15 @@ func (d *drawing) draw() {
 		if len(chain) > 0 {
 			last, below = chain[len(chain)-1], below+"  "
 		}
-		push(d.siblings(d.children[last], below, at.nesting))
+		push(d.siblings(d.Children[last], below, at.nesting))
 	}
 }
 
 // chain are the only child of a node, the only child of that, and so on.
 func (d *drawing) chain(from int) []int {
 	var chain []int
-	for len(d.children[from]) == 1 {
-		from = d.children[from][0]
+	for len(d.Children[from]) == 1 {
+		from = d.Children[from][0]
 		chain = append(chain, from)
 	}
 	return chain
@@ -115,7 +119,7 @@ func (d *drawing) chain(from int) []int {
 
 // siblings returns the items of the nodes below a node with the given nesting, which is -1 for the roots.
 func (d *drawing) siblings(nodes []int, below string, nesting int) []item {
-	picked := d.collapseSimilar(nodes, d.leaf)
+	picked := d.collapseSimilar(nodes, d.IsLeaf)
 	items := make([]item, 0, len(picked))
 	for i, p := range picked {
 		it := item{drawn: p, nesting: nesting + 1}

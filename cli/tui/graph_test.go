@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
+	"switchyard/drawing/graph"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,34 +21,34 @@ func TestGraph(t *testing.T) {
 	run.Tasks["sign"] = &v1.Task{State: "paused", Reason: "approval", Error: "ship it?", DependsOn: []string{"check"}}
 	count := int32(100)
 	run.Tasks["each"] = &v1.Task{State: "running", Count: &count, Counts: map[string]int32{"completed": 37, "running": 4, "failed": 1}}
-	nodes := NodesOf(run, begin.Add(7*time.Second))
+	nodes := graph.NodesOf(run, begin.Add(7*time.Second))
 	golden(t, "graph", drawnAs(nodes, false, plain))
 	golden(t, "graph-color", drawnAs(nodes, false, Style{Zone: time.UTC, Color: true}))
-	golden(t, "graph-definition", drawnAs([]Node{{Name: "a", Note: "shell"}, {Name: "b", After: []string{"a"}, Note: "shell, when always"}}, false, plain))
+	golden(t, "graph-definition", drawnAs([]graph.Node{{Name: "a", Note: "shell"}, {Name: "b", After: []string{"a"}, Note: "shell, when always"}}, false, plain))
 }
 
-func drawnAs(nodes []Node, everything bool, style Style) string {
+func drawnAs(nodes []graph.Node, everything bool, style Style) string {
 	lines, _ := Graph(nodes, everything, style)
 	return joined(lines)
 }
 
 // odd are graphs of shapes that people make by generating definitions.
-func odd() map[string][]Node {
-	shapes := map[string][]Node{}
+func odd() map[string][]graph.Node {
+	shapes := map[string][]graph.Node{}
 	for i := range 2000 {
 		state := "completed"
 		if i%500 == 250 {
 			state = "failed"
 		}
-		shapes["wide"] = append(shapes["wide"], Node{Name: fmt.Sprintf("w%04d", i), State: state})
+		shapes["wide"] = append(shapes["wide"], graph.Node{Name: fmt.Sprintf("w%04d", i), State: state})
 	}
-	join := Node{Name: "join", State: "pending"}
+	join := graph.Node{Name: "join", State: "pending"}
 	for _, n := range shapes["wide"] {
 		join.After = append(join.After, n.Name)
 	}
 	shapes["join"] = append(slices.Clone(shapes["wide"]), join)
 	for i := range 10_000 {
-		link, rung, pin := Node{Name: fmt.Sprintf("c%05d", i), State: "completed"}, Node{Name: fmt.Sprintf("l%05d", i), State: "pending"}, Node{Name: fmt.Sprintf("p%05d", i), State: "pending"}
+		link, rung, pin := graph.Node{Name: fmt.Sprintf("c%05d", i), State: "completed"}, graph.Node{Name: fmt.Sprintf("l%05d", i), State: "pending"}, graph.Node{Name: fmt.Sprintf("p%05d", i), State: "pending"}
 		if i > 0 {
 			link.After, rung.After = []string{fmt.Sprintf("c%05d", i-1)}, []string{fmt.Sprintf("l%05d", i-1)}
 		}
@@ -57,7 +58,7 @@ func odd() map[string][]Node {
 	}
 	for level := range 30 {
 		for i := range 60 {
-			n := Node{Name: fmt.Sprintf("m%02d-%02d", level, i), State: "running"}
+			n := graph.Node{Name: fmt.Sprintf("m%02d-%02d", level, i), State: "running"}
 			if level > 0 {
 				for j := range 60 {
 					n.After = append(n.After, fmt.Sprintf("m%02d-%02d", level-1, j))
@@ -106,9 +107,9 @@ func TestGraphDrawsEverythingInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(0, 60).Draw(t, "size")
 		dense := rapid.IntRange(0, 4).Draw(t, "parents")
-		nodes := make([]Node, size)
+		nodes := make([]graph.Node, size)
 		for i := range nodes {
-			nodes[i] = Node{Name: fmt.Sprintf("n%02d", i), State: rapid.SampledFrom([]string{"pending", "completed", "failed"}).Draw(t, "state")}
+			nodes[i] = graph.Node{Name: fmt.Sprintf("n%02d", i), State: rapid.SampledFrom([]string{"pending", "completed", "failed"}).Draw(t, "state")}
 			for range min(i, rapid.IntRange(0, dense).Draw(t, "n")) {
 				if p := fmt.Sprintf("n%02d", rapid.IntRange(0, i-1).Draw(t, "parent")); !slices.Contains(nodes[i].After, p) {
 					nodes[i].After = append(nodes[i].After, p)

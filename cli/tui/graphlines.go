@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"switchyard/drawing/words"
 )
 
 // lines puts what is drawn into columns and counts what is not; whole says that
@@ -13,10 +15,10 @@ func (d *drawing) lines() (lines []string, whole bool) {
 	left, own := 0, 0
 	for _, l := range d.out {
 		if l.node >= 0 {
-			left = max(left, min(maxLeft, ansi.StringWidth(l.lead)+2+len(d.nodes[l.node].Name)))
+			left = max(left, min(maxLeft, ansi.StringWidth(l.lead)+2+len(d.Nodes[l.node].Name)))
 		}
 	}
-	told := make([]bool, len(d.nodes))
+	told := make([]bool, len(d.Nodes))
 	lines = make([]string, 0, len(d.out)+1)
 	for _, l := range d.out {
 		for _, n := range l.many {
@@ -31,7 +33,7 @@ func (d *drawing) lines() (lines []string, whole bool) {
 		lines = append(lines, d.nodeLine(l, left))
 	}
 	var untold []int
-	for i := range d.nodes {
+	for i := range d.Nodes {
 		if !told[i] {
 			untold = append(untold, i)
 		}
@@ -39,18 +41,18 @@ func (d *drawing) lines() (lines []string, whole bool) {
 	if len(untold) > 0 {
 		lines = append(lines, d.countHidden(untold))
 	}
-	return lines, own == len(d.nodes)
+	return lines, own == len(d.Nodes)
 }
 
 func (d *drawing) nodeLine(l drawn, left int) string {
-	n := d.nodes[l.node]
+	n := d.Nodes[l.node]
 	pad := strings.Repeat(" ", max(0, left-ansi.StringWidth(l.lead)-2-len(n.Name)))
-	line := l.lead + d.style.paint(n.Tone(), Sign(n.State)) + " " + n.Name + pad
+	line := l.lead + d.style.paint(n.Tone(), words.Sign(n.State)) + " " + n.Name + pad
 	if n.State != "" {
 		line += "  " + d.style.paint(n.Tone(), fmt.Sprintf("%-*s", stateWidth, n.State))
 	}
 	if n.Note != "" {
-		line += "  " + cut(OneLine(n.Note), maxNote)
+		line += "  " + cut(words.OneLine(n.Note), maxNote)
 	}
 	if also := d.also(l.node); also != "" {
 		line += "  " + d.style.with(faint, "("+also+")")
@@ -62,9 +64,9 @@ func (d *drawing) nodeLine(l drawn, left int) string {
 func (d *drawing) also(i int) string {
 	var others []string
 	more := 0
-	for _, parent := range d.nodes[i].After {
-		switch at, drawn := d.place[parent]; {
-		case !drawn || at == d.above[i]:
+	for _, parent := range d.Nodes[i].After {
+		switch at, drawn := d.Place[parent]; {
+		case !drawn || at == d.Above[i]:
 		case len(others) == maxAfter:
 			more++
 		default:

@@ -53,22 +53,6 @@ func TestViewOfAFanOutFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestTally(t *testing.T) {
-	for _, test := range []struct {
-		count  int32
-		counts map[string]int32
-		want   string
-	}{
-		{0, nil, "0/0 done"},
-		{100, map[string]int32{"completed": 37, "running": 4, "dead_letter": 1, "pending": 58}, "37/100 done, 4 running, 1 failed"},
-		{9, map[string]int32{"completed": 1, "failed": 1, "lost": 1, "skipped": 2, "cancelled": 3, "paused": 1}, "1/9 done, 1 paused, 2 failed, 2 skipped, 3 cancelled"},
-	} {
-		if got := Tally(&v1.Task{Count: &test.count, Counts: test.counts}); got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
-		}
-	}
-}
-
 // Instances that are told of a few at a time make the same picture as all at once,
 // each change is told once, and a new generation starts over.
 func TestInstancesAreMerged(t *testing.T) {

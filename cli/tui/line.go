@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/drawing/words"
 	"switchyard/workflows/names"
 )
 
@@ -25,12 +26,12 @@ func (l *Lines) Line(c Change, now time.Time) string {
 	l.name = max(l.name, min(len(c.Name), maxNameWidth))
 	l.node = max(l.node, min(len(t.GetNode()), maxNodeWidth))
 	tried := ""
-	if a := attempt(t); a != "" {
+	if a := words.Attempt(t); a != "" {
 		tried = "attempt " + a
 	}
-	state := l.Style.paint(tone(t), fmt.Sprintf("%-*s", stateWidth, t.GetState()))
+	state := l.Style.paint(words.Tone(t), fmt.Sprintf("%-*s", stateWidth, t.GetState()))
 	line := fmt.Sprintf("%s  %-*s  %s  %-*s  %-9s", l.Style.clock(at), l.name, c.Name, state, l.node, t.GetNode(), tried)
-	if n := note(t, now); n != "" {
+	if n := words.Note(t, now); n != "" {
 		line += "  " + n
 	}
 	return strings.TrimRight(line, " ")

@@ -1,6 +1,10 @@
 package tui
 
-import "fmt"
+import (
+	"fmt"
+
+	"switchyard/drawing/words"
+)
 
 // collapseSimilar replaces nodes by a count if there are many similar ones.
 func (d *drawing) collapseSimilar(nodes []int, alike func(int) bool) []drawn {
@@ -23,7 +27,7 @@ func (d *drawing) collapseSimilar(nodes []int, alike func(int) bool) []drawn {
 		if !keep {
 			keep = at < fewAlike || at >= same-fewAlike
 			at++
-			if !keep && interest(d.nodes[n].Tone()) < 2 && interesting < maxAlike {
+			if !keep && words.Interest(d.Nodes[n].Tone()) < 2 && interesting < maxAlike {
 				keep = true
 				interesting++
 			}
@@ -43,7 +47,7 @@ func (d *drawing) collapseSimilar(nodes []int, alike func(int) bool) []drawn {
 func (d *drawing) countHidden(nodes []int) string {
 	counts := map[string]int{}
 	for _, n := range nodes {
-		counts[d.nodes[n].State]++
+		counts[d.Nodes[n].State]++
 	}
 	text := fmt.Sprintf("⋮ %d more", len(nodes))
 	if tally := d.style.tally(counts); tally != "" {

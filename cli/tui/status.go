@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -160,7 +161,7 @@ func (b *Status) tallies(style Style) string {
 	if total == 0 {
 		return tasks
 	}
-	return fmt.Sprintf("%s: %s; %s: %s", Count(b.total, "task"), tasks, Count(total, "instance"), instances)
+	return fmt.Sprintf("%s: %s; %s: %s", words.Count(b.total, "task"), tasks, words.Count(total, "instance"), instances)
 }
 
 // InstanceTally returns how many instances tasks have, by state in words and in all.

@@ -1,10 +1,7 @@
 package tui
 
 import (
-	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -27,14 +24,6 @@ const (
 	faint  = "2"
 	bold   = "1"
 )
-
-// tone returns the state whose colour a task has. One that is away with its node has not failed.
-func tone(t *v1.Task) string {
-	if v1.IsTaskAway(t.GetState(), t.GetNotice()) {
-		return v1.TaskPaused
-	}
-	return t.GetState()
-}
 
 // paint colours a text by the state that it stands for.
 func (s Style) paint(state, text string) string {
@@ -67,55 +56,10 @@ func (s Style) clock(t time.Time) string {
 	return t.In(zone).Format(time.TimeOnly)
 }
 
-// Duration is a span as people read it: 0.4s, 12s, 3m05s, 2h07m.
-func Duration(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < 9950*time.Millisecond:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-}
-
-// OneLine makes a text safe to put into a line on a terminal: what would move
-// the cursor becomes a space or goes away.
-func OneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, ansi.Strip(text))
-	return strings.TrimSpace(text)
-}
-
 // cut shortens a text to a width in cells; 0 or less: as it is.
 func cut(text string, width int) string {
 	if width <= 0 {
 		return text
 	}
 	return ansi.Truncate(text, width, "…")
-}
-
-// Shorten shortens a name to a width in cells. It cuts in the middle, and keeps the
-// number of an instance.
-func Shorten(name string, width int) string {
-	if width <= 0 || ansi.StringWidth(name) <= width {
-		return name
-	}
-	tail := (width - 1) / 2
-	if at := strings.LastIndexByte(name, '['); at >= 0 && strings.HasSuffix(name, "]") {
-		tail = len(name) - at
-	}
-	if tail > width-2 {
-		return cut(name, width)
-	}
-	return ansi.Truncate(name, width-1-tail, "") + "…" + ansi.TruncateLeft(name, ansi.StringWidth(name)-tail, "")
 }

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -31,7 +31,7 @@ func Summary(b *Status, now time.Time, style Style) string {
 	}
 	line := fmt.Sprintf("run %s %s", b.run.GetId(), style.paint(state, state))
 	if b.run.GetCreatedAt() != nil {
-		line += fmt.Sprintf(" %s %s", word, Duration(end.Sub(b.run.GetCreatedAt().AsTime())))
+		line += fmt.Sprintf(" %s %s", word, words.Duration(end.Sub(b.run.GetCreatedAt().AsTime())))
 	}
 	if b.total > 0 {
 		line += fmt.Sprintf(" (%s)", b.tallies(style))
@@ -67,13 +67,13 @@ func Failures(b *Status, style Style, more func(task string) string) []string {
 			where = fmt.Sprintf(" on %s, attempt %d", t.GetNode(), t.GetAttempt())
 		}
 		what, _, _ := strings.Cut(t.GetError(), "\n") // what is below it has been printed
-		what = OneLine(what)
+		what = words.OneLine(what)
 		if what == "" {
 			what = t.GetReason()
 		}
 		lines = append(lines, fmt.Sprintf("task %s %s%s: %s", name, style.paint(t.GetState(), t.GetState()), where, what))
 		printed := outputTail(t.GetResult())
-		if len(printed) == 1 && strings.Contains(what, OneLine(printed[0])) {
+		if len(printed) == 1 && strings.Contains(what, words.OneLine(printed[0])) {
 			continue // it is said already
 		}
 		if len(printed) > 0 {
@@ -108,7 +108,7 @@ func (b *Status) failures() []namedTask {
 		}
 		failed = append(failed, namedTask{name, name, t})
 		for _, i := range b.failed(name) {
-			failed = append(failed, namedTask{names.InstanceName(name, int(i.GetIndex())), name, InstanceTask(t, i)})
+			failed = append(failed, namedTask{names.InstanceName(name, int(i.GetIndex())), name, words.InstanceTask(t, i)})
 		}
 	}
 	return failed
@@ -128,22 +128,7 @@ func outputTail(r *v1.TaskResult) []string {
 	lines := strings.Split(text, "\n")
 	lines = lines[max(0, len(lines)-maxTail):]
 	for i, line := range lines {
-		lines[i] = ansi.Truncate(Plain(line), maxTailBytes, "…")
+		lines[i] = ansi.Truncate(words.Plain(line), maxTailBytes, "…")
 	}
 	return lines
-}
-
-// Plain is a line of a program's output as it looks in the end, without what
-// moves the cursor or colours: of a line that was written over, the last version.
-func Plain(line string) string {
-	line = strings.TrimRight(ansi.Strip(line), "\r\n")
-	if i := strings.LastIndexByte(line, '\r'); i >= 0 {
-		line = line[i+1:]
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\t' {
-			return -1
-		}
-		return r
-	}, line)
 }

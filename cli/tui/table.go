@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -12,7 +13,7 @@ import (
 type row struct{ name, state, tone, node, attempt, elapsed, note string }
 
 func rowOf(name string, t *v1.Task, now time.Time) row {
-	return row{name, t.GetState(), tone(t), t.GetNode(), attempt(t), elapsed(t, now), note(t, now)}
+	return row{name, t.GetState(), words.Tone(t), t.GetNode(), words.Attempt(t), words.Elapsed(t, now), words.Note(t, now)}
 }
 
 // Table lists all tasks of a run, one a line, below a line of headings; the
@@ -110,10 +111,10 @@ func (c columns) line(r row, state string) string {
 	var text strings.Builder
 	column := func(width int, value string) {
 		if width > 0 {
-			fmt.Fprintf(&text, "%s%-*s", strings.Repeat(" ", gap), width, Shorten(value, width))
+			fmt.Fprintf(&text, "%s%-*s", strings.Repeat(" ", gap), width, words.Shorten(value, width))
 		}
 	}
-	fmt.Fprintf(&text, "%-*s%*s%s%s", c.name, Shorten(r.name, c.name), gap, "", state, strings.Repeat(" ", max(0, stateWidth-len(r.state))))
+	fmt.Fprintf(&text, "%-*s%*s%s%s", c.name, words.Shorten(r.name, c.name), gap, "", state, strings.Repeat(" ", max(0, stateWidth-len(r.state))))
 	column(c.node, r.node)
 	column(c.attempt, r.attempt)
 	column(c.elapsed, r.elapsed)

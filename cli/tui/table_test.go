@@ -77,16 +77,3 @@ func TestNarrowTableShowsTallyAndIndex(t *testing.T) {
 		}
 	}
 }
-
-// The note of a task of type run names its run once.
-func TestNoteNamesTheChildRunOnce(t *testing.T) {
-	for want, task := range map[string]*v1.Task{
-		"run deploy-1":                         {State: "running", ChildRun: "deploy-1"},
-		"run deploy-1: waits for deploy-0":     {State: "queued", ChildRun: "deploy-1", Error: "waits for deploy-0"},
-		`run deploy-1 failed: task "a" failed`: {State: "failed", ChildRun: "deploy-1", Error: `run deploy-1 failed: task "a" failed`},
-	} {
-		if _, _, got := Columns(task, time.Now()); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}

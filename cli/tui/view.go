@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/drawing/words"
 )
 
 // View returns the picture of a run that has not ended, in at most height lines of at
@@ -45,7 +45,7 @@ func title(b *Status, now time.Time, style Style) string {
 	if b.run.GetCompletedAt() != nil {
 		now = b.run.GetCompletedAt().AsTime()
 	}
-	return text + "  " + Duration(now.Sub(b.run.GetCreatedAt().AsTime()))
+	return text + "  " + words.Duration(now.Sub(b.run.GetCreatedAt().AsTime()))
 }
 
 // busiest picks the n tasks that people look for, in the order of names.
@@ -56,29 +56,10 @@ func busiest(b *Status, names []string, n int) []string {
 	}
 	byPlace := func(x, y string) int { return cmp.Compare(place[x], place[y]) }
 	picked := slices.SortedStableFunc(slices.Values(names), func(x, y string) int {
-		return cmp.Compare(interest(tone(b.tasks[x])), interest(tone(b.tasks[y])))
+		return cmp.Compare(words.Interest(words.Tone(b.tasks[x])), words.Interest(words.Tone(b.tasks[y])))
 	})[:n]
 	slices.SortFunc(picked, byPlace)
 	return picked
-}
-
-// interest returns the rank of a state by how much people look for its tasks, from 0 for the most.
-func interest(state string) int {
-	switch state {
-	case v1.TaskRunning, v1.TaskPaused:
-		return 0
-	case v1.TaskAssigned, v1.TaskQueued:
-		return 2
-	case v1.TaskCancelled:
-		return 3
-	case v1.TaskPending, "":
-		return 4
-	case v1.TaskSkipped:
-		return 5
-	case v1.TaskCompleted, v1.TaskStopped:
-		return 6
-	}
-	return 1 // a failure
 }
 
 // rest counts the tasks that are not shown.
@@ -91,20 +72,11 @@ func rest(b *Status, shown []string, style Style) string {
 	return fmt.Sprintf("and %d more: %s", left, style.tally(counts))
 }
 
-// stateOrder is the order in which states are counted up.
-var stateOrder = [...]string{
-	v1.TaskCompleted, v1.TaskStopped, v1.TaskFailed, v1.TaskDeadLetter, v1.TaskKilledOOM, v1.TaskKilled,
-	v1.TaskLost, v1.TaskRejected, v1.TaskCancelled, v1.TaskSkipped, v1.TaskRunning, v1.TaskPaused,
-	v1.TaskAssigned, v1.TaskQueued, v1.TaskPending,
-}
-
 // tally counts tasks by their states: "3 completed, 1 failed".
 func (s Style) tally(counts map[string]int) string {
 	var parts []string
-	for _, state := range stateOrder {
-		if n := counts[state]; n > 0 {
-			parts = append(parts, s.paint(state, fmt.Sprintf("%d %s", n, state)))
-		}
+	for _, c := range words.StateCounts(counts) {
+		parts = append(parts, s.paint(c.State, c.String()))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
 )
 
 // turnClaim is the claim of the run itself, for its place among the runs of its workflow.
@@ -122,7 +122,7 @@ func (r *run) granted(g *v1.Granted) {
 			r.freeLock(g.GetLock(), g.GetClaim()) // this run does not want it any more
 		}
 	case len(g.GetHolders()) > 0:
-		r.showWait(u, fmt.Sprintf("waits for the lock %s, held by %s", lockName(g.GetLock()), strings.Join(g.GetHolders(), ", ")))
+		r.showWait(u, phrase.LockWait(lockName(g.GetLock()), g.GetHolders()))
 	default:
 		delete(r.locks.wanted, g.GetClaim())
 		r.locks.held[g.GetClaim()] = u

@@ -8,6 +8,8 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/tui"
+	"switchyard/drawing/timeline"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -16,18 +18,18 @@ import (
 // node has one.
 const maxInstanceRows = 20
 
-// timeline is the life of a run.
-type timeline struct {
+// chart is the life of a run.
+type chart struct {
 	status *tui.Status
 	run    *v1.Run
-	scale  tui.Scale
+	scale  timeline.Scale
 	rows   []tui.Row
-	bars   [][]tui.Span // of the rows; nil for one of many instances
+	bars   [][]timeline.Span // of the rows; nil for one of many instances
 }
 
 // readTimeline reads the life of a run. It holds the tasks, and of a large fan-out
 // only sums.
-func readTimeline(ctx context.Context, a *client.Client, id string, cells int, now time.Time) (*timeline, error) {
+func readTimeline(ctx context.Context, a *client.Client, id string, cells int, now time.Time) (*chart, error) {
 	run, err := a.RunWithoutOutput(ctx, id)
 	if err != nil {
 		return nil, err
@@ -35,24 +37,24 @@ func readTimeline(ctx context.Context, a *client.Client, id string, cells int, n
 	if run.GetCompletedAt() != nil {
 		now = run.GetCompletedAt().AsTime()
 	}
-	t := &timeline{status: tui.StatusOf(run), run: run, scale: tui.Scale{From: run.GetCreatedAt().AsTime(), To: now, Cells: cells}}
+	c := &chart{status: tui.StatusOf(run), run: run, scale: timeline.Scale{From: run.GetCreatedAt().AsTime(), To: now, Cells: cells}}
 	for _, name := range slices.Sorted(maps.Keys(run.GetTasks())) {
 		task := run.GetTasks()[name]
-		ready := tui.ReadyAt(run, task)
-		if !tui.IsFannedOut(task) {
-			t.single(tui.BarOf(name, task, ready, now))
+		ready := timeline.ReadyAt(run, task)
+		if !words.IsFannedOut(task) {
+			c.single(timeline.BarOf(name, task, ready, now))
 			continue
 		}
-		add := func(bar tui.Bar) { t.single(bar) }
-		var byNode map[string]*tui.Lane
+		add := func(bar timeline.Bar) { c.single(bar) }
+		var byNode map[string]*timeline.Lane
 		if task.GetCount() > maxInstanceRows {
-			byNode = map[string]*tui.Lane{}
-			add = func(bar tui.Bar) {
+			byNode = map[string]*timeline.Lane{}
+			add = func(bar timeline.Bar) {
 				if len(bar.Spans) == 0 {
 					return
 				}
 				if byNode[bar.Node] == nil {
-					byNode[bar.Node] = tui.NewLane(t.scale)
+					byNode[bar.Node] = timeline.NewLane(c.scale)
 				}
 				byNode[bar.Node].Add(bar)
 			}
@@ -60,7 +62,7 @@ func readTimeline(ctx context.Context, a *client.Client, id string, cells int, n
 		if task.GetCount() > 0 {
 			err := a.InstancePages(ctx, run.GetId(), name, func(page []*v1.Instance) error {
 				for _, i := range page {
-					add(tui.BarOf(names.InstanceName(name, int(i.GetIndex())), tui.InstanceTask(task, i), ready, now))
+					add(timeline.BarOf(names.InstanceName(name, int(i.GetIndex())), words.InstanceTask(task, i), ready, now))
 				}
 				return nil
 			})
@@ -69,21 +71,21 @@ func readTimeline(ctx context.Context, a *client.Client, id string, cells int, n
 			}
 		}
 		for _, node := range slices.Sorted(maps.Keys(byNode)) {
-			t.rows, t.bars = append(t.rows, tui.Row{Name: name, Node: node, Lane: byNode[node]}), append(t.bars, nil)
+			c.rows, c.bars = append(c.rows, tui.Row{Name: name, Node: node, Lane: byNode[node]}), append(c.bars, nil)
 		}
 	}
-	return t, nil
+	return c, nil
 }
 
 // single adds a row for one bar; what has not been queued yet has none.
-func (t *timeline) single(bar tui.Bar) {
+func (c *chart) single(bar timeline.Bar) {
 	if len(bar.Spans) == 0 {
 		return
 	}
-	lane := tui.NewLane(t.scale)
+	lane := timeline.NewLane(c.scale)
 	lane.Add(bar)
-	t.rows = append(t.rows, tui.Row{Name: bar.Task, Node: bar.Node, State: bar.State, Lane: lane})
-	t.bars = append(t.bars, bar.Spans)
+	c.rows = append(c.rows, tui.Row{Name: bar.Task, Node: bar.Node, State: bar.State, Lane: lane})
+	c.bars = append(c.bars, bar.Spans)
 }
 
 // timelineJSON is a timeline in the form of -o json.
@@ -114,19 +116,20 @@ type spanJSON struct {
 	Node    string `json:"node"`
 	Attempt int32  `json:"attempt"`
 	Failed  bool   `json:"failed"`
+	Reason  string `json:"reason"` // what it waits for, or "" if that is not known
 }
 
-func (t *timeline) document() timelineJSON {
+func (c *chart) document() timelineJSON {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-	d := timelineJSON{ID: t.run.GetId(), From: at(t.scale.From), To: at(t.scale.To), Rows: []rowJSON{}}
-	for i, r := range t.rows {
+	d := timelineJSON{ID: c.run.GetId(), From: at(c.scale.From), To: at(c.scale.To), Rows: []rowJSON{}}
+	for i, r := range c.rows {
 		row := rowJSON{
 			Task: r.Name, Node: r.Node, State: r.State, Instances: r.Lane.Bars, From: at(r.Lane.From), To: at(r.Lane.To),
-			QueueSeconds: r.Lane.Took[tui.Queue].Seconds(), WaitSeconds: r.Lane.Took[tui.Wait].Seconds(), RunSeconds: r.Lane.Took[tui.Run].Seconds(),
+			QueueSeconds: r.Lane.Took[timeline.Queue].Seconds(), WaitSeconds: r.Lane.Took[timeline.Wait].Seconds(), RunSeconds: r.Lane.Took[timeline.Run].Seconds(),
 			Spans: []spanJSON{},
 		}
-		for _, s := range t.bars[i] {
-			row.Spans = append(row.Spans, spanJSON{s.Kind, at(s.From), at(s.To), s.Node, s.Attempt, s.Failed})
+		for _, s := range c.bars[i] {
+			row.Spans = append(row.Spans, spanJSON{s.Kind, at(s.From), at(s.To), s.Node, s.Attempt, s.Failed, s.Why.Word})
 		}
 		d.Rows = append(d.Rows, row)
 	}

@@ -1,4 +1,4 @@
-package tui
+package timeline
 
 import (
 	"slices"
@@ -18,6 +18,9 @@ const (
 	Run   = "run"
 )
 
+// Kinds returns the kinds of spans in the order in which a task passes through them.
+func Kinds() []string { return []string{Queue, Wait, Run} }
+
 // Span is a piece of the life of a task.
 type Span struct {
 	Kind     string
@@ -25,6 +28,10 @@ type Span struct {
 	Node     string // that had the task; "" in a queue
 	Attempt  int32
 	Failed   bool // a run that did not end well
+	// Open: it has not ended; To is the present.
+	Open bool
+	// Why is what the task waits for, or zero if it does not wait or that is not known any more.
+	Why Reason
 }
 
 // Bar is the life of one task or instance.
@@ -32,10 +39,11 @@ type Bar struct {
 	Task  string // "each" or "each[3]"
 	Node  string // of the newest attempt
 	State string
+	Away  bool   // it is lost only until its node is back
 	Spans []Span // in their order, without gaps but for pauses of the run
 }
 
-// Took is how long the bar's spans of a kind are together.
+// Took returns how long the bar's spans of a kind are together.
 func (b Bar) Took(kind string) time.Duration {
 	var sum time.Duration
 	for _, s := range b.Spans {
@@ -48,28 +56,56 @@ func (b Bar) Took(kind string) time.Duration {
 
 // BarOf returns the life of a task that could start at ready. Spans that have not ended end at now.
 func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
-	b := Bar{Task: name, Node: t.GetNode(), State: t.GetState()}
+	b := Bar{Task: name, Node: t.GetNode(), State: t.GetState(), Away: v1.IsTaskAway(t.GetState(), t.GetNotice())}
 	for _, a := range t.GetAttempts() {
 		ready = b.attempt(ready, lived{
 			assigned: a.GetAssignedAt(), started: a.GetStartedAt(), ended: a.GetCompletedAt(),
 			node: a.GetNode(), number: a.GetAttempt(), failed: v1.IsTaskFailure(a.GetState()),
 		}, now)
 	}
-	if told := t.GetAttempts(); len(told) == 0 || isNewAttempt(t, told[len(told)-1]) {
+	past := t.GetAttempts()
+	isQueued := t.GetState() == v1.TaskQueued
+	if len(past) == 0 || isNewAttempt(t, past[len(past)-1]) {
 		l := lived{assigned: t.GetAssignedAt(), started: t.GetStartedAt(), node: t.GetNode(), number: t.GetAttempt(), failed: v1.HasTaskFailed(t)}
 		if v1.HasTaskEnded(t) {
 			l.ended = t.GetCompletedAt()
+		} else {
+			l.why = activeReason(t)
 		}
 		switch {
 		case l.assigned != nil:
-			b.attempt(ready, l, now)
-		case t.GetState() == v1.TaskQueued:
-			b.add(Queue, ready, now, l)
+			b.attempt(b.backOff(t, ready, l.assigned.AsTime()), l, now)
+		case isQueued:
+			b.queued(t, ready, now)
 		}
-	} else if t.GetState() == v1.TaskQueued {
-		b.add(Queue, ready, now, lived{})
+	} else if isQueued {
+		b.queued(t, ready, now)
 	}
 	return b
+}
+
+// queued adds the present wait of a queued task.
+func (b *Bar) queued(t *v1.Task, ready, now time.Time) {
+	why, before := queueReason(t), len(b.Spans)
+	if why.Word != BackOff {
+		ready = b.backOff(t, ready, now)
+		before = len(b.Spans)
+	}
+	b.add(Queue, ready, now, lived{})
+	if len(b.Spans) > before {
+		b.Spans[before].Open, b.Spans[before].Why = true, why
+	}
+}
+
+// backOff adds the back-off of the newest attempt, if it had one between ready and until, and returns its end.
+func (b *Bar) backOff(t *v1.Task, ready, until time.Time) time.Time {
+	asked := t.GetQueuedAt()
+	if t.GetScheduledAfter() == nil || asked == nil || !asked.AsTime().After(ready) || asked.AsTime().After(until) {
+		return ready
+	}
+	b.add(Queue, ready, asked.AsTime(), lived{})
+	b.Spans[len(b.Spans)-1].Why.Word = BackOff
+	return asked.AsTime()
 }
 
 // isNewAttempt reports whether the fields of a task describe a newer attempt than
@@ -86,6 +122,7 @@ type lived struct {
 	node                     string
 	number                   int32
 	failed                   bool
+	why                      Reason // of an attempt that has not ended
 }
 
 // attempt adds an attempt that could be placed from ready on, and returns its end.
@@ -107,16 +144,24 @@ func (b *Bar) attempt(ready time.Time, l lived, now time.Time) time.Time {
 	if l.started != nil {
 		b.add(Run, started, end, l)
 	}
+	if n := len(b.Spans); n > 0 && l.ended == nil {
+		last := &b.Spans[n-1]
+		last.Open, last.Why = true, l.why
+		if last.Kind == Wait && last.Why.Word == "" {
+			last.Why.Word = Start
+		}
+	}
 	return end
 }
 
 func (b *Bar) add(kind string, from, to time.Time, l lived) {
-	if to.After(from) || kind == Run && to.Equal(from) {
-		b.Spans = append(b.Spans, Span{kind, from, to, l.node, l.number, kind == Run && l.failed})
+	if !to.After(from) && (kind != Run || !to.Equal(from)) {
+		return
 	}
+	b.Spans = append(b.Spans, Span{Kind: kind, From: from, To: to, Node: l.node, Attempt: l.number, Failed: kind == Run && l.failed})
 }
 
-// ReadyAt is when a task of a run could start: when the last of its parents had
+// ReadyAt returns when a task of a run could start: when the last of its parents had
 // ended, or the run began.
 func ReadyAt(run *v1.Run, t *v1.Task) time.Time {
 	ready := run.GetCreatedAt().AsTime()

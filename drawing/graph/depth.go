@@ -1,0 +1,70 @@
+package graph
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// ByDepth returns the names of tasks, parents before children, and tasks of one depth by their names.
+func ByDepth(tasks map[string]*v1.Task) []string {
+	names := slices.Sorted(maps.Keys(tasks))
+	place := make(map[string]int, len(names))
+	for i, name := range names {
+		place[name] = i
+	}
+	after := make([][]int, len(names))
+	for i, name := range names {
+		for _, parent := range tasks[name].GetDependsOn() {
+			if p, known := place[parent]; known {
+				after[i] = append(after[i], p)
+			}
+		}
+	}
+	depths := depths(after)
+	order := make([]int, len(names))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(depths[x], depths[y]) })
+	sorted := make([]string, len(names))
+	for at, i := range order {
+		sorted[at] = names[i]
+	}
+	return sorted
+}
+
+// depths returns the length of the longest path that leads to each node, where
+// after has the parents of each. A graph with a cycle would not have been
+// accepted; the nodes of one, and those below it, get the depth 0.
+func depths(after [][]int) []int {
+	next, open := make([][]int, len(after)), make([]int, len(after))
+	var ready []int
+	for i, parents := range after {
+		for _, p := range parents {
+			next[p] = append(next[p], i)
+		}
+		if open[i] = len(parents); open[i] == 0 {
+			ready = append(ready, i)
+		}
+	}
+	found := make([]int, len(after))
+	for len(ready) > 0 {
+		at := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		for _, child := range next[at] {
+			found[child] = max(found[child], found[at]+1)
+			if open[child]--; open[child] == 0 {
+				ready = append(ready, child)
+			}
+		}
+	}
+	for i, n := range open {
+		if n > 0 {
+			found[i] = 0
+		}
+	}
+	return found
+}

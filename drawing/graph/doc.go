@@ -1,0 +1,8 @@
+// Package graph arranges the tasks of a run or a definition, for the terminal and
+// for the page alike. What it computes depends on names and dependencies alone,
+// never on states, so that a drawing stays as it is while a run goes on.
+//
+//	v1.Run ──> []Node ──> Forest    each task once, below its last parent
+//
+// It is pure and may import proto and drawing/words.
+package graph

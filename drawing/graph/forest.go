@@ -1,0 +1,63 @@
+package graph
+
+// Forest is a graph of which each node stands once, below the one of its parents
+// that is shown last, so that a node always comes after all of its parents.
+type Forest struct {
+	Nodes    []Node
+	Roots    []int
+	Children [][]int // below a node
+	Above    []int   // the node that it stands below, or -1 for a root
+	Size     []int   // of the subtree, the node counted
+	Place    map[string]int
+}
+
+// NewForest takes nodes with parents before children; it is linear in nodes and
+// dependencies, and needs no stack of their depth.
+func NewForest(nodes []Node) *Forest {
+	f := &Forest{Nodes: nodes, Children: make([][]int, len(nodes)), Above: make([]int, len(nodes)), Size: make([]int, len(nodes)), Place: make(map[string]int, len(nodes))}
+	for i, n := range nodes {
+		f.Place[n.Name] = i
+	}
+	next, open := make([][]int, len(nodes)), make([]int, len(nodes))
+	for i, n := range nodes {
+		f.Above[i] = -1
+		for _, parent := range n.After {
+			if p, drawn := f.Place[parent]; drawn {
+				next[p] = append(next[p], i)
+				open[i]++
+			}
+		}
+		if open[i] == 0 {
+			f.Roots = append(f.Roots, i)
+		}
+	}
+	var told []int
+	for _, root := range f.Roots {
+		for path := []int{root}; len(path) > 0; {
+			at := path[len(path)-1]
+			if f.Size[at] == 0 {
+				f.Size[at] = 1
+				told = append(told, at)
+			}
+			if len(next[at]) == 0 {
+				path = path[:len(path)-1]
+				continue
+			}
+			child := next[at][0]
+			next[at] = next[at][1:]
+			if open[child]--; open[child] == 0 {
+				f.Children[at], f.Above[child] = append(f.Children[at], child), at
+				path = append(path, child)
+			}
+		}
+	}
+	for i := len(told) - 1; i >= 0; i-- {
+		if above := f.Above[told[i]]; above >= 0 {
+			f.Size[above] += f.Size[told[i]]
+		}
+	}
+	return f
+}
+
+// IsLeaf reports whether nothing stands below a node.
+func (f *Forest) IsLeaf(i int) bool { return len(f.Children[i]) == 0 }

@@ -1,0 +1,46 @@
+package graph
+
+import (
+	"time"
+
+	"switchyard/drawing/words"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Node is a task in the drawing of a graph.
+type Node struct {
+	Name string
+	// After are the tasks that it waits for; those that are not drawn are left out.
+	After []string
+	// State is empty in a definition that is not being run.
+	State string
+	// Away: it is lost only until its node is back.
+	Away bool
+	// Note is what there is to say about it, in one line; may be empty.
+	Note string
+	// Many: it is fanned out.
+	Many bool
+}
+
+// Tone returns the state whose colour the node has. A task that is away has not failed.
+func (n Node) Tone() string {
+	if n.Away {
+		return v1.TaskPaused
+	}
+	return n.State
+}
+
+// NodesOf returns the tasks of a run in the order of ByDepth. With a zero now their notes name no remaining time.
+func NodesOf(run *v1.Run, now time.Time) []Node {
+	tasks := run.GetTasks()
+	nodes := make([]Node, 0, len(tasks))
+	for _, name := range ByDepth(tasks) {
+		t := tasks[name]
+		text := words.Note(t, now)
+		if t.GetNode() != "" {
+			text = words.JoinNote("on "+t.GetNode(), text)
+		}
+		nodes = append(nodes, Node{Name: name, After: t.GetDependsOn(), State: t.GetState(), Away: v1.IsTaskAway(t.GetState(), t.GetNotice()), Note: text, Many: words.IsFannedOut(t)})
+	}
+	return nodes
+}

@@ -1,0 +1,141 @@
+package timeline
+
+import (
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Scale puts a stretch of time into cells.
+type Scale struct {
+	From, To time.Time
+	Cells    int
+}
+
+// cell returns where a time lies.
+func (s Scale) cell(at time.Time) int {
+	whole := s.To.Sub(s.From)
+	if whole <= 0 {
+		return 0
+	}
+	n := int(float64(at.Sub(s.From)) / float64(whole) * float64(s.Cells))
+	return min(max(n, 0), s.Cells-1)
+}
+
+// Layer is what spans of a lane have in common.
+type Layer int
+
+// Layers of a lane.
+const (
+	Runs   Layer = iota // attempts that run, or ran well
+	Fails               // attempts that failed
+	Waits               // attempts that wait on their nodes
+	Queues              // tasks without a node
+	layers
+)
+
+// Lane is a line of a chart. It takes any number of bars, each in constant time,
+// so that one lane can show a hundred thousand instances.
+type Lane struct {
+	scale Scale
+	// changes, for each layer, of how many spans cover a cell, at each cell: a
+	// running sum gives the number.
+	changes [layers][]int
+	// ends are how many bars ended well, and as failures, in each cell.
+	ends [2][]int
+	Bars int
+	// Sums of the spans of the bars, and when the first began and the last ended.
+	Took     map[string]time.Duration
+	From, To time.Time
+}
+
+// NewLane returns an empty lane.
+func NewLane(scale Scale) *Lane {
+	return &Lane{scale: scale, Took: map[string]time.Duration{}}
+}
+
+// Scale returns the scale of the lane.
+func (l *Lane) Scale() Scale { return l.scale }
+
+// Add adds a bar.
+func (l *Lane) Add(b Bar) {
+	l.Bars++
+	for _, s := range b.Spans {
+		l.Took[s.Kind] += s.To.Sub(s.From)
+		if l.From.IsZero() || s.From.Before(l.From) {
+			l.From = s.From
+		}
+		if s.To.After(l.To) {
+			l.To = s.To
+		}
+		layer := layerOf(s)
+		if l.changes[layer] == nil {
+			l.changes[layer] = make([]int, l.scale.Cells+1)
+		}
+		first, last := l.scale.cell(s.From), l.scale.cell(s.To)
+		// A span ends where the next begins, so that its last cell is not its own.
+		if last > first && s.Kind != Run {
+			last--
+		}
+		l.changes[layer][first]++
+		l.changes[layer][last+1]--
+	}
+	l.end(b)
+}
+
+// end counts a bar that has ended at its end.
+func (l *Lane) end(b Bar) {
+	if len(b.Spans) == 0 || b.Away || !v1.IsTaskTerminal(b.State) {
+		return
+	}
+	way := 0
+	if v1.IsTaskFailure(b.State) {
+		way = 1
+	}
+	if l.ends[way] == nil {
+		l.ends[way] = make([]int, l.scale.Cells)
+	}
+	l.ends[way][l.scale.cell(b.Spans[len(b.Spans)-1].To)]++
+}
+
+func layerOf(s Span) Layer {
+	switch {
+	case s.Kind == Run && s.Failed:
+		return Fails
+	case s.Kind == Run:
+		return Runs
+	case s.Kind == Wait:
+		return Waits
+	}
+	return Queues
+}
+
+// Covers returns how many spans of a layer cover each cell, or nil if none has any.
+func (l *Lane) Covers(layer Layer) []int {
+	if l.changes[layer] == nil {
+		return nil
+	}
+	return sums(l.changes[layer][:l.scale.Cells])
+}
+
+// Ended returns how many bars have ended well, or as failures, by the end of each cell; nil if none has.
+func (l *Lane) Ended(failed bool) []int {
+	way := 0
+	if failed {
+		way = 1
+	}
+	if l.ends[way] == nil {
+		return nil
+	}
+	return sums(l.ends[way])
+}
+
+// sums returns the running sums of numbers.
+func sums(numbers []int) []int {
+	all, sum := make([]int, len(numbers)), 0
+	for i, n := range numbers {
+		sum += n
+		all[i] = sum
+	}
+	return all
+}

@@ -1,0 +1,63 @@
+package words
+
+import (
+	"fmt"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// IsFannedOut reports whether a task is known to have been fanned out.
+func IsFannedOut(t *v1.Task) bool { return t.Count != nil }
+
+// IsWaiting reports whether a task has fanned out and none of its instances gets a node.
+func IsWaiting(t *v1.Task) bool {
+	return IsFannedOut(t) && !v1.HasTaskEnded(t) && t.GetError() != ""
+}
+
+// InstanceTask returns an instance as the task that it would be by itself.
+func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
+	return &v1.Task{
+		State: i.GetState(), Reason: i.GetReason(), Type: t.GetType(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
+		Result: i.GetResult(), DependsOn: t.GetDependsOn(), AssignedAt: i.GetAssignedAt(), StartedAt: i.GetStartedAt(),
+		CompletedAt: i.GetCompletedAt(), ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
+		CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(), Held: i.GetHeld(),
+		CreatedAt: i.GetCreatedAt(), QueuedAt: i.GetQueuedAt(), DeadLetteredAt: i.GetDeadLetteredAt(), Notice: i.GetNotice(),
+	}
+}
+
+// Tally returns how far the instances of a fanned-out task are: "37/100 done, 4
+// running, 1 failed". Done are those that completed.
+func Tally(t *v1.Task) string {
+	done, running, failures, paused, away := 0, 0, 0, 0, 0
+	for state, n := range t.GetCounts() {
+		switch {
+		case v1.IsTaskSuccess(state):
+			done += int(n)
+		case state == v1.TaskRunning:
+			running += int(n)
+		case state == v1.TaskPaused:
+			paused += int(n)
+		case state == v1.TaskLost && v1.Lasts(t.GetType()) && !v1.HasTaskEnded(t):
+			away += int(n)
+		case v1.IsTaskFailure(state):
+			failures += int(n)
+		}
+	}
+	text := fmt.Sprintf("%d/%d done", done, t.GetCount())
+	for _, part := range []struct {
+		n    int
+		word string
+	}{
+		{running, "running"},
+		{paused, "paused"},
+		{away, "lost"},
+		{failures, "failed"},
+		{int(t.GetCounts()[v1.TaskSkipped]), "skipped"},
+		{int(t.GetCounts()[v1.TaskCancelled]), "cancelled"},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.word)
+		}
+	}
+	return text
+}
