@@ -71,6 +71,18 @@ func TestRunsList(t *testing.T) {
 	if got := run(t, "runs", "list", "--gateway", f.url, "-o", "json"); got.stdout != "{\n  \"items\": [],\n  \"nextPageToken\": \"\"\n}\n" {
 		t.Errorf("an empty list is %q", got.stdout)
 	}
+	f.list = &v1.ListRunsResponse{Totals: map[string]int32{"running": 2, "failed": 11, "paused": 0}}
+	got := run(t, "runs", "list", "--gateway", f.url, "--totals")
+	if asked := f.listed[len(f.listed)-1]; got.code != 0 || !strings.HasSuffix(got.stdout, "\n\nin all: 2 running, 11 failed\n") || !asked.GetTotals() {
+		t.Errorf("with totals it is %+v", got)
+	}
+	if got := run(t, "runs", "list", "--gateway", f.url, "--totals", "-o", "json"); !strings.Contains(got.stdout, `"running": 2`) {
+		t.Errorf("with totals it is %+v", got)
+	}
+	f.list = &v1.ListRunsResponse{Totals: map[string]int32{"running": 0}}
+	if got := run(t, "runs", "list", "--gateway", f.url, "--totals"); !strings.HasSuffix(got.stdout, "in all: no runs\n") {
+		t.Errorf("without runs it is %+v", got)
+	}
 }
 
 func TestRunsGet(t *testing.T) {

@@ -96,6 +96,9 @@ func (l listCommand[M]) write(sys *system, format string, page listPage[M]) erro
 		if err := output.WriteTable(sys.stdout, output.Fit(l.rows(page.GetItems()), sys.dataWidth(), cmp.Or(l.keep, 2))); err != nil {
 			return err
 		}
+		if counted, ok := page.(interface{ GetTotals() map[string]int32 }); ok && len(counted.GetTotals()) > 0 {
+			fmt.Fprintf(sys.stdout, "\nin all: %s\n", totalsText(counted.GetTotals()))
+		}
 		if next := page.GetNextPageToken(); next != "" {
 			fmt.Fprintf(sys.screen, "there are more: --page-token %s\n", next)
 		}
@@ -114,16 +117,21 @@ func (l listCommand[M]) write(sys *system, format string, page listPage[M]) erro
 		if counted, ok := page.(interface{ GetTotal() int32 }); ok {
 			total = new(counted.GetTotal())
 		}
+		var totals map[string]int32
+		if counted, ok := page.(interface{ GetTotals() map[string]int32 }); ok {
+			totals = counted.GetTotals()
+		}
 		after := ""
 		if readTo, ok := page.(interface{ GetAfter() string }); ok {
 			after = readTo.GetAfter()
 		}
 		return output.WriteJSON(sys.stdout, struct {
-			Items         []any  `json:"items"`
-			NextPageToken string `json:"nextPageToken"`
-			Total         *int32 `json:"total,omitempty"` // of lists that are counted: the items of all pages
-			After         string `json:"after,omitempty"` // of events: where they were read to
-		}{items, page.GetNextPageToken(), total, after})
+			Items         []any            `json:"items"`
+			NextPageToken string           `json:"nextPageToken"`
+			Total         *int32           `json:"total,omitempty"`  // of lists that are counted: the items of all pages
+			Totals        map[string]int32 `json:"totals,omitempty"` // of runs, with --totals: by state
+			After         string           `json:"after,omitempty"`  // of events: where they were read to
+		}{items, page.GetNextPageToken(), total, totals, after})
 	}
 	for _, item := range items {
 		if err := output.WriteLine(sys.stdout, item); err != nil {

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,8 +59,23 @@ func newRunsList(sys *system) *cobra.Command {
 	cmd.Flags().StringVar(&req.Owner, "owner", "", "only runs that this user submitted, such as ann@laptop, and those that their tasks have started")
 	cmd.Flags().StringVar(&req.Batch, "batch", "", "only runs that were submitted with this --batch")
 	cmd.Flags().StringVar(&req.Text, "text", "", "only runs with one of these words in the description, the names of tasks or the error")
+	cmd.Flags().BoolVar(&req.Totals, "totals", false, "also show how many runs there are in each state, whatever --state says")
 	cmd.Flags().StringVar(&since, "since", "", "only runs submitted within this time, such as 10m, or since a time such as 2026-03-14T15:09:26Z")
 	return cmd
+}
+
+// totalsText returns how many runs there are in each state that has some, in the order of the states.
+func totalsText(totals map[string]int32) string {
+	var parts []string
+	for _, state := range v1.RunStates() {
+		if n := totals[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	if len(parts) == 0 {
+		return "no runs"
+	}
+	return strings.Join(parts, ", ")
 }
 
 // runRows returns the table of runs, with a column for problems if there are any.

@@ -86,9 +86,11 @@ func (s *system) describeSchedule(w io.Writer, schedule *v1.Schedule) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	rows = [][]string{{"RUN", "SCHEDULED", "STARTED"}}
+	rows = [][]string{{"RUN", "STATE", "SCHEDULED", "STARTED", "ENDED"}}
 	for _, r := range schedule.GetRuns() {
-		rows = append(rows, []string{r.GetRunId(), s.formatTime(r.GetScheduledAt()), s.formatTime(r.GetStartedAt())})
+		rows = append(rows, []string{
+			r.GetRunId(), r.GetState(), s.formatTime(r.GetScheduledAt()), s.formatTime(r.GetStartedAt()), s.formatTime(r.GetCompletedAt()),
+		})
 	}
 	return output.WriteTable(w, rows)
 }

@@ -25,8 +25,10 @@ func nightlySchedule() *v1.Schedule {
 		Name: "nightly", Id: "workflow:nightly", Workflow: "nightly", Cron: []string{"30 2 * * *", "@every 12h"}, Except: []string{"* * 24 12 *"}, Timezone: "Europe/Berlin",
 		Jitter: "5m", Overlap: "queue", CatchUp: "1h", Note: "resumed by ann@laptop (unverified): fixed", Started: 41, Missed: 2, Skipped: 1, Waiting: 3,
 		NextTimes: []*timestamppb.Timestamp{at("2026-10-25T00:30:00Z"), at("2026-10-25T01:30:00Z")},
-		Runs:      []*v1.ScheduledRun{{RunId: "nightly-2026-10-24T00:30:00Z", ScheduledAt: at("2026-10-24T00:30:00Z"), StartedAt: at("2026-10-24T00:30:01Z")}},
-		OpenRuns:  []string{"nightly-2026-10-24T00:30:00Z"}, CreatedAt: at("2026-01-01T00:00:00Z"), Remaining: proto.Int32(7),
+		Runs: []*v1.ScheduledRun{{RunId: "nightly-2026-10-24T00:30:00Z", ScheduledAt: at("2026-10-24T00:30:00Z"), StartedAt: at("2026-10-24T00:30:01Z"), State: "running"}, {
+			RunId: "nightly-2026-10-23T00:30:00Z", ScheduledAt: at("2026-10-23T00:30:00Z"), StartedAt: at("2026-10-23T00:30:00Z"), State: "failed", CompletedAt: at("2026-10-23T00:31:07Z"),
+		}},
+		OpenRuns: []string{"nightly-2026-10-24T00:30:00Z"}, CreatedAt: at("2026-01-01T00:00:00Z"), Remaining: proto.Int32(7),
 	}
 }
 

@@ -68,7 +68,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewVpsServiceHandler(vps.Service{Runs: vpsRuns{g}, Tasks: tasks, SSH: vps.Door{Host: g.config.SSHHost, Port: g.config.SSHPort}}, options...)),
 		serve(switchyardv1connect.NewEnvironmentServiceHandler(g.environments(), options...)),
 		serve(switchyardv1connect.NewWorkflowServiceHandler(workflowService{g}, options...)),
-		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.config.Now}, options...)),
+		serve(switchyardv1connect.NewScheduleServiceHandler(scheduleService{g.times, g.index, g.config.Now}, options...)),
 		serve(switchyardv1connect.NewNodeServiceHandler(nodeService{g}, options...)),
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens}, options...)),
 		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),

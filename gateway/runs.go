@@ -51,6 +51,11 @@ func (g *Gateway) ListRuns(ctx context.Context, req *connect.Request[v1.ListRuns
 		}
 		res.Items = append(res.Items, runview.ListedRun(info))
 	}
+	if req.Msg.GetTotals() {
+		if res.Totals, err = g.index.Totals(ctx, filter); err != nil {
+			return nil, err
+		}
+	}
 	g.reader.ListPartProblems(ctx, res.Items)
 	return connect.NewResponse(res), nil
 }

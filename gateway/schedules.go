@@ -13,6 +13,8 @@ import (
 	"switchyard/activities/schedules"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/runindex"
+	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -23,6 +25,7 @@ const defaultTimes = 10
 // scheduleService answers the calls of ScheduleService.
 type scheduleService struct {
 	schedules *schedules.Schedules
+	index     *runindex.Index
 	now       func() time.Time
 }
 
@@ -52,6 +55,9 @@ func (s scheduleService) ListSchedules(ctx context.Context, req *connect.Request
 	if len(all) > limit {
 		res.NextPageToken = pages.Token(all[limit].GetName(), all[limit].GetId())
 	}
+	if err := s.addEnds(ctx, res.GetItems()...); err != nil {
+		return nil, err
+	}
 	return connect.NewResponse(res), nil
 }
 
@@ -61,7 +67,33 @@ func (s scheduleService) GetSchedule(ctx context.Context, req *connect.Request[v
 	if err != nil {
 		return nil, scheduleError(req.Msg.GetName(), err)
 	}
+	if err := s.addEnds(ctx, found); err != nil {
+		return nil, err
+	}
 	return connect.NewResponse(&v1.GetScheduleResponse{Schedule: found}), nil
+}
+
+// addEnds adds to the runs of schedules how they stand, as lists of runs show it.
+func (s scheduleService) addEnds(ctx context.Context, of ...*v1.Schedule) error {
+	var ids []string
+	for _, schedule := range of {
+		for _, run := range schedule.GetRuns() {
+			ids = append(ids, run.GetRunId())
+		}
+	}
+	known, err := s.index.NewestOf(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, schedule := range of {
+		for _, run := range schedule.GetRuns() {
+			if info := known[run.GetRunId()]; info != nil {
+				listed := runview.ListedRun(info)
+				run.State, run.CompletedAt = listed.GetState(), listed.GetCompletedAt()
+			}
+		}
+	}
+	return nil
 }
 
 // UpdateSchedule pauses or resumes a schedule.

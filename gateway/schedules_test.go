@@ -98,6 +98,21 @@ func TestScheduleOfStoredWorkflow(t *testing.T) {
 		}
 		return len(listed.Msg.GetItems()) == 1 && listed.Msg.GetItems()[0].GetId() == run.GetId() && listed.Msg.GetItems()[0].GetSubmittedBy() == "schedule"
 	})
+	end(t, run.GetId(), "failed")
+	eventually(t, "the schedule shows how its run has ended", func() bool {
+		one, err := schedules.GetSchedule(t.Context(), connect.NewRequest(&v1.GetScheduleRequest{Name: "timed"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := schedules.ListSchedules(t.Context(), connect.NewRequest(&v1.ListSchedulesRequest{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		isFailed := func(s *v1.Schedule) bool {
+			return s.GetName() == "timed" && len(s.GetRuns()) == 1 && s.GetRuns()[0].GetState() == "failed" && s.GetRuns()[0].GetCompletedAt() != nil
+		}
+		return isFailed(one.Msg.GetSchedule()) && slices.ContainsFunc(all.Msg.GetItems(), isFailed)
+	})
 	resumed, err := schedules.ResumeSchedule(t.Context(), connect.NewRequest(&v1.ResumeScheduleRequest{Name: "timed"}))
 	if err != nil || resumed.Msg.GetSchedule().GetPaused() || len(resumed.Msg.GetSchedule().GetNextTimes()) == 0 ||
 		resumed.Msg.GetSchedule().GetRuns()[0].GetRunId() != run.GetId() {

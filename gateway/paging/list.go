@@ -22,13 +22,13 @@ const tokenFields = "\x00"
 const MaxBytes = 3 << 20
 
 // List identifies what pages are of: a call and its request. The run, which is a part of the place and may be typed in
-// several ways, since and until, which move with "the last hour", and the page are left out of the request.
+// several ways, since and until, which move with "the last hour", the page, and whether to count are left out of the request.
 type List string
 
 // ListOf returns the list that a request asks for a page of.
 func ListOf(req proto.Message) (List, error) {
 	m := proto.Clone(req).ProtoReflect()
-	for _, name := range []protoreflect.Name{"id", "since", "until", "page_size", "page_token"} {
+	for _, name := range []protoreflect.Name{"id", "since", "until", "page_size", "page_token", "totals"} {
 		if field := m.Descriptor().Fields().ByName(name); field != nil {
 			m.Clear(field)
 		}

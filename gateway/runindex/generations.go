@@ -3,11 +3,9 @@ package runindex
 import (
 	"context"
 	"slices"
-	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
 
 	"switchyard/gateway/paging"
@@ -90,28 +88,19 @@ func (x *Index) newestOf(ctx context.Context, found []*workflowpb.WorkflowExecut
 	for _, info := range found {
 		id := info.GetExecution().GetWorkflowId()
 		if !runview.IsOpen(info.GetStatus()) && !mayBeReplaced(info) && runIDText().MatchString(id) {
-			ids = append(ids, "'"+id+"'")
+			ids = append(ids, id)
 		}
 	}
 	newest := map[string]paging.Position{}
 	for some := range slices.Chunk(ids, idsAtOnce) {
-		req := &workflowservice.ListWorkflowExecutionsRequest{
-			Query: RunsQuery + " AND WorkflowId IN (" + strings.Join(some, ", ") + ")", PageSize: MaxPage,
-		}
-		for {
-			res, err := x.client.ListWorkflow(ctx, req)
-			if err != nil {
-				return nil, err
+		err := x.eachOf(ctx, RunsQuery, some, func(info *workflowpb.WorkflowExecutionInfo) {
+			id, at := info.GetExecution().GetWorkflowId(), paging.PositionOf(info)
+			if best, known := newest[id]; !known || at.Before(best) {
+				newest[id] = at
 			}
-			for _, info := range res.GetExecutions() {
-				id, at := info.GetExecution().GetWorkflowId(), paging.PositionOf(info)
-				if best, known := newest[id]; !known || at.Before(best) {
-					newest[id] = at
-				}
-			}
-			if req.NextPageToken = res.GetNextPageToken(); len(req.NextPageToken) == 0 {
-				break
-			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return newest, nil

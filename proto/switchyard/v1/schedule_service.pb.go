@@ -55,7 +55,7 @@ type Schedule struct {
 	Paused bool `protobuf:"varint,12,opt,name=paused,proto3" json:"paused,omitempty"`
 	// What was said when it was paused, resumed or changed last.
 	Note string `protobuf:"bytes,13,opt,name=note,proto3" json:"note,omitempty"`
-	// Its last runs, the newest first: 10 at most, 5 in a list.
+	// Its last runs, the newest first: 10 at most, 5 in a list. Their states are left out where a schedule is changed.
 	Runs []*ScheduledRun `protobuf:"bytes,14,rep,name=runs,proto3" json:"runs,omitempty"`
 	// Its next times, with their jitter: 10 at most, 5 in a list; none while it is paused.
 	NextTimes []*timestamppb.Timestamp `protobuf:"bytes,15,rep,name=next_times,json=nextTimes,proto3" json:"next_times,omitempty"`

@@ -834,7 +834,7 @@ type ListedTask struct {
 	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
 	// State, as Task.state.
 	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it is in this state, as a word.
+	// Why it is in this state, as a word; of a task that is queued, as QueueGroup.reason.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Node of the newest attempt; empty before the first is placed.
 	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
@@ -852,9 +852,9 @@ type ListedTask struct {
 	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
 	// Before this time it is not tried again; absent: no such time is set.
 	NotBefore *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
-	// Urgency from 0 to 10; higher is placed first. Only of a task that waits to start.
-	Priority int32 `protobuf:"varint,15,opt,name=priority,proto3" json:"priority,omitempty"`
-	// What it asks of a node. Only of a task that waits to start and needs a node.
+	// Urgency from 0 to 10; higher is placed first. Only of a task that is queued.
+	Priority *int32 `protobuf:"varint,15,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	// What it asks of a node. Only of a task that is queued and needs a node.
 	Demand        *TaskDemand `protobuf:"bytes,16,opt,name=demand,proto3" json:"demand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -989,8 +989,8 @@ func (x *ListedTask) GetNotBefore() *timestamppb.Timestamp {
 }
 
 func (x *ListedTask) GetPriority() int32 {
-	if x != nil {
-		return x.Priority
+	if x != nil && x.Priority != nil {
+		return *x.Priority
 	}
 	return 0
 }
@@ -1537,7 +1537,7 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\x11ListTasksResponse\x12/\n" +
 	"\x05items\x18\x01 \x03(\v2\x19.switchyard.v1.ListedTaskR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
-	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"\xc1\x04\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"\xd3\x04\n" +
 	"\n" +
 	"ListedTask\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
@@ -1556,11 +1556,12 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\x05error\x18\f \x01(\tR\x05error\x127\n" +
 	"\tqueued_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x129\n" +
 	"\n" +
-	"not_before\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x1a\n" +
-	"\bpriority\x18\x0f \x01(\x05R\bpriority\x121\n" +
+	"not_before\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x1f\n" +
+	"\bpriority\x18\x0f \x01(\x05H\x01R\bpriority\x88\x01\x01\x121\n" +
 	"\x06demand\x18\x10 \x01(\v2\x19.switchyard.v1.TaskDemandR\x06demandB\f\n" +
 	"\n" +
-	"_exit_code\"\xbd\x01\n" +
+	"_exit_codeB\v\n" +
+	"\t_priority\"\xbd\x01\n" +
 	"\n" +
 	"TaskDemand\x12\x14\n" +
 	"\x05cores\x18\x01 \x01(\x01R\x05cores\x12\x1b\n" +

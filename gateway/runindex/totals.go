@@ -1,0 +1,122 @@
+package runindex
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/gateway/paging"
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Totals returns how many runs that the caller reaches match a filter, by state; the state of the filter does not count. Every
+// state has an entry. Temporal counts executions, so that those are taken off that a retry has replaced. Only the MaxPage
+// newest retries are known for that, and a run that was reset in Temporal counts for each of its executions.
+func (x *Index) Totals(ctx context.Context, f RunFilter) (map[string]int32, error) {
+	totals := map[string]int32{}
+	for _, state := range v1.RunStates() {
+		totals[state] = 0
+	}
+	f.ListRunsRequest = proto.CloneOf(f.ListRunsRequest)
+	f.State = ""
+	scope := scopeOf(ctx)
+	query, any := scope.narrow(f.Query())
+	if !any {
+		return totals, nil
+	}
+	if err := x.countByState(ctx, query, totals); err != nil {
+		return nil, err
+	}
+	retries, _ := scope.narrow(f.retries().Query())
+	replaced, err := x.replacedBy(ctx, retries, query)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range replaced {
+		totals[runview.ListedRun(info).GetState()]--
+	}
+	for state, n := range totals {
+		totals[state] = max(n, 0) // the parts are read one after the other
+	}
+	return totals, nil
+}
+
+// retries returns a filter of the executions that have replaced those of an earlier generation, by all that generations of a
+// run have in common.
+func (f RunFilter) retries() RunFilter {
+	req := &v1.ListRunsRequest{Name: f.GetName(), Since: f.GetSince(), Owner: f.GetOwner(), Batch: f.GetBatch(), Trigger: v1.TriggerRetry}
+	return RunFilter{ListRunsRequest: req, parent: f.parent}
+}
+
+// countByState adds the number of executions in each state that a query finds. Temporal groups by its own status alone, so
+// that the states which only search attributes tell apart take a count each, if there are any.
+func (x *Index) countByState(ctx context.Context, query string, totals map[string]int32) error {
+	res, err := x.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query + " GROUP BY ExecutionStatus"})
+	if err != nil {
+		return fmt.Errorf("count runs: %w", err)
+	}
+	for _, group := range res.GetGroups() {
+		var word string
+		if len(group.GetGroupValues()) != 1 || converter.GetDefaultDataConverter().FromPayload(group.GetGroupValues()[0], &word) != nil {
+			continue
+		}
+		status, err := enumspb.WorkflowExecutionStatusFromString(word)
+		if err != nil {
+			continue
+		}
+		totals[runview.StateOf(status)] += int32(group.GetCount())
+	}
+	// Of the open runs those are pending that say nothing else of themselves.
+	open := totals[v1.RunRunning]
+	totals[v1.RunRunning], totals[v1.RunPending] = 0, open
+	split := map[string]string{v1.RunPendingApproval: v1.RunPending, v1.RunRunning: v1.RunPending, v1.RunPaused: v1.RunPending, v1.RunRejected: v1.RunFailed}
+	for _, state := range slices.Sorted(maps.Keys(split)) {
+		of := split[state]
+		if totals[of] <= 0 {
+			continue
+		}
+		res, err := x.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query + " AND " + stateQueries[state]})
+		if err != nil {
+			return fmt.Errorf("count runs in state %s: %w", state, err)
+		}
+		totals[state] += int32(res.GetCount())
+		totals[of] -= int32(res.GetCount())
+	}
+	return nil
+}
+
+// replacedBy returns the executions that a query finds and that a later generation of their run has replaced: one of those
+// that another query finds.
+func (x *Index) replacedBy(ctx context.Context, retries, query string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	res, err := x.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: retries, PageSize: MaxPage})
+	if err != nil {
+		return nil, fmt.Errorf("list the runs that were retried: %w", err)
+	}
+	newest := map[string]paging.Position{}
+	for _, info := range res.GetExecutions() {
+		id, at := info.GetExecution().GetWorkflowId(), paging.PositionOf(info)
+		if best, known := newest[id]; runIDText().MatchString(id) && (!known || at.Before(best)) {
+			newest[id] = at
+		}
+	}
+	var replaced []*workflowpb.WorkflowExecutionInfo
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(newest)), idsAtOnce) {
+		err := x.eachOf(ctx, query+" AND ExecutionStatus != 'Running'", ids, func(info *workflowpb.WorkflowExecutionInfo) {
+			if newest[info.GetExecution().GetWorkflowId()].Before(paging.PositionOf(info)) {
+				replaced = append(replaced, info)
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list the generations of runs: %w", err)
+		}
+	}
+	return replaced, nil
+}
