@@ -176,13 +176,18 @@ func newVisitor(t *testing.T, f *fakeServices, role string) *visitor {
 	t.Helper()
 	feeds := live.NewFeeds()
 	t.Cleanup(feeds.Close)
-	w := New(Config{
+	w := New(newVisitorConfig(t, f, feeds))
+	return &visitor{t, w.Wrap(http.NotFoundHandler()), "sy_" + role, map[string]*http.Cookie{}}
+}
+
+// newVisitorConfig returns the configuration of a page that calls f.
+func newVisitorConfig(t *testing.T, f *fakeServices, feeds *live.Feeds) Config {
+	return Config{
 		Calls: f.handler(), Streams: http.NotFoundHandler(), Feeds: feeds, Lock: auth.Lock{Authenticator: roleTokens{}},
 		Bounds: edge.NewBounds(edge.Limits{BodyBytes: 1 << 20, Calls: 1000, ClientCalls: 1000, Streams: 1000, ClientStreams: 1000}, 1<<20),
 		Now:    func() time.Time { return testNow }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Stopping: make(chan struct{}), KeepAlive: time.Minute, WriteTimeout: time.Minute,
-	})
-	return &visitor{t, w.Wrap(http.NotFoundHandler()), "sy_" + role, map[string]*http.Cookie{}}
+	}
 }
 
 // answered is what a browser is answered.

@@ -2,6 +2,8 @@ package web
 
 import (
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 
 	"connectrpc.com/authn"
@@ -97,10 +99,11 @@ func errOldForm() error {
 	return rpcerror.Invalid("this form is not from a page that the gateway has made for this browser, or the browser has logged in or out since; load the page again (the browser has to keep cookies)")
 }
 
-// localPath returns a path of the page that a form names, or the first page if it names another site.
-func localPath(path string) string {
-	if path == "/" || strings.HasPrefix(path, "/ui/") && !strings.HasPrefix(path, "/ui/login") && !strings.ContainsAny(path, "\\\r\n\t") {
-		return path
+// localPath returns an address of the page that a form names, or the first page if it names another site.
+func localPath(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.IsAbs() || u.Host != "" || u.Path != path.Clean(u.Path) || !strings.HasPrefix(u.Path, "/ui/") || u.Path == "/ui/login" || strings.ContainsAny(address, "\\\r\n\t") {
+		return "/"
 	}
-	return "/"
+	return address
 }
