@@ -60,9 +60,7 @@ func newAction(verb, about string, caller *auth.Principal, pairs ...string) Acti
 	if kind.asks != "" {
 		a.Ask = fmt.Sprintf(kind.asks, about)
 	}
-	if least := v1.RulesOf(callNamed(kind.call)).GetRole(); !caller.Role.Includes(least) {
-		a.Forbidden = fmt.Sprintf("%s needs the role %s; you have the role %s", kind.label, least.Word(), caller.Role.Word())
-	}
+	a.Forbidden = forbids(kind.label, kind.call, caller)
 	for pair := range slices.Chunk(pairs, 2) {
 		a.Fields = append(a.Fields, Field{pair[0], pair[1]})
 	}

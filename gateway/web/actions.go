@@ -1,13 +1,6 @@
 package web
 
-import (
-	"context"
-	"net/url"
-
-	"connectrpc.com/connect"
-
-	v1 "switchyard/proto/switchyard/v1"
-)
+import "slices"
 
 // Names of the services that actions call.
 const (
@@ -18,17 +11,13 @@ const (
 )
 
 // actionKinds are all actions, by their verbs.
-var actionKinds = kindsByVerb(
-	actionKind{
-		verb: "cancel-run", label: "Cancel", call: runService + "CancelRun", asks: "Cancel run %s? What runs is stopped.", reason: true,
-		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
-			_, err := s.runs.CancelRun(ctx, connect.NewRequest(&v1.CancelRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField)}))
-			return "Run " + form.Get("run") + " is being cancelled.", "", err
-		},
-	},
-)
+var actionKinds = kindsByVerb(slices.Concat(
+	runActions,
+	scheduleActions,
+	workflowActions,
+))
 
-func kindsByVerb(kinds ...actionKind) map[string]actionKind {
+func kindsByVerb(kinds []actionKind) map[string]actionKind {
 	byVerb := make(map[string]actionKind, len(kinds))
 	for _, k := range kinds {
 		byVerb[k.verb] = k

@@ -14,5 +14,5 @@
 // chosen.
 //
 // Of this module it may import proto, drawing, gateway/auth, gateway/edge, gateway/eventstream, gateway/inprocess,
-// gateway/rpcerror, workflows/definition, workflows/names, workflows/nearest and workflows/phrase.
+// gateway/rpcerror, workflows/cron, workflows/definition, workflows/names, workflows/nearest and workflows/phrase.
 package web

@@ -13,17 +13,19 @@ import (
 
 // functions are those of templates.
 var functions = template.FuncMap{
-	"asset":     assetURL,
-	"clock":     clock,
-	"since":     func(at *timestamppb.Timestamp) (template.HTML, error) { return timeElement("since", at) },
-	"ago":       func(at *timestamppb.Timestamp) (template.HTML, error) { return timeElement("ago", at) },
-	"until":     func(at *timestamppb.Timestamp) (template.HTML, error) { return timeElement("until", at) },
-	"runURL":    runURL,
-	"taskURL":   taskURL,
-	"nodeURL":   func(name string) string { return "/ui/nodes/" + url.PathEscape(name) },
-	"set":       withParameter,
-	"plural":    plural,
-	"stateTone": stateTone,
+	"asset":       assetURL,
+	"clock":       clock,
+	"since":       func(at *timestamppb.Timestamp) (template.HTML, error) { return timeElement("since", at) },
+	"ago":         func(at *timestamppb.Timestamp) (template.HTML, error) { return timeElement("ago", at) },
+	"until":       func(at *timestamppb.Timestamp) (template.HTML, error) { return timeElement("until", at) },
+	"runURL":      runURL,
+	"taskURL":     taskURL,
+	"nodeURL":     func(name string) string { return "/ui/nodes/" + url.PathEscape(name) },
+	"set":         withParameter,
+	"workflowURL": workflowURL,
+	"scheduleURL": scheduleURL,
+	"plural":      plural,
+	"stateTone":   stateTone,
 }
 
 // layout of times.

@@ -4,4 +4,8 @@ package web
 var views = []view{
 	{pattern: "/{$}", open: openOverview},
 	{pattern: "/ui/runs", parameters: runFilters, open: openRuns},
+	{pattern: "/ui/workflows", parameters: []string{"search", "page"}, open: openWorkflows},
+	{pattern: "/ui/workflows/{workflow}", open: openWorkflow},
+	{pattern: "/ui/schedules", parameters: []string{"page"}, open: openSchedules},
+	{pattern: "/ui/schedules/{schedule}", open: openSchedule},
 }

@@ -53,6 +53,12 @@ func New(c Config) *Web {
 			mux.Handle("GET "+v.pattern, w.serveView(v))
 		}
 	}
+	for _, f := range forms {
+		if f.get != nil {
+			mux.Handle("GET "+f.pattern, w.serveForm(f, false))
+		}
+		mux.Handle("POST "+f.pattern, w.serveForm(f, true))
+	}
 	mux.HandleFunc("GET /ui/live", w.serveStream)
 	mux.HandleFunc("POST /ui/actions/{verb}", w.serveAction)
 	mux.HandleFunc("/ui/", w.serveNothing)

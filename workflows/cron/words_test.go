@@ -10,7 +10,7 @@ func TestWordsOfExpressions(t *testing.T) {
 		"@weekly":                  "at 00:00 on Sunday",
 		"@monthly":                 "at 00:00 on day 1 of the month",
 		"@yearly":                  "at 00:00 on day 1 of the month in January",
-		"@every 90m":               "every 90m",
+		"@every 90m":               "every 1h30m",
 		"* * * * *":                "every minute",
 		"*/15 * * * *":             "every 15 minutes",
 		"*/15 9-17 * * 1-5":        "every 15 minutes from 09:00 to 17:59 on Monday to Friday",

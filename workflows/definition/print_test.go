@@ -68,7 +68,7 @@ func TestPrintedTasksStandBehindTheirParents(t *testing.T) {
 	t.Parallel()
 	def := &v1.Definition{Name: "order", Description: "Shows the order.", Tasks: map[string]*v1.TaskDefinition{}}
 	for name, parents := range map[string][]string{"a": {"z"}, "m": {"a", "z"}, "z": nil} {
-		spec, _ := structpb.NewStruct(map[string]any{"script": "#!/bin/sh\necho " + name + "\n"})
+		spec, _ := structpb.NewStruct(map[string]any{"command": "#!/bin/sh\necho " + name + "\n"})
 		def.Tasks[name] = &v1.TaskDefinition{Type: "shell", Spec: spec, DependsOn: parents}
 	}
 	printed, err := Print(def)
@@ -81,21 +81,21 @@ tasks:
   z:
     type: shell
     spec:
-      script: |
+      command: |
         #!/bin/sh
         echo z
   a:
     type: shell
     dependsOn: [z]
     spec:
-      script: |
+      command: |
         #!/bin/sh
         echo a
   m:
     type: shell
     dependsOn: [a, z]
     spec:
-      script: |
+      command: |
         #!/bin/sh
         echo m
 `

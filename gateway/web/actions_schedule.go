@@ -1,0 +1,44 @@
+package web
+
+import (
+	"context"
+	"net/url"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// scheduleActions steer schedules.
+var scheduleActions = []actionKind{
+	{
+		verb: "pause-schedule", label: "Pause", call: scheduleService + "PauseSchedule", asks: "Pause schedule %s? It starts no runs by the clock until it is resumed.", reason: true,
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			_, err := s.schedules.PauseSchedule(ctx, connect.NewRequest(&v1.PauseScheduleRequest{Name: form.Get("schedule"), Reason: form.Get(reasonField)}))
+			return "Schedule " + form.Get("schedule") + " is paused.", "", err
+		},
+	},
+	{
+		verb: "resume-schedule", label: "Resume", call: scheduleService + "ResumeSchedule",
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			_, err := s.schedules.ResumeSchedule(ctx, connect.NewRequest(&v1.ResumeScheduleRequest{Name: form.Get("schedule")}))
+			return "Schedule " + form.Get("schedule") + " starts runs by the clock again. Times that have passed are left out.", "", err
+		},
+	},
+	{
+		verb: "trigger-schedule", label: "Start a run now", call: scheduleService + "TriggerSchedule",
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			name := form.Get("schedule")
+			res, err := s.schedules.TriggerSchedule(ctx, connect.NewRequest(&v1.TriggerScheduleRequest{Name: name}))
+			switch {
+			case err != nil:
+				return "", "", err
+			case res.Msg.GetRunId() != "":
+				return "Schedule " + name + " has started run " + res.Msg.GetRunId() + ".", runURL(res.Msg.GetRunId()), nil
+			case res.Msg.GetOutcome() == "skipped":
+				return "Schedule " + name + " has started nothing, because a run of it is open.", "", nil
+			}
+			return "The start waits for the open runs of schedule " + name + ".", "", nil
+		},
+	},
+}

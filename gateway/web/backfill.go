@@ -1,0 +1,137 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/auth"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// spanLayout is that of a field of type datetime-local.
+	spanLayout = "2006-01-02T15:04"
+	// maxBackfillListed bounds the times that the question before a backfill counts.
+	maxBackfillListed = 1000
+	// fewTimes is how many of them it shows.
+	fewTimes = 10
+)
+
+// backfillForm is the form that starts the runs of a span of time.
+type backfillForm struct {
+	From, To, Overlap string
+	Zone              string
+	Button            button
+	Failed            string
+	// Times are those of the span, once it has been asked whether their runs are meant; IsAsked tells.
+	Times   []nextTime
+	Count   int
+	HasMore bool // beyond Count
+	IsAsked bool
+}
+
+// Overlaps are what may become of a start while a run is open.
+func (backfillForm) Overlaps() []inputOption {
+	return []inputOption{
+		{Value: "queue", Text: "one run after the other"}, {Value: "allow", Text: "all at once"}, {Value: "skip", Text: "skip while a run is open"},
+		{Value: "replace", Text: "cancel the open run first"},
+	}
+}
+
+func newBackfillForm(s *v1.Schedule, caller *auth.Principal) backfillForm {
+	b := newButton("Backfill", "backfill", scheduleService+"BackfillSchedule", caller)
+	return backfillForm{Zone: zoneName(s.GetTimezone()), Overlap: "queue", Button: b}
+}
+
+// span returns the times that were typed, which are in the zone of the schedule.
+func (f backfillForm) span() (from, to time.Time, err error) {
+	zone := zoneOf(f.Zone)
+	for _, field := range []struct {
+		name, text string
+		to         *time.Time
+	}{{"From", f.From, &from}, {"To", f.To, &to}} {
+		for _, layout := range []string{spanLayout, spanLayout + ":05", time.RFC3339} {
+			if *field.to, err = time.ParseInLocation(layout, strings.Replace(field.text, " ", "T", 1), zone); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			return from, to, rpcerror.Invalid("%s is %q; write a time such as 2026-03-04T12:00", field.name, field.text)
+		}
+	}
+	if to.Before(from) {
+		return from, to, rpcerror.Invalid("the span ends before it begins")
+	}
+	return from, to, nil
+}
+
+// postSchedule asks whether the runs of a span are meant, and then starts them.
+func (w *Web) postSchedule(rw http.ResponseWriter, r *http.Request, req request, failed error) {
+	view, err := w.loadSchedule(r.Context(), req)
+	if err != nil {
+		w.writeError(rw, r, err)
+		return
+	}
+	form := &view.Backfill
+	form.From, form.To, form.Overlap = r.PostForm.Get("from"), r.PostForm.Get("to"), r.PostForm.Get("overlap")
+	done := ""
+	if err = failed; err == nil {
+		done, err = w.takeBackfill(r, req.values["schedule"], form)
+	}
+	if done != "" && err == nil {
+		redirect(rw, r, scheduleURL(req.values["schedule"]), done)
+		return
+	}
+	if err != nil {
+		form.Failed = messageOf(err)
+	}
+	w.writeView(rw, r, statusOf(err), viewData{"Schedule " + view.GetName(), "schedule", view}, req, true)
+}
+
+// takeBackfill returns what has been done, or "" if it has to be asked first.
+func (w *Web) takeBackfill(r *http.Request, name string, form *backfillForm) (done string, err error) {
+	from, to, err := form.span()
+	if err != nil {
+		return "", err
+	}
+	ctx := r.Context()
+	if r.PostForm.Get(confirmedField) != yes {
+		return "", w.countBackfill(r, name, form, from, to)
+	}
+	res, err := w.services.schedules.BackfillSchedule(ctx, connect.NewRequest(&v1.BackfillScheduleRequest{
+		Name: name, From: timestamppb.New(from), To: timestamppb.New(to), Overlap: form.Overlap,
+	}))
+	if err != nil {
+		return "", err
+	}
+	done = "Schedule " + name + " starts " + plural(len(res.Msg.GetTimes()), "run") + "."
+	if n := res.Msg.GetExisting(); n > 0 {
+		done += " " + plural(n, "time") + " of the span had a run already."
+	}
+	return done, nil
+}
+
+// countBackfill finds the times of a span, for the question.
+func (w *Web) countBackfill(r *http.Request, name string, form *backfillForm, from, to time.Time) error {
+	res, err := w.services.schedules.ListScheduleTimes(r.Context(), connect.NewRequest(&v1.ListScheduleTimesRequest{
+		Name: name, Count: maxBackfillListed, From: timestamppb.New(from),
+	}))
+	if err != nil {
+		return err
+	}
+	times := res.Msg.GetTimes()
+	for form.Count < len(times) && !times[form.Count].AsTime().After(to) {
+		form.Count++
+	}
+	if form.Count == 0 {
+		return rpcerror.Invalid("the schedule has no time between %s and %s", form.From, form.To)
+	}
+	form.IsAsked, form.HasMore = true, form.Count == maxBackfillListed
+	form.Times = nextTimes(times[:min(form.Count, fewTimes)], form.Zone)
+	return nil
+}

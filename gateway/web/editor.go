@@ -1,0 +1,185 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/gateway/auth"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/definition/source"
+)
+
+// editorPath is the address of the page where definitions are written. It is not below that of the workflows, whose names
+// may be any word.
+const editorPath = "/ui/editor"
+
+// Buttons of the editor.
+const (
+	doCheck = "check"
+	doOnce  = "once"
+	doStore = "store"
+)
+
+// newDocument is what the editor begins with.
+const newDocument = `name: hello
+tasks:
+  greet:
+    type: shell
+    spec:
+      command: echo Hello, world
+`
+
+// editorView is what the page of a document shows.
+type editorView struct {
+	// From is the stored workflow that is edited, or "".
+	From      string
+	Text      string
+	Input     string
+	IsReplace bool
+	Buttons   []button
+	// Notes are what is said of the document and its input, Listing has them at their lines; nil if there are none.
+	Notes   []lineNote
+	Listing *listing
+	// Good is what a check has found, Failed why nothing was done; "" each if there is nothing to say.
+	Good, Failed string
+	Plan         *planView
+}
+
+func newEditorView(caller *auth.Principal) editorView {
+	return editorView{Buttons: []button{
+		{Text: "Check", Value: doCheck},
+		newButton("Run once", doOnce, runService+"SubmitRun", caller),
+		newButton("Store", doStore, workflowService+"PutWorkflow", caller),
+	}}
+}
+
+// showEditor shows an empty document, or a stored one.
+func (w *Web) showEditor(rw http.ResponseWriter, r *http.Request, req request) {
+	view := newEditorView(req.caller)
+	view.Text = newDocument
+	if view.From = req.query.Get("from"); view.From != "" {
+		res, err := w.services.workflows.GetWorkflow(r.Context(), connect.NewRequest(&v1.GetWorkflowRequest{Name: view.From}))
+		if err != nil {
+			w.writeError(rw, r, err)
+			return
+		}
+		text, err := definition.Print(res.Msg.GetDefinition())
+		if err != nil {
+			w.writeError(rw, r, err)
+			return
+		}
+		view.Text, view.IsReplace = string(text), true
+	}
+	w.writeEditor(rw, r, req, view, nil)
+}
+
+func (w *Web) writeEditor(rw http.ResponseWriter, r *http.Request, req request, view editorView, err error) {
+	title := "New workflow"
+	if view.From != "" {
+		title = "Edit " + view.From
+	}
+	w.writeView(rw, r, statusOf(err), viewData{title, "editor", view}, req, false)
+}
+
+// postEditor checks a document, starts a run of it or stores it.
+func (w *Web) postEditor(rw http.ResponseWriter, r *http.Request, req request, failed error) {
+	view := newEditorView(req.caller)
+	view.From, view.Text, view.Input = req.query.Get("from"), typed(r, "document"), typed(r, documentField)
+	view.IsReplace = r.PostForm.Get("replace") != ""
+	if failed != nil {
+		view.Failed = messageOf(failed)
+		w.writeEditor(rw, r, req, view, failed)
+		return
+	}
+	checked, err := definition.ParseChecked("", []byte(view.Text))
+	var input *structpb.Struct
+	var to, notice string
+	if err == nil {
+		input, err = definition.ParseInput(checked.Definition, nil, []byte(view.Input))
+	}
+	if err == nil {
+		switch r.PostForm.Get(doField) {
+		case doStore:
+			to, notice, err = w.storeDocument(r.Context(), view)
+		case doOnce:
+			to, notice, err = w.runDocument(r, view, input)
+		default:
+			view.Plan, err = w.planDocument(r.Context(), req.caller, view, input)
+			view.Good = "The definition is good: " + plural(len(checked.Definition.GetTasks()), "task") + "."
+		}
+	}
+	if to != "" && err == nil {
+		redirect(rw, r, to, notice)
+		return
+	}
+	view.refuse(err, checked.Warnings, r.PostForm.Get(doField))
+	w.writeEditor(rw, r, req, view, err)
+}
+
+// refuse shows an error, and what a definition warns of.
+func (v *editorView) refuse(err error, warnings source.Problems, done string) {
+	problems := problemsOf(err)
+	if v.Plan != nil {
+		warnings = v.Plan.GetWarnings()
+	}
+	v.Notes = notesOf(problems, warnings)
+	if err != nil {
+		v.Failed = map[string]string{doOnce: "Nothing was started.", doStore: "Nothing was stored."}[done]
+		switch ofDefinition := aboutDefinition(problems); {
+		case done == doCheck && len(ofDefinition) == 0:
+			v.Failed = "A run needs another input."
+		case done == doCheck:
+			v.Good, v.Failed = "", "The definition has "+plural(len(ofDefinition), "problem")+"."
+		}
+	}
+	if slices.ContainsFunc(v.Notes, func(n lineNote) bool { return n.GetLine() > 0 && !isOfInputs(n.Problem) }) {
+		v.Listing = newListing("The document with its problems", v.Text, slices.DeleteFunc(slices.Clone(v.Notes), func(n lineNote) bool { return isOfInputs(n.Problem) }))
+	}
+}
+
+func (w *Web) storeDocument(ctx context.Context, view editorView) (to, notice string, err error) {
+	res, err := w.services.workflows.PutWorkflow(ctx, connect.NewRequest(&v1.PutWorkflowRequest{
+		Source: &v1.PutWorkflowRequest_Document{Document: view.Text}, Replace: view.IsReplace,
+	}))
+	if err != nil {
+		return "", "", err
+	}
+	notice = "Workflow " + res.Msg.GetName() + " is stored."
+	if res.Msg.GetReplaced() {
+		notice = "Workflow " + res.Msg.GetName() + " is replaced."
+	}
+	return workflowURL(res.Msg.GetName()), notice, nil
+}
+
+func (w *Web) runDocument(r *http.Request, view editorView, input *structpb.Struct) (to, notice string, err error) {
+	res, err := w.services.runs.SubmitRun(r.Context(), connect.NewRequest(&v1.SubmitRunRequest{
+		Source: &v1.SubmitRunRequest_Document{Document: view.Text}, Input: input, IdempotencyKey: formKey(r, view.Text, input),
+	}))
+	if err != nil {
+		return "", "", err
+	}
+	return runURL(res.Msg.GetId()), startNotice(res.Msg.GetId(), res.Msg.GetExisted()), nil
+}
+
+// planDocument returns what a run of the document would do, or nil if the caller may not start one.
+func (w *Web) planDocument(ctx context.Context, caller *auth.Principal, view editorView, input *structpb.Struct) (*planView, error) {
+	if forbids("", runService+"PlanRun", caller) != "" {
+		return nil, nil
+	}
+	res, err := w.services.runs.PlanRun(ctx, connect.NewRequest(&v1.PlanRunRequest{
+		Submit: &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: view.Text}, Input: input},
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return newPlanView(res.Msg), nil
+}
+
+// Rows returns the height of the field of the document, in lines.
+func (v editorView) Rows() int { return min(max(16, strings.Count(v.Text, "\n")+2), 40) }

@@ -1,0 +1,43 @@
+package web
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"switchyard/gateway/auth"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// link is a link that looks like a button.
+type link struct {
+	Text, URL string
+	// Forbidden says why the caller cannot do what it leads to, or is "".
+	Forbidden string
+}
+
+// newLink returns a link to a page that is for those who may make a call.
+func newLink(text, url string, call protoreflect.FullName, caller *auth.Principal) link {
+	return link{text, url, forbids(text, call, caller)}
+}
+
+// button is a button of a form that is no simple action.
+type button struct {
+	Text, Value string
+	Forbidden   string // why the caller cannot do it, or ""
+	Danger      bool
+}
+
+// newButton returns a button that leads to a call.
+func newButton(text, value string, call protoreflect.FullName, caller *auth.Principal) button {
+	return button{Text: text, Value: value, Forbidden: forbids(text, call, caller)}
+}
+
+// forbids returns why the role of a caller forbids what a label names and a call does, or "".
+func forbids(label string, call protoreflect.FullName, caller *auth.Principal) string {
+	least := v1.RulesOf(callNamed(call)).GetRole()
+	if caller.Role.Includes(least) {
+		return ""
+	}
+	return fmt.Sprintf("%s needs the role %s; you have the role %s", label, least.Word(), caller.Role.Word())
+}
