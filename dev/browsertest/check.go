@@ -9,24 +9,33 @@ import (
 // Allow has Check ignore problems that have one of the texts in them, such as those of a gateway that a test has stopped.
 func (tab *Tab) Allow(texts ...string) { tab.allowed = append(tab.allowed, texts...) }
 
-// Problems returns what the tab did wrong so far, and what Allow allows is left out.
+// Problems returns what the tab and the shared workers of its pages did wrong so far, without what Allow allows.
 func (tab *Tab) Problems() []Problem {
-	_, _, problems, _ := tab.record.snapshot()
-	return slices.DeleteFunc(problems, func(p Problem) bool {
+	var all []Problem
+	for _, r := range tab.records() {
+		all = append(all, r.snapshot().problems...)
+	}
+	return slices.DeleteFunc(all, func(p Problem) bool {
 		return slices.ContainsFunc(tab.allowed, func(text string) bool { return strings.Contains(p.Text, text) })
 	})
 }
 
 // Warnings returns the warnings on the console so far.
 func (tab *Tab) Warnings() []string {
-	_, warnings, _, _ := tab.record.snapshot()
-	return warnings
+	var all []string
+	for _, r := range tab.records() {
+		all = append(all, r.snapshot().warnings...)
+	}
+	return all
 }
 
 // Requests returns the URLs of all requests so far.
 func (tab *Tab) Requests() []string {
-	requests, _, _, _ := tab.record.snapshot()
-	return requests
+	var all []string
+	for _, r := range tab.records() {
+		all = append(all, r.snapshot().requests...)
+	}
+	return all
 }
 
 // Check fails the test for each problem of the tab. A test calls it at its end.

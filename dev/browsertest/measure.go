@@ -73,10 +73,13 @@ func (tab *Tab) metric(name string) int {
 	return 0
 }
 
-// BytesReceived returns how many bytes the tab has received over the network, headers and open streams included, as they were
-// encoded. What a worker of the page receives is not included.
+// BytesReceived returns how many bytes the tab and the shared workers of its pages have received over the network, headers and
+// open streams included, as they were encoded.
 func (tab *Tab) BytesReceived() int {
-	_, _, _, n := tab.record.snapshot()
+	n := 0
+	for _, r := range tab.records() {
+		n += r.snapshot().bytes
+	}
 	return n
 }
 

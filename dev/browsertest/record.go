@@ -107,14 +107,22 @@ func (r *record) addEntry(entry *log.Entry) {
 	}
 }
 
-// snapshot returns copies of what was recorded.
-func (r *record) snapshot() (requests, warnings []string, problems []Problem, bytes int) {
+// snapshot is a copy of what was recorded.
+type snapshot struct {
+	requests, warnings []string
+	problems           []Problem
+	bytes              int
+}
+
+// snapshot returns a copy of what was recorded so far.
+func (r *record) snapshot() snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	s := snapshot{requests: slices.Clone(r.requests), warnings: slices.Clone(r.warnings), problems: slices.Clone(r.problems)}
 	for _, n := range r.received {
-		bytes += int(n)
+		s.bytes += int(n)
 	}
-	return slices.Clone(r.requests), slices.Clone(r.warnings), slices.Clone(r.problems), bytes
+	return s
 }
 
 // objectText returns a value of a script as text.
