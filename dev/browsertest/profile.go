@@ -61,3 +61,10 @@ func Open(t testing.TB, url string) *Tab {
 	tab.Open(url)
 	return tab
 }
+
+// In returns the tab for a subtest, which its methods fail in place of the test that has opened the profile.
+func (tab *Tab) In(t testing.TB) *Tab {
+	other := *tab
+	other.t = t
+	return &other
+}
