@@ -11,17 +11,18 @@ type Forest struct {
 	Place    map[string]int
 }
 
-// NewForest takes nodes with parents before children; it is linear in nodes and
-// dependencies, and needs no stack of their depth.
+// NewForest makes the forest of a graph, with siblings in the order that they have
+// in its layout. It is linear in nodes and dependencies, and needs no stack of
+// their depth.
 func NewForest(nodes []Node) *Forest {
 	f := &Forest{Nodes: nodes, Children: make([][]int, len(nodes)), Above: make([]int, len(nodes)), Size: make([]int, len(nodes)), Place: make(map[string]int, len(nodes))}
 	for i, n := range nodes {
 		f.Place[n.Name] = i
 	}
 	next, open := make([][]int, len(nodes)), make([]int, len(nodes))
-	for i, n := range nodes {
+	for _, i := range Order(nodes) {
 		f.Above[i] = -1
-		for _, parent := range n.After {
+		for _, parent := range nodes[i].After {
 			if p, drawn := f.Place[parent]; drawn {
 				next[p] = append(next[p], i)
 				open[i]++
