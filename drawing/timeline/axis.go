@@ -83,3 +83,12 @@ func (a Axis) Part(at time.Time) float64 {
 
 // Scale returns the axis in cells.
 func (a Axis) Scale(cells int) Scale { return Scale{From: a.From, To: a.To, Cells: cells} }
+
+// floors is how many different times Floor returns on an axis.
+const floors = 60
+
+// Floor rounds a time down to a part of the axis, so that what is drawn up to it stays the same for a while.
+func (a Axis) Floor(at time.Time) time.Time {
+	part := max(a.To.Sub(a.From)/floors, time.Millisecond)
+	return a.From.Add(at.Sub(a.From) / part * part)
+}

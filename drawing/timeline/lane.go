@@ -12,8 +12,8 @@ type Scale struct {
 	Cells    int
 }
 
-// cell returns where a time lies.
-func (s Scale) cell(at time.Time) int {
+// Cell returns where a time lies.
+func (s Scale) Cell(at time.Time) int {
 	whole := s.To.Sub(s.From)
 	if whole <= 0 {
 		return 0
@@ -72,7 +72,7 @@ func (l *Lane) Add(b Bar) {
 		if l.changes[layer] == nil {
 			l.changes[layer] = make([]int, l.scale.Cells+1)
 		}
-		first, last := l.scale.cell(s.From), l.scale.cell(s.To)
+		first, last := l.scale.Cell(s.From), l.scale.Cell(s.To)
 		// A span ends where the next begins, so that its last cell is not its own.
 		if last > first && s.Kind != Run {
 			last--
@@ -95,7 +95,7 @@ func (l *Lane) end(b Bar) {
 	if l.ends[way] == nil {
 		l.ends[way] = make([]int, l.scale.Cells)
 	}
-	l.ends[way][l.scale.cell(b.Spans[len(b.Spans)-1].To)]++
+	l.ends[way][l.scale.Cell(b.Spans[len(b.Spans)-1].To)]++
 }
 
 func layerOf(s Span) Layer {

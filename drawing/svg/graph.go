@@ -1,0 +1,136 @@
+package svg
+
+import (
+	"strings"
+
+	"switchyard/drawing/graph"
+	"switchyard/drawing/words"
+)
+
+// manyNodes is how many nodes a graph has at most whose boxes have room for two lines.
+const manyNodes = 500
+
+// form holds the measures of a graph in pixels.
+type form struct {
+	width, height float64 // of a box
+	column, row   float64 // distances between boxes
+	letters       int     // of a name
+	second        bool    // boxes have a line for the state
+}
+
+var (
+	large = form{190, 38, 250, 50, 24, true}
+	small = form{112, 18, 150, 24, 16, false}
+)
+
+const margin = 8
+
+// GraphOptions says how a graph is drawn.
+type GraphOptions struct {
+	// Href returns the address that a task leads to, or "" for none; may be nil.
+	Href func(task string) string
+	// Name is what the drawing is called for those who do not see it.
+	Name string
+}
+
+// Graph draws the nodes of a layout. Nodes have the ids n-NAME, so that Node can replace them.
+func Graph(l *graph.Layout, nodes []graph.Node, o GraphOptions) string {
+	f, w := formOf(nodes), &writer{}
+	width := 2*margin + f.width + f.column*float64(max(l.Columns-1, 0))
+	height := 2*margin + f.row*l.Rows
+	w.f(`<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="%s" height="%s" viewBox="0 0 %s %s" role="group" aria-label="%s">`,
+		number(width), number(height), number(width), number(height), escape(o.Name))
+	w.WriteString(`<g class="edges">`)
+	for _, link := range l.Links {
+		w.link(f, l, link)
+	}
+	w.WriteString(`</g><g class="nodes">`)
+	for i := range nodes {
+		w.node(f, l.Boxes[i], nodes[i], o)
+	}
+	w.WriteString("</g></svg>")
+	return w.String()
+}
+
+// Node draws node i of a graph alone, as Graph does.
+func Node(l *graph.Layout, nodes []graph.Node, i int, o GraphOptions) string {
+	w := &writer{}
+	w.node(formOf(nodes), l.Boxes[i], nodes[i], o)
+	return w.String()
+}
+
+func formOf(nodes []graph.Node) form {
+	if len(nodes) > manyNodes {
+		return small
+	}
+	return large
+}
+
+// left and middle return where a column begins and where the middle of a row is.
+func (f form) left(column int) float64    { return margin + f.column*float64(column) }
+func (f form) middle(row float64) float64 { return margin + f.row*row - (f.row-f.height)/2 }
+
+func (w *writer) link(f form, l *graph.Layout, link graph.Link) {
+	if len(link.Steps) > 0 {
+		w.WriteString(`<path class="edge" d="`)
+		for _, s := range link.Steps {
+			from, to := f.left(s.Column)+f.width, f.left(s.Column+1)
+			w.curve(from, f.middle(s.From), to, f.middle(s.To))
+			if s.Through {
+				w.f("H%s", number(to+f.width))
+			}
+		}
+		w.WriteString(`"/>`)
+	}
+	if len(link.Far) > 0 {
+		w.WriteString(`<path class="edge far" d="`)
+		from := l.Boxes[link.From]
+		for _, child := range link.Far {
+			to := l.Boxes[child]
+			w.curve(f.left(from.Column)+f.width, f.middle(from.Row+0.5), f.left(to.Column), f.middle(to.Row+0.5))
+		}
+		w.WriteString(`"/>`)
+	}
+}
+
+// curve draws an edge from one point to another.
+func (w *writer) curve(x1, y1, x2, y2 float64) {
+	if y1 == y2 {
+		w.f("M%s %sH%s", number(x1), number(y1), number(x2))
+		return
+	}
+	middle := number((x1 + x2) / 2)
+	w.f("M%s %sC%s %s %s %s %s %s", number(x1), number(y1), middle, number(y1), middle, number(y2), number(x2), number(y2))
+}
+
+func (w *writer) node(f form, b graph.Box, n graph.Node, o GraphOptions) {
+	w.f(`<g id="n-%s" class="node %s" transform="translate(%s %s)">`, escape(n.Name), stateClass(n.Tone()), number(f.left(b.Column)), number(f.middle(b.Row+0.5)-f.height/2))
+	href := ""
+	if o.Href != nil {
+		href = o.Href(n.Name)
+	}
+	if href != "" {
+		w.f(`<a href="%s">`, escape(href))
+	}
+	w.title(strings.TrimSpace(n.Name + " " + words.JoinNote(n.State, n.Note)))
+	if n.Many {
+		w.f(`<rect class="behind" x="3" y="3" width="%s" height="%s" rx="4"/>`, number(f.width), number(f.height))
+	}
+	w.f(`<rect class="box" width="%s" height="%s" rx="4"/>`, number(f.width), number(f.height))
+	first := f.height/2 + 4
+	if f.second {
+		first = 16
+	}
+	w.f(`<text x="7" y="%s"><tspan class="sign">%s</tspan> %s</text>`, number(first), words.Sign(n.State), escape(words.Shorten(n.Name, f.letters)))
+	if f.second {
+		second := n.State
+		if n.Many || n.State == "" {
+			second = words.JoinNote(n.State, n.Note)
+		}
+		w.f(`<text class="second" x="7" y="31">%s</text>`, escape(words.Shorten(words.OneLine(second), 30)))
+	}
+	if href != "" {
+		w.WriteString("</a>")
+	}
+	w.WriteString("</g>")
+}

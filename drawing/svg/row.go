@@ -1,0 +1,82 @@
+package svg
+
+import (
+	"time"
+
+	"switchyard/drawing/graph"
+	"switchyard/drawing/timeline"
+	"switchyard/drawing/words"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+// MaxInstanceRows is how many instances a task has at most that have a row each; of more the task has a strip of counts.
+const MaxInstanceRows = 20
+
+// StripCells is how many cells the strip of a large fan-out has.
+const StripCells = 120
+
+// Row is a line of a timeline: a task, or an instance of one.
+type Row struct {
+	Name       string // "each" or "each[3]"
+	IsInstance bool
+	State      string
+	Tone       string // state whose colour it has
+	Note       string // beside its lane; may be empty
+	Bar        timeline.Bar
+	// Strip has the instances of a large fan-out, of which there are Count, up to Until; nil for a single one.
+	Strip *timeline.Lane
+	Count int
+	Until time.Time
+}
+
+// ID returns the id of the element that shows the row.
+func (r Row) ID() string { return "t-" + r.Name }
+
+// Rows returns the rows of all tasks of a run in the order of its graph, tasks that
+// have not begun as well. strips has a lane of StripCells cells for each task with more than
+// MaxInstanceRows instances. Spans that are open end at now; a run that has ended has none.
+func Rows(run *v1.Run, nodes []graph.Node, order []int, strips map[string]*timeline.Lane, now time.Time) []Row {
+	rows := make([]Row, 0, len(order))
+	ended := v1.IsRunTerminal(run.GetState())
+	barOf := func(name string, t *v1.Task, ready time.Time) timeline.Bar {
+		b := timeline.BarOf(name, t, ready, now)
+		for k := range b.Spans {
+			b.Spans[k].Open = b.Spans[k].Open && !ended
+		}
+		return b
+	}
+	for _, i := range order {
+		name := nodes[i].Name
+		t := run.GetTasks()[name]
+		ready := timeline.ReadyAt(run, t)
+		row := Row{Name: name, State: t.GetState(), Tone: words.Tone(t)}
+		if !words.IsFannedOut(t) {
+			row.Bar = barOf(name, t, ready)
+			row.Note = took(row.Bar)
+			rows = append(rows, row)
+			continue
+		}
+		row.Note = words.Tally(t)
+		if t.GetCount() > MaxInstanceRows {
+			row.Strip, row.Count, row.Until = strips[name], int(t.GetCount()), now
+			rows = append(rows, row)
+			continue
+		}
+		rows = append(rows, row)
+		for _, instance := range t.GetInstances() {
+			one := words.InstanceTask(t, instance)
+			bar := barOf(names.InstanceName(name, int(instance.GetIndex())), one, ready)
+			rows = append(rows, Row{Name: bar.Task, IsInstance: true, State: one.GetState(), Tone: words.Tone(one), Bar: bar, Note: took(bar)})
+		}
+	}
+	return rows
+}
+
+// took returns how long a bar that has ended has run, or "".
+func took(b timeline.Bar) string {
+	if len(b.Spans) == 0 || b.Spans[len(b.Spans)-1].Open {
+		return ""
+	}
+	return words.Duration(b.Took(timeline.Run))
+}
