@@ -7,10 +7,16 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"time"
+
+	"switchyard/drawing/svg"
 )
 
 // assetsPath is where the style and the script lie. The build that follows it lets browsers keep them.
 const assetsPath = "/ui/assets/"
+
+// drawingStyle is the asset with the style of graphs and timelines, which drawing/svg has.
+const drawingStyle = "drawing.css"
 
 //go:embed assets
 var assetFiles embed.FS
@@ -20,6 +26,7 @@ var build = buildOf(assetFiles, templateFiles)
 
 func buildOf(trees ...fs.FS) string {
 	sum := sha256.New()
+	sum.Write([]byte(svg.Rules))
 	for _, tree := range trees {
 		_ = fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -52,6 +59,10 @@ func serveAssets() http.Handler {
 		w.Header().Set("Cache-Control", "no-cache")
 		if of == build {
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		}
+		if name == drawingStyle {
+			http.ServeContent(w, r, name, time.Time{}, strings.NewReader(svg.Rules))
+			return
 		}
 		r = r.Clone(r.Context())
 		r.URL.Path, r.URL.RawPath = "/"+name, ""

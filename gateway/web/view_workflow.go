@@ -46,6 +46,7 @@ type workflowFacts struct {
 type definitionText struct {
 	Listing *listing
 	Notes   []lineNote
+	Graph   definitionGraph
 }
 
 // workflowRun is a run of the workflow.
@@ -139,7 +140,7 @@ func (w *Web) describe(ctx context.Context, def *v1.Definition) (definitionText,
 		return definitionText{}, err
 	}
 	notes := notesOf(problems, slices.Concat(checked.Warnings, missing))
-	return definitionText{newListing("Definition of "+def.GetName(), string(text), notes), notes}, nil
+	return definitionText{newListing("Definition of "+def.GetName(), string(text), notes), notes, newDefinitionGraph(def, string(text))}, nil
 }
 
 // missingWorkflows returns a warning for each place that names a workflow that is not stored.

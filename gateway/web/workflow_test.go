@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -296,4 +297,21 @@ func TestOutagesAreNoProblemsOfADefinition(t *testing.T) {
 		t.Errorf("answered %d", res.status)
 	}
 	mustContain(t, res.text("form.inputs"), "Temporal is away")
+}
+
+func TestWorkflowShowsTheGraphOfItsTasks(t *testing.T) {
+	document := "name: release\ntasks:\n  \"1\":\n    type: shell\n    spec:\n      command: |\n        tasks:\n          ship: x\n  ship:\n    type: approval\n    dependsOn: [\"1\"]\n    spec: { message: go }\n"
+	page := newVisitor(t, withWorkflow(t, document), v1.RoleViewer).get("/ui/workflows/release")
+	mustContain(t, page.text("#workflow-graph"), "1", "shell", "ship", "approval")
+	links := page.all("#workflow-graph a")
+	if len(links) != 2 {
+		t.Fatalf("%d links", len(links))
+	}
+	for i, want := range []string{`"1":`, "ship:"} {
+		line := page.text(strings.Replace(attribute(links[i], "href"), "#", "li#", 1))
+		if line != want {
+			t.Errorf("task %d leads to the line %q", i, line)
+		}
+	}
+	mustBeHarmless(t, page)
 }

@@ -1,0 +1,64 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchyard/drawing/graph"
+	"switchyard/drawing/svg"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// definitionGraph is the graph of the tasks of a definition.
+type definitionGraph struct {
+	Label string
+	// Drawing is an SVG whose texts drawing/svg has escaped.
+	Drawing template.HTML
+}
+
+// newDefinitionGraph draws the tasks of a definition. Each leads to its line in the text, if that is shown.
+func newDefinitionGraph(def *v1.Definition, text string) definitionGraph {
+	lines := taskLines(text)
+	nodes := make([]graph.Node, 0, len(def.GetTasks()))
+	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
+		task := def.GetTasks()[name]
+		nodes = append(nodes, graph.Node{
+			Name: name, After: task.GetDependsOn(), Note: task.GetType(), Many: task.GetParallel() != nil || task.GetForeach() != nil || task.GetMatrix() != nil,
+		})
+	}
+	label := "Tasks of " + def.GetName()
+	return definitionGraph{label, template.HTML(svg.Graph(graph.NewLayout(nodes), nodes, svg.GraphOptions{
+		Name: label,
+		Href: func(task string) string {
+			if line := lines[task]; line > 0 && line <= maxListed {
+				return fmt.Sprintf("#line-%d", line)
+			}
+			return ""
+		},
+	}))}
+}
+
+// taskLines returns the lines on which tasks begin in a text of definition.Print.
+func taskLines(text string) map[string]int {
+	lines, inTasks, number := map[string]int{}, false, 0
+	for line := range strings.Lines(text) {
+		number++
+		if line[0] != ' ' && line[0] != '\n' {
+			inTasks = line == "tasks:\n"
+		}
+		name, ok := strings.CutPrefix(line, "  ")
+		if !inTasks || !ok || name[0] == ' ' {
+			continue
+		}
+		name, _, _ = strings.Cut(name, ":")
+		if unquoted, err := strconv.Unquote(name); err == nil {
+			name = unquoted
+		}
+		lines[name] = number
+	}
+	return lines
+}
