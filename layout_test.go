@@ -112,6 +112,7 @@ var arrows = []struct {
 	{"gateway/sse", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/edge", "switchyard/gateway/eventstream", "switchyard/gateway/rpcerror", "switchyard/gateway/runevents", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store/storekey", "switchyard/workflows/names"}},
 	{"gateway/eventstream", []string{"switchyard/", temporal}, nil},
 	{"gateway/web", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/drawing", "switchyard/gateway/auth", "switchyard/gateway/edge", "switchyard/gateway/eventstream", "switchyard/gateway/inprocess", "switchyard/gateway/rpcerror", "switchyard/gateway/web", "switchyard/workflows/cron", "switchyard/workflows/definition", "switchyard/workflows/names", "switchyard/workflows/nearest", "switchyard/workflows/phrase"}},
+	{"gateway/web/ansi", []string{"switchyard/", temporal, "os", "net"}, nil},
 	{"gateway/web/live", []string{"switchyard/", temporal}, []string{"switchyard/gateway/eventstream"}},
 	{"gateway/web/login", []string{"switchyard/", temporal}, nil},
 	{"gateway/environments", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/workflows/definition", "switchyard/workflows/names", "switchyard/workflows/nearest"}},

@@ -15,6 +15,9 @@ var actionKinds = kindsByVerb(slices.Concat(
 	runActions,
 	scheduleActions,
 	workflowActions,
+	deadLetterActions,
+	nodeActions,
+	taskActions,
 ))
 
 func kindsByVerb(kinds []actionKind) map[string]actionKind {

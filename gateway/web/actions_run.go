@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 
 	"connectrpc.com/connect"
@@ -9,13 +10,69 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// runActions steer runs.
+// runActions are what people do with runs. Their field run is the id of the run.
 var runActions = []actionKind{
 	{
-		verb: "cancel-run", label: "Cancel", call: runService + "CancelRun", asks: "Cancel run %s? What runs is stopped.", reason: true,
+		verb: "cancel-run", label: "Cancel", call: runService + "CancelRun", asks: "Cancel run %s? Running tasks are stopped.", reason: true,
 		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
 			_, err := s.runs.CancelRun(ctx, connect.NewRequest(&v1.CancelRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField)}))
 			return "Run " + form.Get("run") + " is being cancelled.", "", err
+		},
+	},
+	{
+		verb: "terminate-run", label: "Cancel by force", call: runService + "CancelRun", reason: true,
+		asks: "Terminate run %s and its child runs at once? Their tasks get no chance to clean up in the run.",
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			_, err := s.runs.CancelRun(ctx, connect.NewRequest(&v1.CancelRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField), Force: true}))
+			return "Run " + form.Get("run") + " is terminated.", "", err
+		},
+	},
+	{
+		verb: "pause-run", label: "Pause", call: runService + "PauseRun", reason: true,
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			_, err := s.runs.PauseRun(ctx, connect.NewRequest(&v1.PauseRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField)}))
+			return "Run " + form.Get("run") + " is paused; running tasks continue.", "", err
+		},
+	},
+	{
+		verb: "resume-run", label: "Resume", call: runService + "ResumeRun",
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			_, err := s.runs.ResumeRun(ctx, connect.NewRequest(&v1.ResumeRunRequest{Id: form.Get("run")}))
+			return "Run " + form.Get("run") + " is resumed.", "", err
+		},
+	},
+	{
+		verb: "retry-run", label: "Retry", call: runService + "RetryRun",
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			res, err := s.runs.RetryRun(ctx, connect.NewRequest(&v1.RetryRunRequest{Id: form.Get("run")}))
+			if err != nil {
+				return "", "", err
+			}
+			return fmt.Sprintf("Run %s continues as generation %d.", res.Msg.GetId(), res.Msg.GetGeneration()), "", nil
+		},
+	},
+	{
+		verb: "rerun-run", label: "Rerun", call: runService + "RerunRun",
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			res, err := s.runs.RerunRun(ctx, connect.NewRequest(&v1.RerunRunRequest{Id: form.Get("run")}))
+			if err != nil {
+				return "", "", err
+			}
+			return "Run " + res.Msg.GetId() + " is started.", runURL(res.Msg.GetId()), nil
+		},
+	},
+	{
+		verb: "approve-run", label: "Approve", call: runService + "ApproveRun", reason: true,
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			_, err := s.runs.ApproveRun(ctx, connect.NewRequest(&v1.ApproveRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField)}))
+			return "Run " + form.Get("run") + " is approved and starts.", "", err
+		},
+	},
+	{
+		verb: "reject-run", label: "Reject", call: runService + "RejectRun", asks: "Reject run %s? It ends without having started.", reason: true,
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			_, err := s.runs.RejectRun(ctx, connect.NewRequest(&v1.RejectRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField)}))
+			return "Run " + form.Get("run") + " is rejected.", "", err
 		},
 	},
 }
