@@ -60,7 +60,7 @@ func (g *Gateway) services() []service {
 		connect.WithRecover(g.recovered),
 	)
 	blobOptions := slices.Concat(options, []connect.HandlerOption{connect.WithReadMaxBytes(maxBlobMessageBytes)})
-	tasks := taskService{g, tasklist.New(g.index, g.reader, g.nodes)}
+	tasks := taskService{g, tasklist.New(g.index, g.reader, g.nodes, g.config.Now)}
 	serve := func(path string, handler http.Handler) service { return service{path, handler} }
 	return []service{
 		serve(switchyardv1connect.NewRunServiceHandler(g, options...)),

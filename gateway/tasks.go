@@ -52,8 +52,12 @@ func (s taskService) ListTasks(ctx context.Context, req *connect.Request[v1.List
 }
 
 // GetQueue shows what waits to start, and why.
-func (s taskService) GetQueue(context.Context, *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("the queue is not shown yet"))
+func (s taskService) GetQueue(ctx context.Context, req *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error) {
+	queue, err := s.lister.Queue(ctx, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(queue), nil
 }
 
 // submit starts a run of one task. The batch and the key are not those of the request.

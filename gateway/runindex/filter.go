@@ -20,6 +20,9 @@ import (
 // RunsQuery finds the newest execution of each run. A run that was continued in another execution is found as that one.
 const RunsQuery = "WorkflowType = '" + names.RunWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"
 
+// AndOpen narrows a query to runs that are open.
+const AndOpen = " AND ExecutionStatus = 'Running'"
+
 // stateQueries find the runs in a state. What Temporal itself knows of the end of a run goes before what the run has said
 // of itself, because one that was terminated has not said it.
 var stateQueries = map[string]string{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -28,11 +29,13 @@ type Lister struct {
 	index *runindex.Index
 	runs  *runview.Reader
 	nodes Nodes
+	needs *needsCache
+	now   func() time.Time
 }
 
 // New returns a lister of the tasks of the runs that an index finds.
-func New(index *runindex.Index, runs *runview.Reader, nodes Nodes) *Lister {
-	return &Lister{index, runs, nodes}
+func New(index *runindex.Index, runs *runview.Reader, nodes Nodes, now func() time.Time) *Lister {
+	return &Lister{index, runs, nodes, &needsCache{runs: runs}, now}
 }
 
 // List returns a page of the tasks that a request asks for. A page may hold fewer tasks than there is room for, or none,
@@ -50,7 +53,7 @@ func (l *Lister) List(ctx context.Context, req *v1.ListTasksRequest) (*v1.ListTa
 	if err != nil {
 		return nil, err
 	}
-	page := &page{filter: req, room: cmp.Or(int(req.GetPageSize()), defaultPage), search: MaxSearched}
+	page := &page{filter: req, room: cmp.Or(int(req.GetPageSize()), defaultPage), search: MaxSearched, now: l.now()}
 	next, err := l.fill(ctx, page, runs)
 	if err != nil {
 		return nil, err

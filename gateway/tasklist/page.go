@@ -3,6 +3,7 @@ package tasklist
 import (
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -21,6 +22,7 @@ type page struct {
 	room, search int // tasks that it may hold, and instances that may be read, still
 	items        []*v1.ListedTask
 	warnings     []string
+	now          time.Time
 }
 
 // attempted is what tasks and instances have in common.
@@ -33,6 +35,9 @@ type attempted interface {
 	GetResult() *v1.TaskResult
 	GetStartedAt() *timestamppb.Timestamp
 	GetCompletedAt() *timestamppb.Timestamp
+	GetQueuedAt() *timestamppb.Timestamp
+	GetScheduledAfter() *timestamppb.Timestamp
+	GetHeld() bool
 }
 
 // matches reports whether a task or an instance is one that the request asks for. Its type is known to be.
@@ -40,17 +45,44 @@ func (p *page) matches(t attempted) bool {
 	return (p.filter.GetState() == "" || t.GetState() == p.filter.GetState()) && (p.filter.GetNode() == "" || t.GetNode() == p.filter.GetNode())
 }
 
-// add adds a task or an instance.
-func (p *page) add(run *v1.Run, name, kind string, t attempted) {
+// listed returns a task, or an instance of it, as lists show it. The needs are those of a task that is queued, or nil if they
+// are not known.
+func listed(v *runview.View, task, name string, t attempted, needs *taskNeeds, now time.Time) *v1.ListedTask {
+	of := v.Tasks[task]
 	item := &v1.ListedTask{
-		Run: run.GetId(), Workflow: run.GetName(), Task: name, Type: kind, State: t.GetState(), Reason: t.GetReason(),
+		Run: v.Run.GetId(), Workflow: v.Run.GetName(), Task: name, Type: of.Task.GetType(), State: t.GetState(), Reason: t.GetReason(),
 		Node: t.GetNode(), Attempt: t.GetAttempt(), StartedAt: t.GetStartedAt(), CompletedAt: t.GetCompletedAt(), Error: t.GetError(),
+		QueuedAt: t.GetQueuedAt(),
 	}
 	if result := t.GetResult(); result != nil {
 		item.ExitCode = proto.Int32(result.GetExitCode())
 	}
-	p.items = append(p.items, item)
-	p.room--
+	if t.GetState() != v1.TaskQueued {
+		return item
+	}
+	item.Reason = waitOf(v, of.Brief, t, now).reason
+	if isBackingOff(t, now) {
+		item.NotBefore = t.GetScheduledAfter()
+	}
+	if needs != nil {
+		item.Priority, item.Demand = &needs.priority, needs.demand
+	}
+	return item
+}
+
+// add adds a task or an instance.
+func (l *Lister) add(ctx context.Context, page *page, v *runview.View, task, name string, t attempted) {
+	var needs *taskNeeds
+	if t.GetState() == v1.TaskQueued {
+		// A definition that cannot be read leaves out what it says.
+		if all, err := l.needs.of(ctx, v.Run.GetId()); err == nil {
+			if of, known := all[task]; known {
+				needs = &of
+			}
+		}
+	}
+	page.items = append(page.items, listed(v, task, name, t, needs, page.now))
+	page.room--
 }
 
 // readRun adds the tasks of a run from a place on, by name, each instance in place of a task that has fanned out. It returns
@@ -79,7 +111,7 @@ func (l *Lister) readRun(ctx context.Context, page *page, v *runview.View, from 
 		if page.room == 0 {
 			return &at, nil
 		}
-		page.add(v.Run, name, t.Task.GetType(), t.Brief)
+		l.add(ctx, page, v, name, name, t.Brief)
 	}
 	return nil, nil
 }
@@ -104,7 +136,7 @@ func (l *Lister) readInstances(ctx context.Context, page *page, v *runview.View,
 				if page.room == 0 {
 					return &at, nil
 				}
-				page.add(v.Run, names.InstanceName(at.task, at.index), t.Task.GetType(), i.Brief)
+				l.add(ctx, page, v, at.task, names.InstanceName(at.task, at.index), i.Brief)
 			}
 			at.index++
 		}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"switchyard/activities/registry"
+	"switchyard/gateway/runindex"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
@@ -51,7 +52,7 @@ func (l *Lister) search(ctx context.Context, req *v1.ListTasksRequest) (string, 
 	case state == v1.TaskDeadLetter:
 		query += " AND " + names.DeadLettersAttribute + " > 0"
 	case slices.Contains(v1.OpenTaskStates(), state):
-		query += " AND ExecutionStatus = 'Running'"
+		query += runindex.AndOpen
 	}
 	if !holdsNode || req.GetType() != "" && !v1.NeedsNode(req.GetType()) {
 		return query, filter.Matches, nil

@@ -1,0 +1,107 @@
+package tasklist
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchyard/activities/placement"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+)
+
+// defaultCores is what a task takes that does not say.
+const defaultCores = 1
+
+// demandOf returns what a task asks of a node, or nil if it needs none.
+func demandOf(task *v1.TaskDefinition) *v1.TaskDemand {
+	if !v1.NeedsNode(task.GetType()) {
+		return nil
+	}
+	c, resources := definition.Constraints(task), task.GetResources()
+	target, _ := placement.ParseTarget(c.GetTargetNode()) // one that cannot be read was refused with its definition
+	d := &v1.TaskDemand{
+		Cores: defaultCores, MemoryMb: resources.GetMemoryMb(), Gpus: max(resources.GetGpus(), int32(target.GPUs)),
+		Constraints: constraintTexts(c, target, definition.ContainerNeeds(task)), Remote: v1.IsRemote(task.GetType()),
+	}
+	if resources != nil {
+		d.NumaNode = resources.NumaNode
+		if resources.Cores != nil {
+			d.Cores = resources.GetCores()
+		}
+	}
+	if target.NUMA >= 0 {
+		d.NumaNode = new(int32(target.NUMA))
+	}
+	if c.GetRequiresGpu() {
+		d.Gpus = max(d.Gpus, 1)
+	}
+	return d
+}
+
+// constraintTexts returns constraints in one line each, without those that are numbers of a demand.
+func constraintTexts(c *v1.Constraints, target placement.Target, needs *v1.ContainerNeeds) []string {
+	var texts []string
+	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
+	if target.Node != "" {
+		add("node %s", target.Node)
+	}
+	if len(target.GPUIndices) > 0 {
+		var indices []string
+		for _, index := range target.GPUIndices {
+			indices = append(indices, strconv.Itoa(index))
+		}
+		add("GPU %s", strings.Join(indices, ", "))
+	}
+	if nodes := c.GetAllowedNodes(); len(nodes) > 0 {
+		add("node %s", strings.Join(nodes, " or "))
+	}
+	for _, node := range c.GetForbiddenNodes() {
+		add("not node %s", node)
+	}
+	for _, label := range c.GetNodeLabels() {
+		add("label %s", label)
+	}
+	if labels := c.GetAnyLabels(); len(labels) > 0 {
+		add("label %s", strings.Join(labels, " or "))
+	}
+	if c.GetAvoidGaming() {
+		add("no gaming")
+	}
+	for _, kind := range c.GetRequiresExecutors() {
+		add("runs %s tasks", kind)
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.GetRequiresCapabilities())) {
+		add("capability %s=%s", key, c.GetRequiresCapabilities()[key])
+	}
+	if n := c.GetMinMemoryMb(); n > 0 {
+		add("%d MiB available", n)
+	}
+	if n := c.GetMinDiskGb(); n > 0 {
+		add("%s GiB of disk free", strconv.FormatFloat(n, 'f', -1, 64))
+	}
+	if n := c.GetMaxParallelPerNode(); n > 0 {
+		add("at most %d of its run on a node", n)
+	}
+	return append(texts, containerTexts(needs)...)
+}
+
+// containerTexts returns what a container must be allowed on its node, in one line each.
+func containerTexts(needs *v1.ContainerNeeds) []string {
+	var texts []string
+	if needs.GetPrivileged() {
+		texts = append(texts, "privileged containers")
+	}
+	if needs.GetHostNetwork() {
+		texts = append(texts, "network of the host")
+	}
+	for _, mount := range needs.GetMounts() {
+		texts = append(texts, "mount of "+mount.GetPath())
+	}
+	for _, capability := range needs.GetCapabilities() {
+		texts = append(texts, "capability "+capability+" in containers")
+	}
+	return texts
+}

@@ -1,0 +1,162 @@
+package tasklist
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+)
+
+const (
+	// maxExamples is how many tasks a group names.
+	maxExamples = 5
+	// sampledInstances is how many instances are read of a large fan-out, whose parts hold them.
+	sampledInstances = 200
+)
+
+// waiters are the tasks or instances of one task that wait for the same reason.
+type waiters struct {
+	wait
+	count     int
+	oldest    *timestamppb.Timestamp // when the first asked for a place, or nil
+	notBefore *timestamppb.Timestamp // when the first is tried again, or nil
+	examples  []*v1.ListedTask       // those that wait longest, oldest first
+}
+
+// isEarlier reports whether a time is known and before another; a time that is not known is the last.
+func isEarlier(a, b *timestamppb.Timestamp) bool {
+	return a != nil && (b == nil || a.AsTime().Before(b.AsTime()))
+}
+
+// compareQueued orders tasks by when they asked for a place.
+func compareQueued(a, b *v1.ListedTask) int {
+	switch {
+	case isEarlier(a.GetQueuedAt(), b.GetQueuedAt()):
+		return -1
+	case isEarlier(b.GetQueuedAt(), a.GetQueuedAt()):
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.GetRun(), b.GetRun()), cmp.Compare(a.GetTask(), b.GetTask()))
+}
+
+// addExamples adds tasks to those that a group names.
+func addExamples(examples []*v1.ListedTask, more ...*v1.ListedTask) []*v1.ListedTask {
+	examples = append(examples, more...)
+	slices.SortFunc(examples, compareQueued)
+	return examples[:min(len(examples), maxExamples)]
+}
+
+// taskQueue collects what waits of one task of a run.
+type taskQueue struct {
+	view    *runview.View
+	name    string
+	needs   taskNeeds
+	now     time.Time
+	waits   []*waiters
+	unknown *waiters // those of which it is not known yet why they wait
+}
+
+// queueOf returns what waits of a task, or nil if nothing does. The reasons of instances are known of those that the run
+// holds itself. Of a large fan-out, whose parts hold them, some are read, behind those that have ended.
+func (l *Lister) queueOf(ctx context.Context, v *runview.View, name string, needs taskNeeds, now time.Time) (*taskQueue, error) {
+	q := &taskQueue{view: v, name: name, needs: needs, now: now}
+	t := v.Tasks[name]
+	if t.Task.GetCount() == 0 {
+		if t.Brief.GetState() != v1.TaskQueued {
+			return nil, nil
+		}
+		q.add(name, t.Brief)
+		return q.settle(0), nil
+	}
+	queued := int(t.Brief.GetCounts()[v1.TaskQueued])
+	if queued == 0 {
+		return nil, nil
+	}
+	instances, ended := t.Instances, 0
+	if len(instances) < int(t.Task.GetCount()) {
+		for state, n := range t.Brief.GetCounts() {
+			if v1.IsTaskTerminal(state) {
+				ended += int(n)
+			}
+		}
+		some, err := l.runs.Instances(ctx, v, name, ended, sampledInstances)
+		if err != nil {
+			return nil, err
+		}
+		instances = some
+	}
+	for _, i := range instances {
+		if i != nil && i.Brief.GetState() == v1.TaskQueued {
+			q.add(names.InstanceName(name, int(i.Instance.GetIndex())), i.Brief)
+		}
+	}
+	return q.settle(queued), nil
+}
+
+// add adds a task or an instance that is queued.
+func (q *taskQueue) add(name string, t attempted) {
+	why := waitOf(q.view, q.view.Tasks[q.name].Brief, t, q.now)
+	w := q.waitersFor(why)
+	w.count++
+	if isEarlier(t.GetQueuedAt(), w.oldest) {
+		w.oldest = t.GetQueuedAt()
+	}
+	if at := t.GetScheduledAfter(); isBackingOff(t, q.now) && isEarlier(at, w.notBefore) {
+		w.notBefore = at
+	}
+	if last := len(w.examples) - 1; last < maxExamples-1 || isEarlier(t.GetQueuedAt(), w.examples[last].GetQueuedAt()) {
+		w.examples = addExamples(w.examples, listed(q.view, q.name, name, t, &q.needs, q.now))
+	}
+}
+
+func (q *taskQueue) waitersFor(why wait) *waiters {
+	if why.text == "" {
+		if q.unknown == nil {
+			q.unknown = &waiters{wait: wait{why.reason, unknownText}}
+		}
+		return q.unknown
+	}
+	for _, w := range q.waits {
+		if w.wait == why {
+			return w
+		}
+	}
+	w := &waiters{wait: why}
+	q.waits = append(q.waits, w)
+	return w
+}
+
+// settle returns the queue with at least so many waiting. Those of which no reason is known wait for the reason that most of
+// the others of their task have: the placement queue gives reasons to the first of many alike only.
+func (q *taskQueue) settle(queued int) *taskQueue {
+	counted := 0
+	for _, w := range q.waits {
+		counted += w.count
+	}
+	if q.unknown != nil {
+		counted += q.unknown.count
+	}
+	if missing := queued - counted; missing > 0 {
+		q.waitersFor(wait{reason: v1.WaitAsking}).count += missing
+	}
+	if q.unknown == nil {
+		return q
+	}
+	if len(q.waits) == 0 {
+		q.waits = []*waiters{q.unknown}
+		return q
+	}
+	most := slices.MaxFunc(q.waits, func(a, b *waiters) int { return cmp.Compare(a.count, b.count) })
+	most.count += q.unknown.count
+	most.examples = addExamples(most.examples, q.unknown.examples...)
+	if isEarlier(q.unknown.oldest, most.oldest) {
+		most.oldest = q.unknown.oldest
+	}
+	return q
+}

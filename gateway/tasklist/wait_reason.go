@@ -1,0 +1,89 @@
+package tasklist
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"switchyard/gateway/runview"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
+)
+
+// wait is why a task waits: one of v1.WaitReasons, and a line for people. Its text is "" if the reason is not known yet.
+type wait struct{ reason, text string }
+
+// unknownText is the text of what has no other.
+const unknownText = "asks for a node, or for its turn in its run"
+
+// waitOf returns why a queued task, or an instance of it, waits. What the run says of itself goes before the texts of the
+// placement queue and of the admission of the run.
+func waitOf(v *runview.View, task *v1.Task, t attempted, now time.Time) wait {
+	switch {
+	case t.GetHeld() || task.GetHeld():
+		return wait{v1.WaitHeld, phrase.Because("is held back", t.GetError())}
+	case v.Run.GetState() == v1.RunPaused:
+		return wait{v1.WaitPaused, phrase.Because("its run is paused", v.Run.GetError())}
+	case isBackingOff(t, now):
+		return wait{v1.WaitBackOff, "waits to be tried again after a failure"}
+	}
+	return waitFromText(t.GetError())
+}
+
+// isBackingOff reports whether a task is not to be tried again before a time that has not come.
+func isBackingOff(t attempted, now time.Time) bool {
+	at := t.GetScheduledAfter()
+	return at != nil && at.AsTime().After(now)
+}
+
+// waitText is what a run says of why a task waits, in a form that holds no numbers where these differ from run to run.
+type waitText struct {
+	pattern string
+	reason  string
+	text    string // with $1 for the first group of the pattern; "" for the text as it is
+}
+
+// waitTexts are the texts of workflows/admission, of workflows/run and of activities/placement.
+var waitTexts = []waitText{
+	{`^no node could ever fit: `, v1.WaitImpossible, ""},
+	{`^no node (has registered yet|has session |reaches )`, v1.WaitImpossible, ""},
+	{`^0 of \d+ nodes `, v1.WaitBusy, ""},
+	{`^\d+ of \d+ nodes fit: `, v1.WaitNext, ""},
+	{`^waits for \S+: nodes had no room for it`, v1.WaitBusy, ""},
+	{`^waits for the lock `, v1.WaitLock, ""},
+	{` of this run ahead of it for the lock (".*")$`, v1.WaitLock, "others of its run are ahead of it for the lock $1"},
+	{` of its task under way, which is its concurrency$`, v1.WaitLimit, "as many of its task are under way as its concurrency allows"},
+	{` of this run under way, which is its maxParallel$`, v1.WaitLimit, "as many of its run are under way as its maxParallel allows"},
+	{` of this run open as child workflows, the most at once$`, v1.WaitLimit, "as many child workflows of its run are open as there may be at once"},
+	{` of its task waiting for a node$`, v1.WaitTurn, "others of its task wait for a node first"},
+	{`^its turn comes next$`, v1.WaitTurn, ""},
+	{`^waits for the old attempt of `, v1.WaitTurn, "waits for an attempt before it to end"},
+	{`^the run is paused$`, v1.WaitPaused, "its run is paused"},
+	{`^it(s task)? is held back$`, v1.WaitHeld, "is held back"},
+}
+
+// waitPatterns are the compiled patterns of waitTexts.
+var waitPatterns = sync.OnceValue(func() []*regexp.Regexp {
+	var patterns []*regexp.Regexp
+	for _, t := range waitTexts {
+		patterns = append(patterns, regexp.MustCompile(t.pattern))
+	}
+	return patterns
+})
+
+// waitFromText returns the reason that a text stands for. A text that is not about waiting is that of the failure before.
+func waitFromText(text string) wait {
+	text = strings.TrimSpace(text)
+	for i, pattern := range waitPatterns() {
+		found := pattern.FindStringSubmatchIndex(text)
+		if found == nil {
+			continue
+		}
+		if known := waitTexts[i].text; known != "" {
+			text = string(pattern.ExpandString(nil, known, text, found))
+		}
+		return wait{waitTexts[i].reason, text}
+	}
+	return wait{reason: v1.WaitAsking}
+}
