@@ -262,6 +262,27 @@ forms:
 	return answered{}
 }
 
+// submitPlain sends the form of an action on a page as browsers without script do. Pairs are the names and values of fields
+// that choose it.
+func (v *visitor) submitPlain(page answered, verb string, pairs ...string) answered {
+	v.t.Helper()
+forms:
+	for _, form := range page.all(`form[action="/ui/actions/` + verb + `"]`) {
+		values := url.Values{}
+		for _, field := range selected(form, "input") {
+			values.Set(attribute(field, "name"), attribute(field, "value"))
+		}
+		for pair := range slices.Chunk(pairs, 2) {
+			if values.Get(pair[0]) != pair[1] {
+				continue forms
+			}
+		}
+		return v.do(http.MethodPost, "/ui/actions/"+verb, values, "text/html")
+	}
+	v.t.Fatalf("the page has no form for %s %v", verb, pairs)
+	return answered{}
+}
+
 // message returns what the script shows of an action.
 func (a answered) message() string {
 	var body struct{ Message string }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -20,12 +21,15 @@ var functions = template.FuncMap{
 	"until":       func(at *timestamppb.Timestamp) (template.HTML, error) { return timeElement("until", at) },
 	"runURL":      runURL,
 	"taskURL":     taskURL,
-	"nodeURL":     func(name string) string { return "/ui/nodes/" + url.PathEscape(name) },
+	"nodeURL":     nodeURL,
 	"set":         withParameter,
 	"workflowURL": workflowURL,
 	"scheduleURL": scheduleURL,
 	"plural":      plural,
 	"stateTone":   stateTone,
+	"sign":        sign,
+	"oneLine":     words.OneLine,
+	"span":        span,
 }
 
 // layout of times.
@@ -53,6 +57,8 @@ func timeElement(kind string, at *timestamppb.Timestamp) (template.HTML, error) 
 func runURL(run string) string { return "/ui/runs/" + url.PathEscape(run) }
 
 func taskURL(run, task string) string { return runURL(run) + "/tasks/" + url.PathEscape(task) }
+
+func nodeURL(name string) string { return "/ui/nodes/" + url.PathEscape(name) }
 
 // withParameter returns the address of a view with one parameter set to another value, or without it if the value is "".
 func withParameter(address, name, value string) string {
@@ -90,4 +96,25 @@ func stateTone(state string) string {
 		return "idle"
 	}
 	return "bad"
+}
+
+// sign returns one character for the state of a run, a task or a node, for readers who do not see its colour.
+func sign(state string) string {
+	switch state {
+	case v1.RunPendingApproval, v1.NodeDraining:
+		return words.Sign(v1.TaskPaused)
+	case v1.NodeActive:
+		return words.Sign(v1.TaskRunning)
+	case v1.NodeStale:
+		return words.Sign(v1.TaskLost)
+	}
+	return words.Sign(state)
+}
+
+// span returns the time between two times in words, or "" if one is missing.
+func span(from, to *timestamppb.Timestamp) string {
+	if from == nil || to == nil {
+		return ""
+	}
+	return words.Duration(to.AsTime().Sub(from.AsTime()))
 }

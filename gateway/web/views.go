@@ -4,6 +4,11 @@ package web
 var views = []view{
 	{pattern: "/{$}", open: openOverview},
 	{pattern: "/ui/runs", parameters: runFilters, open: openRuns},
+	{pattern: "/ui/nodes", parameters: nodeFilters, open: openNodes},
+	{pattern: "/ui/nodes/{node}", open: openNode},
+	{pattern: "/ui/queue", parameters: queueFilters, open: openQueue},
+	{pattern: "/ui/approvals", open: openApprovals},
+	{pattern: "/ui/dead-letters", parameters: deadLetterFilters, open: openDeadLetters},
 	{pattern: "/ui/workflows", parameters: []string{"search", "page"}, open: openWorkflows},
 	{pattern: "/ui/workflows/{workflow}", open: openWorkflow},
 	{pattern: "/ui/schedules", parameters: []string{"page"}, open: openSchedules},

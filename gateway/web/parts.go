@@ -1,0 +1,129 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/rpcerror"
+)
+
+const (
+	// firstParts is how long a view that is opened waits for all its parts.
+	firstParts = 1500 * time.Millisecond
+	// coalesceParts is the pause in which parts that change together become one update.
+	coalesceParts = 50 * time.Millisecond
+	// partTimeout bounds a look of a part.
+	partTimeout = 20 * time.Second
+)
+
+// part is a piece of a view that is read by itself, so that a slow or broken one holds up no other one.
+type part struct {
+	every time.Duration // shortest pause between two looks
+	load  func(ctx context.Context) (any, error)
+}
+
+// loadedPart is what a part has at a time.
+type loadedPart struct {
+	data     any // nil while the part is not loaded
+	err      error
+	isLoaded bool // whether a look has ended, with data or an error
+}
+
+// partsSource reads parts again and again, each at its own pace, and shows them together.
+type partsSource struct {
+	parts []part
+	show  func(loaded []loadedPart) viewData
+
+	cancel  context.CancelFunc // nil until it is started
+	wg      sync.WaitGroup
+	changed chan struct{}
+
+	mu     sync.Mutex
+	loaded []loadedPart
+}
+
+func newPartsSource(show func(loaded []loadedPart) viewData, parts ...part) *partsSource {
+	return &partsSource{parts: parts, show: show, changed: make(chan struct{}, 1), loaded: make([]loadedPart, len(parts))}
+}
+
+func (s *partsSource) next(ctx context.Context) (viewData, error) {
+	if s.cancel == nil {
+		s.start(ctx)
+	} else {
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+			return viewData{}, context.Cause(ctx)
+		}
+		if err := sleep(ctx, coalesceParts); err != nil {
+			return viewData{}, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.changed:
+	default:
+	}
+	for _, p := range s.loaded {
+		if code := rpcerror.CodeOf(p.err); code == connect.CodeUnauthenticated {
+			return viewData{}, p.err
+		}
+	}
+	return s.show(s.loaded), nil
+}
+
+// start begins to read all parts, and waits a while for the first look of each.
+func (s *partsSource) start(ctx context.Context) {
+	ctx, s.cancel = context.WithCancel(ctx)
+	var first sync.WaitGroup
+	for i := range s.parts {
+		first.Add(1)
+		s.wg.Go(func() { s.read(ctx, i, sync.OnceFunc(first.Done)) })
+	}
+	all := make(chan struct{})
+	s.wg.Go(func() {
+		first.Wait()
+		close(all)
+	})
+	select {
+	case <-all:
+	case <-time.After(firstParts):
+	case <-ctx.Done():
+	}
+}
+
+// read reads a part until ctx ends. It calls looked after the first look.
+func (s *partsSource) read(ctx context.Context, i int, looked func()) {
+	defer looked()
+	for {
+		began := time.Now()
+		look, cancel := context.WithTimeout(ctx, partTimeout)
+		data, err := s.parts[i].load(look)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		s.mu.Lock()
+		s.loaded[i] = loadedPart{data, err, true}
+		s.mu.Unlock()
+		looked()
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+		if sleep(ctx, max(s.parts[i].every, shareOfCore*time.Since(began))) != nil {
+			return
+		}
+	}
+}
+
+func (s *partsSource) close() {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.wg.Wait()
+}

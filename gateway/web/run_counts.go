@@ -1,0 +1,189 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/drawing/words"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+const (
+	// firstCounts is how long a list of runs that is opened waits for the counts of its tasks.
+	firstCounts = 200 * time.Millisecond
+	// countsAge is how old the counts of an open run may get.
+	countsAge = 2 * time.Second
+)
+
+// runCounts reads the counts of tasks of the runs of a list, which the list itself leaves out. It reads them in the background,
+// one run after the other, with pauses. want and of belong to one goroutine.
+type runCounts struct {
+	runs   switchyardv1connect.RunServiceClient
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	wake   chan struct{}
+	first  chan struct{} // closed when all runs of the first list are read
+	opened time.Time
+
+	mu     sync.Mutex
+	wanted []*v1.Run
+	known  map[string]knownCounts
+}
+
+// knownCounts are the counts of a run.
+type knownCounts struct {
+	generation int32
+	ended      bool
+	at         time.Time
+	bars       []countBar
+}
+
+// countBar are the tasks or the instances of a run by state.
+type countBar struct {
+	Noun  string // task or instance
+	Total int
+	Parts []countPart
+}
+
+// countPart is a number of tasks or instances in a state.
+type countPart struct {
+	State string
+	N     int
+	// X and Width are the place of the part in a bar of width 100.
+	X, Width float64
+}
+
+// newRunCounts returns the counts of runs that the caller of a view sees. close must be called.
+func newRunCounts(runs switchyardv1connect.RunServiceClient, req request) *runCounts {
+	ctx, cancel := context.WithCancel(req.as(context.Background()))
+	c := &runCounts{runs: runs, cancel: cancel, wake: make(chan struct{}, 1), first: make(chan struct{}), known: map[string]knownCounts{}}
+	c.wg.Go(func() { c.read(ctx) })
+	return c
+}
+
+func (c *runCounts) close() {
+	c.cancel()
+	c.wg.Wait()
+}
+
+// want sets the runs of the list. The first time it waits a moment for their counts.
+func (c *runCounts) want(runs []*v1.Run) {
+	c.mu.Lock()
+	isFirst := c.wanted == nil
+	c.wanted = append([]*v1.Run{}, runs...)
+	kept := make(map[string]knownCounts, len(runs))
+	for _, run := range runs {
+		if known, ok := c.known[run.GetId()]; ok {
+			kept[run.GetId()] = known
+		}
+	}
+	c.known = kept
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	if isFirst && len(runs) > 0 {
+		select {
+		case <-c.first:
+		case <-time.After(firstCounts):
+		}
+	}
+}
+
+// of returns the counts of a run, or nil while they are not known.
+func (c *runCounts) of(run *v1.Run) []countBar {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[run.GetId()].bars
+}
+
+// read reads the counts of all wanted runs again and again, until ctx ends.
+func (c *runCounts) read(ctx context.Context) {
+	closeFirst := sync.OnceFunc(func() { close(c.first) })
+	defer closeFirst()
+	isFirst := true
+	for {
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return
+		}
+		for run := c.oldest(); run != nil; run = c.oldest() {
+			began := time.Now()
+			if !c.readRun(ctx, run) {
+				return
+			}
+			if !isFirst {
+				if sleep(ctx, shareOfCore*time.Since(began)) != nil {
+					return
+				}
+			}
+		}
+		isFirst = false
+		closeFirst()
+	}
+}
+
+// oldest returns the wanted run whose counts have to be read first, or nil if all are known and new enough.
+func (c *runCounts) oldest() *v1.Run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found *v1.Run
+	var at time.Time
+	for _, run := range c.wanted {
+		known, ok := c.known[run.GetId()]
+		switch {
+		case !ok || known.generation != run.GetGeneration() || !known.ended && v1.IsRunTerminal(run.GetState()):
+			return run
+		case known.ended || time.Since(known.at) < countsAge:
+		case found == nil || known.at.Before(at):
+			found, at = run, known.at
+		}
+	}
+	return found
+}
+
+// readRun reads the counts of a run. Those of a run that cannot be read stay as they are. It reports whether ctx lasts.
+func (c *runCounts) readRun(ctx context.Context, run *v1.Run) bool {
+	res, err := c.runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: run.GetId(), PageSize: 1, Brief: true}))
+	if ctx.Err() != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := knownCounts{generation: run.GetGeneration(), ended: v1.IsRunTerminal(run.GetState()), at: time.Now(), bars: c.known[run.GetId()].bars}
+	if err == nil {
+		known.bars = countBars(res.Msg.GetRun())
+	}
+	c.known[run.GetId()] = known
+	return true
+}
+
+// countBars returns the bars of a run: its tasks by state, and the instances of those that have fanned out.
+func countBars(run *v1.Run) []countBar {
+	var bars []countBar
+	for _, of := range []struct {
+		noun   string
+		counts map[string]int32
+	}{{"task", run.GetTaskCounts()}, {"instance", run.GetInstanceCounts()}} {
+		bar := countBar{Noun: of.noun}
+		for _, n := range of.counts {
+			bar.Total += int(n)
+		}
+		x := 0.0
+		for _, count := range words.StateCounts(of.counts) {
+			width := 100 * float64(count.N) / float64(bar.Total)
+			bar.Parts = append(bar.Parts, countPart{count.State, count.N, x, width})
+			x += width
+		}
+		if bar.Total > 0 {
+			bars = append(bars, bar)
+		}
+	}
+	return bars
+}

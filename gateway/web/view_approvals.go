@@ -1,0 +1,162 @@
+package web
+
+import (
+	"context"
+	"sync"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// approvalsPageSize bounds the tasks and the runs that a page shows.
+	approvalsPageSize = 100
+	// maxAskedRuns bounds the runs that are read for who has submitted them.
+	maxAskedRuns = 50
+	// maxTaskPages bounds the pages of a list of tasks that a look reads.
+	maxTaskPages = 5
+)
+
+// approvalsView is what waits for the decision of a person.
+type approvalsView struct {
+	Waiting []approvalRow
+	// More says that there are further ones.
+	More     bool
+	Warnings []string
+}
+
+// approvalRow is a task or a run that waits.
+type approvalRow struct {
+	Run, Workflow string
+	Task          string // empty: the run itself
+	Message       string
+	By            string
+	Since         *timestamppb.Timestamp
+	Actions       []Action
+}
+
+// LiveID returns the id of the block.
+func (r approvalRow) LiveID() string {
+	if r.Task == "" {
+		return "approval-" + r.Run
+	}
+	return "approval-" + r.Run + "-" + r.Task
+}
+
+func openApprovals(w *Web, req request) viewSource {
+	owners := &runOwners{known: map[string]string{}}
+	return polled(func(ctx context.Context) (viewData, error) {
+		tasks, runs, err := waitingApprovals(ctx, w.services)
+		if err != nil {
+			return viewData{}, err
+		}
+		view := approvalsView{More: tasks.GetNextPageToken() != "" || runs.GetNextPageToken() != "", Warnings: tasks.GetWarnings()}
+		for _, run := range runs.GetItems() {
+			view.Waiting = append(view.Waiting, approvalRow{
+				Run: run.GetId(), Workflow: run.GetName(), By: run.GetSubmittedBy(), Since: run.GetCreatedAt(), Message: "may this run start?",
+				Actions: []Action{
+					newAction("approve-run", run.GetId(), req.caller, "run", run.GetId()), newAction("reject-run", run.GetId(), req.caller, "run", run.GetId()),
+				},
+			})
+		}
+		by := owners.of(ctx, w.services, tasks.GetItems())
+		for _, t := range tasks.GetItems() {
+			about := "task " + t.GetTask() + " of run " + t.GetRun()
+			row := approvalRow{Run: t.GetRun(), Workflow: t.GetWorkflow(), Task: t.GetTask(), Message: t.GetError(), By: by[t.GetRun()], Since: sinceWhen(t)}
+			for _, verb := range []string{"approve-task", "reject-task"} {
+				row.Actions = append(row.Actions, newAction(verb, about, req.caller, "run", t.GetRun(), "task", t.GetTask()))
+			}
+			view.Waiting = append(view.Waiting, row)
+		}
+		return viewData{"Approvals", "approvals", view}, nil
+	})
+}
+
+// sinceWhen returns since when a listed task is as it is.
+func sinceWhen(t *v1.ListedTask) *timestamppb.Timestamp {
+	if t.GetStartedAt() != nil {
+		return t.GetStartedAt()
+	}
+	return t.GetQueuedAt()
+}
+
+// waitingApprovals returns the tasks and the runs that wait for a person.
+func waitingApprovals(ctx context.Context, s services) (tasks *v1.ListTasksResponse, runs *v1.ListRunsResponse, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		var err error
+		tasks, err = approvalTasks(ctx, s, approvalsPageSize)
+		return err
+	})
+	group.Go(func() error {
+		res, err := s.runs.ListRuns(ctx, connect.NewRequest(&v1.ListRunsRequest{State: v1.RunPendingApproval, PageSize: approvalsPageSize}))
+		if err == nil {
+			runs = res.Msg
+		}
+		return err
+	})
+	return tasks, runs, group.Wait()
+}
+
+// approvalTasks returns the tasks of type approval that wait for a person, at least so many if there are.
+func approvalTasks(ctx context.Context, s services, least int) (*v1.ListTasksResponse, error) {
+	return listTasks(ctx, s, &v1.ListTasksRequest{State: v1.TaskPaused, Type: v1.TypeApproval, PageSize: approvalsPageSize}, least)
+}
+
+// listTasks returns tasks of several pages, until there are enough of them. A page covers few runs, and may be empty.
+func listTasks(ctx context.Context, s services, req *v1.ListTasksRequest, least int) (*v1.ListTasksResponse, error) {
+	all := &v1.ListTasksResponse{}
+	for range maxTaskPages {
+		res, err := s.tasks.ListTasks(ctx, connect.NewRequest(req))
+		if err != nil {
+			return nil, err
+		}
+		all.Items = append(all.Items, res.Msg.GetItems()...)
+		all.Warnings = append(all.Warnings, res.Msg.GetWarnings()...)
+		all.NextPageToken = res.Msg.GetNextPageToken()
+		if all.NextPageToken == "" || len(all.Items) >= least {
+			break
+		}
+		req.PageToken = all.NextPageToken
+	}
+	return all, nil
+}
+
+// runOwners remembers who has submitted runs. One goroutine uses it.
+type runOwners struct{ known map[string]string }
+
+// of returns who has submitted the runs of tasks, by run. Runs that cannot be read are left out.
+func (o *runOwners) of(ctx context.Context, s services, tasks []*v1.ListedTask) map[string]string {
+	found := map[string]string{}
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(4)
+	asked := map[string]bool{}
+	for _, t := range tasks {
+		run := t.GetRun()
+		by, ok := o.known[run]
+		switch {
+		case ok:
+			mu.Lock()
+			found[run] = by
+			mu.Unlock()
+		case !asked[run] && len(asked) < maxAskedRuns:
+			asked[run] = true
+			group.Go(func() error {
+				res, err := s.runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: run, PageSize: 1, Brief: true}))
+				if err == nil {
+					mu.Lock()
+					found[run] = res.Msg.GetRun().GetSubmittedBy()
+					mu.Unlock()
+				}
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // each returns nil
+	o.known = found
+	return found
+}

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+const (
+	approveTask = switchyardv1connect.RunServiceApproveTaskProcedure
+	rejectRun   = switchyardv1connect.RunServiceRejectRunProcedure
+)
+
+func newServicesWithApprovals() *fakeServices {
+	f := newFakeServices()
+	answer(f, listTasksCall, func(_ context.Context, req *v1.ListTasksRequest) (*v1.ListTasksResponse, error) {
+		if req.GetPageToken() == "" { // a page may be empty although there is a next one
+			return &v1.ListTasksResponse{NextPageToken: "second"}, nil
+		}
+		return &v1.ListTasksResponse{Items: []*v1.ListedTask{{Run: "ship-1", Workflow: "ship", Task: "ask", State: v1.TaskPaused, Error: "ship it?", StartedAt: before(time.Hour)}}}, nil
+	})
+	answerWith(f, listRuns, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "deploy-1", Name: "deploy", State: v1.RunPendingApproval, SubmittedBy: "bob", CreatedAt: before(time.Minute)}}})
+	answerWith(f, getRun, &v1.GetRunResponse{Run: &v1.Run{Id: "ship-1", SubmittedBy: "ann"}})
+	answerWith(f, approveTask, &v1.ApproveTaskResponse{})
+	answerWith(f, rejectRun, &v1.RejectRunResponse{})
+	return f
+}
+
+func TestApprovalsShowWhatIsAskedAndByWhom(t *testing.T) {
+	f := newServicesWithApprovals()
+	page := newVisitor(t, f, v1.RoleUser).get("/ui/approvals")
+	mustBeHarmless(t, page)
+	mustContain(t, page.text("#approval-ship-1-ask"), "ask of ship-1", "ship it?", "ship", "ann", "Approve", "Reject")
+	mustContain(t, page.text("#approval-deploy-1"), "run deploy-1", "may this run start?", "bob", "needs the role operator")
+	if got := requestsOf[v1.ListTasksRequest](f, listTasksCall)[0]; got.GetState() != v1.TaskPaused || got.GetType() != v1.TypeApproval {
+		t.Errorf("request %v", got)
+	}
+}
+
+func TestApprovalsAreDecided(t *testing.T) {
+	f := newServicesWithApprovals()
+	v := newVisitor(t, f, v1.RoleOperator)
+	if a := v.submit("/ui/approvals", "approve-task", "run", "ship-1", "task", "ask", "reason", "looks good"); a.status != http.StatusOK {
+		t.Errorf("approve: %d %s", a.status, a.body)
+	}
+	if a := v.submit("/ui/approvals", "reject-run", "run", "deploy-1", "reason", "too late"); a.status != http.StatusOK {
+		t.Errorf("reject: %d %s", a.status, a.body)
+	}
+	if got := requestsOf[v1.ApproveTaskRequest](f, approveTask); len(got) != 1 || got[0].GetTask() != "ask" || got[0].GetReason() != "looks good" {
+		t.Errorf("approvals %v", got)
+	}
+	if got := requestsOf[v1.RejectRunRequest](f, rejectRun); len(got) != 1 || got[0].GetId() != "deploy-1" || got[0].GetReason() != "too late" {
+		t.Errorf("rejections %v", got)
+	}
+}
+
+func TestNothingWaitsForAnApproval(t *testing.T) {
+	f := newFakeServices()
+	answerWith(f, listTasksCall, &v1.ListTasksResponse{})
+	answerWith(f, listRuns, &v1.ListRunsResponse{})
+	mustContain(t, newVisitor(t, f, v1.RoleViewer).get("/ui/approvals").text("main"), "Nothing waits for an approval.")
+}

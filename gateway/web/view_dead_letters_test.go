@@ -1,0 +1,93 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+const (
+	listDeadLetters = switchyardv1connect.RunServiceListDeadLettersProcedure
+	retryDeadLetter = switchyardv1connect.RunServiceRetryDeadLetterProcedure
+	purgeDeadLetter = switchyardv1connect.RunServicePurgeDeadLetterProcedure
+)
+
+func someDeadLetters() *v1.ListDeadLettersResponse {
+	letter := func(task string) *v1.DeadLetter {
+		return &v1.DeadLetter{Run: "build-1", Task: task, Workflow: "build", Type: "shell", Reason: v1.ReasonExitCode, Error: "exit code 2", DeadLetteredAt: before(time.Hour), Attempts: []*v1.Attempt{
+			{Attempt: 0, Node: "n1", State: v1.TaskFailed, Reason: v1.ReasonTimeout, Error: "took longer than 5m"}, {Attempt: 1, Node: "n2", State: v1.TaskFailed, Reason: v1.ReasonExitCode, Error: "exit code 2"},
+		}}
+	}
+	other := letter("push")
+	other.Run = "deploy-2"
+	return &v1.ListDeadLettersResponse{Items: []*v1.DeadLetter{letter("compile"), letter("test"), other}, Warnings: []string{"run x-1 cannot be read"}, NextPageToken: "more"}
+}
+
+func TestDeadLettersShowWhyAndOfferToRetry(t *testing.T) {
+	f := newFakeServices()
+	answerWith(f, listDeadLetters, someDeadLetters())
+	v := newVisitor(t, f, v1.RoleUser)
+	page := v.get("/ui/dead-letters?run=build-1&type=shell&node=n2&page=tok")
+	mustBeHarmless(t, page)
+	if got := requestsOf[v1.ListDeadLettersRequest](f, listDeadLetters)[0]; got.GetRun() != "build-1" || got.GetType() != "shell" || got.GetNode() != "n2" || got.GetPageToken() != "tok" {
+		t.Errorf("request %v", got)
+	}
+	mustContain(t, page.text("#dead-build-1-compile"), "dead_letter", "compile", "build-1", "build", "2 attempts", "last on n2", "exit code 2", "exit_code", "took longer than 5m", "Retry all of this run")
+	mustNotContain(t, page.text("#dead-build-1-test"), "all of this run")
+	mustNotContain(t, page.text("#dead-deploy-2-push"), "all of this run")
+	mustContain(t, page.text("#dead-letters-end"), "run x-1 cannot be read", "First page", "Next page")
+	answerWith(f, listDeadLetters, &v1.ListDeadLettersResponse{})
+	mustContain(t, v.get("/ui/dead-letters").text("#dead-letters-end"), "There are no dead letters")
+}
+
+func TestDeadLettersAreRetriedAndPurged(t *testing.T) {
+	f := newFakeServices()
+	answerWith(f, listDeadLetters, someDeadLetters())
+	answerWith(f, retryDeadLetter, &v1.RetryDeadLetterResponse{Run: "build-1", Tasks: []string{"compile", "test"}})
+	answerWith(f, purgeDeadLetter, &v1.PurgeDeadLetterResponse{Run: "build-1", Tasks: []string{"test"}})
+	v := newVisitor(t, f, v1.RoleUser)
+	if a := v.submit("/ui/dead-letters", "retry-dead-letters", "run", "build-1"); a.message() != "Run build-1 continues with compile, test." {
+		t.Errorf("retry of all: %d %s", a.status, a.body)
+	}
+	v.submit("/ui/dead-letters", "retry-dead-letter", "run", "deploy-2", "task", "push")
+	if a := v.submit("/ui/dead-letters", "purge-dead-letter", "run", "build-1", "task", "test"); a.message() != "test of run build-1 left the list." {
+		t.Errorf("purge: %d %s", a.status, a.body)
+	}
+	retries := requestsOf[v1.RetryDeadLetterRequest](f, retryDeadLetter)
+	if len(retries) != 2 || retries[0].GetTask() != "" || retries[1].GetRun() != "deploy-2" || retries[1].GetTask() != "push" {
+		t.Errorf("retries %v", retries)
+	}
+}
+
+// Without script the question is a page of its own.
+func TestPurgeAsksFirstWithoutScript(t *testing.T) {
+	f := newFakeServices()
+	answerWith(f, listDeadLetters, someDeadLetters())
+	answerWith(f, purgeDeadLetter, &v1.PurgeDeadLetterResponse{Run: "build-1", Tasks: []string{"test"}})
+	v := newVisitor(t, f, v1.RoleUser)
+	ask := v.submitPlain(v.get("/ui/dead-letters"), "purge-dead-letter", "task", "test")
+	if ask.status != http.StatusOK || len(requestsOf[v1.PurgeDeadLetterRequest](f, purgeDeadLetter)) > 0 {
+		t.Fatalf("the question: %d, purges %v", ask.status, requestsOf[v1.PurgeDeadLetterRequest](f, purgeDeadLetter))
+	}
+	mustContain(t, ask.text("main"), "off the list", "Purge")
+	done := v.submitPlain(ask, "purge-dead-letter")
+	if done.status != http.StatusSeeOther || done.header.Get("Location") != "/ui/dead-letters" || len(requestsOf[v1.PurgeDeadLetterRequest](f, purgeDeadLetter)) != 1 {
+		t.Fatalf("after the question: %d %s", done.status, done.header)
+	}
+	mustContain(t, v.get("/ui/dead-letters").text("#notice"), "test of run build-1 left the list.")
+}
+
+func TestViewersCannotRetryDeadLetters(t *testing.T) {
+	f := newFakeServices()
+	answerWith(f, listDeadLetters, someDeadLetters())
+	page := newVisitor(t, f, v1.RoleViewer).get("/ui/dead-letters")
+	for _, button := range page.all("#dead-letters form.action button") {
+		if !strings.Contains(attribute(button, "title"), "needs the role user") {
+			t.Errorf("the button %s is open to a viewer", textOf(button))
+		}
+	}
+}

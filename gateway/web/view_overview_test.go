@@ -1,0 +1,120 @@
+package web
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+const (
+	listSchedulesCall = switchyardv1connect.ScheduleServiceListSchedulesProcedure
+	getScheduleCall   = switchyardv1connect.ScheduleServiceGetScheduleProcedure
+)
+
+// newQuietServices returns services of a fleet in which all is well.
+func newQuietServices() *fakeServices {
+	f := newFakeServices()
+	answerWith(f, listRuns, &v1.ListRunsResponse{})
+	answerWith(f, listDeadLetters, &v1.ListDeadLettersResponse{})
+	answerWith(f, listTasksCall, &v1.ListTasksResponse{})
+	answerWith(f, getQueue, &v1.GetQueueResponse{})
+	answerWith(f, listNodes, &v1.ListNodesResponse{Items: someNodes()[:1], Total: 1})
+	answerWith(f, listSchedulesCall, &v1.ListSchedulesResponse{})
+	return f
+}
+
+func TestOverviewOfAQuietFleetNeedsNoAttention(t *testing.T) {
+	page := newVisitor(t, newQuietServices(), v1.RoleViewer).get("/")
+	mustBeHarmless(t, page)
+	mustContain(t, page.text("main"), "Nothing needs attention.", "active 1", "cores 3.5 of 16", "memory 16 of 32 GiB", "GPUs 1 of 2", "No run is running.", "There are no runs yet.")
+	if got := page.texts("#attention > li"); len(got) > 0 {
+		t.Errorf("needs attention: %q", got)
+	}
+}
+
+func TestOverviewShowsWhatIsWrong(t *testing.T) {
+	f := newQuietServices()
+	answer(f, listRuns, func(_ context.Context, req *v1.ListRunsRequest) (*v1.ListRunsResponse, error) {
+		switch req.GetState() {
+		case v1.RunFailed:
+			if since := req.GetSince().AsTime(); !since.Equal(testNow.Add(-24 * time.Hour)) {
+				t.Errorf("failures since %s", since)
+			}
+			return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "bad-1", State: v1.RunFailed, Error: `task "a" failed`, CompletedAt: before(time.Minute)}}, Totals: map[string]int32{v1.RunFailed: 7}}, nil
+		case v1.RunRunning:
+			return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "build-1", State: v1.RunRunning}}}, nil
+		case v1.RunPendingApproval:
+			return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "deploy-1", State: v1.RunPendingApproval}}}, nil
+		}
+		return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "build-1", State: v1.RunRunning}, {Id: "bad-1", State: v1.RunFailed}}, Totals: map[string]int32{v1.RunRunning: 1, v1.RunFailed: 9}}, nil
+	})
+	answer(f, listTasksCall, func(_ context.Context, req *v1.ListTasksRequest) (*v1.ListTasksResponse, error) {
+		if req.GetType() == v1.TypeApproval {
+			return &v1.ListTasksResponse{Items: []*v1.ListedTask{{Run: "ship-1", Task: "ask", Error: "ship it?"}}}, nil
+		}
+		return &v1.ListTasksResponse{Items: []*v1.ListedTask{
+			{Run: "vm-1", Task: "machine", State: v1.TaskLost}, {Run: "x-1", Task: "late", State: v1.TaskLost, CompletedAt: before(time.Hour)}, {Run: "x-0", Task: "long-ago", State: v1.TaskLost, CompletedAt: before(48 * time.Hour)},
+		}}, nil
+	})
+	answerWith(f, listDeadLetters, someDeadLetters())
+	answerWith(f, getQueue, someQueue())
+	answerWith(f, listNodes, &v1.ListNodesResponse{Items: someNodes(), Total: 3})
+	answerWith(f, listSchedulesCall, &v1.ListSchedulesResponse{Items: []*v1.Schedule{{Name: "nightly"}, {Name: "hourly"}}})
+	answer(f, getScheduleCall, func(_ context.Context, req *v1.GetScheduleRequest) (*v1.GetScheduleResponse, error) {
+		if req.GetName() == "nightly" {
+			return &v1.GetScheduleResponse{Schedule: &v1.Schedule{Name: "nightly", Runs: []*v1.ScheduledRun{{RunId: "n-3", State: v1.RunRunning}, {RunId: "n-2", State: v1.RunFailed}}}}, nil
+		}
+		return &v1.GetScheduleResponse{Schedule: &v1.Schedule{Name: "hourly", Missed: 3, Skipped: 2}}, nil
+	})
+	page := newVisitor(t, f, v1.RoleViewer).get("/")
+	mustBeHarmless(t, page)
+	for id, parts := range map[string][]string{
+		"failed":           {"7 runs of the last 24 hours failed", "bad-1", `task "a" failed`, "and 6 more"},
+		"dead":             {"3 or more tasks spent all retries", "compile of build-1", "exit code 2"},
+		"approvals":        {"1 task waits for an approval", "ask of ship-1", "ship it?"},
+		"approval-runs":    {"1 run waits for an approval", "deploy-1"},
+		"impossible":       {"1 task that no node could ever run", "a of odd-1", "no node has label tpu"},
+		"busy":             {"12 tasks that must wait until a node has room", "big: 1 of 2 GPUs free"},
+		"nodes-offline":    {"1 node offline", "gone", "no heartbeat for 20s"},
+		"nodes-draining":   {"1 node draining", "old", "disk is failing"},
+		"away":             {"1 task lost until the node is back", "machine of vm-1"},
+		"lost":             {"1 task of the last 24 hours lost", "late of x-1"},
+		"schedules-failed": {"1 schedule whose last run failed", "nightly", "n-2"},
+	} {
+		mustContain(t, page.text("#attention-"+id), parts...)
+	}
+	mustNotContain(t, page.text("main"), "Nothing needs attention", "long-ago")
+	mustContain(t, page.text("#late-schedules"), "hourly", "3 starts too late, 2 skipped")
+	mustContain(t, page.text("#run-totals"), "running 1", "failed 9")
+	mustContain(t, page.text("#running"), "build-1")
+	mustContain(t, page.text("#newest"), "bad-1")
+	if got := page.link("7 runs of the last 24 hours failed"); got != "/ui/runs?since=24h&state=failed" {
+		t.Errorf("failures lead to %q", got)
+	}
+}
+
+func TestOverviewSaysWhichPartIsNotKnown(t *testing.T) {
+	f := newQuietServices()
+	refuseWith(f, listDeadLetters, connect.CodeUnavailable, "Temporal is away")
+	refuseWith(f, listNodes, connect.CodeInternal, "no registry")
+	page := newVisitor(t, f, v1.RoleViewer).get("/")
+	mustContain(t, page.text("#attention"), "Which tasks are dead letters is not known: Temporal is away", "The state of the nodes is not known: no registry")
+	mustContain(t, page.text("#fleet"), "The fleet is not known.")
+	mustNotContain(t, page.text("main"), "Nothing needs attention")
+}
+
+// A slow part holds up no other one.
+func TestOverviewDoesNotWaitForASlowPart(t *testing.T) {
+	f := newQuietServices()
+	answer(f, getQueue, func(ctx context.Context, _ *v1.GetQueueRequest) (*v1.GetQueueResponse, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	page := newVisitor(t, f, v1.RoleViewer).get("/")
+	mustContain(t, page.text("main"), "Some parts are still being read.", "active 1")
+}
