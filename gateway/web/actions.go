@@ -13,6 +13,8 @@ const (
 // actionKinds are all actions, by their verbs.
 var actionKinds = kindsByVerb(slices.Concat(
 	runActions,
+	deadLetterActions,
+	nodeActions,
 	scheduleActions,
 	workflowActions,
 	deadLetterActions,

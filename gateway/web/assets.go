@@ -40,6 +40,12 @@ func buildOf(trees ...fs.FS) string {
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
+// digest returns a short text that differs for different texts.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])[:12]
+}
+
 // assetURL returns the address of an asset.
 func assetURL(name string) string { return assetsPath + build + "/" + name }
 

@@ -19,7 +19,9 @@ type frame struct {
 	Title string
 	// View is the address of the view, and Version that of its content; "" for a page that does not change.
 	View, Version string
-	Content       string
+	// Shape is that of the content.
+	Shape   string
+	Content string
 
 	// Notice is shown once. Caller is who looks; Locked has a caller who logs in.
 	Notice   string

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/drawing/svg"
 	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -30,6 +31,8 @@ var functions = template.FuncMap{
 	"sign":        sign,
 	"oneLine":     words.OneLine,
 	"span":        span,
+	"hatches":     func() template.HTML { return template.HTML(svg.Hatches()) },
+	"legend":      func() []legendEntry { return legend },
 }
 
 // layout of times.

@@ -34,7 +34,11 @@ func (p *pages) render(v viewData, req request) (*live.Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &live.Content{HTML: string(html), Title: v.title, Blocks: page.blocks, Lists: page.lists}, nil
+	content := &live.Content{HTML: string(html), Title: v.title, Blocks: page.blocks, Lists: page.lists}
+	if s, ok := v.data.(shaped); ok {
+		content.Shape = s.shape()
+	}
+	return content, nil
 }
 
 // Page is what the template of a view is given.
@@ -78,6 +82,15 @@ func (p *Page) Live(id, name string, data any) (template.HTML, error) {
 type Item interface {
 	// LiveID is the id of its block.
 	LiveID() string
+}
+
+// Drawn makes an element a block that a drawing, which the template has already shown, contains.
+func (p *Page) Drawn(id string, html template.HTML) (string, error) {
+	if p.blocks[id] != "" {
+		return "", fmt.Errorf("the page has two blocks %q", id)
+	}
+	p.blocks[id] = string(html)
+	return "", nil
 }
 
 // Rows renders the children of an element, whose id is that of the list, as blocks.

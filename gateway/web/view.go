@@ -29,6 +29,9 @@ type viewData struct {
 	data     any
 }
 
+// shaped are data of which the view has a shape, as live.Content says.
+type shaped interface{ shape() string }
+
 // viewSource makes the data of a view. One goroutine uses it.
 type viewSource interface {
 	// next returns the data: at once when it is called first, and then once they may have changed. An error ends the view.
@@ -138,6 +141,6 @@ func (w *Web) serveView(v view) http.Handler {
 			w.writeError(rw, r, err)
 			return
 		}
-		w.writePage(rw, r, http.StatusOK, frame{Title: content.Title, View: req.url(), Version: version, Content: content.HTML})
+		w.writePage(rw, r, http.StatusOK, frame{Title: content.Title, View: req.url(), Version: version, Shape: content.Shape, Content: content.HTML})
 	})
 }

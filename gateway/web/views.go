@@ -9,6 +9,7 @@ var views = []view{
 	{pattern: "/ui/queue", parameters: queueFilters, open: openQueue},
 	{pattern: "/ui/approvals", open: openApprovals},
 	{pattern: "/ui/dead-letters", parameters: deadLetterFilters, open: openDeadLetters},
+	{pattern: "/ui/runs/{run}", parameters: []string{tasksParameter}, open: openRun},
 	{pattern: "/ui/workflows", parameters: []string{"search", "page"}, open: openWorkflows},
 	{pattern: "/ui/workflows/{workflow}", open: openWorkflow},
 	{pattern: "/ui/schedules", parameters: []string{"page"}, open: openSchedules},

@@ -1,5 +1,6 @@
 // applyUpdate makes the elements of a view what an update says. Blocks come as HTML that the gateway has escaped.
 export function applyUpdate(update) {
+  if (update.shape !== undefined && update.shape !== document.body.dataset.shape) return location.reload()
   if (update.title) document.title = update.title + " · Switchyard"
   const blocks = update.blocks ?? {}, lists = update.lists ?? {}
   const active = document.activeElement?.closest?.("[id]")?.id

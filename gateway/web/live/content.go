@@ -10,6 +10,8 @@ type Content struct {
 	Title string
 	// Blocks are the elements that may change, by id, as HTML with the element itself. No block lies in another one.
 	Blocks map[string]string
+	// Shape distinguishes contents that blocks cannot turn into one another: a page with another shape is loaded again.
+	Shape string
 	// Lists have the ids of the blocks that are the children of an element, by its id. A block that belongs to no list is
 	// always there.
 	Lists map[string][]string

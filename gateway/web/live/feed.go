@@ -25,6 +25,7 @@ type feed struct {
 	// blockChanged and listChanged are the numbers of the contents that brought what blocks and lists are now.
 	blockChanged, listChanged map[string]int
 	titleChanged              int
+	shapeChanged              int
 	changed                   chan struct{} // closed with the next content, or the end
 	err                       error         // why the feed has ended; io.EOF: the content stays
 	// encoded is the last update that was made, which most followers need: from the number of encodedFrom.
@@ -76,6 +77,9 @@ func (f *feed) publish(c *Content) {
 	if f.content == nil || f.content.Title != c.Title {
 		f.titleChanged, isChanged = n, true
 	}
+	if f.content == nil || f.content.Shape != c.Shape {
+		f.shapeChanged, isChanged = n, true
+	}
 	if !isChanged {
 		return
 	}
@@ -126,6 +130,7 @@ func (f *feed) numberOf(version string) int {
 type update struct {
 	Version string              `json:"version"`
 	Title   string              `json:"title,omitempty"`
+	Shape   *string             `json:"shape,omitempty"` // of the content, if it may be another one
 	Blocks  map[string]string   `json:"blocks,omitempty"`
 	Lists   map[string][]string `json:"lists,omitempty"`
 }
@@ -154,6 +159,9 @@ func (f *feed) since(number int) ([]byte, int, error) {
 	}
 	if f.titleChanged > number {
 		u.Title = f.content.Title
+	}
+	if f.shapeChanged > number {
+		u.Shape = &f.content.Shape
 	}
 	text, err := json.Marshal(u)
 	if err != nil {

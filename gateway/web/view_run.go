@@ -1,0 +1,224 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"switchyard/drawing/graph"
+	"switchyard/drawing/words"
+	"switchyard/gateway/auth"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// maxDrawn is how many tasks the page of a run draws unless it is asked for all of them.
+const (
+	maxDrawn                 = 300
+	tasksParameter, allTasks = "tasks", "all"
+)
+
+// runSource makes the data of a run's page.
+type runSource struct {
+	w     *Web
+	req   request
+	watch *runWatch
+	chart runChart
+	pause time.Duration // before the next drawing
+	drawn time.Time     // when the last one was ready
+	// ends is when the time axis of the last drawing has run out; zero: never.
+	ends time.Time
+	// defined are the tasks of the run's definition, which stand for those that the run does not show yet.
+	defined  map[string]*v1.TaskDefinition
+	attempts runAttempts
+}
+
+func openRun(w *Web, req request) viewSource {
+	return &runSource{w: w, req: req, attempts: runAttempts{services: w.services, marks: map[string]string{}, tasks: map[string]*v1.Task{}}}
+}
+
+// close ends what follows the run.
+func (s *runSource) close() {
+	if s.watch != nil {
+		s.watch.close()
+	}
+}
+
+// next returns the run once something of it is new, or its time axis has run out.
+func (s *runSource) next(ctx context.Context) (viewData, error) {
+	if s.watch == nil {
+		s.watch = watchRun(ctx, s.w.services, s.req.values["run"])
+	}
+	for {
+		if err := s.await(ctx); err != nil {
+			return viewData{}, err
+		}
+		began := time.Now()
+		state, err := s.watch.state()
+		if err != nil || state.run == nil {
+			if err != nil {
+				return viewData{}, err
+			}
+			continue
+		}
+		s.addDefined(ctx, state)
+		s.attempts.add(ctx, state)
+		view := s.draw(state)
+		s.drawn = time.Now()
+		s.pause = max(drawInterval, shareOfCore*s.drawn.Sub(began))
+		return viewData{"Run " + state.run.GetId(), "run", view}, nil
+	}
+}
+
+// await waits for something new, and for the end of the pause after the drawing before.
+func (s *runSource) await(ctx context.Context) error {
+	var ends <-chan time.Time
+	if !s.ends.IsZero() {
+		timer := time.NewTimer(time.Until(s.ends))
+		defer timer.Stop()
+		ends = timer.C
+	}
+	select {
+	case <-s.watch.changed:
+	case <-ends:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return sleep(ctx, s.pause-time.Since(s.drawn))
+}
+
+// addDefined adds the tasks that the run has and does not show yet.
+func (s *runSource) addDefined(ctx context.Context, state runState) {
+	if state.total <= len(state.tasks) {
+		return
+	}
+	if s.defined == nil {
+		res, err := s.w.services.runs.GetRunDefinition(ctx, connect.NewRequest(&v1.GetRunDefinitionRequest{Id: s.req.values["run"]}))
+		if err != nil {
+			return // they appear once the run shows them
+		}
+		s.defined = res.Msg.GetDefinition().GetTasks()
+	}
+	for name, t := range s.defined {
+		if state.tasks[name] == nil {
+			state.tasks[name] = &v1.Task{State: v1.TaskPending, Type: t.GetType(), DependsOn: t.GetDependsOn()}
+		}
+	}
+}
+
+// runView is what the page of a run shows.
+type runView struct {
+	Run    *v1.Run
+	Counts []words.StateCount // of tasks
+	Total  int
+	// Instances counts those of fan-outs, in words, or is "" if there are none.
+	Instances string
+	Chart     chartView
+	Actions   []Action
+	// Hidden are the tasks that are not drawn.
+	Hidden int
+	// Input and Context are JSON.
+	Input, Context string
+
+	drawn string // the shape of the graph
+}
+
+func (v runView) shape() string { return v.drawn }
+
+// draw returns what the page shows of a state.
+func (s *runSource) draw(state runState) runView {
+	run := &v1.Run{
+		Id: state.run.GetId(), State: state.run.GetState(), CreatedAt: state.run.GetCreatedAt(), CompletedAt: state.run.GetCompletedAt(), Tasks: state.tasks,
+	}
+	nodes := graph.NodesOf(run, time.Time{})
+	shown := nodes
+	if len(nodes) > maxDrawn && s.req.query.Get(tasksParameter) != allTasks {
+		shown = mostInteresting(nodes, maxDrawn)
+	}
+	counts, instances, total := map[string]int{}, map[string]int{}, 0
+	for _, t := range state.tasks {
+		counts[t.GetState()]++
+		for word, n := range t.GetCounts() {
+			instances[word] += int(n)
+			total += int(n)
+		}
+	}
+	now := s.w.Now()
+	if end := state.run.GetCompletedAt(); end != nil {
+		now = end.AsTime()
+	}
+	view := runView{
+		Run: state.run, Counts: words.StateCounts(counts), Total: max(state.total, len(state.tasks)), Hidden: len(nodes) - len(shown),
+		Actions: actionsOfRun(state.run, s.req.caller), Input: jsonText(state.run.GetInput()), Context: jsonText(state.run.GetContext()),
+	}
+	if total > 0 {
+		view.Instances = plural(total, "instance") + ": " + words.CountStates(instances)
+	}
+	view.Chart = s.chart.draw(run, shown, state.instances, now)
+	view.drawn = s.chart.shape
+	s.ends = time.Time{}
+	if !v1.IsRunTerminal(state.run.GetState()) {
+		s.ends = view.Chart.Axis.To
+	}
+	return view
+}
+
+// actionsOfRun returns the buttons of what can be done with a run in its state.
+func actionsOfRun(run *v1.Run, caller *auth.Principal) []Action {
+	verbs := map[string][]string{
+		v1.RunPendingApproval: {"approve-run", "reject-run", "cancel-run"},
+		v1.RunPending:         {"cancel-run"},
+		v1.RunRunning:         {"pause-run", "cancel-run"},
+		v1.RunPaused:          {"resume-run", "cancel-run"},
+		v1.RunCompleted:       {"rerun-run"},
+	}[run.GetState()]
+	if verbs == nil {
+		verbs = []string{"retry-run", "rerun-run"} // it has failed, was cancelled or was rejected
+	}
+	var actions []Action
+	for _, verb := range verbs {
+		actions = append(actions, newAction(verb, run.GetId(), caller, "run", run.GetId()))
+	}
+	return actions
+}
+
+// maxJSON bounds the JSON that a page shows, in bytes.
+const maxJSON = 64 << 10
+
+// jsonText returns an object as indented JSON, or "" if it has no fields.
+func jsonText(object *structpb.Struct) string {
+	if len(object.GetFields()) == 0 {
+		return ""
+	}
+	text, err := json.MarshalIndent(object.AsMap(), "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	if len(text) > maxJSON {
+		return strings.ToValidUTF8(string(text[:maxJSON]), "") + "\n... and more: `switchyard runs get` prints all of it"
+	}
+	return string(text)
+}
+
+// mostInteresting returns the n tasks that people look for, in the order of nodes.
+func mostInteresting(nodes []graph.Node, n int) []graph.Node {
+	order := make([]int, len(nodes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(words.Interest(nodes[a].Tone()), words.Interest(nodes[b].Tone()))
+	})
+	order = order[:n]
+	slices.Sort(order)
+	picked := make([]graph.Node, 0, n)
+	for _, i := range order {
+		picked = append(picked, nodes[i])
+	}
+	return picked
+}
