@@ -23,6 +23,9 @@ type fakeTasks struct {
 	mu    sync.Mutex
 	pages map[string]*v1.ListTasksResponse // by token
 	asked []*v1.ListTasksRequest
+
+	queue      *v1.GetQueueResponse
+	queueAsked []*v1.GetQueueRequest
 }
 
 func (f *fakeTasks) ListTasks(_ context.Context, req *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error) {

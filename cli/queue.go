@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/client"
+	"switchyard/cli/output"
+	"switchyard/drawing/words"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func newQueue(sys *system) *cobra.Command {
+	req := &v1.GetQueueRequest{}
+	cmd := &cobra.Command{
+		Use: "queue", Short: "Show what waits to start, why, and what it asks of the nodes",
+		Args: arguments(0, 0, ""),
+	}
+	clientFlag(cmd)
+	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	cmd.Flags().StringVar(&req.Workflow, "workflow", "", "only tasks of runs of this workflow")
+	cmd.Flags().StringVar(&req.Run, "run", "", "only tasks of this run")
+	cmd.Flags().StringVar(&req.Batch, "batch", "", "only tasks of the runs that were submitted with this --batch")
+	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
+		queue, err := client.Call(ctx, a, a.Tasks.GetQueue, req)
+		if err != nil {
+			return err
+		}
+		for _, warning := range queue.GetWarnings() {
+			fmt.Fprintf(sys.screen, "warning: %s\n", words.OneLine(warning))
+		}
+		if format.Value == output.JSON {
+			return output.WriteMessage(sys.stdout, queue)
+		}
+		return sys.writeQueue(sys.stdout, queue)
+	})
+	return cmd
+}
+
+// writeQueue writes what waits for people: a line for each group, and what is asked for and free.
+func (s *system) writeQueue(w io.Writer, queue *v1.GetQueueResponse) error {
+	if queue.GetTasks() == 0 {
+		_, err := fmt.Fprintln(w, "nothing waits")
+		return err
+	}
+	rows := [][]string{{"COUNT", "REASON", "SINCE", "LONGEST", "ASKS FOR", "WHY"}}
+	for _, g := range queue.GetGroups() {
+		longest := ""
+		if of := g.GetExamples(); len(of) > 0 {
+			longest = of[0].GetRun() + " " + of[0].GetTask()
+		}
+		rows = append(rows, []string{
+			strconv.Itoa(int(g.GetCount())), g.GetReason(), s.formatTime(g.GetOldestQueuedAt()), longest, demandText(g), words.OneLine(g.GetText()),
+		})
+	}
+	if err := output.WriteTable(w, output.Fit(rows, s.dataWidth(), 3)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	rows = [][]string{{"OF THE NODES", "ASKED", "FREE", "TOTAL"}}
+	for _, of := range []struct {
+		what   string
+		amount *v1.QueueAmount
+	}{
+		{"slots", queue.GetSlots()}, {"cores", queue.GetCores()}, {"memory in MiB", queue.GetMemoryMb()}, {"GPUs", queue.GetGpus()},
+	} {
+		rows = append(rows, []string{of.what, shortNumber(of.amount.GetAsked()), shortNumber(of.amount.GetFree()), shortNumber(of.amount.GetTotal())})
+	}
+	return output.WriteTable(w, rows)
+}
+
+// demandText returns what each task of a group asks of a node, or "" if the group waits for none.
+func demandText(g *v1.QueueGroup) string {
+	d := g.GetDemand()
+	if d == nil {
+		return ""
+	}
+	parts := []string{g.GetType()}
+	add := func(n float64, unit string) {
+		if n > 0 {
+			parts = append(parts, shortNumber(n)+" "+unit)
+		}
+	}
+	add(d.GetCores(), "cores")
+	add(float64(d.GetMemoryMb()), "MiB")
+	add(float64(d.GetGpus()), "GPUs")
+	if d.NumaNode != nil {
+		parts = append(parts, fmt.Sprintf("NUMA node %d", d.GetNumaNode()))
+	}
+	return words.OneLine(strings.Join(append(parts, d.GetConstraints()...), ", "))
+}
+
+// shortNumber returns a number with two decimals at most.
+func shortNumber(n float64) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(n, 'f', 2, 64), "0"), ".")
+}
