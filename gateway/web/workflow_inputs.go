@@ -20,6 +20,8 @@ const (
 	inputPrefix = "input."
 	// documentField is the field of an input of which no types are declared.
 	documentField = "input-document"
+	// maxShownDefault bounds a default that is shown beside its field, in bytes.
+	maxShownDefault = 40
 )
 
 // inputForm is the form of the input of a run.
@@ -44,8 +46,10 @@ type inputField struct {
 	Value     string
 	IsChecked bool
 	Options   []inputOption
-	Default   string // in words, or ""
-	Notes     []lineNote
+	// HasDefault tells that a default stands for an input that is not given; Default is that in words, if it is short.
+	HasDefault bool
+	Default    string
+	Notes      []lineNote
 }
 
 // ID returns the id of the field, and the beginning of those of its texts.
@@ -82,7 +86,7 @@ func newInputField(name string, in *v1.InputDefinition) inputField {
 	if f.Type == "" {
 		f.Type = "string"
 	}
-	hasDefault := in.GetDefault() != nil
+	f.HasDefault = in.GetDefault() != nil
 	f.Value = fieldText(in.GetDefault(), f.Type)
 	switch {
 	case len(in.GetEnum()) > 0:
@@ -90,7 +94,7 @@ func newInputField(name string, in *v1.InputDefinition) inputField {
 		for _, value := range in.GetEnum() {
 			f.Options = append(f.Options, inputOption{Value: fieldText(value, f.Type), Text: fieldText(value, f.Type)})
 		}
-	case f.Type == "boolean" && hasDefault:
+	case f.Type == "boolean" && f.HasDefault:
 		f.Kind, f.IsChecked = "checkbox", in.GetDefault().GetBoolValue()
 	case f.Type == "boolean":
 		f.Kind, f.Options = "select", []inputOption{{Value: "true", Text: "true"}, {Value: "false", Text: "false"}}
@@ -99,10 +103,10 @@ func newInputField(name string, in *v1.InputDefinition) inputField {
 	case f.Type == "list", f.Type == "object", strings.Contains(f.Value, "\n"):
 		f.Kind = "area"
 	}
-	if f.Kind == "select" && !hasDefault {
+	if f.Kind == "select" && !f.HasDefault {
 		f.Options = append([]inputOption{{Text: map[bool]string{true: "choose", false: "not given"}[f.Required]}}, f.Options...)
 	}
-	if hasDefault && f.Kind != "checkbox" {
+	if f.Kind != "area" && f.Kind != "checkbox" && len(f.Value) <= maxShownDefault {
 		f.Default = f.Value
 	}
 	f.choose()
@@ -159,7 +163,7 @@ func (f *inputForm) input(def *v1.Definition) (*structpb.Struct, error) {
 		switch isEmpty := strings.TrimSpace(field.Value) == ""; {
 		case field.Kind == "checkbox":
 			pairs = append(pairs, field.Name+"="+strconv.FormatBool(field.IsChecked))
-		case field.Type == "string" && (field.Value != "" || field.Default != ""), !isEmpty:
+		case field.Type == "string" && (field.Value != "" || field.HasDefault), !isEmpty:
 			pairs = append(pairs, field.Name+"="+field.Value)
 		}
 	}
