@@ -217,13 +217,15 @@ func TestStoredWorkflowIsReadAgain(t *testing.T) {
 	d, err := readDocument(&system{stdin: strings.NewReader(hello)}, "-")
 	must(t, err)
 	f.shelf.stored = map[string]*v1.Definition{"hello": d.def}
-	got := run(t, "workflows", "get", "hello", "--gateway", f.url)
-	if got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
-	again, err := readDocument(&system{stdin: strings.NewReader(got.stdout)}, "-")
-	must(t, err)
-	if !proto.Equal(again.def, d.def) {
-		t.Errorf("%v, want %v", again.def, d.def)
+	for _, format := range []string{"json", "yaml"} {
+		got := run(t, "workflows", "get", "hello", "-o", format, "--gateway", f.url)
+		if got.code != 0 || strings.HasPrefix(got.stdout, "{") != (format == "json") {
+			t.Fatalf("%s: %+v", format, got)
+		}
+		again, err := readDocument(&system{stdin: strings.NewReader(got.stdout)}, "-")
+		must(t, err)
+		if !proto.Equal(again.def, d.def) {
+			t.Errorf("%s: %v, want %v", format, again.def, d.def)
+		}
 	}
 }

@@ -10,19 +10,28 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 )
 
 func newWorkflowsGet(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get NAME",
-		Short: "Print a stored definition, in JSON, as every command that takes a FILE reads it",
+		Short: "Print a stored definition as every command that takes a FILE reads it",
 		Args:  arguments(1, 1, "NAME"),
 	}
 	clientFlag(cmd)
-	output.FormatFlag(cmd, output.JSON) // the one form that there is
+	format := output.FormatFlag(cmd, output.JSON, output.YAML)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		res, err := client.Call(ctx, a, a.Workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: args[0]})
 		if err != nil {
+			return err
+		}
+		if format.Value == output.YAML {
+			text, err := definition.Print(res.GetDefinition())
+			if err != nil {
+				return err
+			}
+			_, err = sys.stdout.Write(text)
 			return err
 		}
 		return writeDefinition(sys.stdout, res.GetDefinition())
@@ -30,7 +39,7 @@ func newWorkflowsGet(sys *system) *cobra.Command {
 	return cmd
 }
 
-// writeDefinition writes a definition as commands that take a FILE read it.
+// writeDefinition writes a definition in JSON, as commands that take a FILE read it.
 func writeDefinition(w io.Writer, d *v1.Definition) error {
 	text, err := protojson.Marshal(d)
 	if err != nil {

@@ -14,6 +14,7 @@ const (
 	Text  = "text"
 	JSON  = "json"
 	JSONL = "jsonl"
+	YAML  = "yaml"
 )
 
 // Choice is the value of a flag that takes one of a few words.
