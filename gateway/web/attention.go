@@ -164,7 +164,7 @@ func waitingGroups(data any) []attention {
 	busy = attention{id: "busy", Tone: "wait", URL: "/ui/queue"}
 	nNever, nBusy := int32(0), int32(0)
 	for _, g := range data.(*v1.GetQueueResponse).GetGroups() {
-		line := attentionLine{plural(g.GetCount(), "task"), "/ui/queue", words.OneLine(g.GetText()), g.GetOldestQueuedAt()}
+		line := attentionLine{plural(g.GetCount(), "task") + asking(g.GetDemand()), "/ui/queue", words.OneLine(g.GetText()), g.GetOldestQueuedAt()}
 		if examples := g.GetExamples(); g.GetCount() == 1 && len(examples) == 1 {
 			line.Text, line.URL = examples[0].GetTask()+" of "+examples[0].GetRun(), taskURL(examples[0].GetRun(), examples[0].GetTask())
 		}
@@ -187,6 +187,14 @@ func waitingGroups(data any) []attention {
 		found = append(found, busy)
 	}
 	return found
+}
+
+// asking returns what tasks ask of a node, behind their number.
+func asking(d *v1.TaskDemand) string {
+	if text := demandText(d); text != "" {
+		return " that ask for " + text
+	}
+	return ""
 }
 
 // badNodes returns the nodes that are not in service.

@@ -19,7 +19,7 @@ const (
 	countsAge = 2 * time.Second
 )
 
-// runCounts reads the counts of tasks of the runs of a list, which the list itself leaves out. It reads them in the background,
+// runCounts reads the counts of tasks and the errors of the runs of a list, which the list itself leaves out. It reads them in the background,
 // one run after the other, with pauses. want and of belong to one goroutine.
 type runCounts struct {
 	runs   switchyardv1connect.RunServiceClient
@@ -40,6 +40,7 @@ type knownCounts struct {
 	ended      bool
 	at         time.Time
 	bars       []countBar
+	err        string // of the run, which lists leave out
 }
 
 // countBar are the tasks or the instances of a run by state.
@@ -95,11 +96,16 @@ func (c *runCounts) want(runs []*v1.Run) {
 	}
 }
 
-// of returns the counts of a run, or nil while they are not known.
-func (c *runCounts) of(run *v1.Run) []countBar {
+// row returns the line of a run. It has no counts and no error while they are not known.
+func (c *runCounts) row(run *v1.Run) runRow {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known[run.GetId()].bars
+	known := c.known[run.GetId()]
+	row := runRow{run, known.bars}
+	if run.GetError() == "" && known.generation == run.GetGeneration() && known.ended == v1.IsRunTerminal(run.GetState()) {
+		row.Error = known.err
+	}
+	return row
 }
 
 // read reads the counts of all wanted runs again and again, until ctx ends.
@@ -156,9 +162,9 @@ func (c *runCounts) readRun(ctx context.Context, run *v1.Run) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := knownCounts{generation: run.GetGeneration(), ended: v1.IsRunTerminal(run.GetState()), at: time.Now(), bars: c.known[run.GetId()].bars}
+	known := knownCounts{generation: run.GetGeneration(), ended: v1.IsRunTerminal(run.GetState()), at: time.Now(), bars: c.known[run.GetId()].bars, err: c.known[run.GetId()].err}
 	if err == nil {
-		known.bars = countBars(res.Msg.GetRun())
+		known.bars, known.err = countBars(res.Msg.GetRun()), res.Msg.GetRun().GetError()
 	}
 	c.known[run.GetId()] = known
 	return true

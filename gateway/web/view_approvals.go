@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"sync"
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
@@ -14,8 +13,6 @@ import (
 const (
 	// approvalsPageSize bounds the tasks and the runs that a page shows.
 	approvalsPageSize = 100
-	// maxAskedRuns bounds the runs that are read for who has submitted them.
-	maxAskedRuns = 50
 	// maxTaskPages bounds the pages of a list of tasks that a look reads.
 	maxTaskPages = 5
 )
@@ -47,12 +44,13 @@ func (r approvalRow) LiveID() string {
 }
 
 func openApprovals(w *Web, req request) viewSource {
-	owners := &runOwners{known: map[string]string{}}
+	pending, owners := &runHeaders{}, &runHeaders{}
 	return polled(func(ctx context.Context) (viewData, error) {
 		tasks, runs, err := waitingApprovals(ctx, w.services)
 		if err != nil {
 			return viewData{}, err
 		}
+		runs = pending.pendingApproval(ctx, w.services, runs)
 		view := approvalsView{More: tasks.GetNextPageToken() != "" || runs.GetNextPageToken() != "", Warnings: tasks.GetWarnings()}
 		for _, run := range runs.GetItems() {
 			view.Waiting = append(view.Waiting, approvalRow{
@@ -62,10 +60,10 @@ func openApprovals(w *Web, req request) viewSource {
 				},
 			})
 		}
-		by := owners.of(ctx, w.services, tasks.GetItems())
+		by := owners.of(ctx, w.services, runsOf(tasks.GetItems()))
 		for _, t := range tasks.GetItems() {
 			about := "task " + t.GetTask() + " of run " + t.GetRun()
-			row := approvalRow{Run: t.GetRun(), Workflow: t.GetWorkflow(), Task: t.GetTask(), Message: t.GetError(), By: by[t.GetRun()], Since: sinceWhen(t)}
+			row := approvalRow{Run: t.GetRun(), Workflow: t.GetWorkflow(), Task: t.GetTask(), Message: t.GetError(), By: by[t.GetRun()].GetSubmittedBy(), Since: sinceWhen(t)}
 			for _, verb := range []string{"approve-task", "reject-task"} {
 				row.Actions = append(row.Actions, newAction(verb, about, req.caller, "run", t.GetRun(), "task", t.GetTask()))
 			}
@@ -83,7 +81,16 @@ func sinceWhen(t *v1.ListedTask) *timestamppb.Timestamp {
 	return t.GetQueuedAt()
 }
 
-// waitingApprovals returns the tasks and the runs that wait for a person.
+// runsOf returns the runs of tasks, of which only the ids are known.
+func runsOf(tasks []*v1.ListedTask) []*v1.Run {
+	runs := make([]*v1.Run, 0, len(tasks))
+	for _, t := range tasks {
+		runs = append(runs, &v1.Run{Id: t.GetRun()})
+	}
+	return runs
+}
+
+// waitingApprovals returns the tasks that wait for a person, and the runs that wait for nothing else.
 func waitingApprovals(ctx context.Context, s services) (tasks *v1.ListTasksResponse, runs *v1.ListRunsResponse, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -123,40 +130,4 @@ func listTasks(ctx context.Context, s services, req *v1.ListTasksRequest, least 
 		req.PageToken = all.NextPageToken
 	}
 	return all, nil
-}
-
-// runOwners remembers who has submitted runs. One goroutine uses it.
-type runOwners struct{ known map[string]string }
-
-// of returns who has submitted the runs of tasks, by run. Runs that cannot be read are left out.
-func (o *runOwners) of(ctx context.Context, s services, tasks []*v1.ListedTask) map[string]string {
-	found := map[string]string{}
-	var mu sync.Mutex
-	var group errgroup.Group
-	group.SetLimit(4)
-	asked := map[string]bool{}
-	for _, t := range tasks {
-		run := t.GetRun()
-		by, ok := o.known[run]
-		switch {
-		case ok:
-			mu.Lock()
-			found[run] = by
-			mu.Unlock()
-		case !asked[run] && len(asked) < maxAskedRuns:
-			asked[run] = true
-			group.Go(func() error {
-				res, err := s.runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: run, PageSize: 1, Brief: true}))
-				if err == nil {
-					mu.Lock()
-					found[run] = res.Msg.GetRun().GetSubmittedBy()
-					mu.Unlock()
-				}
-				return nil
-			})
-		}
-	}
-	_ = group.Wait() // each returns nil
-	o.known = found
-	return found
 }

@@ -23,8 +23,13 @@ func newServicesWithApprovals() *fakeServices {
 		}
 		return &v1.ListTasksResponse{Items: []*v1.ListedTask{{Run: "ship-1", Workflow: "ship", Task: "ask", State: v1.TaskPaused, Error: "ship it?", StartedAt: before(time.Hour)}}}, nil
 	})
-	answerWith(f, listRuns, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "deploy-1", Name: "deploy", State: v1.RunPendingApproval, SubmittedBy: "bob", CreatedAt: before(time.Minute)}}})
-	answerWith(f, getRun, &v1.GetRunResponse{Run: &v1.Run{Id: "ship-1", SubmittedBy: "ann"}})
+	answerWith(f, listRuns, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "ship-1", Name: "ship", State: v1.RunPendingApproval}, {Id: "deploy-1", Name: "deploy", State: v1.RunPendingApproval, SubmittedBy: "bob", CreatedAt: before(time.Minute)}}})
+	answer(f, getRun, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
+		if req.GetId() == "ship-1" { // it waits for its task alone
+			return &v1.GetRunResponse{Run: &v1.Run{Id: "ship-1", SubmittedBy: "ann"}}, nil
+		}
+		return &v1.GetRunResponse{Run: &v1.Run{Id: "deploy-1", Approval: &v1.RunApproval{State: v1.ApprovalPending}}}, nil
+	})
 	answerWith(f, approveTask, &v1.ApproveTaskResponse{})
 	answerWith(f, rejectRun, &v1.RejectRunResponse{})
 	return f
@@ -36,6 +41,9 @@ func TestApprovalsShowWhatIsAskedAndByWhom(t *testing.T) {
 	mustBeHarmless(t, page)
 	mustContain(t, page.text("#approval-ship-1-ask"), "ask of ship-1", "ship it?", "ship", "ann", "Approve", "Reject")
 	mustContain(t, page.text("#approval-deploy-1"), "run deploy-1", "may this run start?", "bob", "needs the role operator")
+	if got := page.texts("#approvals tr"); len(got) != 2 {
+		t.Errorf("waiting: %q", got)
+	}
 	if got := requestsOf[v1.ListTasksRequest](f, listTasksCall)[0]; got.GetState() != v1.TaskPaused || got.GetType() != v1.TypeApproval {
 		t.Errorf("request %v", got)
 	}

@@ -74,9 +74,14 @@ func openOverview(w *Web, req request) viewSource {
 		}
 		return res.Msg, nil
 	}
+	failed, pending := &runHeaders{}, &runHeaders{}
 	parts := make([]part, overviewParts)
 	parts[partFailures] = part{time.Second, func(ctx context.Context) (any, error) {
-		return runs(ctx, failedRunsRequest(w.Now()))
+		res, err := w.services.runs.ListRuns(ctx, connect.NewRequest(failedRunsRequest(w.Now())))
+		if err != nil {
+			return nil, err
+		}
+		return failed.withErrors(ctx, w.services, res.Msg, maxAttentionLines), nil
 	}}
 	parts[partRunning] = part{pollInterval, func(ctx context.Context) (any, error) {
 		return runs(ctx, &v1.ListRunsRequest{State: v1.RunRunning, PageSize: overviewItems})
@@ -93,7 +98,11 @@ func openOverview(w *Web, req request) viewSource {
 	}}
 	parts[partApprovals] = part{time.Second, func(ctx context.Context) (any, error) { return approvalTasks(ctx, w.services, overviewItems) }}
 	parts[partApprovalRuns] = part{time.Second, func(ctx context.Context) (any, error) {
-		return runs(ctx, &v1.ListRunsRequest{State: v1.RunPendingApproval, PageSize: overviewItems})
+		res, err := w.services.runs.ListRuns(ctx, connect.NewRequest(&v1.ListRunsRequest{State: v1.RunPendingApproval, PageSize: maxHeaders}))
+		if err != nil {
+			return nil, err
+		}
+		return pending.pendingApproval(ctx, w.services, res.Msg), nil
 	}}
 	parts[partQueue] = part{time.Second, func(ctx context.Context) (any, error) {
 		res, err := w.services.tasks.GetQueue(ctx, connect.NewRequest(&v1.GetQueueRequest{}))

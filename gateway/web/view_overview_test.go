@@ -45,13 +45,20 @@ func TestOverviewShowsWhatIsWrong(t *testing.T) {
 			if since := req.GetSince().AsTime(); !since.Equal(testNow.Add(-24 * time.Hour)) {
 				t.Errorf("failures since %s", since)
 			}
-			return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "bad-1", State: v1.RunFailed, Error: `task "a" failed`, CompletedAt: before(time.Minute)}}, Totals: map[string]int32{v1.RunFailed: 7}}, nil
+			return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "bad-1", State: v1.RunFailed, CompletedAt: before(time.Minute)}}, Totals: map[string]int32{v1.RunFailed: 7}}, nil
 		case v1.RunRunning:
 			return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "build-1", State: v1.RunRunning}}}, nil
 		case v1.RunPendingApproval:
 			return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "deploy-1", State: v1.RunPendingApproval}}}, nil
 		}
 		return &v1.ListRunsResponse{Items: []*v1.Run{{Id: "build-1", State: v1.RunRunning}, {Id: "bad-1", State: v1.RunFailed}}, Totals: map[string]int32{v1.RunRunning: 1, v1.RunFailed: 9}}, nil
+	})
+	answer(f, getRun, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
+		run := &v1.Run{Id: req.GetId(), Approval: &v1.RunApproval{State: v1.ApprovalPending}}
+		if req.GetId() == "bad-1" {
+			run.Error = `task "a" failed`
+		}
+		return &v1.GetRunResponse{Run: run}, nil
 	})
 	answer(f, listTasksCall, func(_ context.Context, req *v1.ListTasksRequest) (*v1.ListTasksResponse, error) {
 		if req.GetType() == v1.TypeApproval {

@@ -72,7 +72,7 @@ func openRuns(w *Web, req request) viewSource {
 		}
 		counts.want(res.Msg.GetItems())
 		for _, run := range res.Msg.GetItems() {
-			view.Runs = append(view.Runs, runRow{run, counts.of(run)})
+			view.Runs = append(view.Runs, counts.row(run))
 		}
 		view.First, view.Next = pageLinks(req, res.Msg.GetNextPageToken())
 		return viewData{"Runs", "runs", view}, nil

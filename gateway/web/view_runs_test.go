@@ -26,7 +26,7 @@ func TestRunsShowWhatTheyAreAndHowFar(t *testing.T) {
 	answerWith(f, listRuns, &v1.ListRunsResponse{
 		Items: []*v1.Run{
 			{Id: "build-1", Name: "build", State: v1.RunRunning, SubmittedBy: "ann", Trigger: v1.TriggerSubmit, Problem: "no node has a GPU", CreatedAt: before(time.Minute)},
-			{Id: "deploy-2", Name: "deploy", State: v1.RunFailed, Trigger: v1.TriggerChild, Parent: "build-1", Error: "task \"push\" failed:\x1b[31m exit code 1", CreatedAt: before(time.Hour), CompletedAt: before(time.Hour - 65*time.Second)},
+			{Id: "deploy-2", Name: "deploy", State: v1.RunFailed, Trigger: v1.TriggerChild, Parent: "build-1", CreatedAt: before(time.Hour), CompletedAt: before(time.Hour - 65*time.Second)},
 		},
 		Totals: map[string]int32{v1.RunRunning: 3, v1.RunFailed: 1}, NextPageToken: "more",
 	})
@@ -34,7 +34,7 @@ func TestRunsShowWhatTheyAreAndHowFar(t *testing.T) {
 		if req.GetId() == "build-1" {
 			return &v1.GetRunResponse{Run: &v1.Run{TaskCounts: map[string]int32{v1.TaskCompleted: 1, v1.TaskRunning: 1}, InstanceCounts: map[string]int32{v1.TaskRunning: 12}}}, nil
 		}
-		return &v1.GetRunResponse{Run: &v1.Run{TaskCounts: map[string]int32{v1.TaskFailed: 1}}}, nil
+		return &v1.GetRunResponse{Run: &v1.Run{Error: "task \"push\" failed:\x1b[31m exit code 1", TaskCounts: map[string]int32{v1.TaskFailed: 1}}}, nil
 	})
 	page := newVisitor(t, f, v1.RoleViewer).get("/ui/runs?trigger=&name=")
 	mustBeHarmless(t, page)

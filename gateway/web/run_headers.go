@@ -1,0 +1,90 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// maxHeaders bounds the runs that are read one by one for a look.
+	maxHeaders = 50
+	// parallelHeaders is how many of them are read at once.
+	parallelHeaders = 4
+)
+
+// runHeaders reads what lists of runs and tasks leave out of a run: its error, its approval and who has submitted it. It
+// remembers what will not change. One goroutine uses it.
+type runHeaders struct{ known map[string]*v1.Run }
+
+// headerKey names a run in a state: in another state its header is another one.
+func headerKey(run *v1.Run) string {
+	return fmt.Sprint(run.GetId(), " ", run.GetGeneration(), " ", run.GetState())
+}
+
+// of returns the headers of runs, as lists have them, by id. Runs that cannot be read are left out, as are those beyond
+// maxHeaders.
+func (h *runHeaders) of(ctx context.Context, s services, runs []*v1.Run) map[string]*v1.Run {
+	found, known := map[string]*v1.Run{}, map[string]*v1.Run{}
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(parallelHeaders)
+	asked := map[string]bool{}
+	for _, run := range runs {
+		key := headerKey(run)
+		if header := h.known[key]; header != nil && header.GetApproval().GetState() != v1.ApprovalPending {
+			mu.Lock()
+			found[run.GetId()], known[key] = header, header
+			mu.Unlock()
+			continue
+		}
+		if asked[run.GetId()] || len(asked) == maxHeaders {
+			continue
+		}
+		asked[run.GetId()] = true
+		group.Go(func() error {
+			res, err := s.runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: run.GetId(), PageSize: 1, Brief: true}))
+			if err == nil {
+				header := res.Msg.GetRun()
+				header.Tasks = nil
+				mu.Lock()
+				found[run.GetId()], known[key] = header, header
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // each returns nil
+	h.known = known
+	return found
+}
+
+// pendingApproval returns the runs of a list that wait for an operator before they start. Others in the state
+// pending_approval wait for their tasks of type approval.
+func (h *runHeaders) pendingApproval(ctx context.Context, s services, list *v1.ListRunsResponse) *v1.ListRunsResponse {
+	headers := h.of(ctx, s, list.GetItems())
+	waiting := &v1.ListRunsResponse{NextPageToken: list.GetNextPageToken()}
+	for _, run := range list.GetItems() {
+		if headers[run.GetId()].GetApproval().GetState() == v1.ApprovalPending {
+			waiting.Items = append(waiting.Items, run)
+		}
+	}
+	return waiting
+}
+
+// withErrors sets the errors of the first runs of a list.
+func (h *runHeaders) withErrors(ctx context.Context, s services, list *v1.ListRunsResponse, most int) *v1.ListRunsResponse {
+	runs := list.GetItems()[:min(most, len(list.GetItems()))]
+	headers := h.of(ctx, s, runs)
+	for _, run := range runs {
+		if run.GetError() == "" {
+			run.Error = headers[run.GetId()].GetError()
+		}
+	}
+	return list
+}
