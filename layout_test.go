@@ -124,6 +124,7 @@ var arrows = []struct {
 	{"drawing/timeline", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing/words", "switchyard/workflows/phrase"}},
 	{"drawing/graph", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing/words"}},
 	{"drawing/svg", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing", "switchyard/workflows/names"}},
+	{"drawing/report", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing", "switchyard/workflows/names"}},
 	{"cli/exit", []string{"switchyard/"}, nil},
 	// What faces a terminal, files or ports of this machine knows no gateway.
 	{"cli/terminal", []string{"switchyard/", temporal}, nil},

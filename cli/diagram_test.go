@@ -12,7 +12,7 @@ import (
 func TestRunsGraph(t *testing.T) {
 	f := fake(t)
 	fanned(f)
-	for _, format := range []string{"text", "mermaid", "dot"} {
+	for _, format := range []string{"text", "mermaid", "dot", "svg"} {
 		got := run(t, "runs", "graph", "last", "-o", format, "--gateway", f.url)
 		if got.code != 0 || got.stderr != "" {
 			t.Errorf("%+v", got)
@@ -30,7 +30,7 @@ tasks:
   tidy: { type: shell, spec: { command: echo }, dependsOn: [each, five], onFailure: run }
   last: { type: shell, spec: { command: echo }, dependsOn: [tidy], when: all_done }
 `)
-	for _, format := range []string{"text", "mermaid", "dot"} {
+	for _, format := range []string{"text", "mermaid", "dot", "svg"} {
 		got := run(t, "runs", "graph", "--file", file, "-o", format)
 		if got.code != 0 || got.stderr != "" {
 			t.Errorf("%+v", got)
@@ -42,7 +42,7 @@ tasks:
 func TestRunsTimeline(t *testing.T) {
 	f := fake(t)
 	fanned(f)
-	for _, format := range []string{"text", "json"} {
+	for _, format := range []string{"text", "json", "svg"} {
 		got := run(t, "runs", "timeline", "last", "-o", format, "--gateway", f.url)
 		if got.code != 0 || got.stderr != "" {
 			t.Errorf("%+v", got)

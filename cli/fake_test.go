@@ -26,6 +26,7 @@ type fakeGateway struct {
 	cancelled []*v1.CancelRunRequest
 	listed    []*v1.ListRunsRequest
 	logged    []*v1.StreamRunLogsRequest
+	lines     []*v1.LogLine // that ListRunLogs lists
 
 	run      *v1.Run // what GetRun tells; its tasks come two a page
 	messages []*v1.WatchRunResponse
@@ -170,6 +171,18 @@ func (f *fakeGateway) CancelRun(ctx context.Context, req *connect.Request[v1.Can
 	if req.Msg.GetForce() {
 		res.Children, res.Attempts = 2, 3
 	}
+	return connect.NewResponse(res), nil
+}
+
+// ListRunLogs lists the lines of the task of a request.
+func (f *fakeGateway) ListRunLogs(_ context.Context, req *connect.Request[v1.ListRunLogsRequest]) (*connect.Response[v1.ListRunLogsResponse], error) {
+	res := &v1.ListRunLogsResponse{}
+	for _, line := range f.lines {
+		if line.GetTask() == req.Msg.GetTask() {
+			res.Items = append(res.Items, line)
+		}
+	}
+	res.Items = res.Items[max(0, len(res.Items)-int(req.Msg.GetTail())):]
 	return connect.NewResponse(res), nil
 }
 

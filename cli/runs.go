@@ -17,7 +17,7 @@ an instance of a fanned-out one such as "each[3]".`,
 	}
 	cmd.AddCommand(
 		newRunsList(sys), newRunsGet(sys), newRunsWatch(sys), newRunsLogs(sys), newRunsEvents(sys), newRunsExplain(sys),
-		newRunsInstances(sys), newRunsGraph(sys), newRunsTimeline(sys),
+		newRunsInstances(sys), newRunsGraph(sys), newRunsTimeline(sys), newRunsReport(sys),
 		newRunsCancel(sys), newRunsKill(sys), newRunsPause(sys), newRunsResume(sys), newRunsStop(sys), newRunsRestart(sys), newRunsHold(sys), newRunsRelease(sys),
 		newRunsApprove(sys), newRunsReject(sys), newRunsRetry(sys), newRunsRerun(sys),
 		newRunsExec(sys), newRunsCp(sys), newRunsPortForward(sys),

@@ -13,14 +13,16 @@ import (
 	"switchyard/cli/output"
 	"switchyard/cli/tui"
 	"switchyard/drawing/graph"
+	"switchyard/drawing/svg"
 	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Formats of a graph.
+// Formats of drawings.
 const (
 	formatMermaid = "mermaid"
 	formatDOT     = "dot"
+	formatSVG     = "svg"
 )
 
 func newRunsGraph(sys *system) *cobra.Command {
@@ -36,7 +38,7 @@ has not been run. Each task stands once, below the parent that comes last, and a
 "also after" are its other parents; an only child stands straight below its parent.
 A large graph is cut where tasks are alike, and after some 400 lines; --all draws all
 of it. With -o mermaid and -o dot all of it is written in the language of Mermaid or
-Graphviz.
+Graphviz, and with -o svg as a picture for browsers.
 
 ✓ completed  ● running  ◐ assigned  ◌ queued  ‖ paused  ○ pending  – skipped  ✗ failed
 † dead_letter  ! killed_oom  × killed  ? lost  ⊘ cancelled  ⊗ rejected  ■ stopped`,
@@ -45,12 +47,15 @@ Graphviz.
 	cmd.Flags().StringVar(&file, "file", "", "draw this definition; - for standard input")
 	cmd.Flags().BoolVar(&everything, "all", false, "cut nothing")
 	clientFlag(cmd)
-	format := output.FormatFlag(cmd, output.Text, output.JSON, formatMermaid, formatDOT)
+	format := output.FormatFlag(cmd, output.Text, output.JSON, formatMermaid, formatDOT, formatSVG)
 	draw := func(name, heading string, nodes []graph.Node) error {
 		var lines []string
 		switch format.Value {
 		case output.JSON:
 			return output.WriteJSON(sys.stdout, graphItem{name, graphNodes(nodes)})
+		case formatSVG:
+			_, err := io.WriteString(sys.stdout, svg.Document(svg.Graph(graph.NewLayout(nodes), nodes, svg.GraphOptions{Name: "graph of " + name})))
+			return err
 		case formatMermaid:
 			lines = output.Mermaid(nodes)
 		case formatDOT:

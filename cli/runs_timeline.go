@@ -11,6 +11,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/cli/tui"
+	"switchyard/drawing/svg"
 )
 
 // Widths of a chart where it goes to no terminal, and at least.
@@ -28,13 +29,16 @@ func newRunsTimeline(sys *system) *cobra.Command {
 A task is queued from the end of its last parent, or of the attempt before, until a
 node takes it; it waits there until its process starts. A fanned-out task has a row
 for each instance or, above 20 instances, one for each node. Of many rows those that
-took longest are drawn; -o json has them all, with times.`,
+took longest are drawn; -o json has them all, with times.
+
+With -o svg it is a picture for browsers, in the order of the graph, with the tasks that
+have not begun and the reason of each wait.`,
 		Args: arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().IntVar(&width, "width", 0, "width of the chart in characters (default that of the terminal, else 110)")
 	cmd.Flags().IntVar(&limit, "limit", 200, "most rows to draw; 0: all")
 	clientFlag(cmd)
-	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	format := output.FormatFlag(cmd, output.Text, output.JSON, formatSVG)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
 		switch {
 		case cmd.Flags().Changed("width") && (width < minChartWidth || width > 1000):
@@ -46,6 +50,14 @@ took longest are drawn; -o json has them all, with times.`,
 			width = max(width, minChartWidth)
 		case width == 0:
 			width = chartWidth
+		}
+		if format.Value == formatSVG {
+			d, err := readDrawing(ctx, a, args[0], sys.now())
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(sys.stdout, svg.Document(svg.TimelineChart(d.rows, d.axis, svg.TimelineOptions{Name: "timeline of " + d.run.GetId()})))
+			return err
 		}
 		t, err := readTimeline(ctx, a, args[0], tui.LaneWidth(width), sys.now())
 		if err != nil {

@@ -125,7 +125,7 @@ func (w *writer) node(f form, b graph.Box, n graph.Node, o GraphOptions) {
 	if f.second {
 		second := n.State
 		if n.Many || n.State == "" {
-			second = words.JoinNote(n.State, n.Note)
+			second = n.Note
 		}
 		w.f(`<text class="second" x="7" y="31">%s</text>`, escape(words.Shorten(words.OneLine(second), 30)))
 	}

@@ -23,9 +23,11 @@ func (w *writer) lane(r Row, a timeline.Axis) {
 		w.strip(r)
 		return
 	}
-	last := -1.0
 	for _, s := range r.Bar.Spans {
 		w.span(s, a)
+	}
+	last := -1.0
+	for _, s := range r.Bar.Spans {
 		if at := a.Part(s.To); s.Failed && !s.Open && at-last >= markApart {
 			last = at
 			w.f(`<text class="retry" x="%s" y="9">✗%d</text>`, percent(at), s.Attempt)

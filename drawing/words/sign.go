@@ -15,7 +15,7 @@ func Sign(state string) string {
 		return "◐"
 	case v1.TaskQueued:
 		return "◌"
-	case v1.TaskPaused:
+	case v1.TaskPaused, v1.RunPendingApproval:
 		return "‖"
 	case v1.TaskPending:
 		return "○"
