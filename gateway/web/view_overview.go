@@ -14,6 +14,8 @@ const (
 	failureWindow = 24 * time.Hour
 	// overviewItems bounds the lines of each list of the overview.
 	overviewItems = 10
+	// fleetNodes bounds the nodes that the overview names.
+	fleetNodes = 12
 	// overviewSchedules bounds the schedules that the overview looks at one by one.
 	overviewSchedules = 20
 )
@@ -194,13 +196,18 @@ func newOverview(loaded []loadedPart) viewData {
 type fleet struct {
 	States  []stateTab
 	Amounts []amount
+	// Nodes are the first ones by name, More is the number of the others.
+	Nodes []*v1.Node
+	More  int
 }
 
 func newFleet(res *v1.ListNodesResponse) *fleet {
-	f := &fleet{}
+	nodes := res.GetItems()
+	f := &fleet{Nodes: nodes[:min(len(nodes), fleetNodes)]}
+	f.More = len(nodes) - len(f.Nodes)
 	byState := map[string]int32{}
 	sums := map[string]amount{}
-	for _, n := range res.GetItems() {
+	for _, n := range nodes {
 		byState[n.GetState()]++
 		if n.GetState() == v1.NodeOffline {
 			continue

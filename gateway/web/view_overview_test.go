@@ -31,7 +31,7 @@ func newQuietServices() *fakeServices {
 func TestOverviewOfAQuietFleetNeedsNoAttention(t *testing.T) {
 	page := newVisitor(t, newQuietServices(), v1.RoleViewer).get("/")
 	mustBeHarmless(t, page)
-	mustContain(t, page.text("main"), "Nothing needs attention.", "active 1", "cores 3.5 of 16", "memory 16 of 32 GiB", "GPUs 1 of 2", "No run is running.", "There are no runs yet.")
+	mustContain(t, page.text("main"), "Nothing needs attention.", "active 1", "big 2 of 8 tasks", "cores 3.5 of 16", "memory 16 of 32 GiB", "GPUs 1 of 2", "No run is running.", "There are no runs yet.")
 	if got := page.texts("#attention > li"); len(got) > 0 {
 		t.Errorf("needs attention: %q", got)
 	}
