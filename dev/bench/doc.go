@@ -5,6 +5,7 @@
 //
 //	go run ./dev/bench [-rounds 3] [-store memory|file|both] [-shape NAME]
 //
+// With -shape layout it measures the layout and the drawing of large graphs.
 // With -shape placement it measures the placement queue alone, on fleets of
 // 1,000 and of 10,000 nodes that are made up, and with -shape container, or
 // container:PART-OF-A-NAME, it measures container tasks against docker run.

@@ -34,6 +34,10 @@ func bench(ctx context.Context, rounds int, stores, only string) error {
 	if only == placementShape {
 		return benchPlacement(rounds)
 	}
+	if only == layoutShape {
+		benchLayout(rounds)
+		return nil
+	}
 	if only, ok := strings.CutPrefix(only, gatewayShape); ok {
 		return benchGateway(ctx, rounds, strings.TrimPrefix(only, ":"))
 	}

@@ -67,3 +67,16 @@ func TestShorten(t *testing.T) {
 		}
 	}
 }
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"as it is\n\tindented": "as it is\n\tindented",
+		"\x1b[31mred\x00":      "[31mred",
+		"\u202egnp.exe\u2069":  "\ufffdgnp.exe\ufffd",
+		"a\xffb\ufffe":         "a\ufffdb\ufffd",
+	} {
+		if got := Visible(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
