@@ -31,6 +31,8 @@ var functions = template.FuncMap{
 	"sign":        sign,
 	"oneLine":     words.OneLine,
 	"span":        span,
+	"printed":     printed,
+	"logMark":     func() template.HTML { return logMark },
 	"hatches":     func() template.HTML { return template.HTML(svg.Hatches()) },
 	"legend":      func() []legendEntry { return legend },
 }

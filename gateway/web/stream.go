@@ -13,6 +13,7 @@ import (
 
 	"switchyard/gateway/auth"
 	"switchyard/gateway/eventstream"
+	"switchyard/gateway/inprocess"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/web/login"
 )
@@ -89,7 +90,7 @@ func (w *Web) followView(ctx context.Context, r *http.Request, address, version 
 		return err
 	}
 	if v.follow != nil {
-		return v.follow(req.as(ctx), w, req, version, func(update []byte) error { return out.sendUpdate("log", name, update) })
+		return v.follow(inprocess.WithRemoteAddress(req.as(ctx), r.RemoteAddr), w, req, version, func(update []byte) error { return out.sendUpdate("log", name, update) })
 	}
 	return w.Feeds.Follow(ctx, req.key(), w.opener(v, req), version, func(update []byte) error { return out.sendUpdate("view", name, update) })
 }

@@ -18,6 +18,8 @@ type view struct {
 	parameters []string // of its query
 	// open opens the source of the view's data. Calls of the source are the caller's.
 	open func(w *Web, req request) viewSource
+	// fill completes the HTML of a page that is opened with what updates do not bring; nil: nothing is missing.
+	fill func(ctx context.Context, w *Web, req request, html string) string
 	// follow sends the lines of a log since a version, as JSON, in place of a source: it has no page of its own.
 	follow func(ctx context.Context, w *Web, req request, version string, send func(update []byte) error) error
 }
@@ -141,6 +143,10 @@ func (w *Web) serveView(v view) http.Handler {
 			w.writeError(rw, r, err)
 			return
 		}
-		w.writePage(rw, r, http.StatusOK, frame{Title: content.Title, View: req.url(), Version: version, Shape: content.Shape, Content: content.HTML})
+		html := content.HTML
+		if v.fill != nil {
+			html = v.fill(r.Context(), w, req, html)
+		}
+		w.writePage(rw, r, http.StatusOK, frame{Title: content.Title, View: req.url(), Version: version, Shape: content.Shape, Content: html})
 	})
 }

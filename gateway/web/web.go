@@ -59,6 +59,7 @@ func New(c Config) *Web {
 		}
 		mux.Handle("POST "+f.pattern, w.serveForm(f, true))
 	}
+	mux.HandleFunc("GET /ui/runs/{run}/tasks/{task}/download/{what}", w.serveDownload)
 	mux.HandleFunc("GET /ui/live", w.serveStream)
 	mux.HandleFunc("POST /ui/actions/{verb}", w.serveAction)
 	mux.HandleFunc("/ui/", w.serveNothing)

@@ -1,0 +1,235 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/inprocess"
+)
+
+const (
+	// followInterval is the shortest pause between two updates of a log.
+	followInterval = 200 * time.Millisecond
+	// maxFollowed bounds the rows of an update; of more that have come meanwhile the oldest are left out.
+	maxFollowed = 1000
+)
+
+// logUpdate is what is sent of a log.
+type logUpdate struct {
+	Version string `json:"version"`
+	// Reset says that the lines begin anew: what is shown is to be removed.
+	Reset bool     `json:"reset,omitempty"`
+	Lines []string `json:"lines"`
+	// Dropped is how many lines before these are left out.
+	Dropped int  `json:"dropped,omitempty"`
+	Ended   bool `json:"ended,omitempty"`
+}
+
+// logFollower reads a log from the door of server-sent events, and sends what is new a few times a second.
+type logFollower struct {
+	rows *logRows
+
+	mu      sync.Mutex
+	pending *rowBuffer
+	version string
+	isReset bool
+	isNew   bool // whether there is something to send
+	ended   bool
+	done    chan struct{} // closed when the reader has ended
+	err     error         // why
+}
+
+// followLog sends the lines of a log since a version, which is the id of an event.
+func followLog(ctx context.Context, w *Web, req request, version string, send func(update []byte) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	res, err := w.openLog(ctx, req, version)
+	if err != nil {
+		return err
+	}
+	if res == nil {
+		return nil // all of it has been sent
+	}
+	f := &logFollower{
+		rows: newLogRows(req.values["task"], "log-"+rand.Text()[:6]+"-"), pending: newRowBuffer(maxFollowed), version: version,
+		isReset: version == "", isNew: version == "", done: make(chan struct{}),
+	}
+	go func() {
+		defer close(f.done)
+		f.err = f.read(res.Body)
+	}()
+	err = f.send(ctx, send)
+	cancel()
+	_ = res.Body.Close() // ends the reader
+	<-f.done
+	return err
+}
+
+// openLog opens the stream of a log, or returns nil if all of it has been sent.
+func (w *Web) openLog(ctx context.Context, req request, version string) (*http.Response, error) {
+	query := url.Values{"follow": {"true"}}
+	for _, name := range logParameters {
+		if value := req.query.Get(name); value != "" {
+			query.Set(name, value)
+		}
+	}
+	if version == "" {
+		query.Set("tail", strconv.Itoa(logTail))
+	}
+	address := inprocess.URL + "/v1/runs/" + url.PathEscape(req.values["run"]) + "/tasks/" + url.PathEscape(req.values["task"]) + "/logs?" + query.Encode()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	if version != "" {
+		r.Header.Set("Last-Event-ID", version)
+	}
+	res, err := inprocess.Client{Handler: w.Streams}.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	switch res.StatusCode {
+	case http.StatusOK:
+		return res, nil
+	case http.StatusNoContent:
+		return nil, res.Body.Close()
+	}
+	defer func() { _ = res.Body.Close() }()
+	return nil, errorOfAnswer(res)
+}
+
+// errorOfAnswer returns the error that a door has answered with as JSON.
+func errorOfAnswer(res *http.Response) error {
+	var body struct {
+		Code    connect.Code `json:"code"`
+		Message string       `json:"message"`
+	}
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	if err := json.Unmarshal(text, &body); err != nil {
+		return fmt.Errorf("the door of logs answers %s", res.Status)
+	}
+	return connect.NewError(body.Code, errors.New(body.Message))
+}
+
+// send sends updates until the log has ended, or cannot be read.
+func (f *logFollower) send(ctx context.Context, send func(update []byte) error) error {
+	for {
+		isDone := false
+		select {
+		case <-f.done:
+			isDone = true
+		case <-time.After(followInterval):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if update := f.take(); update != nil {
+			text, err := json.Marshal(update)
+			if err != nil {
+				return err
+			}
+			if err := send(text); err != nil {
+				return err
+			}
+		}
+		if isDone {
+			return f.err
+		}
+	}
+}
+
+// take returns what is to be sent, or nil.
+func (f *logFollower) take() *logUpdate {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.isNew {
+		return nil
+	}
+	u := &logUpdate{Version: f.version, Reset: f.isReset, Ended: f.ended}
+	u.Lines, u.Dropped = f.pending.take()
+	f.isReset, f.isNew = false, false
+	return u
+}
+
+// read reads events until the stream ends. It returns nil after the event of the end.
+func (f *logFollower) read(stream io.Reader) error {
+	lines := bufio.NewReader(stream)
+	var event, id, data string
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("the stream of the log was interrupted: %w", err))
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch name {
+		case "event":
+			event = value
+		case "id":
+			id = value
+		case "data":
+			data = value
+		case "":
+			if line != "\n" { // a comment
+				continue
+			}
+			if err := f.accept(event, id, data); err != nil {
+				return err
+			}
+			if event == "end" {
+				return nil
+			}
+			event, id, data = "", "", ""
+		}
+	}
+}
+
+// accept takes an event over.
+func (f *logFollower) accept(event, id, data string) error {
+	var rows []logRow
+	switch event {
+	case "log":
+		var l logLine
+		if err := json.Unmarshal([]byte(data), &l); err != nil {
+			return fmt.Errorf("read a line of a log: %w", err)
+		}
+		rows = f.rows.add(l)
+	case "missing":
+		var m struct {
+			Task, Node string
+			Attempt    int32
+		}
+		if err := json.Unmarshal([]byte(data), &m); err != nil {
+			return fmt.Errorf("read what a log lacks: %w", err)
+		}
+		rows = []logRow{f.rows.note(missingText(m.Task, m.Attempt, m.Node))}
+	case "end", "position":
+	default:
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pending.add(rows...)
+	f.isNew, f.ended = true, event == "end"
+	if id != "" {
+		f.version = id
+	}
+	return nil
+}
+
+// missingText says that the store has nothing of a log.
+func missingText(task string, attempt int32, node string) string {
+	return fmt.Sprintf("the log of attempt %d of %s is not in the store; node %s may have it", attempt, task, node)
+}

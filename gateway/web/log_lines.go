@@ -1,0 +1,139 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"switchyard/gateway/web/ansi"
+)
+
+// maxRow bounds the text of a row of a log, in bytes: a longer line has several rows.
+const maxRow = 16 << 10
+
+// logLine is a line of a log, or a piece of one, as the services have it.
+type logLine struct {
+	Task       string    `json:"task"`
+	Generation int32     `json:"generation"`
+	Attempt    int32     `json:"attempt"`
+	Stream     string    `json:"stream"`
+	Time       time.Time `json:"time"`
+	Text       string    `json:"text"`
+	Partial    bool      `json:"partial"`
+	Notice     bool      `json:"notice"`
+}
+
+// logKey names one of the streams of an attempt.
+type logKey struct {
+	task                string
+	generation, attempt int32
+	stream              string
+}
+
+func (l logLine) key() logKey { return logKey{l.Task, l.Generation, l.Attempt, l.Stream} }
+
+// logRow is a row of a log. A row with the id of one before replaces it: its line has been continued.
+type logRow struct {
+	id   string
+	html string
+}
+
+// logRows makes rows of the lines of a log. It is not safe for concurrent use.
+type logRows struct {
+	task   string // whose log it is; lines of its instances name these
+	prefix string // of ids
+	number int
+	open   map[logKey]*openLine
+	styles map[logKey]*ansi.Stream
+	last   logKey // of the newest row
+}
+
+// openLine is a line whose end has not come.
+type openLine struct {
+	id   string
+	text string
+}
+
+// maxLogKeys bounds the streams whose styles are kept.
+const maxLogKeys = 1000
+
+func newLogRows(task, prefix string) *logRows {
+	return &logRows{task: task, prefix: prefix, open: map[logKey]*openLine{}, styles: map[logKey]*ansi.Stream{}}
+}
+
+// add returns the rows that a line, or a piece of one, leads to.
+func (r *logRows) add(l logLine) []logRow {
+	var rows []logRow
+	key := l.key()
+	if r.last.task != "" && r.last.task == key.task && (r.last.attempt != key.attempt || r.last.generation != key.generation) {
+		rows = append(rows, logRow{r.nextID(), fmt.Sprintf(`<li class="mark">attempt %d of generation %d</li>`, l.Attempt, l.Generation)})
+	}
+	r.last = key
+	if len(r.styles) > maxLogKeys {
+		clear(r.styles)
+		clear(r.open)
+	}
+	style := r.styles[key]
+	if style == nil {
+		style = &ansi.Stream{}
+		r.styles[key] = style
+	}
+	line := r.open[key]
+	if line == nil {
+		line = &openLine{id: r.nextID()}
+		r.open[key] = line
+	}
+	line.text += l.Text
+	for len(line.text) > maxRow {
+		head, _ := cutText(line.text, maxRow)
+		rows = append(rows, logRow{line.id, r.row(line.id, l, style.Parse(head).HTML(), false)})
+		line.id, line.text = r.nextID(), line.text[len(head):]
+	}
+	shown := style
+	if l.Partial {
+		shown = new(*style) // it is read again with what follows
+	} else {
+		delete(r.open, key)
+	}
+	return append(rows, logRow{line.id, r.row(line.id, l, shown.Parse(line.text).HTML(), l.Partial)})
+}
+
+// note returns a row of Switchyard itself.
+func (r *logRows) note(text string) logRow {
+	id := r.nextID()
+	return logRow{id, `<li id="` + id + `" class="notice"><span class="from">switchyard</span> <span class="said">` + template.HTMLEscapeString(text) + `</span></li>`}
+}
+
+func (r *logRows) nextID() string {
+	r.number++
+	return fmt.Sprintf("%s%d", r.prefix, r.number)
+}
+
+// row returns the HTML of a row.
+func (r *logRows) row(id string, l logLine, text template.HTML, isOpen bool) string {
+	var class, from string
+	switch {
+	case l.Notice:
+		class, from = "notice", "switchyard"
+	case l.Stream == "stderr":
+		class, from = "err", "err"
+	}
+	if isOpen {
+		class = strings.TrimSpace(class + " open")
+	}
+	if l.Task != r.task {
+		from = strings.TrimSpace(l.Task + " " + from)
+	}
+	return `<li id="` + id + `" class="` + class + `">` + rowTime(l.Time) + ` <span class="from">` + template.HTMLEscapeString(from) +
+		`</span> <span class="said">` + string(text) + `</span></li>`
+}
+
+// rowTime returns the time of a row.
+func rowTime(at time.Time) string {
+	if at.IsZero() {
+		return "<time></time>"
+	}
+	at = at.UTC()
+	return `<time datetime="` + at.Format(time.RFC3339Nano) + `" title="` + at.Format(timeLayout) + `">` + at.Format("15:04:05") + `</time>`
+}

@@ -1,0 +1,101 @@
+package web
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// logTail is how many lines a page that is opened shows.
+	logTail = 500
+	// tailTimeout bounds how long a page waits for them.
+	tailTimeout = 5 * time.Second
+)
+
+// fillTask puts the last lines of the log into the page of a task.
+func fillTask(ctx context.Context, w *Web, req request, html string) string {
+	if !strings.Contains(html, logMark) {
+		return html
+	}
+	return strings.Replace(html, logMark, w.lastLines(ctx, req), 1)
+}
+
+// lastLines returns the last lines of the log that a request chooses as rows.
+func (w *Web) lastLines(ctx context.Context, req request) string {
+	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
+	defer cancel()
+	task := req.values["task"]
+	rows := newLogRows(task, "log-p")
+	which, err := logRequest(req.values["run"], task, req.query)
+	if err != nil {
+		return rows.note(messageOf(err)).html
+	}
+	res, err := messageOfCall(w.services.runs.ListRunLogs(req.as(ctx), connect.NewRequest(&v1.ListRunLogsRequest{
+		Id: which.GetId(), Task: task, Attempt: which.Attempt, Generation: which.Generation, Stream: which.GetStream(), Tail: logTail,
+	})))
+	if err != nil {
+		if rpcerror.CodeOf(err) == connect.CodeDeadlineExceeded {
+			return rows.note("the log could not be read in time; it can be downloaded").html
+		}
+		return rows.note(messageOf(err)).html
+	}
+	shown := newRowBuffer(logTail)
+	for _, l := range res.GetItems() {
+		shown.add(rows.add(lineOf(l))...)
+	}
+	for _, m := range res.GetMissing() {
+		shown.add(rows.note(missingText(m.GetTask(), m.GetAttempt(), m.GetNode())))
+	}
+	lines, _ := shown.take()
+	return strings.Join(lines, "\n")
+}
+
+// lineOf returns a line as the service has it.
+func lineOf(l *v1.LogLine) logLine {
+	return logLine{l.GetTask(), l.GetGeneration(), l.GetAttempt(), l.GetStream(), l.GetTime().AsTime(), l.GetText(), l.GetPartial(), l.GetNotice()}
+}
+
+// rowBuffer holds the newest rows until they are sent. It is not safe for concurrent use.
+type rowBuffer struct {
+	most    int
+	rows    []logRow
+	at      map[string]int // of a row, by its id, counted from the first one ever added
+	first   int            // number of rows[0]
+	dropped int
+}
+
+func newRowBuffer(most int) *rowBuffer { return &rowBuffer{most: most, at: map[string]int{}} }
+
+// add adds rows; one with the id of another replaces it.
+func (b *rowBuffer) add(rows ...logRow) {
+	for _, row := range rows {
+		if at, ok := b.at[row.id]; ok {
+			b.rows[at-b.first] = row
+			continue
+		}
+		b.at[row.id] = b.first + len(b.rows)
+		b.rows = append(b.rows, row)
+		if len(b.rows) > b.most {
+			delete(b.at, b.rows[0].id)
+			b.rows = b.rows[1:]
+			b.first++
+			b.dropped++
+		}
+	}
+}
+
+// take returns the HTML of the rows, and how many were dropped before them. The buffer is empty then.
+func (b *rowBuffer) take() (lines []string, dropped int) {
+	for _, row := range b.rows {
+		lines = append(lines, row.html)
+	}
+	dropped = b.dropped
+	*b = rowBuffer{most: b.most, at: map[string]int{}}
+	return lines, dropped
+}

@@ -1,0 +1,171 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/gateway/auth"
+	"switchyard/gateway/web/live"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
+)
+
+// fakeLog has the service stream a log in pieces.
+func fakeLog(f *fakeServices, pieces ...string) {
+	answerStream(f, switchyardv1connect.RunServiceStreamRunLogsProcedure, func(_ context.Context, _ *v1.StreamRunLogsRequest, send func(*v1.StreamRunLogsResponse) error) error {
+		for _, piece := range pieces {
+			m := &v1.StreamRunLogsResponse{Entries: []*v1.LogEntry{{Task: "build", Stream: "stdout", Time: timestamppb.New(testNow), Data: []byte(piece)}}}
+			if err := send(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func TestSearchFindsLinesOfTheWholeLogAndLeadsToThem(t *testing.T) {
+	f := newFakeServices()
+	fakeLog(f, "first\nsec", "ond \x1b[31mERR<b>OR\x1b[0m\n", "third error\nlast err")
+	v := newVisitor(t, f, v1.RoleViewer)
+	page := v.get("/ui/runs/ci-1/tasks/build/log/search?q=err")
+	mustBeHarmless(t, page)
+	mustContain(t, page.text("main"), "3 lines of 4 read")
+	if got, want := page.texts("mark"), []string{"ERR", "err", "err"}; !slices.Equal(got, want) {
+		t.Errorf("marks %q, want %q", got, want)
+	}
+	if got := page.link("2"); got != "/ui/runs/ci-1/tasks/build/log/search?from=1#L2" {
+		t.Errorf("the line leads to %q", got)
+	}
+	whole := v.get("/ui/runs/ci-1/tasks/build/log/search?from=1")
+	mustContain(t, whole.text("#L2"), "second ERR<b>OR")
+	mustContain(t, whole.text("#L4"), "last err")
+	mustContain(t, v.get("/ui/runs/ci-1/tasks/build/log/search?q=nothing").text("main"), "None of 4 lines has “nothing”.")
+	if a := v.do(http.MethodGet, "/ui/runs/ci-1/tasks/build/log/search?from=0", nil, "text/html"); a.status != http.StatusBadRequest {
+		t.Errorf("from=0: %d", a.status)
+	}
+}
+
+func TestSearchAndPagesOfALongLogEnd(t *testing.T) {
+	f := newFakeServices()
+	fakeLog(f, strings.Repeat("line\n", logPage+10))
+	v := newVisitor(t, f, v1.RoleViewer)
+	mustContain(t, v.get("/ui/runs/ci-1/tasks/build/log/search?q=line").text("main"), fmt.Sprintf("It ended after %d lines", maxHits))
+	page := v.get("/ui/runs/ci-1/tasks/build/log/search?from=1")
+	if got, want := page.link("Later lines"), fmt.Sprintf("/ui/runs/ci-1/tasks/build/log/search?from=%d", logPage+1); got != want {
+		t.Errorf("later lines are at %q, not %q", got, want)
+	}
+}
+
+func TestLogIsDownloadedAsItWasPrinted(t *testing.T) {
+	f := newFakeServices()
+	fakeLog(f, "a\x1b[31m", "\xff\r\nb\n")
+	v := newVisitor(t, f, v1.RoleViewer)
+	a := v.do(http.MethodGet, "/ui/runs/ci-1/tasks/build/download/log", nil, "*/*")
+	if a.status != http.StatusOK || a.body != "a\x1b[31m\xff\r\nb\n" || a.header.Get("Content-Type") != "text/plain; charset=utf-8" ||
+		!strings.HasPrefix(a.header.Get("Content-Disposition"), `attachment; filename="ci-1-build.log"`) {
+		t.Errorf("%d %v %q", a.status, a.header, a.body)
+	}
+	if a := v.do(http.MethodGet, "/ui/runs/ci-1/tasks/build/download/else", nil, "*/*"); a.status != http.StatusNotFound {
+		t.Errorf("an unknown file: %d", a.status)
+	}
+}
+
+// followed has the updates of a log that the door of events sends.
+func followed(t *testing.T, version string, door http.HandlerFunc) ([]logUpdate, error) {
+	t.Helper()
+	feeds := live.NewFeeds()
+	t.Cleanup(feeds.Close)
+	config := newVisitorConfig(t, newFakeServices(), feeds)
+	config.Streams = door
+	req := request{path: "/ui/runs/ci-1/tasks/build/log", values: map[string]string{"run": "ci-1", "task": "build"}, query: map[string][]string{"attempt": {"1"}}, caller: &auth.Principal{}}
+	var updates []logUpdate
+	err := followLog(req.as(t.Context()), New(config), req, version, func(text []byte) error {
+		var u logUpdate
+		if err := json.Unmarshal(text, &u); err != nil {
+			return err
+		}
+		updates = append(updates, u)
+		return nil
+	})
+	return updates, err
+}
+
+func TestFollowedLogIsSentInRowsUntilItEnds(t *testing.T) {
+	updates, err := followed(t, "", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/runs/ci-1/tasks/build/logs" || r.URL.Query().Get("tail") == "" || r.URL.Query().Get("attempt") != "1" || r.Header.Get("Last-Event-ID") != "" {
+			t.Errorf("request %s %v", r.URL, r.Header)
+		}
+		w.WriteHeader(http.StatusOK)
+		_, _ = io.WriteString(w, "retry: 500\n\n: a comment\n\n"+
+			`event: log`+"\n"+`data: {"task":"build","stream":"stdout","text":"\u001b[31mred ","partial":true}`+"\n\n"+
+			`event: log`+"\n"+`id: 1~x`+"\n"+`data: {"task":"build","stream":"stdout","text":"more <b>"}`+"\n\n"+
+			`event: missing`+"\n"+`data: {"task":"build","attempt":0,"node":"n-1"}`+"\n\n"+
+			`event: end`+"\n"+`id: end`+"\n"+`data: {}`+"\n\n")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, u := range updates {
+		lines = append(lines, u.Lines...)
+	}
+	last := updates[len(updates)-1]
+	if !updates[0].Reset || last.Version != "end" || !last.Ended {
+		t.Errorf("updates %+v", updates)
+	}
+	all := strings.Join(lines, "\n")
+	mustContain(t, all, `<span class="c1">red more &lt;b&gt;</span>`, "n-1 may have it")
+}
+
+func TestInterruptedLogContinuesAfterTheLastLine(t *testing.T) {
+	updates, err := followed(t, "5~y", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Last-Event-ID") != "5~y" || r.URL.Query().Has("tail") {
+			t.Errorf("request %s %v", r.URL, r.Header)
+		}
+		w.WriteHeader(http.StatusOK)
+		_, _ = io.WriteString(w, "event: log\nid: 6~y\ndata: {\"task\":\"build\",\"text\":\"next\"}\n\n")
+	})
+	if connect.CodeOf(err) != connect.CodeUnavailable || len(updates) != 1 || updates[0].Version != "6~y" || updates[0].Reset {
+		t.Errorf("%v, updates %+v", err, updates)
+	}
+	updates, err = followed(t, "end", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	if err != nil || len(updates) > 0 {
+		t.Errorf("after the end: %v, %v", updates, err)
+	}
+	_, err = followed(t, "", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"code":"not_found","message":"there is no run ci-1"}`)
+	})
+	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "there is no run ci-1") {
+		t.Errorf("an unknown run: %v", err)
+	}
+}
+
+func TestFollowedLogHoldsTheNewestRowsOnly(t *testing.T) {
+	rows, buffer := newLogRows("build", "l"), newRowBuffer(3)
+	for i := range 10 {
+		buffer.add(rows.add(logLine{Task: "build", Text: fmt.Sprint("line ", i), Time: testNow})...)
+	}
+	buffer.add(rows.add(logLine{Task: "build", Text: "10%\r", Time: testNow, Partial: true})...)
+	buffer.add(rows.add(logLine{Task: "build", Text: "100%", Time: testNow})...)
+	lines, dropped := buffer.take()
+	if len(lines) != 3 || dropped != 8 {
+		t.Fatalf("%d lines, %d dropped: %q", len(lines), dropped, lines)
+	}
+	mustContain(t, lines[2], ">100%</span>")
+	mustNotContain(t, lines[2], "10%1", "open")
+	long := rows.add(logLine{Task: "build", Text: strings.Repeat("é", maxRow), Time: time.Time{}})
+	if len(long) != 3 && len(long) != 2 {
+		t.Errorf("a line of %d bytes has %d rows", 2*maxRow, len(long))
+	}
+}

@@ -1,0 +1,269 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"html/template"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/gateway/rpcerror"
+	"switchyard/gateway/web/ansi"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// maxScanned and scanTime bound what a search reads of a log, in bytes and in time.
+	maxScanned = 64 << 20
+	scanTime   = 10 * time.Second
+	// maxHits is how many lines a search shows, and maxMarks how many places in each of them.
+	maxHits  = 200
+	maxMarks = 50
+	// logPage is how many lines a page of the whole log has, and beforeHit how many of them lie before a line that a
+	// search leads to.
+	logPage   = 500
+	beforeHit = 20
+	// maxQuery bounds the words of a search, in bytes.
+	maxQuery = 1000
+)
+
+// searchParameters are those of the search: the words, or the number of the line from which the log is shown.
+var searchParameters = append([]string{"q", "from"}, logParameters...)
+
+// searchView is what a search has found, or a page of the whole log.
+type searchView struct {
+	Run, Task string
+	Query     string
+	From      int // number of the first line; 0: it is a search
+	Fields    []Field
+	Rows      []searchRow
+	Lines     int // read
+	// Stopped says why the search has ended before the log, or is "".
+	Stopped         string
+	Earlier, Later  string // addresses
+	Whole, Download string
+	Missing         []string
+}
+
+// searchRow is a line of the log.
+type searchRow struct {
+	Number int
+	Line   logLine
+	Time   template.HTML
+	HTML   template.HTML
+	URL    string // of the line among those around it
+}
+
+// settledSource has data that stay as they are.
+type settledSource struct {
+	load func(ctx context.Context) (viewData, error)
+}
+
+func (s settledSource) next(ctx context.Context) (viewData, error) {
+	data, err := s.load(ctx)
+	if err == nil {
+		err = io.EOF
+	}
+	return data, err
+}
+
+func (s settledSource) close() {}
+
+func openLogSearch(w *Web, req request) viewSource {
+	return settledSource{func(ctx context.Context) (viewData, error) {
+		s, err := newLogSearch(req)
+		if err != nil {
+			return viewData{}, err
+		}
+		if s.view.Query != "" || s.view.From > 0 {
+			if err := s.scan(ctx, w); err != nil {
+				return viewData{}, err
+			}
+		}
+		return viewData{"Log of " + s.view.Task + " of " + s.view.Run, "log-search", s.view}, nil
+	}}
+}
+
+// logSearch reads a log from its beginning for the lines that a page shows.
+type logSearch struct {
+	req     request
+	request *v1.StreamRunLogsRequest
+	view    searchView
+	styles  map[logKey]*ansi.Stream
+	open    map[logKey][]byte
+}
+
+func newLogSearch(req request) (*logSearch, error) {
+	request, err := logRequest(req.values["run"], req.values["task"], req.query)
+	if err != nil {
+		return nil, err
+	}
+	s := &logSearch{req: req, request: request, styles: map[logKey]*ansi.Stream{}, open: map[logKey][]byte{}}
+	s.view = searchView{Run: request.GetId(), Task: request.GetTask(), Query: req.query.Get("q")}
+	if len(s.view.Query) > maxQuery {
+		return nil, rpcerror.Invalid("the search has %d bytes; it may have %d", len(s.view.Query), maxQuery)
+	}
+	if from := req.query.Get("from"); from != "" && s.view.Query == "" {
+		if s.view.From, err = strconv.Atoi(from); err != nil || s.view.From < 1 {
+			return nil, rpcerror.Invalid("the parameter from is %q; it is the number of a line, from 1 on", from)
+		}
+	}
+	query := url.Values{}
+	for _, name := range logParameters {
+		if value := req.query.Get(name); value != "" {
+			query.Set(name, value)
+			s.view.Fields = append(s.view.Fields, Field{name, value})
+		}
+	}
+	s.view.Whole, s.view.Download = s.lineURL(1), taskURL(s.view.Run, s.view.Task)+"/download/"+downloadLog
+	if len(query) > 0 {
+		s.view.Download += "?" + query.Encode()
+	}
+	return s, nil
+}
+
+// lineURL returns the address of the page of the log that begins with a line.
+func (s *logSearch) lineURL(number int) string {
+	return withParameter(withParameter(s.req.url(), "q", ""), "from", strconv.Itoa(max(1, number)))
+}
+
+// errEnough ends a scan whose page is full.
+var errEnough = errors.New("the page is full")
+
+// scan reads the log until it ends, the page is full, or a bound is reached.
+func (s *logSearch) scan(ctx context.Context, w *Web) error {
+	ctx, cancel := context.WithTimeout(ctx, scanTime)
+	defer cancel()
+	stream, err := w.services.runs.StreamRunLogs(ctx, connect.NewRequest(s.request))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	read := 0
+	for stream.Receive() {
+		m := stream.Msg()
+		if missing := m.GetMissing(); missing != nil {
+			s.view.Missing = append(s.view.Missing, missingText(missing.GetTask(), missing.GetAttempt(), missing.GetNode()))
+		}
+		for _, e := range m.GetEntries() {
+			read += len(e.GetData())
+			if s.entry(e) != nil {
+				return nil
+			}
+		}
+		if read > maxScanned {
+			s.view.Stopped = "It read the first 64 MiB of the log; download the log to see all of it."
+			return nil
+		}
+	}
+	switch err := stream.Err(); {
+	case err == nil:
+	case rpcerror.CodeOf(err) == connect.CodeDeadlineExceeded:
+		s.view.Stopped = "It read for 10 s and did not come to the end of the log; download the log to see all of it."
+	default:
+		return err
+	}
+	for key, rest := range s.open {
+		if s.line(logLine{Task: key.task, Generation: key.generation, Attempt: key.attempt, Stream: key.stream}, rest) != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// entry reads the lines of an entry.
+func (s *logSearch) entry(e *v1.LogEntry) error {
+	l := logLine{Task: e.GetTask(), Generation: e.GetGeneration(), Attempt: e.GetAttempt(), Stream: e.GetStream(), Time: e.GetTime().AsTime(), Notice: e.GetNotice()}
+	for rest := e.GetData(); len(rest) > 0; {
+		piece, after, whole := bytes.Cut(rest, []byte("\n"))
+		rest = after
+		key := l.key()
+		if held := s.open[key]; len(held) > 0 {
+			piece = append(held, piece...)
+		}
+		if !whole && len(piece) < maxRow {
+			s.open[key] = bytes.Clone(piece)
+			continue
+		}
+		delete(s.open, key)
+		if err := s.line(l, piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line shows a line if the page has it.
+func (s *logSearch) line(l logLine, text []byte) error {
+	s.view.Lines++
+	style := s.styles[l.key()]
+	if style == nil {
+		if len(s.styles) > maxLogKeys {
+			clear(s.styles)
+		}
+		style = &ansi.Stream{}
+		s.styles[l.key()] = style
+	}
+	if s.view.From > 0 {
+		return s.pageLine(l, style.Parse(string(text)))
+	}
+	line := style.Parse(string(text))
+	plain := line.Text()
+	marks := ansi.Find(plain, s.view.Query, maxMarks)
+	if len(marks) == 0 {
+		return nil
+	}
+	if len(s.view.Rows) == maxHits {
+		s.view.Stopped = "It ended after " + strconv.Itoa(maxHits) + " lines; search for more words to see others."
+		return errEnough
+	}
+	n := s.view.Lines
+	s.view.Rows = append(s.view.Rows, searchRow{n, l, template.HTML(rowTime(l.Time)), line.Marked(marks), s.lineURL(n-beforeHit) + "#L" + strconv.Itoa(n)})
+	return nil
+}
+
+// pageLine shows a line of a page of the whole log.
+func (s *logSearch) pageLine(l logLine, line ansi.Line) error {
+	n := s.view.Lines
+	if n < s.view.From {
+		return nil
+	}
+	if s.view.From > 1 {
+		s.view.Earlier = s.lineURL(s.view.From - logPage)
+	}
+	if len(s.view.Rows) == logPage {
+		s.view.Later = s.lineURL(n)
+		return errEnough
+	}
+	s.view.Rows = append(s.view.Rows, searchRow{n, l, template.HTML(rowTime(l.Time)), line.HTML(), "#L" + strconv.Itoa(n)})
+	return nil
+}
+
+// From returns who has printed the line, if that is not plain.
+func (r searchRow) From() string {
+	var words []string
+	switch {
+	case r.Line.Notice:
+		words = append(words, "switchyard")
+	case r.Line.Stream == "stderr":
+		words = append(words, "err")
+	}
+	return strings.Join(words, " ")
+}
+
+// Class returns the class of the row.
+func (r searchRow) Class() string {
+	switch {
+	case r.Line.Notice:
+		return "notice"
+	case r.Line.Stream == "stderr":
+		return "err"
+	}
+	return ""
+}

@@ -1,0 +1,257 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"switchyard/drawing/words"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
+	"switchyard/workflows/names"
+)
+
+const (
+	// explainInterval is the shortest time between two questions why a task waits.
+	explainInterval = 5 * time.Second
+	// instancePage is how many instances a page shows.
+	instancePage = 100
+	// instancesInterval is the longest time for which a page of instances stays as it was read.
+	instancesInterval = 5 * time.Second
+)
+
+// taskParameters are those of the page of a task: which log is shown, and which instances.
+var taskParameters = []string{"attempt", "generation", "stream", "state", "page"}
+
+// taskSource makes the data of a task's page.
+type taskSource struct {
+	viewSource
+	w         *Web
+	req       request
+	name      string // of the task or the instance
+	run       *v1.Run
+	of        *v1.Task // the task as the run has it; of an instance its task
+	yaml      string
+	reasons   explainer
+	events    assignments
+	instances instanceList
+}
+
+func openTask(w *Web, req request) viewSource {
+	s := &taskSource{w: w, req: req, name: req.values["task"]}
+	s.reasons.ask = func(ctx context.Context) (*v1.ExplainTaskResponse, error) {
+		return messageOfCall(w.services.runs.ExplainTask(ctx, connect.NewRequest(&v1.ExplainTaskRequest{Id: req.values["run"], Task: s.name})))
+	}
+	s.viewSource = polled(s.load)
+	return s
+}
+
+// close ends the question that is being asked.
+func (s *taskSource) close() { s.reasons.close() }
+
+// taskView is what the page of a task shows.
+type taskView struct {
+	Run      *v1.Run
+	Name     string
+	Of       string // task of which this is an instance; empty: it is a task
+	Task     *v1.Task
+	Actions  []Action
+	Attempts []attemptRow
+	Why      whyView
+	Parents  []parentRow
+	Result   resultView
+	YAML     string
+	Split    *splitView // of a task that has fanned out
+	Log      *logChoice // nil: such a task has no log
+}
+
+// shape implements shaped: a task that fans out has other parts.
+func (v taskView) shape() string { return fmt.Sprint(v.Split != nil, v.Log != nil) }
+
+// attemptRow is an attempt, or the one that is under way.
+type attemptRow struct {
+	*v1.Attempt
+	IsOpen bool
+	Log    string // address
+}
+
+// HasExit reports whether the exit code is known.
+func (a attemptRow) HasExit() bool { return !a.IsOpen && a.GetExitCode() >= 0 }
+
+// parentRow is a task that this one waits for.
+type parentRow struct {
+	Run, Name string
+	Task      *v1.Task
+}
+
+func (s *taskSource) load(ctx context.Context) (viewData, error) {
+	run := s.req.values["run"]
+	res, err := messageOfCall(s.w.services.runs.GetRunTask(ctx, connect.NewRequest(&v1.GetRunTaskRequest{Id: run, Task: s.name})))
+	if err != nil {
+		return viewData{}, err
+	}
+	view := taskView{Name: s.name, Task: res.GetTask()}
+	base := s.name
+	if task, _, ok := names.ParseInstanceName(s.name); ok && res.GetInstance() != nil {
+		base, view.Of = task, task
+	}
+	if s.run == nil {
+		if err := s.loadRun(ctx, base); err != nil {
+			return viewData{}, err
+		}
+	}
+	if view.Of != "" {
+		view.Task = words.InstanceTask(s.of, res.GetInstance())
+	}
+	t := view.Task
+	view.Run, view.YAML = s.run, s.yaml
+	view.Actions = actionsOf(s.run.GetId(), s.name, t, s.req.caller)
+	view.Attempts = attemptRows(s.req, t)
+	view.Result = newResultView(s.req, t.GetResult())
+	if view.Parents, err = s.parents(ctx, t); err != nil {
+		return viewData{}, err
+	}
+	view.Why = s.why(ctx, t)
+	if t.Count != nil {
+		if view.Split, err = s.instances.load(ctx, s, t); err != nil {
+			return viewData{}, err
+		}
+	}
+	if v1.NeedsNode(t.GetType()) && t.Count == nil {
+		view.Log = newLogChoice(s.req, s.run, t)
+	}
+	return viewData{s.name + " of " + s.run.GetId(), "task", view}, nil
+}
+
+// loadRun reads what stays as it is: the run, the task as it is defined, and its type.
+func (s *taskSource) loadRun(ctx context.Context, base string) error {
+	res, err := messageOfCall(s.w.services.runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: s.req.values["run"], Tasks: []string{base}, Brief: true})))
+	if err != nil {
+		return err
+	}
+	of := res.GetRun().GetTasks()[base]
+	if of == nil {
+		of = &v1.Task{}
+	}
+	def, err := messageOfCall(s.w.services.runs.GetRunDefinition(ctx, connect.NewRequest(&v1.GetRunDefinitionRequest{Id: s.req.values["run"]})))
+	if task := def.GetDefinition().GetTasks()[base]; err == nil && task != nil {
+		text, err := definition.Print(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{base: task}})
+		if err == nil {
+			s.yaml = string(text)
+		}
+	}
+	s.run, s.of = res.GetRun(), of
+	return nil
+}
+
+// parents returns the tasks that a task depends on, with their states.
+func (s *taskSource) parents(ctx context.Context, t *v1.Task) ([]parentRow, error) {
+	if len(t.GetDependsOn()) == 0 {
+		return nil, nil
+	}
+	some := t.GetDependsOn()[:min(len(t.GetDependsOn()), instancePage)]
+	res, err := messageOfCall(s.w.services.runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: s.run.GetId(), Tasks: some, Brief: true})))
+	if err != nil {
+		return nil, err
+	}
+	var rows []parentRow
+	for _, name := range slices.Sorted(slices.Values(some)) {
+		if p := res.GetRun().GetTasks()[name]; p != nil {
+			rows = append(rows, parentRow{s.run.GetId(), name, p})
+		}
+	}
+	return rows, nil
+}
+
+// attemptRows returns the attempts of a task, the newest first, and before them the one that is under way.
+func attemptRows(req request, t *v1.Task) []attemptRow {
+	var rows []attemptRow
+	row := func(a *v1.Attempt, isOpen bool) attemptRow {
+		return attemptRow{a, isOpen, withParameter(req.path, "attempt", fmt.Sprint(a.GetAttempt())) + "#log"}
+	}
+	ended := t.GetAttempts()
+	if t.GetNode() != "" && !v1.HasTaskEnded(t) && !v1.IsTaskWaiting(t.GetState()) {
+		rows = append(rows, row(&v1.Attempt{Attempt: t.GetAttempt(), Node: t.GetNode(), State: t.GetState(), AssignedAt: t.GetAssignedAt(), StartedAt: t.GetStartedAt(), Error: t.GetNotice()}, true))
+	} else if len(ended) == 0 && t.GetNode() != "" && v1.HasTaskEnded(t) { // an instance that had one attempt only
+		r := t.GetResult()
+		rows = append(rows, row(&v1.Attempt{
+			Attempt: t.GetAttempt(), Node: t.GetNode(), State: t.GetState(), Reason: t.GetReason(), Error: t.GetError(), ExitCode: r.GetExitCode(),
+			AssignedAt: t.GetAssignedAt(), StartedAt: t.GetStartedAt(), CompletedAt: t.GetCompletedAt(), Container: r.GetContainer(),
+		}, false))
+	}
+	for _, a := range slices.Backward(ended) {
+		rows = append(rows, row(a, false))
+	}
+	return rows
+}
+
+// messageOfCall returns the message of an answer.
+func messageOfCall[M any](res *connect.Response[M], err error) (*M, error) {
+	if err != nil {
+		return nil, err
+	}
+	return res.Msg, nil
+}
+
+// splitView is a page of the instances of a task.
+type splitView struct {
+	Tabs []instanceTab
+	Rows []instanceRow
+	Next string // address of the next page
+}
+
+// instanceTab is a link to the instances in a state.
+type instanceTab struct {
+	State   string // empty: all
+	Count   int
+	URL     string
+	Current bool
+}
+
+// instanceRow is a line of the list.
+type instanceRow struct {
+	Run, Name string
+	*v1.Instance
+}
+
+// LiveID returns the id of the block.
+func (r instanceRow) LiveID() string { return fmt.Sprintf("instance-%d", r.GetIndex()) }
+
+// instanceList reads a page of instances again when their states have changed.
+type instanceList struct {
+	view   *splitView
+	counts map[string]int32
+	at     time.Time
+}
+
+func (l *instanceList) load(ctx context.Context, s *taskSource, t *v1.Task) (*splitView, error) {
+	if l.view != nil && maps.Equal(l.counts, t.GetCounts()) && time.Since(l.at) < instancesInterval {
+		return l.view, nil
+	}
+	state := s.req.query.Get("state")
+	res, err := messageOfCall(s.w.services.runs.ListInstances(ctx, connect.NewRequest(&v1.ListInstancesRequest{
+		Id: s.run.GetId(), Task: s.name, State: state, PageSize: instancePage, PageToken: s.req.query.Get("page"),
+	})))
+	if err != nil {
+		return nil, err
+	}
+	view := &splitView{Tabs: []instanceTab{{"", int(t.GetCount()), withParameter(s.req.url(), "state", ""), state == ""}}}
+	for _, word := range v1.TaskStates() {
+		if n := t.GetCounts()[word]; n > 0 || word == state {
+			view.Tabs = append(view.Tabs, instanceTab{word, int(n), withParameter(s.req.url(), "state", word), word == state})
+		}
+	}
+	for _, i := range res.GetItems() {
+		i.Result = nil
+		view.Rows = append(view.Rows, instanceRow{s.run.GetId(), names.InstanceName(s.name, int(i.GetIndex())), i})
+	}
+	if token := res.GetNextPageToken(); token != "" {
+		view.Next = withParameter(s.req.url(), "page", token)
+	}
+	l.view, l.counts, l.at = view, maps.Clone(t.GetCounts()), time.Now()
+	return view, nil
+}
