@@ -16,7 +16,7 @@ words='pending|pending_approval|queued|assigned|running|paused|completed|stopped
 words="$words|dead_letter|rejected|cancelled|stale|draining|offline|dead_lettered|reassigned|node_lost|exit_code|no_room"
 words="$words|no_executor|not_picked_up|not_started|lease_lost|start_failed|bad_spec|k8s_job|subagent|claude_relay"
 allowed='^[^:]*:[0-9]+:[[:space:]]*//|By\("(cancelled|killed|rejected)", |`json:"|errors\.New\("cancelled"\)'
-allowed="$allowed|^cli/tui/(instances|lane)\.go:.*, \"[a-z]+\"},\$|^cli/runs_get_task\.go:.*\{\"created\", "
+allowed="$allowed|^drawing/words/fan_out\.go:.*, \"[a-z]+\"},\$|^drawing/timeline/reason\.go:|^(cli/tui|drawing/svg)/(lane|legend)\.go:.*\"queued\"|^gateway/web/stream\.go:.*out\.send\(\"failed\"|^cli/runs_get_task\.go:.*\{\"created\", "
 allowed="$allowed|^workflows/dag/describe\.go:.*phrase := |^activities/placement/filter\.go:.*\{\"offline\",\$"
 allowed="$allowed|^workflows/definition/alias_words\.go:.*[[:space:]]case \"|^activities/taskrunner/ancestors\.go:.*shown\[\""
 allowed="$allowed|^activities/executor/qemu/monitor\.go:.*state(Paused|Running) +="

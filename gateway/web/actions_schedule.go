@@ -35,7 +35,7 @@ var scheduleActions = []actionKind{
 				return "", "", err
 			case res.Msg.GetRunId() != "":
 				return "Schedule " + name + " has started run " + res.Msg.GetRunId() + ".", runURL(res.Msg.GetRunId()), nil
-			case res.Msg.GetOutcome() == "skipped":
+			case res.Msg.GetOutcome() == v1.TriggerSkipped:
 				return "Schedule " + name + " has started nothing, because a run of it is open.", "", nil
 			}
 			return "The start waits for the open runs of schedule " + name + ".", "", nil

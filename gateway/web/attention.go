@@ -74,7 +74,7 @@ func failedRuns(data any) []attention {
 	if n == 0 {
 		return nil
 	}
-	a := attention{id: "failed", Tone: "bad", Text: plural(n, "run") + " of the last 24 hours failed", URL: "/ui/runs?since=24h&state=failed"}
+	a := attention{id: v1.RunFailed, Tone: "bad", Text: plural(n, "run") + " of the last 24 hours failed", URL: "/ui/runs?since=24h&state=failed"}
 	for _, run := range res.GetItems() {
 		a.add(attentionLine{run.GetId(), runURL(run.GetId()), words.OneLine(run.GetError()), run.GetCompletedAt()})
 	}
@@ -101,7 +101,7 @@ func deadLetterAttention(data any) []attention {
 func lostAttention(data any) []attention {
 	var lost []attention
 	away := attention{id: "away", Tone: "bad", URL: "/ui/nodes?state=offline"}
-	ended := attention{id: "lost", Tone: "bad"}
+	ended := attention{id: v1.TaskLost, Tone: "bad"}
 	nAway, nEnded := 0, 0
 	for _, t := range data.(*v1.ListTasksResponse).GetItems() {
 		line := attentionLine{t.GetTask() + " of " + t.GetRun(), taskURL(t.GetRun(), t.GetTask()), words.OneLine(t.GetError()), t.GetStartedAt()}

@@ -34,7 +34,7 @@ var functions = template.FuncMap{
 	"printed":     printed,
 	"logMark":     func() template.HTML { return logMark },
 	"hatches":     func() template.HTML { return template.HTML(svg.Hatches()) },
-	"legend":      func() []legendEntry { return legend },
+	"legend":      func() template.HTML { return template.HTML(svg.Legend()) },
 }
 
 // layout of times.

@@ -104,7 +104,7 @@ func nextStep(a timeline.Axis, at time.Time) time.Time {
 	return a.From.Add((at.Sub(a.From)/step + 1) * step)
 }
 
-// withInstances returns a run whose small fan-outs have all of their instances, those that are not known yet as pending.
+// withInstances returns a run of which the small fan-outs have all of their instances, those that are not known yet as pending.
 func withInstances(run *v1.Run, instances map[string][]*v1.Instance) *v1.Run {
 	tasks := make(map[string]*v1.Task, len(run.GetTasks()))
 	for name, t := range run.GetTasks() {

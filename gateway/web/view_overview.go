@@ -173,7 +173,7 @@ func newOverview(loaded []loadedPart) viewData {
 	if nodes, ok := loaded[partNodes].data.(*v1.ListNodesResponse); ok {
 		view.Fleet = newFleet(nodes)
 	}
-	view.Running, view.RunningFailed = runLines("running", loaded[partRunning]), loaded[partRunning].failure()
+	view.Running, view.RunningFailed = runLines(v1.RunRunning, loaded[partRunning]), loaded[partRunning].failure()
 	view.Newest, view.NewestFailed = runLines("newest", loaded[partNewest]), loaded[partNewest].failure()
 	if res, ok := loaded[partNewest].data.(*v1.ListRunsResponse); ok {
 		for _, state := range v1.RunStates() {

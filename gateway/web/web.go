@@ -61,6 +61,7 @@ func New(c Config) *Web {
 	}
 	mux.HandleFunc("GET /ui/runs/{run}/tasks/{task}/download/{what}", w.serveDownload)
 	mux.HandleFunc("GET /ui/live", w.serveStream)
+	mux.HandleFunc("GET /ui/runs/{run}/report", w.serveReport)
 	mux.HandleFunc("POST /ui/actions/{verb}", w.serveAction)
 	mux.HandleFunc("/ui/", w.serveNothing)
 	open := http.NewServeMux() // to callers that are not logged in
