@@ -78,7 +78,7 @@ func TestBackfillAsksBeforeItStartsRuns(t *testing.T) {
 	answerWith(f, switchyardv1connect.ScheduleServiceListScheduleTimesProcedure, &v1.ListScheduleTimesResponse{Times: []*timestamppb.Timestamp{at(1), at(25), at(49)}})
 	answerWith(f, backfillSchedule, &v1.BackfillScheduleResponse{Times: []*timestamppb.Timestamp{at(1)}, Existing: 1})
 	v := newVisitor(t, f, v1.RoleOperator)
-	const action = "/ui/schedules/nightly#backfill"
+	const action = "/ui/schedules/nightly"
 	res := v.send(v.get("/ui/schedules/nightly"), action, "", "from", "2026-03-05T00:00", "to", "2026-03-06T12:00", "overlap", "allow")
 	if res.status != http.StatusOK || len(requestsOf[v1.BackfillScheduleRequest](f, backfillSchedule)) > 0 {
 		t.Fatalf("answered %d: %s", res.status, textOf(res.doc))
@@ -101,7 +101,7 @@ func TestBackfillKeepsASpanThatIsNone(t *testing.T) {
 		{"yesterday", "2026-03-05T00:00", `From is "yesterday"`},
 		{"2026-03-05T00:00", "2026-03-04T00:00", "ends before it begins"},
 	} {
-		res := v.send(v.get("/ui/schedules/nightly"), "/ui/schedules/nightly#backfill", "", "from", test.from, "to", test.to)
+		res := v.send(v.get("/ui/schedules/nightly"), "/ui/schedules/nightly", "", "from", test.from, "to", test.to)
 		if res.status != http.StatusBadRequest {
 			t.Errorf("answered %d", res.status)
 		}

@@ -81,17 +81,7 @@ func (v *visitor) send(page answered, action, button string, pairs ...string) an
 			values.Set(pairs[i], pairs[i+1])
 		}
 	}
-	address, _, _ := cutFragment(action)
-	return v.do(http.MethodPost, address, values, "text/html")
-}
-
-func cutFragment(address string) (path, fragment string, err error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", "", err
-	}
-	fragment, u.Fragment = u.Fragment, ""
-	return u.String(), fragment, nil
+	return v.do(http.MethodPost, action, values, "text/html")
 }
 
 // typedIn returns what a browser sends of a form.
@@ -166,7 +156,7 @@ func TestWorkflowRunsWithWhatIsTyped(t *testing.T) {
 	f := withWorkflow(t, releaseDocument)
 	v := newVisitor(t, f, v1.RoleUser)
 	page := v.get("/ui/workflows/release")
-	const action = "/ui/workflows/release#run-it"
+	const action = "/ui/workflows/release"
 	typedValues := []string{"input.version", "1.10", "input.notify", "", "input.force", "true", "input.hosts", `["c"]`, "input.ratio", "0.5"}
 	for range 2 {
 		res := v.send(page, action, doRun, typedValues...)
@@ -193,7 +183,7 @@ func TestWorkflowRunsWithWhatIsTyped(t *testing.T) {
 func TestWorkflowKeepsWhatWasTypedBesideItsProblems(t *testing.T) {
 	f := withWorkflow(t, releaseDocument)
 	v := newVisitor(t, f, v1.RoleUser)
-	const action = "/ui/workflows/release#run-it"
+	const action = "/ui/workflows/release"
 	res := v.send(v.get("/ui/workflows/release"), action, doRun, "input.version", hostile, "input.retries", "many", "input.hosts", "[")
 	if res.status != http.StatusUnprocessableEntity {
 		t.Errorf("answered %d", res.status)
@@ -229,7 +219,7 @@ func TestWorkflowShowsAPlan(t *testing.T) {
 		{Task: "ship", Type: "shell", Level: 1, DependsOn: []string{"build"}, Placement: "no node"},
 	}})
 	v := newVisitor(t, f, v1.RoleUser)
-	res := v.send(v.get("/ui/workflows/release"), "/ui/workflows/release#run-it", doPreview, "input.version", "7")
+	res := v.send(v.get("/ui/workflows/release"), "/ui/workflows/release", doPreview, "input.version", "7")
 	if res.status != http.StatusOK {
 		t.Errorf("answered %d", res.status)
 	}
@@ -292,7 +282,7 @@ func TestOutagesAreNoProblemsOfADefinition(t *testing.T) {
 	f := withWorkflow(t, releaseDocument)
 	refuseWith(f, triggerWorkflow, connect.CodeUnavailable, "Temporal is away")
 	v := newVisitor(t, f, v1.RoleUser)
-	res := v.send(v.get("/ui/workflows/release"), "/ui/workflows/release#run-it", doRun, "input.version", "7")
+	res := v.send(v.get("/ui/workflows/release"), "/ui/workflows/release", doRun, "input.version", "7")
 	if res.status != http.StatusServiceUnavailable {
 		t.Errorf("answered %d", res.status)
 	}
