@@ -3,6 +3,8 @@ package svg
 import (
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"switchyard/drawing/graph"
 	"switchyard/drawing/words"
 )
@@ -127,7 +129,7 @@ func (w *writer) node(f form, b graph.Box, n graph.Node, o GraphOptions) {
 		if n.Many || n.State == "" {
 			second = n.Note
 		}
-		w.f(`<text class="second" x="7" y="31">%s</text>`, escape(words.Shorten(words.OneLine(second), 30)))
+		w.f(`<text class="second" x="7" y="31">%s</text>`, escape(ansi.Truncate(words.OneLine(second), 30, "…")))
 	}
 	if href != "" {
 		w.WriteString("</a>")

@@ -107,15 +107,18 @@ func (w *writer) strip(r Row) {
 			top[i] = min(below[i]+100*float64(layer.counts[i])/float64(max(r.Count, 1)), 100)
 		}
 		w.f(`<path class="%s" d="M0 %s`, layer.class, number(100-top[0]))
-		for i := range top {
-			if i == 0 || top[i] != top[i-1] {
-				w.f("V%s", number(100-top[i]))
+		for i := 1; i < shown; i++ {
+			if top[i] != top[i-1] {
+				w.f("H%dV%s", i, number(100-top[i]))
 			}
-			w.f("H%d", i+1)
 		}
-		for i := shown - 1; i >= 0; i-- {
-			w.f("V%sH%d", number(100-below[i]), i)
+		w.f("H%dV%s", shown, number(100-below[shown-1]))
+		for i := shown - 1; i > 0; i-- {
+			if below[i] != below[i-1] {
+				w.f("H%dV%s", i, number(100-below[i-1]))
+			}
 		}
+		w.WriteString("H0")
 		w.WriteString(`Z"/>`)
 		below = top
 	}
