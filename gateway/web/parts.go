@@ -115,7 +115,7 @@ func (s *partsSource) read(ctx context.Context, i int, looked func()) {
 		case s.changed <- struct{}{}:
 		default:
 		}
-		if sleep(ctx, max(s.parts[i].every, shareOfCore*time.Since(began))) != nil {
+		if sleep(ctx, pauseAfter(time.Since(began), s.parts[i].every)) != nil {
 			return
 		}
 	}

@@ -125,7 +125,7 @@ func (c *runCounts) read(ctx context.Context) {
 				return
 			}
 			if !isFirst {
-				if sleep(ctx, shareOfCore*time.Since(began)) != nil {
+				if sleep(ctx, pauseAfter(time.Since(began), 0)) != nil {
 					return
 				}
 			}

@@ -71,8 +71,10 @@ func (s *renderedSource) Close() { s.source.close() }
 const (
 	// pollInterval is the shortest pause between two looks of a view that no stream keeps current.
 	pollInterval = 500 * time.Millisecond
-	// shareOfCore bounds what the looks of a view cost: pauses last so many times as long.
-	shareOfCore = 15
+	// shareOfCore bounds what the looks of a view cost: pauses last so many times as long, up to longestPause. Beyond it they
+	// last busyShare times as long, because looks are slow on a busy machine, on which people wait for changes, too.
+	shareOfCore, busyShare = 15, 4
+	longestPause           = 800 * time.Millisecond
 	// retryInterval is the pause after a look that has failed.
 	retryInterval = time.Second
 )
@@ -98,7 +100,7 @@ func (s *polledSource) next(ctx context.Context) (viewData, error) {
 		data, err := s.load(ctx)
 		switch {
 		case err == nil:
-			s.loaded, s.pause = true, max(pollInterval, shareOfCore*time.Since(began))
+			s.loaded, s.pause = true, pauseAfter(time.Since(began), pollInterval)
 			return data, nil
 		case !s.loaded || !isTransient(err):
 			return viewData{}, err
@@ -108,6 +110,11 @@ func (s *polledSource) next(ctx context.Context) (viewData, error) {
 }
 
 func (s *polledSource) close() {}
+
+// pauseAfter returns the pause after a look that took d, at least so long.
+func pauseAfter(d, least time.Duration) time.Duration {
+	return max(least, min(shareOfCore*d, max(longestPause, busyShare*d)))
+}
 
 // isTransient reports whether a look that has failed may succeed later.
 func isTransient(err error) bool {
