@@ -2,6 +2,7 @@ package web
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -36,6 +37,15 @@ type logUpdate struct {
 	// Dropped is how many lines before these are left out.
 	Dropped int  `json:"dropped,omitempty"`
 	Ended   bool `json:"ended,omitempty"`
+}
+
+// encode returns the update as JSON, in which HTML is as short as it is.
+func (u *logUpdate) encode() ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	err := e.Encode(u)
+	return bytes.TrimSpace(text.Bytes()), err
 }
 
 // logFollower reads a log from the door of server-sent events, and sends what is new a few times a second.
@@ -137,7 +147,7 @@ func (f *logFollower) send(ctx context.Context, send func(update []byte) error) 
 			return context.Cause(ctx)
 		}
 		if update := f.take(); update != nil {
-			text, err := json.Marshal(update)
+			text, err := update.encode()
 			if err != nil {
 				return err
 			}

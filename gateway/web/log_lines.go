@@ -125,8 +125,17 @@ func (r *logRows) row(id string, l logLine, text template.HTML, isOpen bool) str
 	if l.Task != r.task {
 		from = strings.TrimSpace(l.Task + " " + from)
 	}
-	return `<li id="` + id + `" class="` + class + `">` + rowTime(l.Time) + ` <span class="from">` + template.HTMLEscapeString(from) +
-		`</span> <span class="said">` + string(text) + `</span></li>`
+	var html strings.Builder
+	html.WriteString(`<li id="` + id + `"`)
+	if class != "" {
+		html.WriteString(` class="` + class + `"`)
+	}
+	html.WriteString(">" + rowTime(l.Time) + " ")
+	if from != "" {
+		html.WriteString(`<span class="from">` + template.HTMLEscapeString(from) + `</span> `)
+	}
+	html.WriteString(`<span class="said">` + string(text) + `</span></li>`)
+	return html.String()
 }
 
 // rowTime returns the time of a row.

@@ -92,6 +92,7 @@ func (b *rowBuffer) add(rows ...logRow) {
 
 // take returns the HTML of the rows, and how many were dropped before them. The buffer is empty then.
 func (b *rowBuffer) take() (lines []string, dropped int) {
+	lines = make([]string, 0, len(b.rows))
 	for _, row := range b.rows {
 		lines = append(lines, row.html)
 	}

@@ -169,3 +169,10 @@ func TestFollowedLogHoldsTheNewestRowsOnly(t *testing.T) {
 		t.Errorf("a line of %d bytes has %d rows", 2*maxRow, len(long))
 	}
 }
+
+func TestFollowedLogWithoutLinesHasAnEmptyList(t *testing.T) {
+	text, err := (&logFollower{pending: newRowBuffer(1), isNew: true, isReset: true}).take().encode()
+	if err != nil || string(text) != `{"version":"","reset":true,"lines":[]}` {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -27,8 +27,10 @@ type resultView struct {
 	Cost string
 }
 
-// Has reports whether there is a result.
-func (r resultView) Has() bool { return r.TaskResult != nil }
+// Has reports whether something of a result is known.
+func (r resultView) Has() bool {
+	return r.HasExit() || r.GetAgent() != nil || r.CPU != "" || len(r.Objects)+len(r.Streams) > 0
+}
 
 // HasExit reports whether a process has ended with a code.
 func (r resultView) HasExit() bool { return r.TaskResult != nil && r.GetExitCode() >= 0 }

@@ -14,7 +14,7 @@ function follow(list, watch, on) {
   // The address has the tab's own mark: two tabs do not share a position.
   const tab = crypto.getRandomValues(new Uint32Array(2)).join("")
   const address = list.dataset.log + (list.dataset.log.includes("?") ? "&" : "?") + "tab=" + tab
-  let atEnd = true, dropped = 0, ended = false
+  let atEnd = true, dropped = 0, ended = false, begins = false
   const isAtEnd = () => box.scrollHeight - box.scrollTop - box.clientHeight < 24
   const toEnd = () => { box.scrollTop = box.scrollHeight }
   box.addEventListener("scroll", () => {
@@ -30,9 +30,11 @@ function follow(list, watch, on) {
 
   on("log", (update, of) => {
     if (of !== address) return
-    if (update.reset) {
-      list.replaceChildren()
+    begins ||= Boolean(update.reset)
+    if (begins && update.lines.length > 0) {
+      list.replaceChildren() // what the page was loaded with, or what was shown before the stream was lost for long
       dropped = 0
+      begins = false
     }
     dropped += update.dropped ?? 0
     holder.innerHTML = update.lines.join("")
