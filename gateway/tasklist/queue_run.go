@@ -17,7 +17,7 @@ const (
 	// maxExamples is how many tasks a group names.
 	maxExamples = 5
 	// sampledInstances is how many instances are read of a large fan-out, whose parts hold them.
-	sampledInstances = 200
+	sampledInstances = 20
 )
 
 // waiters are the tasks or instances of one task that wait for the same reason.
@@ -63,7 +63,7 @@ type taskQueue struct {
 }
 
 // queueOf returns what waits of a task, or nil if nothing does. The reasons of instances are known of those that the run
-// holds itself. Of a large fan-out, whose parts hold them, some are read, behind those that have ended.
+// holds itself. Of a large fan-out, whose parts hold them, some are read, behind as many as have begun.
 func (l *Lister) queueOf(ctx context.Context, v *runview.View, name string, needs taskNeeds, now time.Time) (*taskQueue, error) {
 	q := &taskQueue{view: v, name: name, needs: needs, now: now}
 	t := v.Tasks[name]
@@ -78,14 +78,14 @@ func (l *Lister) queueOf(ctx context.Context, v *runview.View, name string, need
 	if queued == 0 {
 		return nil, nil
 	}
-	instances, ended := t.Instances, 0
+	instances, begun := t.Instances, 0
 	if len(instances) < int(t.Task.GetCount()) {
 		for state, n := range t.Brief.GetCounts() {
-			if v1.IsTaskTerminal(state) {
-				ended += int(n)
+			if !v1.IsTaskWaiting(state) {
+				begun += int(n)
 			}
 		}
-		some, err := l.runs.Instances(ctx, v, name, ended, sampledInstances)
+		some, err := l.runs.Instances(ctx, v, name, begun, sampledInstances)
 		if err != nil {
 			return nil, err
 		}

@@ -1285,11 +1285,12 @@ type QueueGroup struct {
 	Runs int32 `protobuf:"varint,6,opt,name=runs,proto3" json:"runs,omitempty"`
 	// Highest urgency among them.
 	Priority int32 `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
-	// When the first of them asked for a place; absent: none has.
+	// When the first of them asked for a place, as far as instances are read: of a fan-out of more than 500, 20 are. Absent: none
+	// has.
 	OldestQueuedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=oldest_queued_at,json=oldestQueuedAt,proto3" json:"oldest_queued_at,omitempty"`
 	// When the first of them is tried again; absent: they wait for no such time.
 	NotBefore *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
-	// The 5 of them that wait longest.
+	// The 5 of those that are read that wait longest.
 	Examples      []*ListedTask `protobuf:"bytes,10,rep,name=examples,proto3" json:"examples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
