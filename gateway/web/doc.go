@@ -13,6 +13,7 @@
 // Every answer forbids scripts and styles other than those of the gateway itself. html/template escapes what users have
 // chosen.
 //
-// Of this module it may import proto, drawing/words, gateway/auth, gateway/edge, gateway/eventstream, gateway/inprocess,
-// gateway/rpcerror, workflows/cron, workflows/definition, workflows/names, workflows/nearest and workflows/phrase.
+// Of this module it may import proto, drawing/graph, drawing/report, drawing/svg, drawing/timeline, drawing/words, gateway/auth,
+// gateway/edge, gateway/eventstream, gateway/inprocess, gateway/rpcerror, workflows/cron, workflows/definition, workflows/names,
+// workflows/nearest and workflows/phrase.
 package web
