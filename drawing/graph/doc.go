@@ -1,6 +1,6 @@
 // Package graph arranges the tasks of a run or a definition, for the terminal and
 // for the page alike. What it computes depends on names and dependencies alone,
-// never on states, so that a drawing stays as it is while a run goes on.
+// never on states, so that a drawing is stable while the run continues.
 //
 //	v1.Run ──> []Node ─┬─> Layout    columns, rows and the ways of edges
 //	                   └─> Forest    each task once, below its last parent

@@ -101,7 +101,7 @@ func TestTasksThatARunDoesNotShowYetAreThere(t *testing.T) {
 	mustContain(t, page.text("#lanes"), "fetch", "build", "pending")
 }
 
-// TestRunSendsOnlyWhatHasChanged has one task of a run end while somebody looks.
+// TestRunSendsOnlyWhatHasChanged ends one task of a run that is followed.
 func TestRunSendsOnlyWhatHasChanged(t *testing.T) {
 	f := newFakeServices()
 	messages := serveRun(f, exampleRun())
