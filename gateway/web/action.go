@@ -23,6 +23,9 @@ const (
 	yes                       = "yes"
 )
 
+// subjectFields are the fields of forms that name what an action is about.
+var subjectFields = []string{"run", "task", "name", "workflow", "schedule"}
+
 // actionKind is something that a button does. Its call decides which role it needs.
 type actionKind struct {
 	verb, label string
@@ -121,7 +124,13 @@ func (w *Web) serveAction(rw http.ResponseWriter, r *http.Request) {
 
 // askFirst answers with a page that asks whether an action is meant.
 func (w *Web) askFirst(rw http.ResponseWriter, r *http.Request, kind actionKind) {
-	about := strings.Join(slices.DeleteFunc([]string{r.PostForm.Get("run"), r.PostForm.Get("task"), r.PostForm.Get("name")}, func(s string) bool { return s == "" }), " ")
+	var subjects []string
+	for _, field := range subjectFields {
+		if subject := r.PostForm.Get(field); subject != "" {
+			subjects = append(subjects, subject)
+		}
+	}
+	about := strings.Join(subjects, " ")
 	a := newAction(kind.verb, about, auth.From(r.Context()))
 	for name, values := range r.PostForm {
 		if name != login.FormField && name != nextField && name != confirmedField && name != reasonField {
