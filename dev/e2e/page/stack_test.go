@@ -30,11 +30,11 @@ type process struct {
 	stop   func() // kills it, and waits for its end
 }
 
-// start starts the binary, and ends it with the test.
-func start(t *testing.T, args ...string) *process {
+// start starts the binary with variables, and ends it with the test.
+func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(binary, args...), lines: make(chan string, 1000), stderr: &bytes.Buffer{}, ended: make(chan struct{})}
-	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = repository, cleanEnv(), p.stderr
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = repository, append(cleanEnv(), env...), p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ type stack struct {
 // startStack starts a stack of two nodes, local-1 and local-2.
 func startStack(t *testing.T, args ...string) *stack {
 	t.Helper()
-	p := start(t, append([]string{"dev", "--port", "0", "--gateway-port", "0", "--ui-port", "0", "--nodes", "2", "--max-parallel", "4"}, args...)...)
+	p := start(t, nil, append([]string{"dev", "--port", "0", "--gateway-port", "0", "--ui-port", "0", "--nodes", "2", "--max-parallel", "4"}, args...)...)
 	s := &stack{process: p}
 	s.temporal = p.field(t, "Temporal")
 	_ = p.field(t, "Web UI")

@@ -135,9 +135,7 @@ func newWorld(t *testing.T, args ...string) *world {
 // open lets the tasks that wait for a gate end.
 func (w *world) open(t *testing.T, gate string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(w.gates, gate), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	openGate(t, filepath.Join(w.gates, gate))
 }
 
 // instances returns how many instances of a task have a state.
@@ -147,3 +145,14 @@ func (s *stack) instances(t *testing.T, run, task, state string) int {
 	s.call(t, "RunService/ListInstances", map[string]any{"id": run, "task": task, "state": state, "pageSize": 100}, &answer)
 	return len(answer.Items)
 }
+
+// openGate makes the file that a task waits for.
+func openGate(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// formatted returns a definition with the path of a gate in it.
+func formatted(definition, path string) string { return fmt.Sprintf(definition, path) }

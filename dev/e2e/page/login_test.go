@@ -1,0 +1,94 @@
+package page
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchyard/dev/browsertest"
+)
+
+// startLockedStack starts a stack that asks for tokens, and has the token of an admin.
+func startLockedStack(t *testing.T) *stack {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "admin-token")
+	s := startStack(t, "--auth", "tokens", "--admin-token-file", file)
+	token, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.token = strings.TrimSpace(string(token))
+	return s
+}
+
+// tokenOf makes a token with a role.
+func (s *stack) tokenOf(t *testing.T, name, role string) string {
+	t.Helper()
+	var answer struct{ Secret string }
+	s.call(t, "AuthService/CreateToken", map[string]any{"name": name, "role": role}, &answer)
+	if answer.Secret == "" {
+		t.Fatal("the token has no secret")
+	}
+	return answer.Secret
+}
+
+// logIn logs a tab in by its form, by keyboard.
+func logIn(t *testing.T, tab *browsertest.Tab, token string) {
+	t.Helper()
+	tab.TabTo("input[name=token]")
+	tab.Type(token)
+	tab.Press("Enter")
+}
+
+// Whoever has no token gets a form, which refuses a wrong token, and leads to the page that was asked for.
+func TestGatewayThatAsksForTokensHasAForm(t *testing.T) {
+	t.Parallel()
+	s := startLockedStack(t)
+	tab := browsertest.NewProfile(t).Tab(s.gateway)
+	tab.Allow("401") // a browser writes refusals to the console
+	tab.Open("/ui/runs?state=failed")
+	tab.WaitText("h1", "Log in")
+	tab.CheckAccessibility(t)
+	logIn(t, tab, "sy_wrong")
+	tab.WaitText("[role=alert]", "token")
+	logIn(t, tab, s.token)
+	tab.WaitText("h1", "Runs")
+	if got := tab.URL(); got != s.gateway+"/ui/runs?state=failed" {
+		t.Errorf("the log-in leads to %s", got)
+	}
+	tab.CheckAccessibility(t)
+	if got := browsertest.Eval[string](tab, "document.cookie"); strings.Contains(got, s.token) {
+		t.Error("scripts can read the token")
+	}
+	tab.Check(t)
+}
+
+// A tab shows at once, and without a reload, that the browser was logged out in another one.
+func TestLogOutInOneTabReachesTheOther(t *testing.T) {
+	t.Parallel()
+	s := startLockedStack(t)
+	profile := browsertest.NewProfile(t)
+	first, second := profile.Tab(s.gateway), profile.Tab(s.gateway)
+	for _, tab := range []*browsertest.Tab{first, second} {
+		tab.Allow("401")
+	}
+	first.Open("/ui/runs")
+	logIn(t, first, s.token)
+	first.WaitText("h1", "Runs")
+	second.Open("/ui/runs")
+	second.WaitTrue("document.body.dataset.live == 'live'")
+	first.TabTo(`form[action="/ui/logout"] button`)
+	first.Press("Enter")
+	first.WaitText("h1", "Log in")
+	second.WaitText("#connection", "logged out")
+	second.Click("#connection a")
+	second.WaitText("h1", "Log in")
+	logIn(t, second, s.token)
+	second.WaitText("h1", "Runs")
+	second.WaitTrue("document.body.dataset.live == 'live'")
+	id := s.submit(t, completedDefinition)
+	awaitLive(t, second, "#runs", id)
+	first.Check(t)
+	second.Check(t)
+}

@@ -1,0 +1,51 @@
+package page
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"switchyard/dev/browsertest"
+)
+
+// A page stays open while its gateway is restarted: it says that the connection is lost, and then continues.
+func TestPageContinuesAfterItsGatewayWasRestarted(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	address := freeAddress(t)
+	gateway := s.startGateway(t, address)
+	before := s.submit(t, completedDefinition)
+	tab := browsertest.Open(t, "http://"+address+"/ui/runs")
+	tab.WaitText("#runs", before)
+	tab.WaitTrue("document.body.dataset.live == 'live'")
+	tab.Check(t)
+	gateway.stop()
+	tab.WaitText("#connection", "lost")
+	during := s.submit(t, completedDefinition)
+	s.startGateway(t, address)
+	t.Logf("the page shows what it missed %v after the gateway began to listen", tab.WaitText("#runs", during))
+	tab.WaitTrue("document.body.dataset.live == 'live' && document.getElementById('connection').hidden")
+	after := s.submit(t, completedDefinition)
+	awaitLive(t, tab, "#runs", after)
+	tab.Allow("net::ERR_") // while there was no gateway
+	tab.Check(t)
+}
+
+// startGateway starts a second gateway of a stack at an address.
+func (s *stack) startGateway(t *testing.T, address string) *process {
+	t.Helper()
+	p := start(t, []string{"TEMPORAL_ADDRESS=" + s.temporal}, "gateway", "--address", address, "--store", s.store)
+	p.field(t, "Gateway")
+	return p
+}
+
+// freeAddress returns an address of this machine that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return strings.TrimSpace(listener.Addr().String())
+}

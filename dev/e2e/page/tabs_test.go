@@ -1,0 +1,34 @@
+package page
+
+import (
+	"testing"
+
+	"switchyard/dev/browsertest"
+)
+
+// Seven tabs of a browser are live at once, although it makes no more than six connections to a host over HTTP/1.1.
+func TestSevenTabsAreLive(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	profile := browsertest.NewProfile(t)
+	var tabs []*browsertest.Tab
+	for range 7 {
+		tab := profile.Tab(s.gateway)
+		tab.Open("/ui/runs")
+		tabs = append(tabs, tab)
+	}
+	for _, tab := range tabs {
+		tab.WaitTrue("document.body.dataset.live == 'live'")
+	}
+	id := s.submit(t, completedDefinition)
+	s.awaitRun(t, id, "completed")
+	for _, tab := range tabs {
+		awaitLive(t, tab, "#run-"+id, "completed")
+	}
+	// There is a connection left for a page.
+	tabs[3].Open("/")
+	tabs[3].WaitText("h1", "Overview")
+	for _, tab := range tabs {
+		tab.Check(t)
+	}
+}
