@@ -10,8 +10,8 @@
 // 1,000 and of 10,000 nodes that are made up, and with -shape container, or
 // container:PART-OF-A-NAME, it measures container tasks against docker run.
 // With -shape gateway it measures the doors of a gateway against one another, what the audit takes of a submit, what
-// tokens and the tools of agents cost, and what the followers of the events of a busy run do; gateway:audit, gateway:tokens,
-// gateway:agents and gateway:followers measure only these.
+// tokens and the tools of agents cost, and what those who follow the events of a busy run, or look at its page, cost; gateway:audit,
+// gateway:tokens, gateway:agents, gateway:followers and gateway:viewers measure only these.
 // With -shape k8s it measures Jobs of Kubernetes, on a cluster with fake nodes, against a minimal client and kubectl;
 // k8s:jobs, k8s:waiting and k8s:one measure only these.
 // With -shape sessions it measures sessions on tasks against socat and docker exec, and what many of them do to a gateway;

@@ -16,18 +16,31 @@ import (
 	"time"
 )
 
+// following is a way of following a run.
+type following struct {
+	who    string
+	n      int                     // clients
+	path   func(run string) string // of the stream
+	update string                  // what a line of an update begins with
+}
+
+// eventFollowers follow the events of a run, and pageViewers look at its page, which is live.
+var (
+	eventFollowers = following{"followers", 500, func(run string) string { return "/v1/runs/" + run + "/events?follow=true" }, "id:"}
+	pageViewers    = following{"viewers of its page", 100, func(run string) string { return "/ui/live?view=/ui/runs/" + run + "&at=" }, "event: view"}
+)
+
 const (
-	// followers are how many clients follow the events of one run.
-	followers = 500
 	// followersEach is how many of them come from one address; a gateway takes 256 streams from each.
 	followersEach = 250
+	// maxUpdate bounds a line of an update, in bytes.
+	maxUpdate = 8 << 20
 	// followedFor is how long the gateway is measured.
 	followedFor = 30 * time.Second
 )
 
-// benchFollowers prints what the followers of the events of one busy run cost the gateway that they are at, by the same run
-// without them. The gateway is a process of its own that only reads, so that nothing else takes its time.
-func benchFollowers(ctx context.Context) (err error) {
+// benchFollowers prints what those who follow one busy run cost the gateway that they are at, by the same run without them. The gateway is a process of its own that only reads, so that nothing else takes its time.
+func benchFollowers(ctx context.Context, by following) (err error) {
 	binary, dir, err := buildBinary(ctx)
 	if err != nil {
 		return err
@@ -56,8 +69,7 @@ func benchFollowers(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	url := reader.said["Gateway"] + "/v1/runs/" + run + "/events?follow=true"
-	crowd, err := gather(ctx, url, followers)
+	crowd, err := gather(ctx, reader.said["Gateway"]+by.path(run), by)
 	if err != nil {
 		return err
 	}
@@ -80,8 +92,8 @@ func benchFollowers(ctx context.Context) (err error) {
 	fmt.Println()
 	fmt.Println("| a busy run | without followers | followed | more |")
 	fmt.Println("|---|--:|--:|--:|")
-	fmt.Printf("| %d followers, %.1f events a second each: the gateway | %s | %s | %s |\n", followers,
-		float64(events)/followers/followedFor.Seconds(), percent(alone[0]), percent(followed[0]), percent(followed[0]-alone[0]))
+	fmt.Printf("| %d %s, %.1f updates a second each: the gateway | %s | %s | %s |\n", by.n, by.who,
+		float64(events)/float64(by.n)/followedFor.Seconds(), percent(alone[0]), percent(followed[0]), percent(followed[0]-alone[0]))
 	fmt.Printf("| server, control process and node | %s | %s | %s |\n", percent(alone[1]), percent(followed[1]), percent(followed[1]-alone[1]))
 	return nil
 }
@@ -147,17 +159,17 @@ type crowd struct {
 	wg           sync.WaitGroup
 }
 
-// gather has n clients open a stream, and returns when each has its first event.
-func gather(ctx context.Context, url string, n int) (*crowd, error) {
+// gather has clients open a stream, and returns when each has its first update.
+func gather(ctx context.Context, url string, by following) (*crowd, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &crowd{cancel: cancel}
-	came := make(chan error, n)
-	for k := range n {
+	came := make(chan error, by.n)
+	for k := range by.n {
 		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+k/followersEach))}}
 		client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
-		c.wg.Go(func() { c.follow(ctx, client, url, came) })
+		c.wg.Go(func() { c.follow(ctx, client, url, by.update, came) })
 	}
-	for range n {
+	for range by.n {
 		if err := <-came; err != nil {
 			c.leave()
 			return nil, err
@@ -172,8 +184,8 @@ func (c *crowd) leave() {
 	c.wg.Wait()
 }
 
-// follow counts the events of a stream, and sends nil with the first, or the error in its place.
-func (c *crowd) follow(ctx context.Context, client *http.Client, url string, came chan<- error) {
+// follow counts the updates of a stream, and sends nil with the first, or the error in its place.
+func (c *crowd) follow(ctx context.Context, client *http.Client, url, update string, came chan<- error) {
 	first := true
 	err := func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -188,8 +200,10 @@ func (c *crowd) follow(ctx context.Context, client *http.Client, url string, cam
 		if res.StatusCode != http.StatusOK {
 			return errors.New(res.Status)
 		}
-		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-			if !strings.HasPrefix(lines.Text(), "id:") {
+		lines := bufio.NewScanner(res.Body)
+		lines.Buffer(nil, maxUpdate)
+		for lines.Scan() {
+			if !strings.HasPrefix(lines.Text(), update) {
 				continue
 			}
 			c.events.Add(1)

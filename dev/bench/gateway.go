@@ -42,8 +42,13 @@ func benchGateway(ctx context.Context, rounds int, only string) error {
 		}
 	}
 	if strings.Contains("followers", only) {
-		if err := benchFollowers(ctx); err != nil {
+		if err := benchFollowers(ctx, eventFollowers); err != nil {
 			return fmt.Errorf("follow a busy run: %w", err)
+		}
+	}
+	if strings.Contains("viewers", only) {
+		if err := benchFollowers(ctx, pageViewers); err != nil {
+			return fmt.Errorf("look at a busy run: %w", err)
 		}
 	}
 	return nil
