@@ -10,6 +10,7 @@ import (
 
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/web/live"
+	"switchyard/gateway/web/login"
 )
 
 // view is a kind of page.
@@ -144,6 +145,9 @@ func (w *Web) serveView(v view) http.Handler {
 		if err != nil {
 			w.writeError(rw, r, err)
 			return
+		}
+		if login.HasNotice(r) { // the page shows what the action has changed
+			w.Feeds.Renew(req.key())
 		}
 		content, version, err := w.Feeds.Load(r.Context(), req.key(), w.opener(v, req))
 		if err != nil {

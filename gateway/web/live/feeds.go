@@ -104,6 +104,13 @@ func (fs *Feeds) removeLocked(key string, f *feed) {
 	}
 }
 
+// Renew has the next Load of a view read it anew. Who follows it keeps the feed that is there.
+func (fs *Feeds) Renew(key string) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	delete(fs.byKey, key)
+}
+
 // Load returns the content of a view, and its version. Who then follows the view from that version misses nothing.
 func (fs *Feeds) Load(ctx context.Context, key string, open Opener) (*Content, string, error) {
 	f, release := fs.follow(key, open)

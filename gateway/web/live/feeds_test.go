@@ -165,3 +165,26 @@ func TestSourceIsClosedWithItsLastFollower(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 }
+
+func TestRenewedViewIsReadAnew(t *testing.T) {
+	fs := NewFeeds()
+	defer fs.Close()
+	old, fresh := newScripted(), newScripted()
+	old.contents <- content("old")
+	fresh.contents <- content("new")
+	if c, _, err := fs.Load(t.Context(), "view", old.open); err != nil || c.Title != "old" {
+		t.Fatalf("the first content is %v, %v", c, err)
+	}
+	updates := follow(t, fs, old.open, "")
+	if u := <-updates; u.Title != "old" {
+		t.Fatalf("the follower gets %v", u)
+	}
+	fs.Renew("view")
+	if c, _, err := fs.Load(t.Context(), "view", fresh.open); err != nil || c.Title != "new" {
+		t.Errorf("the renewed content is %v, %v", c, err)
+	}
+	old.contents <- content("later")
+	if u := <-updates; u.Title != "later" {
+		t.Errorf("who follows gets %v", u)
+	}
+}

@@ -11,6 +11,9 @@ func SetNotice(w http.ResponseWriter, r *http.Request, text string) {
 	setCookie(w, r, noticeCookie, base64.RawURLEncoding.EncodeToString([]byte(text)), 60)
 }
 
+// HasNotice reports whether the page that is asked for follows an action and shows what it has done.
+func HasNotice(r *http.Request) bool { return cookie(r, noticeCookie) != "" }
+
 // TakeNotice returns the text that a page is to show once, or "".
 func TakeNotice(w http.ResponseWriter, r *http.Request) string {
 	value := cookie(r, noticeCookie)
