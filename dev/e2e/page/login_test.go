@@ -92,3 +92,31 @@ func TestLogOutInOneTabReachesTheOther(t *testing.T) {
 	first.Check(t)
 	second.Check(t)
 }
+
+// Whoever may only look sees buttons that are disabled, with the role that they need.
+func TestViewerSeesWhyActionsAreForbidden(t *testing.T) {
+	t.Parallel()
+	s := startLockedStack(t)
+	vera := *s // with a stronger token of the same name, to whom the run belongs
+	vera.token = s.tokenOf(t, "vera", "user")
+	id := vera.submit(t, approvalDefinition)
+	s.awaitTask(t, id, "ask", "paused")
+	s.put(t, storedDefinition)
+	tab := browsertest.NewProfile(t).Tab(s.gateway)
+	tab.Allow("401")
+	tab.Open("/")
+	logIn(t, tab, s.tokenOf(t, "vera", "viewer"))
+	tab.WaitText(".who", "vera (viewer)")
+	for _, path := range []string{"/ui/runs/" + id, "/ui/runs/" + id + "/tasks/ask", "/ui/approvals", "/ui/nodes/local-1", "/ui/workflows/nightly", "/ui/schedules/nightly"} {
+		tab.Open(path)
+		tab.WaitText("main", "needs the role")
+		if n := tab.Count("form.action button:enabled"); n != 0 {
+			t.Errorf("%s has %d actions for a viewer", path, n)
+		}
+		if got := tab.Attribute("main button:disabled", "title"); !strings.Contains(got, "you have the role viewer") {
+			t.Errorf("%s: a button says %q", path, got)
+		}
+		tab.CheckAccessibility(t)
+	}
+	tab.Check(t)
+}
