@@ -21,12 +21,11 @@ name: release
 inputs: { version: { default: "2.4.0" } }
 tasks:
   checkout: { type: shell, spec: { command: sleep 1.2 } }
-  generate: { type: shell, dependsOn: [checkout], spec: { command: sleep 0.8 }, resources: { cores: 0 } }
   lint: { type: shell, dependsOn: [checkout], spec: { command: sleep 2 }, resources: { cores: 0 } }
-  build-amd64: { type: shell, dependsOn: [generate], spec: { command: sleep 3 }, resources: { cores: 0 } }
-  build-arm64: { type: shell, dependsOn: [generate], spec: { command: 'sleep 1.5; test "$SWITCHYARD_ATTEMPT" != 0' }, retry: { backoffMs: 500 }, resources: { cores: 0 } }
-  unit-tests: { type: shell, dependsOn: [generate], parallel: 24, concurrency: 4, spec: { command: 'sleep 0.5; test "$SWITCHYARD_INDEX" -lt 15 || while ! test -e %[1]s; do sleep 0.2; done' }, resources: { cores: 0 } }
-  train: { type: shell, dependsOn: [generate], constraints: { requiresGpu: true }, spec: { command: sleep 1 } }
+  build-amd64: { type: shell, dependsOn: [checkout], spec: { command: sleep 3 }, resources: { cores: 0 } }
+  build-arm64: { type: shell, dependsOn: [checkout], spec: { command: 'sleep 1.5; test "$SWITCHYARD_ATTEMPT" != 0' }, retry: { backoffMs: 500 }, resources: { cores: 0 } }
+  unit-tests: { type: shell, dependsOn: [checkout], parallel: 24, concurrency: 4, spec: { command: 'sleep 0.5; test "$SWITCHYARD_INDEX" -lt 15 || while ! test -e %[1]s; do sleep 0.2; done' }, resources: { cores: 0 } }
+  train: { type: shell, dependsOn: [checkout], constraints: { requiresGpu: true }, spec: { command: sleep 1 } }
   package: { type: shell, dependsOn: [build-amd64, build-arm64], spec: { command: sleep 1 }, resources: { cores: 0 } }
   integration: { type: shell, dependsOn: [package], spec: { command: 'while ! test -e %[1]s; do sleep 0.2; done' }, resources: { cores: 0 } }
   sign-off: { type: approval, dependsOn: [package, lint], spec: { message: 'Ship ${{ workflow.input.version }}?', roles: [operator] } }
