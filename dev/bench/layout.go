@@ -35,7 +35,7 @@ func benchLayout(rounds int) {
 	}
 }
 
-// madeUpGraph returns tasks of which each waits for two of the 200 before it.
+// madeUpGraph returns tasks that each wait for two of the 200 before them.
 func madeUpGraph(size int) (nodes []graph.Node, edges int) {
 	source := rand.New(rand.NewPCG(1, 2))
 	nodes = make([]graph.Node, size)

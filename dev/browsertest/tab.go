@@ -103,7 +103,7 @@ func texts(selector string) string {
 	return fmt.Sprintf("[...document.querySelectorAll(%s)].map(e => e.innerText ?? e.textContent)", quote(selector))
 }
 
-// Text returns the text of the first element that a CSS selector matches, or "" if there is none.
+// Text returns the text of the first element that a CSS selector matches, or "" without a match.
 func (tab *Tab) Text(selector string) string {
 	tab.t.Helper()
 	all := tab.Texts(selector)

@@ -1,7 +1,7 @@
 package graph
 
-// Forest is a graph of which each node stands once, below the one of its parents
-// that is shown last, so that a node always comes after all of its parents.
+// Forest shows each node of a graph once, below the parent that is shown last, so
+// that a node always comes after all of its parents.
 type Forest struct {
 	Nodes    []Node
 	Roots    []int

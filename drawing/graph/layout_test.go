@@ -178,7 +178,7 @@ func shapes() map[string][]Node {
 	return found
 }
 
-// static returns tasks of which each has so many parents, most of them near.
+// static returns size tasks with a number of parents each, most of them near.
 func static(size, parents int) []Node {
 	source := rand.New(rand.NewPCG(1, 2))
 	nodes := make([]Node, size)

@@ -125,7 +125,7 @@ func (w *writer) strip(r Row) {
 	w.WriteString("</svg>")
 }
 
-// sum adds counts of the same cells, each of which may be nil.
+// sum adds counts of the same cells. Either may be nil.
 func sum(x, y []int) []int {
 	if x == nil || y == nil {
 		return append(x, y...)

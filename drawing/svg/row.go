@@ -24,7 +24,7 @@ type Row struct {
 	Tone       string // state whose colour it has
 	Note       string // beside its lane; may be empty
 	Bar        timeline.Bar
-	// Strip has the instances of a large fan-out, of which there are Count, up to Until; nil for a single one.
+	// Strip has the Count instances of a large fan-out up to Until, or is nil for a single one.
 	Strip *timeline.Lane
 	Count int
 	Until time.Time

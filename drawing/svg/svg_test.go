@@ -76,7 +76,7 @@ func nightly() *v1.Run {
 	}
 }
 
-// strip is the lane of a task with 10,000 instances, half of which have ended.
+// strip is the lane of a task with 10,000 instances, half of them ended.
 func strip(a timeline.Axis) *timeline.Lane {
 	lane := timeline.NewLane(a.Scale(StripCells))
 	for i := range 10_000 {

@@ -108,7 +108,7 @@ func (c *stream) linger(rest []byte) {
 	}
 }
 
-// Abort gives the stream up: both sides read a *LostError with the reason, the other one where it can be told.
+// Abort gives the stream up: this side reads a *LostError with the reason, and so does the other side if it can be reached.
 func (c *stream) Abort(reason string) {
 	err := net.ErrClosed
 	if reason != "" {
