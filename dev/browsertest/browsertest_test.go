@@ -39,16 +39,8 @@ var pages = map[string]string{
 	"/foreign":   `<!DOCTYPE html><title>Foreign</title><img alt="" src="http://example.com/spy.png">`,
 	"/missing":   `<!DOCTYPE html><title>Missing</title><script src="/none.js"></script>`,
 	"/policy":    `<!DOCTYPE html><title>Policy</title><script>document.title = "ran"</script>`,
-	"/shared": `<!DOCTYPE html><title>Shared</title><p id="heard"></p><script>
-			const worker = new SharedWorker("/worker.js")
-			worker.port.onmessage = e => { heard.textContent += e.data }
-		</script>`,
-	"/worker.js": `onconnect = e => {
-			e.ports[0].postMessage("connected")
-			setTimeout(() => { console.error("in the worker"); fetch("/none.txt").finally(() => fetch("http://example.com/spy")) }, 500)
-		}`,
-	"/label":  `<!DOCTYPE html><html lang="en"><title>Label</title><main><h1>Label</h1><input type="text" id="bare"></main>`,
-	"/cookie": `<!DOCTYPE html><title>Cookie</title><p id="cookies"></p><script>cookies.textContent = "cookies: " + document.cookie; document.cookie = "seen=yes"</script>`,
+	"/label":     `<!DOCTYPE html><html lang="en"><title>Label</title><main><h1>Label</h1><input type="text" id="bare"></main>`,
+	"/cookie":    `<!DOCTYPE html><title>Cookie</title><p id="cookies"></p><script>cookies.textContent = "cookies: " + document.cookie; document.cookie = "seen=yes"</script>`,
 }
 
 // serve serves the pages, with a strict policy where the path asks for one.
@@ -132,23 +124,6 @@ func TestCheckReportsAWarningAsNone(t *testing.T) {
 		t.Errorf("the warnings are %q", tab.Warnings())
 	}
 	tab.Check(t)
-}
-
-func TestCheckReportsWhatASharedWorkerDoesWrong(t *testing.T) {
-	server := serve(t)
-	tab := Open(t, server+"/shared")
-	tab.WaitText("#heard", "connected")
-	for _, want := range []Problem{{"console", "in the worker"}, {"foreign", "http://example.com/spy"}} {
-		found := func() bool {
-			return slices.ContainsFunc(tab.Problems(), func(p Problem) bool { return p.Kind == want.Kind && strings.Contains(p.Text, want.Text) })
-		}
-		if _, ok := tab.wait(limit, found); !ok {
-			t.Errorf("the problems are %v, without %v", tab.Problems(), want)
-		}
-	}
-	if !slices.Contains(tab.Requests(), server+"/none.txt") {
-		t.Errorf("the requests are %q", tab.Requests())
-	}
 }
 
 func TestAccessibilityFindsAMissingLabel(t *testing.T) {

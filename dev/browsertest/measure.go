@@ -73,14 +73,10 @@ func (tab *Tab) metric(name string) int {
 	return 0
 }
 
-// BytesReceived returns how many bytes the tab and the shared workers of its pages have received over the network, headers and
-// open streams included, as they were encoded.
+// BytesReceived returns how many bytes the tab has received over the network, headers and open streams included, as they were
+// encoded.
 func (tab *Tab) BytesReceived() int {
-	n := 0
-	for _, r := range tab.records() {
-		n += r.snapshot().bytes
-	}
-	return n
+	return tab.record.snapshot().bytes
 }
 
 // FirstPaint returns when the page has painted its first content, from the moment at which the tab began to open it.

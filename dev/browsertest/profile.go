@@ -10,9 +10,8 @@ import (
 
 // Profile has cookies, storage and connections of its own. Tabs of one profile share them.
 type Profile struct {
-	t       testing.TB
-	ctx     context.Context
-	workers *workers
+	t   testing.TB
+	ctx context.Context
 }
 
 // NewProfile returns an empty profile, which lives until the end of the test. It skips the test if this machine has no
@@ -24,15 +23,7 @@ func NewProfile(t testing.TB) *Profile {
 	if err := chromedp.Do(ctx); err != nil { // creates the profile
 		t.Fatalf("create a profile: %v", err)
 	}
-	workers, err := watchWorkers(ctx)
-	if err != nil {
-		t.Fatalf("watch the workers of a profile: %v", err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		workers.pending.Wait()
-	})
-	return &Profile{t: t, ctx: ctx, workers: workers}
+	return &Profile{t: t, ctx: ctx}
 }
 
 // Tab opens an empty tab for pages of an origin, such as http://127.0.0.1:7080. The tab believes that it has the focus.
@@ -40,7 +31,7 @@ func (p *Profile) Tab(origin string) *Tab {
 	p.t.Helper()
 	record := newRecord(origin)
 	ctx, cancel := chromedp.NewContext(p.ctx, chromedp.WithListener(record.add))
-	tab := &Tab{t: p.t, ctx: ctx, close: cancel, origin: origin, record: record, workers: p.workers}
+	tab := &Tab{t: p.t, ctx: ctx, close: cancel, origin: origin, record: record}
 	p.t.Cleanup(cancel)
 	// The first action opens the tab, which lives as long as the context of this action.
 	if err := chromedp.Do(ctx); err != nil {

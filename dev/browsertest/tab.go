@@ -18,12 +18,11 @@ const poll = 20 * time.Millisecond
 
 // Tab is a tab of a browser. Its viewport is 1024 pixels wide until SetViewport changes it.
 type Tab struct {
-	t       testing.TB
-	ctx     context.Context
-	close   func()
-	origin  string
-	record  *record
-	workers *workers
+	t      testing.TB
+	ctx    context.Context
+	close  func()
+	origin string
+	record *record
 	// allowed has texts of problems that Check ignores.
 	allowed []string
 }
@@ -184,9 +183,6 @@ func (tab *Tab) wait(bound time.Duration, holds func() bool) (time.Duration, boo
 	}
 	return time.Since(began), true
 }
-
-// records returns what the tab and the shared workers of its pages have done.
-func (tab *Tab) records() []*record { return append(tab.workers.of(tab.origin), tab.record) }
 
 // quote returns a string as one of JavaScript.
 func quote(s string) string {
