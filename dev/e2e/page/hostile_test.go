@@ -17,7 +17,7 @@ const hostile = `<img src=x onerror="window.pwned=1"></script><script>window.pwn
 // No text that a user chooses becomes a part of a page.
 func TestHostileTextsStayTexts(t *testing.T) {
 	t.Parallel()
-	s := startStack(t)
+	s := startStack(t, "--label", "<img src=x onerror=window.pwned=1>")
 	id := s.submit(t, hostileDefinition(t, "hostile"), "--input", "in="+hostile)
 	s.awaitRun(t, id, "failed")
 	asking := s.submit(t, hostileDefinition(t, "hostile-asking"))
@@ -52,6 +52,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		{"/ui/workflows", true},
 		{"/ui/workflows/hostile-stored", true},
 		{"/ui/editor?from=hostile-stored", false}, // in a field
+		{"/ui/nodes?label=%3Cimg%20src%3Dx%20onerror%3Dwindow.pwned%3D1%3E", true},
 		{"/ui/schedules", true},
 		{"/ui/schedules/hostile-stored", true},
 	} {

@@ -19,7 +19,7 @@ export function applyUpdate(update) {
   document.dispatchEvent(new CustomEvent("switchyard:updated"))
 }
 
-// replace exchanges an element, unless somebody is typing in it.
+// replace exchanges an element, unless a person is typing in it.
 function replace(element, html) {
   if (element.contains(document.activeElement) && document.activeElement.matches("input:not([type=hidden]), textarea, select")) return
   const open = [...element.querySelectorAll("details[open][id]")].map(d => d.id)
