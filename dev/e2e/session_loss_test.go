@@ -19,7 +19,7 @@ import (
 // The run of a machine is paused and resumed, then the machine itself, for longer than it may run: pauses do not count. Then its
 // time is over.
 func testPauseAndTimeoutOfMachine(t *testing.T, f *sessionFleet) {
-	const timeout = 3 * time.Second
+	const timeout = 15 * time.Second // within which a busy machine has to pause it
 	id := f.submit(fmt.Sprintf("name: brief\ntasks: { box: { type: vps, spec: { image: %q, pullPolicy: never, network: none }, resources: { cores: 0 }, timeout: %s } }\n", f.image, timeout))
 	f.await(id, "box", "running")
 	f.must(t, "ann", "runs", "pause", id, "box")

@@ -32,3 +32,28 @@ func TestSevenTabsAreLive(t *testing.T) {
 		tab.Check(t)
 	}
 }
+
+// A page is live in a browser that has no shared workers, and in one whose worker never answers.
+func TestPageIsLiveWithoutASharedWorker(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	var tabs []*browsertest.Tab
+	for _, script := range []string{
+		"delete window.SharedWorker",
+		"window.SharedWorker = class { port = new MessageChannel().port1 }",
+	} {
+		tab := browsertest.NewProfile(t).Tab(s.gateway)
+		tab.BeforePages(script)
+		tab.Open("/ui/runs")
+		tabs = append(tabs, tab)
+	}
+	for _, tab := range tabs {
+		tab.WaitTrue("document.body.dataset.live == 'live'")
+	}
+	id := s.submit(t, completedDefinition)
+	s.awaitRun(t, id, "completed")
+	for _, tab := range tabs {
+		awaitLive(t, tab, "#run-"+id, "completed")
+		tab.Check(t)
+	}
+}

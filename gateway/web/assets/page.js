@@ -5,6 +5,8 @@ import { offerThemes } from "./theme.js"
 
 const body = document.body, view = body.dataset.view
 const connection = document.getElementById("connection")
+// How long a worker may say nothing, and how old a page is at least that is loaded again for another build, in milliseconds.
+const workerPatience = 5000, reloadAfter = 30_000
 
 offerThemes()
 keepTimes()
@@ -35,17 +37,33 @@ if (view) watch(view, body.dataset.version)
 
 function connect() {
   if (!view) return
-  if (typeof SharedWorker === "undefined") {
-    const channel = new MessageChannel()
-    import("./stream.js").then(m => new m.Hub().join(channel.port2))
-    port = channel.port1
-  } else {
-    port = new SharedWorker(body.dataset.worker, { type: "module", name: "switchyard " + body.dataset.build }).port
-  }
-  port.onmessage = e => hear(e.data)
-  port.start()
   addEventListener("pagehide", () => port.postMessage({ leave: true }))
   addEventListener("pageshow", e => { if (e.persisted) port.postMessage({ watch: watched }) })
+  if (typeof SharedWorker === "undefined") return connectAlone()
+  // The worker says at once how its connection is.
+  const silent = setTimeout(connectAlone, workerPatience)
+  const worker = new SharedWorker(body.dataset.worker, { type: "module", name: "switchyard " + body.dataset.build })
+  const first = e => {
+    clearTimeout(silent)
+    hear(e.data)
+    worker.port.onmessage = e => hear(e.data)
+  }
+  use(worker.port, first)
+}
+
+// connectAlone has a stream for this tab alone, where the browser has no shared workers, or has stopped the one of this page.
+function connectAlone() {
+  if (port) port.onmessage = null
+  const channel = new MessageChannel()
+  import("./stream.js").then(m => new m.Hub().join(channel.port2))
+  use(channel.port1, e => hear(e.data))
+  port.postMessage({ watch: watched })
+}
+
+function use(next, listen) {
+  port = next
+  port.onmessage = listen
+  port.start()
 }
 
 function hear(message) {
@@ -53,7 +71,8 @@ function hear(message) {
   const { event, data } = message
   switch (event) {
     case "hello":
-      if (data.build !== body.dataset.build) location.reload()
+      // A page that was loaded a moment ago is of another gateway of the deployment, which may have another build.
+      if (data.build !== body.dataset.build && performance.now() > reloadAfter) location.reload()
       return
     case "failed":
       if (data.view in watched) say(data.message)
