@@ -169,9 +169,10 @@ func TestEnvironmentOfAMachineByREST(t *testing.T) {
 		}
 	}
 
-	if again := create(`{"name": "` + name + `", "run": "` + id + `"}`); again.status != http.StatusConflict || !strings.Contains(again.message(), "exists (version 1)") {
-		t.Errorf("one that exists: %d %s", again.status, again.text)
-	}
+	eventually(t, "its creation has ended, and it exists", func() bool {
+		again := create(`{"name": "` + name + `", "run": "` + id + `"}`)
+		return again.status == http.StatusConflict && strings.Contains(again.message(), "exists (version 1)")
+	})
 	replace := `{"name": "` + name + `", "run": "` + id + `", "task": "vps", "replace": true}`
 	if got := create(replace); got.status != http.StatusCreated || got.value["environment"].(map[string]any)["version"] != 2.0 {
 		t.Fatalf("replaced: %d %s", got.status, got.text)

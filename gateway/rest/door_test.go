@@ -304,7 +304,7 @@ func TestErrorsOfCallsHaveDetails(t *testing.T) {
 
 func TestZeroValuesArePrinted(t *testing.T) {
 	server := serve(t, &echo{})
-	if _, text := send(t, server, "GET", "/v1/runs", "", nil); strings.ReplaceAll(text, " ", "") != `{"items":[],"nextPageToken":""}` {
+	if _, text := send(t, server, "GET", "/v1/runs", "", nil); strings.ReplaceAll(text, " ", "") != `{"items":[],"nextPageToken":"","totals":{}}` {
 		t.Errorf("an empty list is %s", text)
 	}
 	if _, text := send(t, server, "GET", "/v1/runs/a", "", nil); !strings.Contains(strings.ReplaceAll(text, " ", ""), `"generation":0`) {
