@@ -32,7 +32,9 @@ func NewFeeds() *Feeds {
 
 // Close ends all feeds, and waits for them.
 func (fs *Feeds) Close() {
-	fs.cancel()
+	fs.mu.Lock()
+	fs.cancel() // no goroutine starts from now on
+	fs.mu.Unlock()
 	fs.wg.Wait()
 }
 
@@ -75,7 +77,7 @@ func (fs *Feeds) follow(key string, open Opener) (f *feed, release func()) {
 func (fs *Feeds) leave(key string, f *feed) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f.followers--; f.followers > 0 {
+	if f.followers--; f.followers > 0 || fs.ctx.Err() != nil {
 		return
 	}
 	fs.wg.Go(func() {
