@@ -27,7 +27,7 @@ func newDefinitionGraph(def *v1.Definition, text string) definitionGraph {
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		task := def.GetTasks()[name]
 		nodes = append(nodes, graph.Node{
-			Name: name, After: task.GetDependsOn(), Note: task.GetType(), Many: task.GetParallel() != nil || task.GetForeach() != nil || task.GetMatrix() != nil,
+			Name: name, After: task.GetDependsOn(), Note: task.GetType(), Many: task.GetParallel() != nil || task.GetForeach() != nil,
 		})
 	}
 	label := "Tasks of " + def.GetName()
