@@ -129,8 +129,8 @@ type queue struct {
 	groups map[string]*v1.QueueGroup
 }
 
-// addRun adds what waits of the tasks of one run. Tasks of which no reason is known wait for the same reason as others of the run
-// that ask the same of a node.
+// addRun adds the waiting tasks of one run. A task without a known reason counts under the reason of other tasks of the run with
+// the same demand.
 func (q *queue) addRun(tasks []*taskQueue) {
 	if len(tasks) > 0 {
 		q.res.Runs++

@@ -16,7 +16,7 @@ import (
 const (
 	// maxExamples is how many tasks a group names.
 	maxExamples = 5
-	// sampledInstances is how many instances are read of a large fan-out, whose parts hold them.
+	// sampledInstances bounds the instances that are read from the partitions of a large fan-out.
 	sampledInstances = 20
 )
 
@@ -59,11 +59,11 @@ type taskQueue struct {
 	needs   taskNeeds
 	now     time.Time
 	waits   []*waiters
-	unknown *waiters // those of which it is not known yet why they wait
+	unknown *waiters // without a known reason
 }
 
-// queueOf returns what waits of a task, or nil if nothing does. The reasons of instances are known of those that the run
-// holds itself. Of a large fan-out, whose parts hold them, some are read, behind as many as have begun.
+// queueOf returns the waiting part of a task, or nil if nothing waits. It knows the reasons of the instances that the run holds
+// itself. It samples those of a large fan-out from its partitions, beginning behind the instances that have started.
 func (l *Lister) queueOf(ctx context.Context, v *runview.View, name string, needs taskNeeds, now time.Time) (*taskQueue, error) {
 	q := &taskQueue{view: v, name: name, needs: needs, now: now}
 	t := v.Tasks[name]
@@ -132,8 +132,8 @@ func (q *taskQueue) waitersFor(why wait) *waiters {
 	return w
 }
 
-// settle returns the queue with at least so many waiting. Those of which no reason is known wait for the reason that most of
-// the others of their task have: the placement queue gives reasons to the first of many alike only.
+// settle returns the queue with at least queued waiting instances. Instances without a known reason get the reason of most
+// others of their task: the placement queue explains only the first of many similar requests.
 func (q *taskQueue) settle(queued int) *taskQueue {
 	counted := 0
 	for _, w := range q.waits {

@@ -24,7 +24,7 @@ func waitingTask(run string, queued int, demand *v1.TaskDemand, texts ...string)
 	return q.settle(queued)
 }
 
-// TestQueueCountsInstancesThatAreNotRead gives those of which nothing is known the reason of most others.
+// TestQueueCountsInstancesThatAreNotRead expects instances without a known reason under the reason of most others.
 func TestQueueCountsInstancesThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	const slots, turn = "0 of 1 nodes have a free slot", "its turn comes next"
@@ -40,7 +40,7 @@ func TestQueueCountsInstancesThatAreNotRead(t *testing.T) {
 	}
 }
 
-// TestQueueGroupsTasksOfARunByTheirDemand has tasks of which no reason is known wait as those do that ask the same.
+// TestQueueGroupsTasksOfARunByTheirDemand expects tasks without a known reason beside those with the same demand.
 func TestQueueGroupsTasksOfARunByTheirDemand(t *testing.T) {
 	t.Parallel()
 	const slots = "0 of 1 nodes have a free slot"

@@ -86,7 +86,7 @@ type confirmPage struct {
 	Next string
 }
 
-// actionDone is what the script is told of an action.
+// actionDone is the answer to the script about an action.
 type actionDone struct {
 	Message string `json:"message"`
 	Next    string `json:"next,omitempty"`
