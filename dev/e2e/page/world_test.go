@@ -83,9 +83,13 @@ tasks:
     resources: { cores: 0 }
     spec:
       command: |
-        printf '\033[31mred\033[0m \033[1;32mbold green\033[0m \033[38;5;208morange\033[0m plain\n'
         n=0
-        while ! test -e %s/colours; do n=$((n+1)); printf '\033[36mtick %%s\033[0m\n' "$n"; sleep 0.5; done
+        while ! test -e %s/colours; do
+          printf '\033[31mred\033[0m \033[1;32mbold green\033[0m \033[38;5;208morange\033[0m plain\n'
+          n=$((n+1))
+          printf '\033[36mtick %%s\033[0m\n' "$n"
+          sleep 1
+        done
 `
 	storedDefinition = `
 name: nightly
