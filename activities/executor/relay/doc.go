@@ -1,3 +1,3 @@
-// Package relay runs tasks of type "claude_relay": messages to sessions of agents that are alive on the node, which
-// activities/executor/relay/session keeps. It may import proto and activities/executor.
+// Package relay runs tasks of type "claude_relay", which send messages to agent sessions that are alive on the node and
+// kept by activities/executor/relay/session. It may import proto and activities/executor.
 package relay

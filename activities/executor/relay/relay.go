@@ -19,7 +19,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxContext bounds the file of the context that is sent along, in bytes.
+// maxContext bounds the context file that is sent with a prompt, in bytes.
 const maxContext = 32 << 20
 
 // Executor runs tasks of type "claude_relay".
@@ -27,14 +27,14 @@ type Executor struct{ dir string }
 
 var _ executor.Executor = (*Executor)(nil)
 
-// New returns an executor for the sessions in a folder, which is one of session.Folder.
+// New returns an executor for the sessions in a folder as returned by session.Folder.
 func New(dir string) *Executor { return &Executor{dir: dir} }
 
-// Type is "claude_relay".
+// Type returns "claude_relay".
 func (e *Executor) Type() string { return v1.TypeClaudeRelay }
 
-// Run sends the message of the task. It keeps the contract of executor.Executor: where a program starts there, a connection
-// to the session does here. An attempt that is stopped gives its turn up at once.
+// Run sends the task's message to a session. It keeps the contract of executor.Executor, with the connection to the
+// session in place of a started program. An attempt that is stopped gives up its turn at once.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	stopped := executor.Result{ExitCode: -1, Stopped: true}
 	if ctx.Err() != nil || a.Lease.Lost() {
@@ -88,7 +88,7 @@ func failed(reason string, err error) executor.Result {
 	return executor.Result{ExitCode: 1, Failure: &executor.Failure{Reason: reason, Err: err}}
 }
 
-// turn is what has come of a message.
+// turn collects the outcome of one message.
 type turn struct {
 	transcript *streamjson.Transcript
 	log        io.Writer // or nil
@@ -116,7 +116,7 @@ func (t *turn) line(line []byte, cut int64) {
 	}
 }
 
-// result adds what the agent has used to a result.
+// result adds the agent's usage and events to a result.
 func (t *turn) result(r executor.Result, spec *v1.ClaudeRelaySpec) executor.Result {
 	if usage := t.transcript.Usage(); usage.GetTurns() > 0 || t.transcript.Result != nil {
 		usage.Session = spec.GetTargetSessionId()
@@ -136,7 +136,7 @@ func parseSpec(s *structpb.Struct) (*v1.ClaudeRelaySpec, error) {
 	}
 	spec := &v1.ClaudeRelaySpec{}
 	if err := protojson.Unmarshal(data, spec); err != nil {
-		// Its position is in a generated text.
+		// The position in the error refers to generated text.
 		text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 		if _, after, found := strings.Cut(text, "): "); found {
 			text = after
@@ -149,7 +149,7 @@ func parseSpec(s *structpb.Struct) (*v1.ClaudeRelaySpec, error) {
 	return spec, session.CheckID(spec.GetTargetSessionId())
 }
 
-// message returns the prompt of a relay, with the inputs of its task if the spec asks for them.
+// message returns the prompt of a relay, with the task's inputs appended if the spec asks for them.
 func message(spec *v1.ClaudeRelaySpec, inputFile string) (string, error) {
 	if !spec.GetFullContext() || inputFile == "" {
 		return spec.GetPrompt(), nil

@@ -23,11 +23,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// soon is how long what does not wait may take on a busy machine.
+// soon bounds operations that do not wait, on a busy machine.
 const soon = time.Minute
 
-// echo answers each message with its number and its length. A message with the word SLOW is answered once a file is there or
-// the program is interrupted, one with HANG never, one with DIE ends the program.
+// echo is a program that answers each message with its number and length. It answers a message with the word SLOW once
+// a file exists or the program is interrupted, and HANG only after an interrupt. DIE ends the program.
 const echo = `
 n=0
 result() { echo '{"type":"result","subtype":"success","result":"'"$1"'","total_cost_usd":0.5,"usage":{"input_tokens":10,"output_tokens":2}}'; }
@@ -46,11 +46,11 @@ while read -r line; do
 	result "answer $n"
 done`
 
-// attachment is a session of a test.
+// attachment is an attached session of a test.
 type attachment struct {
 	t      *testing.T
 	folder string
-	dir    string // of the program
+	dir    string // the program's
 	detach context.CancelFunc
 	ended  chan struct{}
 	result executor.Result
@@ -75,7 +75,7 @@ func (b *buffer) String() string {
 	return b.data.String()
 }
 
-// attach keeps a scripted program alive for a test, and returns when its session can be reached.
+// attach runs a scripted program for a test and returns when its session accepts connections.
 func attach(t *testing.T, folder, name, script string) *attachment {
 	t.Helper()
 	sh, err := shell.New(shell.Options{})
@@ -109,7 +109,7 @@ func attach(t *testing.T, folder, name, script string) *attachment {
 	return a
 }
 
-// folder returns the folder of the sessions of a test. Its path is long, as some are.
+// folder returns a session folder for a test. Its path is long, to exceed the limit on socket paths.
 func folder(t *testing.T) string {
 	t.Helper()
 	parent := filepath.Join(t.TempDir(), strings.Repeat("long", 20))
@@ -119,7 +119,7 @@ func folder(t *testing.T) string {
 	return session.Folder(parent)
 }
 
-// sent is a message on its way.
+// sent is a message in flight, or its outcome.
 type sent struct {
 	executor.Result
 	err     error
@@ -155,7 +155,7 @@ func send(ctx context.Context, t *testing.T, folder string, spec map[string]any)
 	return out
 }
 
-// wait waits for the end of a message.
+// wait waits until a message is answered.
 func (s *sent) wait(t *testing.T) *sent {
 	t.Helper()
 	select {
@@ -186,7 +186,7 @@ func (a *attachment) messages() []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// has reports whether the program has read a message with a text.
+// has returns a condition that reports whether the program has read a message with a text.
 func (a *attachment) has(text string) func() bool {
 	return func() bool {
 		return slices.ContainsFunc(a.messages(), func(m string) bool { return strings.Contains(m, text) })
@@ -336,7 +336,7 @@ func TestARelayWithoutItsSessionFailsByTheNamesOfTheOthers(t *testing.T) {
 	}
 	attach(t, f, "b", echo)
 	attach(t, f, "a", echo)
-	// The socket of a process that was killed.
+	// The socket is left from a killed process.
 	if err := os.WriteFile(filepath.Join(f, "s-1.sock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

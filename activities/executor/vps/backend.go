@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Backend makes machines of one kind. Its Survivors are asked for again until they return no error.
+// Backend runs machines of one kind. Callers repeat Survivors until it returns no error.
 type Backend interface {
 	executor.Lasting
 	executor.Steerer
@@ -16,20 +16,20 @@ type Backend interface {
 	executor.Available
 }
 
-// containers makes machines of containers.
+// containers runs machines as containers.
 type containers struct{ *container.Executor }
 
 func newContainers(e *container.Executor) containers {
 	return containers{e.ForKind(container.Kind{Type: v1.TypeVPS, Plan: plan, Lasts: true})}
 }
 
-// Stop ends a machine gracefully, as asked.
+// Stop shuts a machine down gracefully at a user's request.
 func (c containers) Stop(ctx context.Context, id string) error { return c.Halt(ctx, id) }
 
 // Restart stops a machine and starts it again with its disk.
 func (c containers) Restart(ctx context.Context, id string) error { return c.Reboot(ctx, id) }
 
-// plan returns the container of a machine.
+// plan returns the container plan of a machine.
 func plan(a executor.Attempt) (container.Plan, error) {
 	spec := &v1.VpsSpec{}
 	if err := container.DecodeSpec(a.Spec, spec); err != nil {

@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// scripted is a backend that notes what it is told.
+// scripted is a backend that records its calls.
 type scripted struct {
 	vps.Backend
 	calls []string
@@ -51,7 +51,7 @@ func (s *scripted) Enter(context.Context, string) (executor.Inside, error) {
 	return nil, s.note("enter")
 }
 
-// A machine is run, steered, entered and found again by the backend that its spec names, and by no other.
+// The backend that the spec names runs, steers, enters and finds a machine, and no other backend does.
 func TestBackendOfTheSpecHasTheMachine(t *testing.T) {
 	t.Parallel()
 	virtual := &scripted{ended: make(chan struct{}), left: []executor.Leftover{{ID: "left", Running: true}}}
@@ -95,7 +95,7 @@ func TestBackendOfTheSpecHasTheMachine(t *testing.T) {
 	}
 }
 
-// A node without QEMU is at fault, and not the task.
+// A node without QEMU is at fault, not the task.
 func TestNodeWithoutVirtualMachinesSaysSo(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})

@@ -1,6 +1,7 @@
-// Package vps runs tasks of type "vps": machines to log in to, which last until they are stopped. The spec names a
-// backend: a machine is a container, whose spec this package translates for activities/executor/container, or a virtual machine of
-// activities/executor/qemu. The package may import proto, activities/executor, these two and the standard library.
+// Package vps runs tasks of type "vps": machines to log in to, which last until they are stopped. The spec names the
+// backend: a machine is either a container, whose spec this package translates for activities/executor/container, or a
+// virtual machine of activities/executor/qemu. The package may import proto, activities/executor, these two and the
+// standard library.
 //
 //	          ┌───────── restart ─────────┐
 //	          ▼                           │

@@ -31,7 +31,8 @@ func TestInsideConformance(t *testing.T) {
 	})
 }
 
-// Sessions start at home, or where the spec says, end with a restart, and work again after it and under a later worker.
+// Sessions start at home or in the directory of the spec. A restart ends them, and they work again after a restart and
+// under a later worker.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})

@@ -49,7 +49,7 @@ func await(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// newExecutor returns executors of machines and of containers on one engine.
+// newExecutor returns executors of machines and of containers that share an engine.
 func newExecutor(t testing.TB, o containers.Options) (*vps.Executor, *containers.Executor) {
 	t.Helper()
 	c, err := containers.New(o)
@@ -64,7 +64,7 @@ func newExecutor(t testing.TB, o containers.Options) (*vps.Executor, *containers
 	return vps.New(c, nil), c
 }
 
-// text is what has been printed.
+// text collects the output of a machine.
 type text struct {
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -84,7 +84,7 @@ func (x *text) String() string {
 
 var serial atomic.Int64
 
-// attempt returns an attempt of a machine with fields of its spec, and what the machine prints.
+// attempt returns an attempt of a machine with the given spec fields, and the output of the machine.
 func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out *text) {
 	t.Helper()
 	run := fmt.Sprintf("vps-%d-%d", time.Now().UnixNano(), serial.Add(1))
@@ -103,12 +103,12 @@ func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out *text
 	}, out
 }
 
-// script is the spec of a machine whose first process is a shell with a script.
+// script returns the spec of a machine whose init process is a shell that runs a script.
 func script(text string) map[string]any {
 	return map[string]any{"init": []any{"sh", "-c", text}}
 }
 
-// machine is an attempt that runs.
+// machine is a running attempt.
 type machine struct {
 	a     executor.Attempt
 	out   *text
@@ -122,7 +122,7 @@ type ran struct {
 	err error
 }
 
-// start runs an attempt until the end of the test.
+// start starts an attempt, which runs until the end of the test.
 func start(t testing.TB, e *vps.Executor, a executor.Attempt, out *text) *machine {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -143,7 +143,7 @@ func start(t testing.TB, e *vps.Executor, a executor.Attempt, out *text) *machin
 	return m
 }
 
-// reattach continues with an attempt that was let go.
+// reattach continues an attempt that was let go.
 func reattach(t testing.TB, e *vps.Executor, a executor.Attempt) *machine {
 	t.Helper()
 	out := &text{}
@@ -167,7 +167,7 @@ func (m *machine) stopAfter(t testing.TB) {
 	})
 }
 
-// end is the end of the attempt.
+// end waits for the end of the attempt and returns its result.
 func (m *machine) end(t testing.TB) ran {
 	t.Helper()
 	select {
@@ -180,7 +180,7 @@ func (m *machine) end(t testing.TB) ran {
 	}
 }
 
-// exec runs a script in the machine by the engine's own client.
+// exec runs a script in the machine with the engine's own client.
 func (m *machine) exec(t testing.TB, script string) string {
 	t.Helper()
 	return dockerRun(t, "exec", m.name, "sh", "-c", script)

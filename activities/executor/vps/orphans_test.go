@@ -23,18 +23,19 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// workerVariable makes the test binary a worker that a test can kill; it is a task type, a run and an image.
+// workerVariable turns the test binary into a worker that a test can kill. It holds a task type, a run and an image.
 const workerVariable = "SWITCHYARD_TEST_WORKER"
 
 // session is a command that a worker runs in a machine.
 type session struct {
 	executor.Command
 	keyboard string
-	// ends and stays are what it starts, by their arguments.
+	// ends and stays hold the arguments of the processes that it starts: those that end with the worker and those that
+	// stay.
 	ends, stays []string
 }
 
-// sessions are what the worker runs before it is killed.
+// sessions are the commands that the worker runs before it is killed.
 var sessions = []session{
 	{Command: executor.Command{Args: []string{"sleep", "100001"}}, ends: []string{"sleep 100001"}},
 	{
@@ -53,7 +54,7 @@ var sessions = []session{
 	},
 }
 
-// workIfAsked runs an attempt with all sessions until the process is killed.
+// workIfAsked runs an attempt with all sessions until the process is killed, if workerVariable is set.
 func workIfAsked() {
 	words := strings.Fields(os.Getenv(workerVariable))
 	if len(words) == 0 {
@@ -63,7 +64,7 @@ func workIfAsked() {
 	os.Exit(1)
 }
 
-// work runs an attempt with all sessions. It returns only after a fault.
+// work runs an attempt with all sessions. It returns only after a failure.
 func work(kind, run, image string) error {
 	c, err := containers.New(containers.Options{})
 	if err != nil {
@@ -97,7 +98,7 @@ func work(kind, run, image string) error {
 	return <-ended
 }
 
-// enterable is an executor whose attempts survive and are entered.
+// enterable is an executor whose attempts survive the worker and can be entered.
 type enterable interface {
 	executor.Survivor
 	executor.Enterer
@@ -110,7 +111,7 @@ func survivorOf(kind string, c *containers.Executor) enterable {
 	return vps.New(c, nil)
 }
 
-// survivor returns the attempt of a run, the same one in all processes.
+// survivor returns the attempt of a run, which is the same in all processes.
 func survivor(kind, run, image string) (executor.Attempt, error) {
 	fields := map[string]any{"image": image, "network": "none"}
 	if kind == v1.TypeContainer {
@@ -123,7 +124,7 @@ func survivor(kind, run, image string) (executor.Attempt, error) {
 	}, err
 }
 
-// What sessions of a killed worker have left ends as by the hang-up of a terminal, and nothing else does.
+// The sessions of a killed worker end as on the hang-up of a terminal. All other processes continue.
 func TestSessionsEndAfterTheirWorkerWasKilled(t *testing.T) {
 	image := enginetest.Image(t)
 	for _, kind := range []string{v1.TypeContainer, v1.TypeVPS} {
@@ -190,13 +191,13 @@ func TestSessionsEndAfterTheirWorkerWasKilled(t *testing.T) {
 	}
 }
 
-// runs reports whether a container has a process with some arguments.
+// runs reports whether a container has a process with the given arguments.
 func runs(t *testing.T, container, args string) bool {
 	t.Helper()
 	return slices.Contains(strings.Split(dockerRun(t, "exec", container, "ps", "-o", "args"), "\n"), args)
 }
 
-// startWorker starts a worker with an attempt, and returns what kills it.
+// startWorker starts a worker with an attempt and returns a function that kills it.
 func startWorker(t *testing.T, kind, run, image string) (kill func()) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")

@@ -13,13 +13,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Executor runs tasks of type "vps". One is enough for all nodes of a process.
+// Executor runs tasks of type "vps". One Executor serves all nodes of a process.
 type Executor struct {
 	containers *container.Executor
-	backends   map[string]Backend // by the backends of specs
+	backends   map[string]Backend // by the backend name in specs
 
 	mu sync.Mutex
-	// of are the backends of attempts that run, or were found, by their ids.
+	// of maps the ids of attempts that run, or were found as survivors, to their backends.
 	of map[string]Backend
 }
 
@@ -31,8 +31,8 @@ var (
 	_ executor.Capturer  = (*Executor)(nil)
 )
 
-// New returns an Executor whose containers share an engine with another executor, and whose virtual machines are those of a backend;
-// nil: it has none. Both are closed by whoever made them.
+// New returns an Executor whose containers use the engine of another executor. virtual runs the virtual machines; it is
+// nil if the node has none. The caller closes both.
 func New(shared *container.Executor, virtual Backend) *Executor {
 	e := &Executor{containers: shared, backends: map[string]Backend{v1.BackendDocker: newContainers(shared)}, of: map[string]Backend{}}
 	if virtual != nil {
@@ -44,7 +44,7 @@ func New(shared *container.Executor, virtual Backend) *Executor {
 // Type returns "vps".
 func (*Executor) Type() string { return v1.TypeVPS }
 
-// Available returns nil when machines of a kind can be started.
+// Available returns nil if at least one backend can start machines.
 func (e *Executor) Available() error {
 	var errs []error
 	for _, backend := range e.backends {
@@ -57,7 +57,7 @@ func (e *Executor) Available() error {
 	return errors.Join(errs...)
 }
 
-// Run runs a machine by the backend that its spec names.
+// Run runs a machine on the backend that its spec names.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	backend, err := e.backendFor(a)
 	if err != nil {
@@ -67,7 +67,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	return backend.Run(ctx, a, spawned)
 }
 
-// Reattach continues with a machine that an earlier worker has started.
+// Reattach continues a machine that an earlier worker started.
 func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	backend := e.find(a.ID)
 	if backend == nil {
@@ -80,8 +80,8 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	return backend.Reattach(ctx, a)
 }
 
-// Survivors are the machines of all kinds that earlier workers have left. An engine of containers that the node does not have has
-// left none.
+// Survivors returns the machines of all backends that earlier workers left. It skips a container engine that the node
+// does not have.
 func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Leftover, error) {
 	var all []executor.Leftover
 	for name, backend := range e.backends {
@@ -102,7 +102,7 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 	return all, nil
 }
 
-// Remove ends what is left of a machine.
+// Remove removes what is left of a machine.
 func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
 	for name, backend := range e.backends {
 		if of := e.find(l.ID); of != nil && of != backend || of == nil && !e.mayHaveLeft(name) {
@@ -118,12 +118,12 @@ func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
 	return nil
 }
 
-// mayHaveLeft reports whether machines of a backend may be on the node: those of an engine of containers only if it has one.
+// mayHaveLeft reports whether the node may have machines of a backend. A missing container engine has none.
 func (e *Executor) mayHaveLeft(name string) bool {
 	return name != v1.BackendDocker || len(e.backends) == 1 || e.containers.IsInstalled()
 }
 
-// Stop ends a machine gracefully, as asked.
+// Stop shuts a machine down gracefully at a user's request.
 func (e *Executor) Stop(ctx context.Context, id string) error {
 	return e.with(id, func(b Backend) error { return b.Stop(ctx, id) })
 }
@@ -138,12 +138,12 @@ func (e *Executor) Pause(ctx context.Context, id string) error {
 	return e.with(id, func(b Backend) error { return b.Pause(ctx, id) })
 }
 
-// Resume lets a machine continue.
+// Resume resumes a suspended machine.
 func (e *Executor) Resume(ctx context.Context, id string) error {
 	return e.with(id, func(b Backend) error { return b.Resume(ctx, id) })
 }
 
-// Enter returns the inside of a machine.
+// Enter returns access to the inside of a machine.
 func (e *Executor) Enter(ctx context.Context, id string) (in executor.Inside, err error) {
 	err = e.with(id, func(b Backend) (err error) {
 		in, err = b.Enter(ctx, id)
@@ -174,7 +174,7 @@ func (e *Executor) CaptureImage(ctx context.Context, image, registryAuth string,
 	return capturer.CaptureImage(ctx, image, registryAuth, to, say)
 }
 
-// errNoVirtual says that a node has no backend of virtual machines.
+// errNoVirtual reports that a node has no backend for virtual machines.
 var errNoVirtual = errors.New("this node cannot run virtual machines; the log of its worker says why")
 
 // backendFor returns the backend that the spec of an attempt names.
@@ -193,22 +193,22 @@ func (e *Executor) backendFor(a executor.Attempt) (Backend, error) {
 	return nil, badSpec(fmt.Errorf("backend %q is unknown; use %q or %q", name, v1.BackendDocker, v1.BackendQEMU))
 }
 
-// badSpec is the error of a spec that no attempt can start with.
+// badSpec returns the error for a spec that no attempt can start with.
 func badSpec(err error) error {
 	return &executor.StartError{ExitCode: cannotRun, BadSpec: true, Err: fmt.Errorf("vps spec: %w", err)}
 }
 
-// cannotRun is the exit code of what cannot be started, as a shell has it.
+// cannotRun is the exit code for a command that cannot be started, as in a shell.
 const cannotRun = 126
 
-// find returns the backend of an attempt that runs, or was found; nil: there is none.
+// find returns the backend of an attempt that runs or was found as a survivor, or nil.
 func (e *Executor) find(id string) Backend {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.of[id]
 }
 
-// hold notes the backend of an attempt until the function that it returns is called.
+// hold records the backend of an attempt until release is called.
 func (e *Executor) hold(id string, backend Backend) (release func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -220,7 +220,7 @@ func (e *Executor) hold(id string, backend Backend) (release func()) {
 	}
 }
 
-// with calls a function with the backend of an attempt that runs.
+// with calls do with the backend of a running attempt.
 func (e *Executor) with(id string, do func(Backend) error) error {
 	backend := e.find(id)
 	if backend == nil {

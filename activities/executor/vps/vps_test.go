@@ -30,7 +30,7 @@ func dockerRun(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// A machine waits by a process of its own, reaps children, and is what its spec says.
+// A machine needs no process from its spec, reaps its children and has the settings of its spec.
 func TestMachineIsWhatItsSpecSays(t *testing.T) {
 	t.Parallel()
 	allowed := t.TempDir()
@@ -134,7 +134,8 @@ func TestBadSpecsAreRefused(t *testing.T) {
 	}
 }
 
-// A machine that is let go runs on, is found as a survivor of its type alone, and continues under the next worker.
+// A machine that is let go continues to run, is found as a survivor of its own type only, and continues under the next
+// worker.
 func TestMachineOutlivesItsWorker(t *testing.T) {
 	t.Parallel()
 	e, c := newExecutor(t, containers.Options{})
@@ -253,7 +254,7 @@ func TestRestart(t *testing.T) {
 	if len(m.ended) > 0 {
 		t.Fatalf("it has ended: %+v", <-m.ended)
 	}
-	// Its own end after a restart is one.
+	// After a restart, the machine's own end still ends the attempt.
 	_ = exec.Command("docker", "exec", m.name, "kill", "-TERM", "1").Run() // it may end with the machine
 	if r := m.end(t); r.err != nil || r.ExitCode != 0 || r.Stopped || m.out.String() != want+"bye\n" {
 		t.Errorf("%+v, error %v, output %q, want %q", r.Result, r.err, m.out, want+"bye\n")
@@ -261,7 +262,7 @@ func TestRestart(t *testing.T) {
 	nothingLeft(t, a)
 }
 
-// A restart ends what is in the machine, and a stop that comes meanwhile ends it.
+// A restart ends the processes in the machine, and a stop during the restart ends the machine.
 func TestStopDuringRestart(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
@@ -279,7 +280,7 @@ func TestStopDuringRestart(t *testing.T) {
 	nothingLeft(t, a)
 }
 
-// A machine with a directory that the engine cannot mount again is not restarted, and runs on.
+// A machine with a mount that the engine cannot repeat is not restarted and continues to run.
 func TestRestartIsRefusedWithHeldMounts(t *testing.T) {
 	t.Parallel()
 	allowed := t.TempDir()
@@ -308,7 +309,7 @@ func TestRestartIsRefusedWithHeldMounts(t *testing.T) {
 	}
 }
 
-// What others do to a machine by the engine has a clear end.
+// An end that is caused through the engine from outside has a clear message.
 func TestEndsByOthers(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})
@@ -347,7 +348,7 @@ func TestEndsByOthers(t *testing.T) {
 	})
 }
 
-// A program of the machine that takes too much memory ends; when it is the first process, the machine does.
+// A program in the machine that takes too much memory is killed. If it is the init process, the machine ends.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	e, _ := newExecutor(t, containers.Options{})

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// protected are FS_IMMUTABLE_FL and FS_APPEND_FL of linux/fs.h.
+// protected is the mask of FS_IMMUTABLE_FL and FS_APPEND_FL from linux/fs.h.
 const protected = 0x10 | 0x20
 
-// changeable takes from a file or directory the attributes of chattr(1) with which not even root
-// can remove it, or what is in it.
+// changeable clears the chattr(1) attributes of a file or directory that keep even root from removing it or its
+// content.
 func changeable(path string, kind fs.FileMode) {
 	if !kind.IsRegular() && !kind.IsDir() {
-		return // others have none, and a pipe is not to be opened
+		return // only files and directories have attributes, and opening a pipe has side effects
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// protect does what chattr +i or +a does, or skips where that cannot be done.
+// protect sets attributes as chattr +i or +a does, or skips the test where that is impossible.
 func protect(t *testing.T, path string, flags int) {
 	t.Helper()
 	f, err := os.Open(path)

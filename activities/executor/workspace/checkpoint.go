@@ -7,15 +7,14 @@ import (
 	"os"
 )
 
-// CheckpointState is which content of the file SWITCHYARD_CHECKPOINT is known.
-// The zero value stands for none.
+// CheckpointState identifies the content of SWITCHYARD_CHECKPOINT that the caller already has. The zero value means
+// none.
 type CheckpointState struct{ info fs.FileInfo }
 
-// Checkpoint reads the file SWITCHYARD_CHECKPOINT unless its content is known, and
-// is what is known then. It may be called while the task runs, which may be
-// writing: a task that wants each of its checkpoints to be kept whole writes another
-// file and renames it. Without a file, or with one that is known, data is nil. What
-// cannot be used is a *ContentError, once.
+// Checkpoint reads the file SWITCHYARD_CHECKPOINT unless it is unchanged since known, and returns its content with the
+// new state. It may be called while the task runs and writes: a task that wants every checkpoint kept whole writes
+// another file and renames it. data is nil if the file is missing or unchanged. Unusable content is a *ContentError,
+// reported once per version of the file.
 func (w *Workspace) Checkpoint(known CheckpointState) (data []byte, now CheckpointState, err error) {
 	info, err := os.Lstat(w.path(checkpointFile))
 	switch {
@@ -31,7 +30,7 @@ func (w *Workspace) Checkpoint(known CheckpointState) (data []byte, now Checkpoi
 		info = read
 	}
 	if data == nil && err == nil {
-		return nil, known, nil // it has gone meanwhile
+		return nil, known, nil // it was removed in the meantime
 	}
 	return data, CheckpointState{info}, err
 }

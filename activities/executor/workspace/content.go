@@ -12,15 +12,15 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// maxDepth bounds the nesting of a JSON document: proto refuses to read what
-// nests thousands of levels, and a run must not learn that from its history.
+// maxDepth bounds the nesting of a JSON document: proto refuses to read thousands of levels, and a run must not find
+// that out while it reads its history.
 const maxDepth = 100
 
-// ContentError says that a file which a task has written cannot be used.
+// ContentError reports that a file written by a task cannot be used.
 type ContentError struct {
 	// File is the variable that names the file, such as "SWITCHYARD_OUTPUT".
 	File string
-	// Line counts from 1; 0: the fault is not in one line.
+	// Line counts from 1; 0 means that the fault is not in one line.
 	Line   int
 	Reason string
 }
@@ -33,14 +33,13 @@ func (e *ContentError) Error() string {
 	return fmt.Sprintf("%s, line %d: %s", e.File, e.Line, e.Reason)
 }
 
-// parse reads a JSON object, or lines of these kinds:
+// parse reads a JSON object or lines of these forms:
 //
-//	key=value          the value is a string, kept as it stands
-//	key<<END           the value is the lines up to one that is just END
-//	# comment          and empty lines are skipped
+//	key=value          the value is a string, unchanged
+//	key<<END           the value is the lines before the line END
+//	# comment          skipped, as are empty lines
 //
-// A key that comes again replaces the one before. The error is a *ContentError
-// without File.
+// The last of several equal keys wins. The error is a *ContentError without File.
 func parse(text []byte) (*structpb.Struct, error) {
 	if at := invalidUTF8(text); at >= 0 {
 		return nil, &ContentError{Line: lineAt(text, at), Reason: "is not valid UTF-8"}
@@ -92,7 +91,7 @@ func jsonError(text []byte, err error) error {
 	return &ContentError{Reason: err.Error()}
 }
 
-// tooDeep returns the line where a JSON text passes maxDepth, 0 when it does not.
+// tooDeep returns the line where a JSON text nests deeper than maxDepth, or 0 if it does not.
 func tooDeep(text []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -144,8 +143,7 @@ func parseLines(text string) (*structpb.Struct, error) {
 	return s, nil
 }
 
-// heredoc returns the lines between line i and the one that holds just the
-// end mark, and the number of that one.
+// heredoc returns the lines between line i and the line that equals the end mark, and the index of the latter.
 func heredoc(lines []string, i int, mark string) (value string, end int, ok bool) {
 	mark = strings.TrimSpace(mark)
 	if mark == "" {
@@ -168,7 +166,7 @@ func put(s *structpb.Struct, key, value string, line int) error {
 	return nil
 }
 
-// invalidUTF8 is where the first byte is that belongs to no character, or -1.
+// invalidUTF8 returns the offset of the first byte that is not part of a valid character, or -1.
 func invalidUTF8(text []byte) int {
 	if utf8.Valid(text) {
 		return -1

@@ -85,7 +85,7 @@ func TestContentErrorNamesTheFile(t *testing.T) {
 	}
 }
 
-// What is read must survive all that happens to it later.
+// Whatever parse accepts must survive everything that later happens to it.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"", "{}", `{"a": [1, {"b": null}]}`, "a=1\n# c\nb<<E\nx\nE\n", "[", "{", "\xff", "a<<", `{"a":1e400}`} {
 		f.Add([]byte(text))

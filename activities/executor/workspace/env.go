@@ -7,11 +7,10 @@ import (
 
 const ownPrefix = "SWITCHYARD_"
 
-// Env is the task's own environment with the contract's variables over it, of which those
-// without a value are not set: a script that deletes "$SWITCHYARD_SHARED_DIR"/cache is to fail
-// under `set -u`, and not to find out which folder that is. A
-// task cannot set a variable SWITCHYARD_*, but for the command's settings
-// SWITCHYARD_GATEWAY and SWITCHYARD_TOKEN. The caller owns the map.
+// Env returns the task's own environment, overlaid with the variables of the contract. Variables without a value stay
+// unset: under `set -u`, a script that deletes "$SWITCHYARD_SHARED_DIR"/cache must fail rather than delete another
+// folder. A task cannot set SWITCHYARD_* variables, except SWITCHYARD_GATEWAY and SWITCHYARD_TOKEN, which are settings
+// of the command. The caller owns the map.
 func (w *Workspace) Env() map[string]string {
 	r := &w.request
 	env := make(map[string]string, len(r.Env)+16)
@@ -49,7 +48,7 @@ func (w *Workspace) Env() map[string]string {
 	return env
 }
 
-// reserved reports whether a variable is not for a task to set.
+// reserved reports whether a task may not set a variable.
 func reserved(key string) bool {
 	switch key {
 	case "SWITCHYARD_GATEWAY", "SWITCHYARD_TOKEN":

@@ -48,7 +48,7 @@ func TestOnlyPlainFilesAreRead(t *testing.T) {
 	}
 }
 
-// Root may remove anything, so the test gives that up, for its thread alone.
+// Root may remove anything, so the test drops that capability, for its own thread alone.
 func TestCloseRemovesReadOnlyTrees(t *testing.T) {
 	w, err := NewRoot(t.TempDir(), "").Prepare(Request{Task: "t"})
 	if err != nil {

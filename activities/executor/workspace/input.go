@@ -10,20 +10,17 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Input is what all instances of a task find in the file SWITCHYARD_INPUT. It does
-// not change.
+// Input is the part of the file SWITCHYARD_INPUT that all instances of a task share. It is immutable.
 type Input struct {
-	// members are the members of a JSON object, with commas between them.
+	// members holds the members of a JSON object, separated by commas.
 	members []byte
 	taken   map[string]bool
 }
 
-// NewInput puts together what a task is given: its own input at the top level, and
-// beside it each parent's output under the parent's name, an object or, of a
-// fanned-out one, a list. How the ancestors ended is under "ancestors", the context of
-// the run under "context" and its input under "inputs", when they hold anything. Of one
-// name, the first of these counts: the task's author wrote its input, while a parent's
-// name can change.
+// NewInput merges everything that a task is given. Its own input is at the top level, beside the output of each parent
+// under the parent's name: an object, or a list if the parent was fanned out. "ancestors" holds how the ancestors
+// ended, "context" the context of the run and "inputs" the input of the run; empty ones are left out. If names collide,
+// the first in this order wins: the author of the task wrote its input, whereas the name of a parent can change.
 func NewInput(own *structpb.Struct, parents map[string]*structpb.Value, ancestors map[string]any, context, inputs *structpb.Struct) (*Input, error) {
 	values := make(map[string]any, len(own.GetFields())+len(parents)+3)
 	if len(context.GetFields()) > 0 {
@@ -67,8 +64,8 @@ func member(members []byte, key string, value any) ([]byte, error) {
 	return append(append(append(members, name...), ':'), text...), nil
 }
 
-// instance is the text of the file for one of the instances, which also has "item",
-// "index" and "count" where these words are not taken.
+// instance returns the content of the file for one instance. It adds "item", "index" and "count" unless these names are
+// taken.
 func (in *Input) instance(r Request) ([]byte, error) {
 	if in == nil {
 		in = &Input{}
@@ -93,21 +90,19 @@ func (in *Input) instance(r Request) ([]byte, error) {
 	return append(append(append(text, '{'), members...), "}\n"...), nil
 }
 
-// itemText is an item as the variable SWITCHYARD_ITEM has it: text as it is, any
-// other value as JSON.
+// itemText returns an item as the value of SWITCHYARD_ITEM: a string as it is, any other value as JSON.
 func itemText(item *structpb.Value) string {
 	if text, ok := item.GetKind().(*structpb.Value_StringValue); ok {
 		return text.StringValue
 	}
 	text, err := plainJSON(item.AsInterface())
 	if err != nil {
-		return "" // instance has failed for it
+		return "" // instance reports this error
 	}
 	return string(text)
 }
 
-// plainJSON is JSON on one line in which <, > and & stand as they are, because
-// shells and grep read it too.
+// plainJSON returns JSON on one line and leaves <, > and & unescaped, because shells and grep read it too.
 func plainJSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// Open returns the workspace that Prepare has made under a name, which is the last
-// element of its Dir, in an earlier process, whose root may have had its temporary directories elsewhere: tempDir is the
-// TempDir of then, or empty if it is that of the root. The attempt continues to use the workspace. Its Env lacks what only
-// the request could name.
+// Open returns a workspace that an earlier process prepared, by its name, which is the last element of its Dir. The
+// root of that process may have kept temporary directories elsewhere: tempDir is the TempDir of that time, or empty if
+// it is below this root. The attempt continues to use the workspace. Its Env lacks the variables that only the request
+// holds.
 func (root *Root) Open(name, tempDir string) (*Workspace, error) {
 	d, err := root.directory(filepath.Base(name))
 	if err != nil {
@@ -26,8 +26,8 @@ func (root *Root) Open(name, tempDir string) (*Workspace, error) {
 	return &Workspace{root: root, dir: d}, nil
 }
 
-// Sweep removes what earlier processes have left below the root, but for the workspaces
-// of those names. Nothing of it is in use, and none has been prepared yet.
+// Sweep removes what earlier processes left below the root, except the workspaces named in except. The caller must not
+// have prepared a workspace yet, and nothing that Sweep removes may be in use.
 func (root *Root) Sweep(except []string) error {
 	errs := []error{sweep(root.dir, except)}
 	if root.tempDir != "" {

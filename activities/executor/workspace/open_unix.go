@@ -4,5 +4,5 @@ package workspace
 
 import "syscall"
 
-// openFlags refuse a link and do not wait for the writer of a pipe.
+// openFlags makes open refuse a symbolic link and not wait for the writer of a pipe.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_CLOEXEC

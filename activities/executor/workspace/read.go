@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// read parses a file that a task may have written; see content.
+// read parses a file that a task may have written. See content for what it refuses.
 func read(path, name string, most int64, mask func([]byte) []byte) (*structpb.Struct, error) {
 	text, _, err := content(path, name, most)
 	if err != nil || text == nil {
@@ -26,8 +26,8 @@ func read(path, name string, most int64, mask func([]byte) []byte) (*structpb.St
 	return s, err
 }
 
-// masked returns the error of a text as it is with secrets replaced: it may quote a part of one, which is not replaced by
-// itself.
+// masked returns the error that the text gives with its secrets replaced. The original error may quote a part of a
+// secret, which masking the message would miss.
 func (e *ContentError) masked(text, masked []byte) *ContentError {
 	if bytes.Equal(text, masked) {
 		return e
@@ -40,9 +40,8 @@ func (e *ContentError) masked(text, masked []byte) *ContentError {
 	return &ContentError{Line: e.Line, Reason: "cannot be read; why is not shown, because of the secrets in it"}
 }
 
-// content reads a file that a task may have written, and may have replaced by
-// anything: a link to a secret of the worker's, or a pipe without a writer.
-// Without the file it is nil; info describes the file that was read, as it was before.
+// content reads a file that a task may have written, or replaced by anything: a link to a secret of the worker, or a
+// pipe without a writer. text is nil if the file does not exist. info describes the file as it was before it was read.
 func content(path, name string, most int64) (text []byte, info fs.FileInfo, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +60,7 @@ func content(path, name string, most int64) (text []byte, info fs.FileInfo, err 
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	defer f.Close()
-	// A task that still runs may replace the file after the look above.
+	// A running task may replace the file after the Lstat above.
 	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
 		return nil, nil, &ContentError{File: name, Reason: "is not a regular file"}
 	}

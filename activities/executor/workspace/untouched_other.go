@@ -4,5 +4,5 @@ package workspace
 
 import "io/fs"
 
-// untouched is never sure here, so no directory is used twice.
+// untouched cannot be decided on this system, so no directory is reused.
 func untouched(fs.FileInfo, fs.FileMode) bool { return false }

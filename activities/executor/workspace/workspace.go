@@ -20,7 +20,7 @@ const (
 	tempName          = "tmp"
 )
 
-// Limits on what a task may hand back, in bytes.
+// Limits on what a task may return, in bytes.
 const (
 	// MaxOutput bounds the file SWITCHYARD_OUTPUT.
 	MaxOutput = 8 << 20
@@ -30,7 +30,7 @@ const (
 	MaxCheckpoint = 8 << 20
 )
 
-// Request says whose workspace it is and what the task is given.
+// Request names the task of a workspace and holds what the task is given.
 type Request struct {
 	// RunID, Workflow and Task name the task; TaskID is unique among all runs.
 	RunID, Workflow, Task, TaskID string
@@ -38,33 +38,31 @@ type Request struct {
 	Attempt int
 	// Node is the node's name.
 	Node string
-	// Index and Count distinguish an instance of a fanned-out task from its siblings;
-	// a task that is none has 0 and 0, and sees that it is the first of 1.
+	// Index and Count identify an instance of a fanned-out task among its siblings. Both are 0 for a task that is not
+	// fanned out, which sees itself as the first of 1.
 	Index, Count int
-	// Item is what a `foreach` gives the instance; nil: none.
+	// Item is the `foreach` item of the instance, or nil.
 	Item *structpb.Value
-	// NUMANode is the NUMA node that the task is pinned to; nil: none.
+	// NUMANode is the NUMA node that the task is pinned to, or nil.
 	NUMANode *int
-	// SharedDir is a directory that all nodes see; empty: there is none.
+	// SharedDir is a directory that all nodes see, or empty if there is none.
 	SharedDir string
 	// Env are the task's own variables.
 	Env map[string]string
-	// Input is what the task shares with its siblings of the file SWITCHYARD_INPUT;
-	// nil: nothing.
+	// Input is the part of the file SWITCHYARD_INPUT that the task shares with its siblings, or nil.
 	Input *Input
-	// Checkpoint is what an earlier attempt has left in the file
-	// SWITCHYARD_CHECKPOINT; nil: nothing, and there is no such file at first.
+	// Checkpoint is the content of SWITCHYARD_CHECKPOINT that an earlier attempt left. If it is nil, the attempt starts
+	// without the file.
 	Checkpoint []byte
 }
 
-// Root is the folder that workspaces lie in. It keeps the directories of
-// attempts that left nothing behind and gives them to later ones, because on
-// most file systems making and removing them costs more than a short task. It is
-// safe for concurrent use.
+// Root is the folder that holds the workspaces. It keeps the directories of attempts that left nothing behind and
+// reuses them, because creating and removing directories costs more than a short task on most file systems. It is safe
+// for concurrent use.
 type Root struct {
 	dir string
-	// tempDir is where the temporary directories of attempts lie, each under the name of its workspace; empty: in their
-	// workspaces.
+	// tempDir holds the temporary directories of attempts, each under the name of its workspace. If it is empty, they
+	// are inside the workspaces.
 	tempDir string
 
 	mu   sync.Mutex
@@ -74,19 +72,20 @@ type Root struct {
 // maxFree bounds the directories that a Root keeps.
 const maxFree = 64
 
-// directory is what of a workspace outlives an attempt.
+// directory is the part of a workspace that outlives an attempt.
 type directory struct {
 	path  string
 	temp  string      // the attempt's temporary directory
-	input os.FileInfo // the input file as it was made
+	input os.FileInfo // the input file as it was written
 }
 
-// NewRoot returns the root of workspaces below dir. Their temporary directories lie below tempDir, which belongs to this
-// root alone, or in the workspaces if it is empty. Both are made when the first workspace needs them.
+// NewRoot returns the root of workspaces below dir. Their temporary directories are below tempDir, which belongs to
+// this root alone, or inside the workspaces if tempDir is empty. Both folders are created when the first workspace
+// needs them.
 func NewRoot(dir, tempDir string) *Root { return &Root{dir: dir, tempDir: tempDir} }
 
-// Workspace is the directory of one attempt, or of the instances of a batch one
-// after the other. Its methods are called by one goroutine at a time.
+// Workspace is the directory of one attempt, or of the instances of a batch in turn. Only one goroutine at a time may
+// call its methods.
 type Workspace struct {
 	root    *Root
 	dir     *directory
@@ -94,7 +93,7 @@ type Workspace struct {
 	closed  bool
 }
 
-// Prepare makes a workspace.
+// Prepare creates a workspace, or reuses the directory of an earlier one.
 func (root *Root) Prepare(r Request) (*Workspace, error) {
 	w := &Workspace{root: root}
 	if err := w.Next(r); err != nil {
@@ -104,9 +103,8 @@ func (root *Root) Prepare(r Request) (*Workspace, error) {
 	return w, nil
 }
 
-// Next makes the workspace that of another instance: what the one before left is
-// gone, and nothing of that one runs any more. After an error the workspace is of
-// no use but to be closed.
+// Next turns the workspace into that of another instance and removes what the previous instance left. No process of the
+// previous instance may still run. After an error the workspace can only be closed.
 func (w *Workspace) Next(r Request) error {
 	input, err := r.Input.instance(r)
 	if err != nil {
@@ -134,7 +132,7 @@ func (w *Workspace) Next(r Request) error {
 	return nil
 }
 
-// take returns a directory that is free, or a new one.
+// take returns a free directory, or creates one.
 func (root *Root) take() (*directory, error) {
 	root.mu.Lock()
 	if last := len(root.free) - 1; last >= 0 {
@@ -165,9 +163,9 @@ func (root *Root) take() (*directory, error) {
 	return d, err
 }
 
-// directory returns the directory of a name.
+// directory returns the directory with a name, without creating it.
 func (root *Root) directory(name string) (*directory, error) {
-	// A task may change its directory before it uses the paths.
+	// Paths are absolute because a task may change its directory before it uses them.
 	path, err := filepath.Abs(filepath.Join(root.dir, name))
 	if err != nil || root.tempDir == "" {
 		return &directory{path: path, temp: filepath.Join(path, tempName)}, err
@@ -176,7 +174,7 @@ func (root *Root) directory(name string) (*directory, error) {
 	return &directory{path: path, temp: temp}, err
 }
 
-// remove removes the directory and its temporary directory with all that is in them.
+// remove removes the directory and its temporary directory with all content.
 func (d *directory) remove() error {
 	if filepath.Dir(d.temp) == d.path {
 		return remove(d.path)
@@ -184,8 +182,8 @@ func (d *directory) remove() error {
 	return errors.Join(remove(d.path), remove(d.temp))
 }
 
-// write writes the input file. A file that is there is written over and then cut
-// rather than emptied first: ext4 flushes a file that was emptied when it is closed.
+// write writes the input file. It overwrites an existing file and then truncates it, rather than emptying it first:
+// ext4 flushes a file on close if it was emptied.
 func (d *directory) write(input []byte) (err error) {
 	f, err := os.OpenFile(filepath.Join(d.path, inputFile), os.O_WRONLY|os.O_CREATE|openFlags, 0o600)
 	if err != nil {
@@ -201,7 +199,7 @@ func (d *directory) write(input []byte) (err error) {
 	return err
 }
 
-// Close removes the directories that are free. Workspaces must have been closed.
+// Close removes the free directories. All workspaces must have been closed before.
 func (root *Root) Close() error {
 	root.mu.Lock()
 	defer root.mu.Unlock()
@@ -213,29 +211,27 @@ func (root *Root) Close() error {
 	return errors.Join(errs...)
 }
 
-// Dir is the workspace's directory, an absolute path.
+// Dir returns the workspace's directory, an absolute path.
 func (w *Workspace) Dir() string { return w.dir.path }
 
-// TempDir is the attempt's temporary directory, an absolute path, in Dir or elsewhere.
+// TempDir returns the attempt's temporary directory, an absolute path inside or outside Dir.
 func (w *Workspace) TempDir() string { return w.dir.temp }
 
 func (w *Workspace) path(name string) string { return filepath.Join(w.dir.path, name) }
 
-// Output reads what the task wrote to SWITCHYARD_OUTPUT; without such a file,
-// or with an empty one, it is empty, but not nil. What cannot be used is a *ContentError,
-// which quotes the text as mask returns it.
+// Output reads what the task wrote to SWITCHYARD_OUTPUT. If the file is missing or empty, the result is empty but not
+// nil. Unusable content is a *ContentError, which quotes the text as mask returns it.
 func (w *Workspace) Output(mask func([]byte) []byte) (*structpb.Struct, error) {
 	return read(w.path(outputFile), "SWITCHYARD_OUTPUT", MaxOutput, mask)
 }
 
-// ContextUpdate reads what the task wrote to SWITCHYARD_CONTEXT_UPDATE, as Output does.
+// ContextUpdate reads what the task wrote to SWITCHYARD_CONTEXT_UPDATE, under the same rules as Output.
 func (w *Workspace) ContextUpdate(mask func([]byte) []byte) (*structpb.Struct, error) {
 	return read(w.path(contextUpdateFile), "SWITCHYARD_CONTEXT_UPDATE", MaxContextUpdate, mask)
 }
 
-// Close ends the use of the workspace: what the attempt left in it is gone, also
-// what it has made read-only. Nothing of the attempt runs any more. A second
-// Close does nothing.
+// Close releases the workspace and removes what the attempt left in it, including files that it made read-only. No
+// process of the attempt may still run. A second Close is a no-op.
 func (w *Workspace) Close() error {
 	if w.closed {
 		return nil
@@ -256,9 +252,8 @@ func (w *Workspace) Close() error {
 	return nil
 }
 
-// cleared takes away the files that a task may write and reports whether the directory
-// is then as it was made, so that the next attempt can have it: nothing more in it,
-// nothing replaced, no other way to it.
+// cleared removes the files that a task may write. It reports whether the directory is then as it was created, so that
+// the next attempt can reuse it: nothing added, nothing replaced, no other path to it.
 func (w *Workspace) cleared() bool {
 	entries, err := os.ReadDir(w.dir.path)
 	if err != nil {
@@ -292,13 +287,13 @@ func (w *Workspace) cleared() bool {
 	return err == nil && len(left) == 0
 }
 
-// remove removes a directory with all that is in it.
+// remove removes a directory with all content.
 func remove(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	// Only a user who may write to a directory can remove what is in it, and no user can remove
-	// what is immutable.
+	// Only a user with write permission on a directory can remove its entries, and no user can remove an immutable
+	// file.
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
 			changeable(path, d.Type())

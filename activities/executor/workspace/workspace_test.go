@@ -236,7 +236,7 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
-// A directory is used again only when the attempt has left it as it was.
+// A directory is reused only if the attempt left it as it was.
 func TestReuse(t *testing.T) {
 	for name, test := range map[string]struct {
 		leave func(w *Workspace, outside string) error
@@ -335,7 +335,7 @@ func TestTemporaryDirectoryElsewhere(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(w.Dir(), "tmp")); err == nil {
 		t.Error("there is one in the workspace as well")
 	}
-	// A later process has its temporary directories in another place.
+	// A later process keeps its temporary directories elsewhere.
 	if err := os.WriteFile(filepath.Join(temp, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -376,8 +376,7 @@ func TestSweepClearsBothDirectories(t *testing.T) {
 	}
 }
 
-// What an instance of a batch leaves is gone for the next, in the same directory
-// where that is as it was.
+// Nothing of one instance of a batch is left for the next one, which reuses the directory if it is unchanged.
 func TestNext(t *testing.T) {
 	root := NewRoot(t.TempDir(), "")
 	w, err := root.Prepare(Request{Task: "t", Index: 0, Count: 3, Checkpoint: []byte("so far")})
@@ -490,7 +489,8 @@ func BenchmarkPrepareClose(b *testing.B) {
 	}
 }
 
-// What cannot be read is quoted as it is with secrets replaced, and no piece of one shows, because of where a quotation ends.
+// A parse error quotes the text with its secrets replaced, and shows no part of a secret, wherever the quotation is
+// cut.
 func TestErrorsQuoteMaskedText(t *testing.T) {
 	const secret = "s3cret-value-that-is-longer-than-what-an-error-quotes-of-a-line-of-text"
 	mask := func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(secret), []byte("***")) }

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// EndedError says that a session ended in the middle of a turn.
+// EndedError reports that a session ended in the middle of a turn.
 type EndedError struct {
 	ID string
-	// Why is what the session has said of it; empty: nothing.
+	// Why is the reason that the session gave, or empty.
 	Why string
 }
 
@@ -25,10 +25,10 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("session %s has ended in the middle of the turn: whoever attached it is gone", e.ID)
 }
 
-// NotFoundError says that there is no live session of an id on this node.
+// NotFoundError reports that the node has no live session with an id.
 type NotFoundError struct {
 	ID string
-	// Live are the sessions that there are.
+	// Live lists the ids of the live sessions.
 	Live []string
 }
 
@@ -46,7 +46,7 @@ type Conn struct {
 	conn net.Conn
 }
 
-// Dial connects to a session. The error is a *NotFoundError if it is not alive.
+// Dial connects to a session. The error is a *NotFoundError if the session is not alive.
 func Dial(ctx context.Context, dir, id string) (*Conn, error) {
 	if CheckID(id) == nil && checkPrivate(dir) == nil {
 		conn, err := dial(ctx, dir, id)
@@ -60,19 +60,20 @@ func Dial(ctx context.Context, dir, id string) (*Conn, error) {
 	return nil, &NotFoundError{ID: id, Live: List(ctx, dir)}
 }
 
-// Close gives the turn up, if there is one.
+// Close closes the connection and gives up a turn that is still open.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Observer receives what happens to a message. Its functions are called by one goroutine.
+// Observer receives the progress of a message. One goroutine calls its functions.
 type Observer struct {
-	// Queued is called with how many turns come first, if any do.
+	// Queued is called with the number of turns that are ahead, if there are any.
 	Queued func(turns int)
-	// Line is called with each line of the turn, without its last cut bytes.
+	// Line is called with each line of the turn, truncated by its last cut bytes.
 	Line func(line []byte, cut int64)
 }
 
-// Ask sends a message. It returns when the turn has ended, or without await when the program has taken the message. When ctx
-// ends, it gives the turn up and returns its error. An *EndedError says that the session did not answer.
+// Ask sends a message. With await it returns when the turn has ended, otherwise when the program has accepted the
+// message. When ctx ends, Ask gives up the turn and returns the error of ctx. An *EndedError reports that the session
+// ended without an answer.
 func (c *Conn) Ask(ctx context.Context, prompt string, await bool, o Observer) error {
 	defer context.AfterFunc(ctx, func() { c.conn.Close() })()
 	failed := func(err error) error {

@@ -19,27 +19,29 @@ import (
 	"switchyard/activities/executor/subagent/program/streamjson"
 )
 
-// AttachOptions say what to keep alive. Shell, Dir and Command are required.
+// AttachOptions configure Attach. Shell, Dir and Command are required.
 type AttachOptions struct {
 	// Shell starts the program.
 	Shell executor.Executor
-	// Dir is the Folder of the sessions.
+	// Dir is the folder of the sessions; see Folder.
 	Dir string
-	// Name is the id of the session; empty: the one that the program gives its session.
+	// Name is the id of the session. If it is empty, the id is the one that the program reports.
 	Name string
-	// Command is the program and its arguments. claude gets those that have it read and print a stream of JSON lines.
+	// Command is the program and its arguments. For claude, Attach adds the flags that make it read and print JSON
+	// lines.
 	Command []string
-	// WorkDir is where it runs; empty: the current directory.
+	// WorkDir is the working directory of the program; empty means the current directory.
 	WorkDir string
-	// Log takes what the agent says, for people, and Stderr what the program prints on standard error; nil: it is dropped.
+	// Log receives the agent's messages in readable form, and Stderr the standard error of the program. Either may be
+	// nil.
 	Log, Stderr io.Writer
-	// Ready is called when the session can be reached, or is nil.
+	// Ready is called when the session accepts connections. It may be nil.
 	Ready func(id string)
-	// Grace is the time between SIGTERM and SIGKILL; 0: 10 seconds.
+	// Grace is the time between SIGTERM and SIGKILL; 0 means 10 seconds.
 	Grace time.Duration
 }
 
-// Attach keeps a program alive, and serves its session, until the program ends or ctx does.
+// Attach runs a program and serves its session until the program or ctx ends.
 func Attach(ctx context.Context, o AttachOptions) (executor.Result, error) {
 	command, name := claudeCommand(o.Command, o.Name)
 	if err := openFolder(o.Dir); err != nil {
@@ -81,7 +83,7 @@ func Attach(ctx context.Context, o AttachOptions) (executor.Result, error) {
 	return result, err
 }
 
-// attached is a session on its socket.
+// attached is a session that is served on its socket.
 type attached struct {
 	options AttachOptions
 	host    *host
@@ -89,14 +91,14 @@ type attached struct {
 	id      string
 	lock    *os.File
 	path    string
-	// err is why the session could not be opened after the program has named it.
+	// err is why the session could not be opened after the program reported its id, or nil.
 	err error
-	// release ends the use of the path that the listener has.
+	// release frees the resources behind the listener's path.
 	release func()
 	l       net.Listener
 }
 
-// open makes the socket of a session.
+// open locks the session and listens on its socket.
 func (s *attached) open(id string) error {
 	if err := CheckID(id); err != nil {
 		return err
@@ -111,7 +113,7 @@ func (s *attached) open(id string) error {
 		return err
 	}
 	s.release = release
-	// The socket of a process that was killed, as the lock shows.
+	// The lock is held, so an existing socket is left from a killed process.
 	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -124,7 +126,7 @@ func (s *attached) open(id string) error {
 	return nil
 }
 
-// ready serves the session.
+// ready starts to serve the session.
 func (s *attached) ready(id string) {
 	s.host.serve(id, s.l)
 	if s.options.Ready != nil {
@@ -132,7 +134,7 @@ func (s *attached) ready(id string) {
 	}
 }
 
-// onLine opens the session if the line names it.
+// onLine handles a line of the program and opens the session if the line reports its id.
 func (s *attached) onLine(line []byte, cut int64) error {
 	if s.id == "" && s.err == nil && cut == 0 {
 		if l := streamjson.ParseLine(line); l != nil && l.InitSession() != "" {
@@ -168,8 +170,8 @@ func (s *attached) close(r executor.Result) {
 	}
 }
 
-// claudeCommand returns the command, with the arguments that have claude read and print a stream of JSON lines, and the id of
-// the session if it is known before the program names it.
+// claudeCommand returns the command, with the flags that make claude read and print JSON lines, and the id of the
+// session, or "" if only the program will report it.
 func claudeCommand(command []string, name string) ([]string, string) {
 	if len(command) == 0 || filepath.Base(command[0]) != "claude" {
 		return command, name
@@ -189,7 +191,7 @@ func claudeCommand(command []string, name string) ([]string, string) {
 	if !has("--verbose") {
 		command = append(command, "--verbose")
 	}
-	// It names its session no sooner than it has a message.
+	// claude reports its session only after the first message, so the id is chosen here.
 	if name == "" && !has("--session-id", "--resume", "-r", "--continue", "-c") {
 		name = uuid.NewString()
 		command = append(command, "--session-id", name)

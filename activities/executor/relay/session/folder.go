@@ -22,8 +22,8 @@ const (
 	dialTimeout = 2 * time.Second
 )
 
-// Folder returns the folder of the sessions of this user below the scratch folder of a node, or below that for temporary
-// files if the node has none. Nodes of one scratch folder have their sessions in common.
+// Folder returns the folder of this user's sessions below the scratch folder of a node, or below the system's temporary
+// folder if scratch is empty. Nodes with the same scratch folder share their sessions.
 func Folder(scratch string) string {
 	if scratch == "" {
 		scratch = os.TempDir()
@@ -31,7 +31,7 @@ func Folder(scratch string) string {
 	return filepath.Join(scratch, fmt.Sprintf("switchyard-agents-%d", os.Getuid()))
 }
 
-// openFolder makes the folder if it is not there. It refuses one that others could have made.
+// openFolder creates the folder if it is missing. It refuses a folder that another user could have created.
 func openFolder(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the folder of sessions: %w", err)
@@ -42,7 +42,7 @@ func openFolder(dir string) error {
 	return nil
 }
 
-// CheckID reports an id that no session can have.
+// CheckID returns an error if id is not a valid session id.
 func CheckID(id string) error {
 	if !v1.IsSessionID(id) {
 		return fmt.Errorf("%q is no id of a session: use at most %d of letters, digits, '.', '_' and '-', with a letter or digit first", id, v1.MaxSessionID)
@@ -50,7 +50,7 @@ func CheckID(id string) error {
 	return nil
 }
 
-// List returns the ids of the sessions that are alive, sorted. It returns none where the folder cannot be read.
+// List returns the ids of the live sessions, sorted. It returns none if the folder cannot be read.
 func List(ctx context.Context, dir string) []string {
 	if checkPrivate(dir) != nil {
 		return nil

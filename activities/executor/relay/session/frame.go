@@ -1,28 +1,28 @@
 package session
 
-// request is what a relay sends, once.
+// request is the single message that a relay sends.
 type request struct {
 	Prompt string `json:"prompt"`
-	// Await asks for the lines of the turn.
+	// Await requests the lines of the turn.
 	Await bool `json:"await"`
 }
 
-// frame is what a relay gets: one field of it is set.
+// frame is one message to a relay, with one field set, or Line and Cut.
 type frame struct {
-	// Queued is how many turns come first.
+	// Queued is the number of turns that are ahead.
 	Queued int `json:"queued,omitempty"`
-	// Accepted says that the program has taken the message.
+	// Accepted reports that the program has read the message.
 	Accepted bool `json:"accepted,omitempty"`
 	// Line is a line of the turn without its last Cut bytes.
 	Line *string `json:"line,omitempty"`
 	Cut  int64   `json:"cut,omitempty"`
-	// Done says that the turn has ended.
+	// Done reports that the turn has ended.
 	Done bool `json:"done,omitempty"`
-	// Error is why there will be no more.
+	// Error is why no more frames follow.
 	Error string `json:"error,omitempty"`
 }
 
-// userMessage is the line that asks the program something.
+// userMessage is the line that gives the program a prompt.
 type userMessage struct {
 	Type    string `json:"type"`
 	Message struct {

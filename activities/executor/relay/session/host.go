@@ -20,18 +20,18 @@ const (
 	maxRequest = 64 << 20
 	// requestTimeout is how long a relay may take to send its message.
 	requestTimeout = 30 * time.Second
-	// interruptWait is how long an interrupted program may take to give its result before the next turn begins.
+	// interruptWait is how long an interrupted program may take to print its result before the next turn begins.
 	interruptWait = 500 * time.Millisecond
-	// acceptPause is the wait after a connection that could not be accepted.
+	// acceptPause is the delay after a failed accept.
 	acceptPause = 100 * time.Millisecond
 )
 
-// host gives a program one message at a time.
+// host passes messages to a program, one at a time.
 type host struct {
 	stdin *os.File
 	log   io.Writer
 	turns chan *turn
-	// ended is closed when the program has ended; why is set before.
+	// ended is closed when the program has ended; why is set before that.
 	ended chan struct{}
 	why   string
 	work  sync.WaitGroup
@@ -40,7 +40,7 @@ type host struct {
 
 	mu      sync.Mutex
 	current *turn
-	// owed are the results of turns that were given up.
+	// owed counts the abandoned turns whose results the program has not printed yet.
 	owed       int
 	waiting    int
 	interrupts int
@@ -54,7 +54,7 @@ func newHost(stdin *os.File, log io.Writer) *host {
 	}
 }
 
-// serve accepts relays to a session, and gives their messages to the program.
+// serve accepts relays to a session and passes their messages to the program.
 func (h *host) serve(id string, l net.Listener) {
 	h.id = id
 	h.work.Go(func() {
@@ -82,7 +82,7 @@ func (h *host) serve(id string, l net.Listener) {
 	})
 }
 
-// close ends the session after its listener is closed, and fails the relays that wait with why.
+// close ends the session after its listener is closed. Waiting relays fail with why.
 func (h *host) close(why string) {
 	h.why = why
 	close(h.ended)
@@ -90,12 +90,12 @@ func (h *host) close(why string) {
 	h.work.Wait()
 }
 
-// serveConn reads the message of a relay and waits until it has been answered.
+// serveConn reads the message of a relay and waits until it is answered.
 func (h *host) serveConn(conn net.Conn) {
 	defer conn.Close()
 	r, ok := h.readRequest(conn)
 	if !ok {
-		return // such as one that only looks whether the session is alive
+		return // such as a connection that only probes whether the session is alive
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	t := newTurn(conn, r)
@@ -132,7 +132,7 @@ func (h *host) serveConn(conn net.Conn) {
 	}
 }
 
-// readRequest reads the message of a relay, until the session ends.
+// readRequest reads the message of a relay. The end of the session aborts it.
 func (h *host) readRequest(conn net.Conn) (r request, ok bool) {
 	read := make(chan struct{})
 	defer close(read)
@@ -159,7 +159,7 @@ func (h *host) run(t *turn) {
 	h.view = streamjson.NewTranscript(time.Now)
 	h.mu.Unlock()
 	if err := h.write(newUserMessage(h.id, t.request.Prompt)); err != nil {
-		return // the program has ended, or is about to: close answers
+		return // the program has ended or is about to; close answers the relay
 	}
 	t.send(frame{Accepted: true})
 	gone := t.gone
@@ -179,7 +179,7 @@ func (h *host) run(t *turn) {
 	}
 }
 
-// giveUp interrupts the program, and lets the next turn begin soon.
+// giveUp interrupts the program and abandons the turn if no result follows within interruptWait.
 func (h *host) giveUp(t *turn) {
 	h.mu.Lock()
 	h.interrupts++
@@ -201,7 +201,7 @@ func (h *host) giveUp(t *turn) {
 	}
 }
 
-// write gives the program a line.
+// write sends the program a line.
 func (h *host) write(line any) error { return json.NewEncoder(h.stdin).Encode(line) }
 
 // onLine handles a line of the program.
@@ -211,7 +211,7 @@ func (h *host) onLine(line []byte, cut int64) error {
 	h.mu.Lock()
 	t, text := h.current, ""
 	if h.owed > 0 {
-		// It belongs to a turn that was given up, until its result.
+		// Until its result, the line belongs to an abandoned turn.
 		t = nil
 		if isResult {
 			h.owed--
@@ -224,7 +224,7 @@ func (h *host) onLine(line []byte, cut int64) error {
 	}
 	h.mu.Unlock()
 	if text != "" && h.log != nil {
-		_, _ = io.WriteString(h.log, text) // a terminal that is gone ends no session
+		_, _ = io.WriteString(h.log, text) // a terminal that is gone does not end the session
 	}
 	if t == nil {
 		return nil

@@ -7,18 +7,18 @@ import (
 	"path/filepath"
 )
 
-// socketPath returns the path of the socket of a session.
+// socketPath returns the path of a session's socket.
 func socketPath(dir, id string) (path string, done func(), err error) {
 	return filepath.Join(dir, id+socketSuffix), func() {}, nil
 }
 
-// checkPrivate finds nothing wrong but a folder that is not there: who may use it does not follow from its mode here.
+// checkPrivate only checks that the folder exists: on this system its mode does not tell who may use it.
 func checkPrivate(dir string) error {
 	_, err := os.Stat(dir)
 	return err
 }
 
-// lockSession opens the lock of a session; files are locked on Unix only.
+// lockSession opens the lock file of a session without locking it; files are locked on Unix only.
 func lockSession(dir, id string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, id+lockSuffix), os.O_CREATE|os.O_RDWR, 0o600)
 }

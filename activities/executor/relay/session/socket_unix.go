@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxSocketPath is what every Unix takes as the path of a socket, in bytes.
+// maxSocketPath is the length of a socket path that every Unix accepts, in bytes.
 const maxSocketPath = 100
 
-// socketPath returns a path of the socket of a session that the system takes, until done is called.
+// socketPath returns a path of a session's socket that is short enough for the system. It is valid until done is
+// called.
 func socketPath(dir, id string) (path string, done func(), err error) {
 	path = filepath.Join(dir, id+socketSuffix)
 	if len(path) <= maxSocketPath {
@@ -30,7 +31,7 @@ func socketPath(dir, id string) (path string, done func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), id+socketSuffix), func() { folder.Close() }, nil
 }
 
-// checkPrivate returns an error if others than this user can read or write in a folder, or could have put it there.
+// checkPrivate returns an error if users other than this one can access a folder, or could have created it.
 func checkPrivate(dir string) error {
 	var folder unix.Stat_t
 	if err := unix.Lstat(dir, &folder); err != nil {
@@ -42,7 +43,7 @@ func checkPrivate(dir string) error {
 	return nil
 }
 
-// lockSession takes the lock of a session, which lasts until the file is closed or this process ends.
+// lockSession locks a session until the file is closed or this process ends.
 func lockSession(dir, id string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, id+lockSuffix), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

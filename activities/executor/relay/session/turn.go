@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// frameTimeout is how long a relay may take to read a frame; after that it counts as gone.
+// frameTimeout is how long a relay may take to read a frame before it counts as gone.
 const frameTimeout = 10 * time.Second
 
-// turn is a message of a relay, from its arrival to the result.
+// turn is a relay's message, from its arrival to the result.
 type turn struct {
 	request request
 	conn    net.Conn
 	// gone is closed when the relay has closed its connection.
 	gone chan struct{}
-	// result is closed when the result of the turn has come.
+	// result is closed when the program has printed the result of the turn.
 	result chan struct{}
-	// answered is closed when the relay needs no more.
+	// answered is closed when the relay needs no further frames.
 	answered chan struct{}
 
 	mu     sync.Mutex
@@ -33,7 +33,7 @@ func newTurn(conn net.Conn, r request) *turn {
 	}
 }
 
-// send sends a frame to the relay. One that does not read is not waited for again.
+// send sends a frame to the relay. After a failure the connection is closed and send is a no-op.
 func (t *turn) send(f frame) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
