@@ -12,13 +12,13 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// Services are the calls that requests make. The caller of a request is who makes them.
+// Services are the clients of the gateway's own services. The agent calls them in the name of whoever made the request.
 type Services struct {
 	Runs      switchyardv1connect.RunServiceClient
 	Workflows switchyardv1connect.WorkflowServiceClient
 }
 
-// agent answers the requests of the protocol by calls of the services. It is safe for concurrent use.
+// agent answers requests of the protocol by calling the services. It is safe for concurrent use.
 type agent struct {
 	Services
 	now func() time.Time
@@ -35,10 +35,11 @@ func (a *agent) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task
 	return task, failure(ctx, err)
 }
 
-// cancelWait bounds how long CancelTask waits until the run has ended; its tasks are stopped first.
+// cancelWait bounds how long CancelTask waits for the run to end; the run stops its tasks first.
 const cancelWait = 10 * time.Second
 
-// CancelTask cancels a run, and returns it once it has ended; one that takes long to end is returned as it is.
+// CancelTask cancels a run and returns it once it has ended. If the run takes longer than cancelWait, CancelTask returns its
+// current state.
 func (a *agent) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
 	if err := requireID(req.ID); err != nil {
 		return nil, err
@@ -72,32 +73,32 @@ func requireID(id a2a.TaskID) error {
 	return nil
 }
 
-// errNoPush answers all that push notifications need.
+// errNoPush returns the error for every push notification request.
 func errNoPush() error {
 	return errorf(a2a.ErrPushNotificationNotSupported, "this agent sends no push notifications; follow a task by SubscribeToTask, or ask for it by GetTask")
 }
 
-// GetTaskPushConfig returns an error: there are no push notifications.
+// GetTaskPushConfig returns an error: the agent has no push notifications.
 func (a *agent) GetTaskPushConfig(context.Context, *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error) {
 	return nil, errNoPush()
 }
 
-// ListTaskPushConfigs returns an error: there are no push notifications.
+// ListTaskPushConfigs returns an error: the agent has no push notifications.
 func (a *agent) ListTaskPushConfigs(context.Context, *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
 	return nil, errNoPush()
 }
 
-// CreateTaskPushConfig returns an error: there are no push notifications.
+// CreateTaskPushConfig returns an error: the agent has no push notifications.
 func (a *agent) CreateTaskPushConfig(context.Context, *a2a.PushConfig) (*a2a.PushConfig, error) {
 	return nil, errNoPush()
 }
 
-// DeleteTaskPushConfig returns an error: there are no push notifications.
+// DeleteTaskPushConfig returns an error: the agent has no push notifications.
 func (a *agent) DeleteTaskPushConfig(context.Context, *a2a.DeleteTaskPushConfigRequest) error {
 	return errNoPush()
 }
 
-// GetExtendedAgentCard returns an error: the card has all that the agent can do.
+// GetExtendedAgentCard returns an error: the public card already lists everything that the agent can do.
 func (a *agent) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
 	return nil, errorf(a2a.ErrExtendedCardNotConfigured, "there is no other card than that at %s", CardPath)
 }

@@ -12,20 +12,20 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// decision is what a message says of an approval.
+// decision is the verdict that a message gives on an approval.
 type decision struct {
 	approve bool
-	task    string // empty: the only one that waits
+	task    string // empty means the only waiting approval
 	reason  string
 }
 
 const decisionHelp = "a decision is text that begins with approve or reject, or a data part such as " + `{"decision": "approve", "task": "gate", "reason": "looks good"}`
 
-// verdicts are the words of decisions.
+// verdicts maps the words of a decision to whether they approve.
 var verdicts = map[string]bool{"approve": true, v1.ApprovalApproved: true, "yes": true, "reject": false, v1.ApprovalRejected: false, "no": false}
 
-// decisionOf reads a decision: the fields `decision`, `task` and `reason` of its data, or a text whose first word decides
-// and whose others are the reason.
+// decisionOf parses a decision, either from the data fields `decision`, `task` and `reason` or from text. The first word of
+// the text decides and the rest is the reason.
 func decisionOf(m *a2a.Message) (decision, error) {
 	c, err := contentOf(m)
 	if err != nil {
@@ -56,7 +56,7 @@ func decisionOf(m *a2a.Message) (decision, error) {
 	return d, nil
 }
 
-// answer makes the decision that a message has for the approval that a run waits for.
+// answer applies the decision of a message to the approval that its run waits for.
 func (a *agent) answer(ctx context.Context, m *a2a.Message) error {
 	now, err := a.observe(ctx, string(m.TaskID))
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *agent) answer(ctx context.Context, m *a2a.Message) error {
 	return a.decideTask(ctx, now, d)
 }
 
-// decideRun decides whether a run may start.
+// decideRun approves or rejects the start of a run.
 func (a *agent) decideRun(ctx context.Context, run string, d decision) error {
 	if d.approve {
 		_, err := a.Runs.ApproveRun(ctx, connect.NewRequest(&v1.ApproveRunRequest{Id: run, Reason: d.reason}))
@@ -91,7 +91,7 @@ func (a *agent) decideRun(ctx context.Context, run string, d decision) error {
 	return err
 }
 
-// decideTask decides an approval within a run.
+// decideTask approves or rejects an approval task of a run.
 func (a *agent) decideTask(ctx context.Context, now *observation, d decision) error {
 	var waiting []string
 	for _, asked := range now.approvals() {
@@ -117,7 +117,7 @@ func (a *agent) decideTask(ctx context.Context, now *observation, d decision) er
 		_, err = a.Runs.RejectTask(ctx, connect.NewRequest(&v1.RejectTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason}))
 	}
 	if coded, ok := errors.AsType[*connect.Error](err); ok && coded.Code() == connect.CodeNotFound {
-		return errorf(a2a.ErrInvalidParams, "%s", coded.Message()) // the task of the protocol, which is the run, was found
+		return errorf(a2a.ErrInvalidParams, "%s", coded.Message()) // the task of the protocol is the run, and the run exists
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeRuns keeps the last decision and cancellation, and answers as if there were no run.
+// fakeRuns records the last decision or cancellation and answers every call with NotFound.
 type fakeRuns struct {
 	switchyardv1connect.RunServiceClient
 	last string
@@ -28,7 +28,7 @@ func (f *fakeRuns) ApproveTask(_ context.Context, req *connect.Request[v1.Approv
 	return nil, connect.NewError(connect.CodeNotFound, errors.New("there is no instance"))
 }
 
-// TestInstancesOfAnApprovalAreDecidedByName decides about the instances of a fan-out.
+// TestInstancesOfAnApprovalAreDecidedByName decides the instances of a fan-out, with and without naming one.
 func TestInstancesOfAnApprovalAreDecidedByName(t *testing.T) {
 	t.Parallel()
 	count := int32(2)

@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// maxArtifacts and maxArtifactBytes bound the artifacts of an answer. What is beyond them is counted, and read by
-	// `runs get`.
+	// maxArtifacts and maxArtifactBytes bound the artifacts of an answer. Artifacts beyond the bound are only counted; `runs
+	// get` returns them.
 	maxArtifacts     = 200
 	maxArtifactBytes = 1 << 20
-	// maxPrinted bounds what an artifact has of what a task printed, in bytes: the end of it.
+	// maxPrinted bounds the printed text in an artifact, in bytes. The artifact keeps the end of the text.
 	maxPrinted = 4 << 10
 )
 
-// artifacts are what tasks have left, within the bounds of an answer, each once.
+// artifacts collects the results of tasks, each task once, within the bounds of an answer.
 type artifacts struct {
 	all   []*a2a.Artifact
 	bytes int
-	// known are the tasks whose artifacts are in all, or had no room; omitted counts the latter.
+	// known holds the tasks that all covers or that did not fit; omitted counts those that did not fit.
 	known   map[string]bool
 	omitted int
 }
 
-// isFull reports whether there is room for no other artifact.
+// isFull reports whether there is no room for another artifact.
 func (s *artifacts) isFull() bool { return len(s.all) >= maxArtifacts || s.bytes >= maxArtifactBytes }
 
-// add adds the artifacts of tasks in the order of their names while there is room, and then counts the tasks that have
-// succeeded: what they have left need not be read.
+// add adds the artifacts of tasks in name order while there is room. Once full, add only counts the tasks that have
+// succeeded, so the caller need not read their results.
 func (s *artifacts) add(tasks map[string]*v1.Task) {
 	for _, name := range sortedNames(tasks) {
 		artifact, full := artifactOf(name, tasks[name]), s.isFull()
@@ -52,8 +52,8 @@ func (s *artifacts) add(tasks map[string]*v1.Task) {
 	}
 }
 
-// artifactOf returns what a task has left: its output; of one that fanned out the outputs of its instances as a list; or else
-// the end of what it printed. It returns nil for a task that has not succeeded or has left nothing.
+// artifactOf returns the result of a task as an artifact: the output of the task, a list of the outputs of its instances if
+// it fanned out, or else the end of its printed text. It returns nil for a task that has not succeeded or has no result.
 func artifactOf(name string, task *v1.Task) *a2a.Artifact {
 	if !v1.IsTaskSuccess(task.GetState()) {
 		return nil
@@ -81,14 +81,15 @@ func artifactOf(name string, task *v1.Task) *a2a.Artifact {
 	return artifact
 }
 
-// dataPart returns a part with data.
+// dataPart wraps data in a part of media type JSON.
 func dataPart(data any) *a2a.Part {
 	part := a2a.NewDataPart(data)
 	part.MediaType = "application/json"
 	return part
 }
 
-// instanceOutputs returns the outputs of instances by index, null for one without, or nil if none has any.
+// instanceOutputs returns the outputs of instances by index, with nil for an instance without output. It returns nil if no
+// instance has output.
 func instanceOutputs(all []*v1.Instance) []any {
 	var outputs []any
 	for i, instance := range all {

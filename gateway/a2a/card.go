@@ -18,13 +18,13 @@ import (
 // maxSkills bounds the skills of a card.
 const maxSkills = 200
 
-// textModes and dataModes are the media types of skills that take text, and of others.
+// textModes and dataModes are the media types of skills that accept text and of skills that accept only data.
 var (
 	textModes = []string{"application/json", "text/plain"}
 	dataModes = textModes[:1]
 )
 
-// card returns what the agent can do, for a caller that reaches it at a URL.
+// card returns the agent card for a caller that reaches the gateway at url.
 func (a *agent) card(ctx context.Context, url, version string) (*a2a.AgentCard, error) {
 	stored, err := a.skills(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *agent) card(ctx context.Context, url, version string) (*a2a.AgentCard, 
 	for _, s := range stored[:min(len(stored), maxSkills)] {
 		res, err := a.Workflows.GetWorkflow(ctx, connect.NewRequest(&v1.GetWorkflowRequest{Name: s.GetName()}))
 		if connect.CodeOf(err) == connect.CodeNotFound {
-			continue // it has just been deleted
+			continue // it has been deleted since it was listed
 		}
 		if err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func (a *agent) card(ctx context.Context, url, version string) (*a2a.AgentCard, 
 	return card, nil
 }
 
-// cardSkill returns a workflow as a skill.
+// cardSkill describes a workflow as a skill.
 func cardSkill(def *v1.Definition) a2a.AgentSkill {
 	skill := a2a.AgentSkill{
 		ID: def.GetName(), Name: def.GetName(), Tags: []string{"workflow"}, InputModes: textModes, OutputModes: textModes,
@@ -78,7 +78,7 @@ func cardSkill(def *v1.Definition) a2a.AgentSkill {
 	return skill
 }
 
-// describeInput returns what a client has to know of an input.
+// describeInput describes an input to a client: type, default, allowed values and description.
 func describeInput(in *v1.InputDefinition) string {
 	text := cmp.Or(in.GetType(), "string")
 	switch {
@@ -108,7 +108,7 @@ func jsonText(value any) string {
 	return string(data)
 }
 
-// serveCard answers with the card. A client that reached the gateway through a proxy gets the scheme of the proxy.
+// serveCard serves the agent card. The URLs use https if the client reached the gateway through an HTTPS proxy.
 func (a *agent) serveCard(version string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		scheme := "http"
@@ -122,11 +122,11 @@ func (a *agent) serveCard(version string) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-cache")
-		_ = json.NewEncoder(w).Encode(card) // the client has left
+		_ = json.NewEncoder(w).Encode(card) // fails only if the client has left
 	}
 }
 
-// writeCardError answers with an error: the card is no call of the protocol, which has errors of its own.
+// writeCardError writes an error as plain JSON, because the card endpoint is outside the protocol and its error format.
 func writeCardError(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusServiceUnavailable)

@@ -2,18 +2,18 @@
 //
 //	agent card   <── the stored workflows that say `a2a: true`, a skill each
 //	SendMessage  ──> a run of a skill, or the decision of an approval that a run waits for
-//	GetTask      <── a run: its state, and what its tasks have left as artifacts
+//	GetTask      <── a run: its state, and the results of its tasks as artifacts
 //
-// A task of the protocol is a run, and its id is that of the run; a context of the protocol is a batch. Nothing is kept
-// here: the services are called as any client calls them, so that the caller may do and see here what it may anywhere, and
-// any gateway of a deployment answers any request. Push notifications are not offered.
+// A task of the protocol is a run and has the ID of the run. A context of the protocol is a batch. The package keeps no
+// state: it calls the services as any client does, so a caller has the same permissions here as elsewhere, and any gateway
+// of a deployment can answer any request. Push notifications are not offered.
 //
-// The bindings are those of a2a-go. Before them requests are checked, so that each error has its reason: [checkEnvelopes]
-// for JSON-RPC, [checkREST] and restStream for HTTP+JSON.
+// The bindings come from a2a-go. Requests are checked before they reach the bindings, so that each error states its reason:
+// [checkEnvelopes] checks JSON-RPC, [checkREST] and restStream handle HTTP+JSON.
 //
 //	run                 task
 //	pending             SUBMITTED
-//	pending_approval    AUTH_REQUIRED, until an operator approves or rejects the run; once it has started as running
+//	pending_approval    AUTH_REQUIRED until an operator approves or rejects the run; as running once the run has started
 //	running, paused     WORKING, or INPUT_REQUIRED while a task of type approval waits
 //	completed           COMPLETED
 //	failed              FAILED

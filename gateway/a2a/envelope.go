@@ -15,18 +15,18 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// method is a method of JSON-RPC.
+// method describes a JSON-RPC method.
 type method struct {
-	// params returns a new value that the parameters are decoded into.
+	// params returns a new value to decode the parameters into.
 	params func() any
-	// isStream reports that the answer is a stream of events.
+	// isStream marks a method that answers with a stream of events.
 	isStream bool
 }
 
-// paramsOf returns a function that makes parameters of a type.
+// paramsOf returns a constructor for parameters of type T.
 func paramsOf[T any]() func() any { return func() any { return new(T) } }
 
-// methods are the methods of the protocol by their names.
+// methods holds the methods of the protocol by name.
 var methods = map[string]method{
 	"SendMessage":                      {params: paramsOf[a2a.SendMessageRequest]()},
 	"SendStreamingMessage":             {params: paramsOf[a2a.SendMessageRequest](), isStream: true},
@@ -41,13 +41,13 @@ var methods = map[string]method{
 	"DeleteTaskPushNotificationConfig": {params: paramsOf[a2a.DeleteTaskPushConfigRequest]()},
 }
 
-// olderMethods are methods of versions of the protocol before 1.0, with those that took their place.
+// olderMethods maps methods of protocol versions before 1.0 to their replacements.
 var olderMethods = map[string]string{
 	"message/send": "SendMessage", "message/stream": "SendStreamingMessage", "tasks/get": "GetTask", "tasks/list": "ListTasks",
 	"tasks/cancel": "CancelTask", "tasks/resubscribe": "SubscribeToTask", "agent/getAuthenticatedExtendedCard": "GetExtendedAgentCard",
 }
 
-// envelope is a request of JSON-RPC.
+// envelope is a JSON-RPC request.
 type envelope struct {
 	Version string          `json:"jsonrpc"`
 	ID      any             `json:"id"`
@@ -55,8 +55,8 @@ type envelope struct {
 	Params  json.RawMessage `json:"params"`
 }
 
-// parseEnvelope reads a request. What it returns beside an error is what the answer needs: the id, and the method if it is a
-// stream.
+// parseEnvelope parses and checks a request. On error, the returned envelope still holds what the answer needs: a valid id,
+// and the method if it is a streaming method.
 func parseEnvelope(body []byte) (envelope, error) {
 	var request envelope
 	if text := bytes.TrimSpace(body); len(text) > 0 && text[0] == '[' && json.Valid(text) {
@@ -92,7 +92,7 @@ func parseEnvelope(body []byte) (envelope, error) {
 	return request, decode(request.Params, known.params())
 }
 
-// validID returns an id that an answer can have, or nil.
+// validID returns the id if a response may carry it, or nil.
 func validID(id any) any {
 	switch id.(type) {
 	case string, float64:
@@ -104,7 +104,7 @@ func validID(id any) any {
 // methodNames returns the names of the methods.
 func methodNames() []string { return slices.Sorted(maps.Keys(methods)) }
 
-// nearMethod returns which method may be meant by one that does not exist.
+// nearMethod returns a hint for an unknown method: its replacement, a similar name or the list of methods.
 func nearMethod(name string) string {
 	if now, ok := olderMethods[name]; ok {
 		return "it is of an older version of the protocol, and " + now + " of version " + string(a2a.Version)
@@ -115,7 +115,7 @@ func nearMethod(name string) string {
 	return "there are " + listNames(methodNames())
 }
 
-// checkEnvelopes passes on the requests of JSON-RPC that can be carried out, and has the others refused with the reason.
+// checkEnvelopes passes valid JSON-RPC requests to next and marks the others for refusal with a reason.
 func checkEnvelopes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -136,21 +136,21 @@ func checkEnvelopes(next http.Handler) http.Handler {
 		}
 		body, err = json.Marshal(request)
 		if err != nil {
-			w.WriteHeader(http.StatusInternalServerError) // cannot be: all of it was JSON
+			w.WriteHeader(http.StatusInternalServerError) // unreachable: everything was decoded from JSON
 			return
 		}
 		next.ServeHTTP(w, withBody(r, body))
 	})
 }
 
-// withBody returns a request with another body.
+// withBody returns a copy of a request with another body.
 func withBody(r *http.Request, body []byte) *http.Request {
 	r = r.Clone(r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return r
 }
 
-// writeError answers a request that reaches no binding of the protocol, in the form of errors of HTTP+JSON.
+// writeError answers a request that no binding of the protocol handles, in the error format of HTTP+JSON.
 func writeError(w http.ResponseWriter, status int, word, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

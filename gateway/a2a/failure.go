@@ -11,12 +11,12 @@ import (
 	"switchyard/gateway/auth"
 )
 
-// errorf returns an error of the protocol with a text of its own.
+// errorf returns an error of the protocol with a formatted message.
 func errorf(kind error, format string, args ...any) error {
 	return a2a.NewError(kind, fmt.Sprintf(format, args...))
 }
 
-// kinds are the errors of the protocol that stand for codes of calls.
+// kinds maps codes of calls to errors of the protocol.
 var kinds = map[connect.Code]error{
 	connect.CodeInvalidArgument:    a2a.ErrInvalidParams,
 	connect.CodeAlreadyExists:      a2a.ErrInvalidParams,
@@ -29,8 +29,7 @@ var kinds = map[connect.Code]error{
 	connect.CodeUnknown:            a2a.ErrInternalError,
 }
 
-// failure returns the error of the protocol that a client gets for an error of a call. An error of the protocol is returned
-// unchanged.
+// failure converts the error of a call to an error of the protocol. Errors of the protocol are returned unchanged.
 func failure(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*a2a.Error](err); ok || err == nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// SubscribeToTask sends a task as it is, and then what happens to it, until it has ended.
+// SubscribeToTask sends the current state of a task and then its changes, until the task has ended.
 func (a *agent) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		if err := requireID(req.ID); err != nil {
@@ -31,8 +31,8 @@ func (a *agent) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskReq
 	}
 }
 
-// await returns once a run is in a state that counts as its end. It reads the run again before it returns: what a stream begins
-// with may be older than a decision that was made just before.
+// await blocks until the run reaches a state for which isEnd is true. It reads the run once more before it returns, because
+// the first message of a watch may be older than a decision that was just made.
 func (a *agent) await(ctx context.Context, run string, isEnd func(a2a.TaskState) bool) error {
 	return a.watch(ctx, run, func(now *observation, _ map[string]*v1.Task) (bool, error) {
 		if !isEnd(now.state()) {
@@ -43,8 +43,8 @@ func (a *agent) await(ctx context.Context, run string, isEnd func(a2a.TaskState)
 	})
 }
 
-// follow sends a run as a task, and then its artifacts and the changes of its status, up to the first state that counts as
-// its end. It returns early when yield wants no more.
+// follow sends a run as a task, then its artifacts and status changes, up to the first state for which isEnd is true. It
+// returns early when yield returns false.
 func (a *agent) follow(ctx context.Context, run string, isEnd func(a2a.TaskState) bool, yield func(a2a.Event, error) bool) {
 	f := &follower{agent: a, isEnd: isEnd, yield: yield}
 	if err := a.watch(ctx, run, func(now *observation, changed map[string]*v1.Task) (bool, error) { return f.see(ctx, now, changed) }); err != nil {
@@ -52,17 +52,17 @@ func (a *agent) follow(ctx context.Context, run string, isEnd func(a2a.TaskState
 	}
 }
 
-// follower sends what happens to a run. It is for one goroutine.
+// follower sends the changes of a run. It is not safe for concurrent use.
 type follower struct {
 	*agent
 	isEnd func(a2a.TaskState) bool
 	yield func(a2a.Event, error) bool
 
-	status    string // that was sent last; empty: nothing was sent
+	status    string // the last status sent; empty if nothing was sent yet
 	artifacts artifacts
 }
 
-// see sends what is new, and reports whether to continue.
+// see sends new artifacts and a changed status, and reports whether to continue.
 func (f *follower) see(ctx context.Context, now *observation, changed map[string]*v1.Task) (more bool, err error) {
 	run := now.run.GetId()
 	if f.status == "" {
@@ -73,7 +73,7 @@ func (f *follower) see(ctx context.Context, now *observation, changed map[string
 		return f.yield(f.taskOf(now, &f.artifacts), nil) && !f.isEnd(now.state()), nil
 	}
 	first := len(f.artifacts.all)
-	if f.isEnd(now.state()) { // a message may have but some of the tasks that have changed
+	if f.isEnd(now.state()) { // a message may hold only some of the changed tasks
 		_, err = f.scan(ctx, run, &f.artifacts)
 	} else {
 		err = f.readEnded(ctx, run, changed)
@@ -95,7 +95,7 @@ func (f *follower) see(ctx context.Context, now *observation, changed map[string
 	return f.yield(event, nil) && !f.isEnd(now.state()), nil
 }
 
-// readEnded reads the artifacts of those tasks that have ended.
+// readEnded reads the artifacts of the changed tasks that have succeeded.
 func (f *follower) readEnded(ctx context.Context, run string, changed map[string]*v1.Task) error {
 	var names []string
 	for _, name := range sortedNames(changed) {
@@ -118,8 +118,7 @@ func (f *follower) readEnded(ctx context.Context, run string, changed map[string
 	return nil
 }
 
-// watch calls see with a run as it is, and then whenever something has changed, with the tasks that have; until see returns
-// false or an error.
+// watch calls see with the current run, then on every change with the changed tasks, until see returns false or an error.
 func (a *agent) watch(ctx context.Context, run string, see func(now *observation, changed map[string]*v1.Task) (bool, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

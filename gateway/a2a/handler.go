@@ -14,35 +14,35 @@ import (
 )
 
 const (
-	// CardPath is where a gateway says what it can do.
+	// CardPath is the path of the agent card.
 	CardPath = a2asrv.WellKnownAgentCardPath
-	// Path is where a gateway takes JSON-RPC.
+	// Path is the path of the JSON-RPC endpoint.
 	Path = "/a2a"
-	// RESTPath is below which a gateway has the REST paths of the protocol.
+	// RESTPath is the prefix of the REST paths of the protocol.
 	RESTPath = "/a2a/v1"
 )
 
-// keepAlive is the pause after which a stream sends a comment.
+// keepAlive is how long a stream may be silent before it sends a comment.
 const keepAlive = 15 * time.Second
 
-// Config says what is served.
+// Config holds the dependencies of the handlers.
 type Config struct {
-	// Services are the calls that requests make. Required.
+	// Services are the clients that requests are answered with. Required.
 	Services Services
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Now is the clock of statuses. Default: time.Now.
+	// Now is the clock for status timestamps. Default: time.Now.
 	Now func() time.Time
-	// Log gets what is wrong with the server itself. Default: nothing.
+	// Log receives errors of the server itself. Default: discarded.
 	Log *slog.Logger
 }
 
-// Handlers are what a gateway serves. They stand behind its lock.
+// Handlers are the endpoints of the protocol. The caller puts them behind the authentication of the gateway.
 type Handlers struct {
 	Card, JSONRPC, REST http.Handler
 }
 
-// New returns the handlers.
+// New returns the handlers for a config.
 func New(config Config) Handlers {
 	if config.Now == nil {
 		config.Now = time.Now
@@ -65,17 +65,17 @@ func New(config Config) Handlers {
 	}
 }
 
-// protect refuses what pages of other sites send, and has calls count as those of the client.
+// protect refuses cross-origin requests from browsers and attributes in-process calls to the remote address of the client.
 func protect(next http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(inprocess.WithRemoteAddress(r.Context(), r.RemoteAddr)))
 	}))
 }
 
-// versionCheck refuses requests of another version of the protocol. A request that names none is taken as one of this.
+// versionCheck refuses requests of other protocol versions. A request without a version counts as the supported one.
 type versionCheck struct{}
 
-// Before refuses a request of another version.
+// Before refuses a request of another protocol version.
 func (versionCheck) Before(ctx context.Context, call *a2asrv.CallContext, _ *a2asrv.Request) (context.Context, any, error) {
 	asked, _ := call.ServiceParams().Get(a2a.SvcParamVersion)
 	for _, version := range asked {
@@ -86,5 +86,5 @@ func (versionCheck) Before(ctx context.Context, call *a2asrv.CallContext, _ *a2a
 	return ctx, nil, nil
 }
 
-// After leaves answers as they are.
+// After leaves the response unchanged.
 func (versionCheck) After(context.Context, *a2asrv.CallContext, *a2asrv.Response) error { return nil }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// serve sends a request to the handlers, and returns the answer.
+// serve sends a request to the handlers and returns the response.
 func serve(t *testing.T, handlers Handlers, method, target, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -21,7 +21,7 @@ func serve(t *testing.T, handlers Handlers, method, target, body string) *httpte
 	return w
 }
 
-// TestRequestsOfJSONRPCAreRefusedWithTheReason sends requests that no method can take.
+// TestRequestsOfJSONRPCAreRefusedWithTheReason sends malformed requests and expects the id, code and reason of each error.
 func TestRequestsOfJSONRPCAreRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	handlers := New(Config{})
@@ -79,7 +79,7 @@ func TestRequestsOfJSONRPCAreRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-// TestRequestsOfRESTAreRefusedWithTheReason sends requests that no path can take.
+// TestRequestsOfRESTAreRefusedWithTheReason sends malformed requests and expects the status and reason of each error.
 func TestRequestsOfRESTAreRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	handlers := New(Config{})

@@ -9,17 +9,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// textInput is the input of a run that the text of a message is.
+// textInput is the input of a run that receives the text of a message.
 const textInput = "text"
 
-// content is what the parts of a message have.
+// content is the merged content of the parts of a message.
 type content struct {
-	data    map[string]any // of all data parts, or nil if there is none
-	text    string         // of all text parts, a line break between two
+	data    map[string]any // merged from all data parts, or nil if there is none
+	text    string         // of all text parts, joined by line breaks
 	hasText bool
 }
 
-// contentOf reads the parts of a message. A file is an error, and so is data that is no object.
+// contentOf merges the parts of a message. It refuses files and data that is not an object.
 func contentOf(m *a2a.Message) (content, error) {
 	var c content
 	var texts []string
@@ -55,8 +55,8 @@ func contentOf(m *a2a.Message) (content, error) {
 	return c, nil
 }
 
-// inputOf returns the input of a run of a workflow that a message asks for: its data, and its text as the input `text`.
-// Text beside data is a remark where the workflow declares inputs and has none of that name.
+// inputOf returns the run input that a message describes: its data, plus its text as the input `text`. Text beside data is
+// ignored as a remark if the workflow declares inputs but none named `text`.
 func inputOf(m *a2a.Message, def *v1.Definition) (*structpb.Struct, error) {
 	c, err := contentOf(m)
 	if err != nil {

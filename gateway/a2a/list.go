@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// defaultList and maxList are how many tasks a page has when the request does not say, and at most, as the protocol has it.
+	// defaultList and maxList are the default and the maximum number of tasks in a page, as the protocol sets them.
 	defaultList = 50
 	maxList     = 100
-	// maxCounted bounds the runs beyond a page that the total counts.
+	// maxCounted bounds how many runs beyond a page the total counts.
 	maxCounted = 1000
 )
 
-// ListTasks lists the runs that the caller may see, the newest first.
+// ListTasks lists the runs that the caller may see, newest first.
 func (a *agent) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	res, err := a.list(ctx, req)
 	return res, failure(ctx, err)
@@ -34,7 +34,7 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 	case size < 0 || size > maxList:
 		return nil, errorf(a2a.ErrInvalidParams, "`pageSize` is %d; it is 1 to %d", size, maxList)
 	case req.ContextID != "" && !contextText().MatchString(req.ContextID):
-		return &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size}, nil // no run can be of it
+		return &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size}, nil // no run can have this context
 	}
 	if req.Status == "TASK_STATE_UNSPECIFIED" {
 		req.Status = a2a.TaskStateUnspecified
@@ -53,7 +53,7 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 		return nil, err
 	}
 	answer := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: size, TotalSize: before + len(page.Msg.GetItems())}
-	var bytes int // of the artifacts of all tasks, which have the bound of one answer
+	var bytes int // of the artifacts of all tasks, which share the bound of one answer
 	for _, run := range page.Msg.GetItems() {
 		var kept *artifacts
 		if req.IncludeArtifacts {
@@ -82,14 +82,14 @@ func (a *agent) list(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListT
 	return answer, nil
 }
 
-// listed returns a run of a list as a task, or nil if the request does not select it, or if it has just been deleted. It adds
-// the artifacts to kept, unless that is nil.
+// listed converts a listed run to a task and adds its artifacts to kept unless kept is nil. It returns nil if the request
+// does not select the run or the run has been deleted since.
 func (a *agent) listed(ctx context.Context, run *v1.Run, req *a2a.ListTasksRequest, kept *artifacts) (*a2a.Task, error) {
 	if after := req.StatusTimestampAfter; after != nil && run.GetCompletedAt() != nil && !run.GetCompletedAt().AsTime().After(*after) {
 		return nil, nil
 	}
 	now := &observation{run: run}
-	// What an open run waits for, and how many of its tasks have ended, only the run itself has.
+	// The list lacks what an open run waits for and how many of its tasks have ended.
 	if kept != nil || !v1.IsRunTerminal(run.GetState()) {
 		read, err := a.scan(ctx, run.GetId(), kept)
 		if connect.CodeOf(err) == connect.CodeNotFound {
@@ -106,7 +106,7 @@ func (a *agent) listed(ctx context.Context, run *v1.Run, req *a2a.ListTasksReque
 	return a.taskOf(now, kept), nil
 }
 
-// runStateOf returns the state of runs whose tasks are in a state of the protocol, or "" where several are.
+// runStateOf returns the run state that corresponds to a task state, or "" if several do.
 func runStateOf(state a2a.TaskState) (string, error) {
 	var found, words []string
 	for run, task := range states {
@@ -126,7 +126,7 @@ func runStateOf(state a2a.TaskState) (string, error) {
 	return "", errorf(a2a.ErrInvalidParams, "%q is no state of a task; those are %s", string(state), strings.Join(slices.Compact(words), ", "))
 }
 
-// formatPage returns the token of a page that follows so many runs, and parsePage what a token stands for.
+// formatPage returns the token of the page that follows the first `before` runs. parsePage is its inverse.
 func formatPage(before int, token string) string { return strconv.Itoa(before) + "." + token }
 
 func parsePage(text string) (before int, token string, err error) {

@@ -13,7 +13,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// endedRuns lists three runs that have ended, each with an output of more than half of what an answer holds.
+// endedRuns lists three ended runs, each with an output larger than half of maxArtifactBytes.
 type endedRuns struct {
 	switchyardv1connect.RunServiceClient
 }
@@ -34,7 +34,7 @@ func (endedRuns) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest
 	return connect.NewResponse(&v1.GetRunResponse{Run: &v1.Run{Id: req.Msg.GetId(), State: v1.RunCompleted, Tasks: map[string]*v1.Task{"t": task}}}), nil
 }
 
-// TestArtifactsOfAListHaveTheBoundOfOneAnswer lists runs whose outputs are larger than an answer may be.
+// TestArtifactsOfAListHaveTheBoundOfOneAnswer lists runs whose outputs together exceed the bound of an answer.
 func TestArtifactsOfAListHaveTheBoundOfOneAnswer(t *testing.T) {
 	t.Parallel()
 	a := &agent{Services: Services{Runs: endedRuns{}}, now: time.Now}

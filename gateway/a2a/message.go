@@ -12,8 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// SendMessage starts a run, or decides an approval that one waits for, and returns the run: unless the message wants an
-// answer at once, when the run has ended or needs something of the client.
+// SendMessage starts a run, or decides an approval that a run waits for. It returns the run once the run has ended or needs
+// input from the client, or immediately if the message asks for that.
 func (a *agent) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
 	run, err := a.deliver(ctx, req)
 	if err != nil {
@@ -31,8 +31,8 @@ func (a *agent) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a
 	return task, nil
 }
 
-// SendStreamingMessage does what SendMessage does, and sends what happens to the run, until it has ended or needs something of
-// the client.
+// SendStreamingMessage does the same as SendMessage and streams the changes of the run until it has ended or needs input
+// from the client.
 func (a *agent) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		run, err := a.deliver(ctx, req)
@@ -44,7 +44,7 @@ func (a *agent) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRe
 	}
 }
 
-// deliver does what a message asks for, and returns the run that the message is about.
+// deliver starts a run or applies a decision, as the message asks, and returns the ID of the run.
 func (a *agent) deliver(ctx context.Context, req *a2a.SendMessageRequest) (run string, err error) {
 	m := req.Message
 	switch {
@@ -62,13 +62,13 @@ func (a *agent) deliver(ctx context.Context, req *a2a.SendMessageRequest) (run s
 	return a.start(ctx, req)
 }
 
-// contextText is what ids of contexts consist of, which are names of batches.
+// contextText matches valid context IDs, which are names of batches.
 var contextText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 // maxMessageID bounds the id of a message, in bytes.
 const maxMessageID = 128
 
-// start starts a run. The same message sent again gets the run that it has started.
+// start starts a run. If the same message is sent again, start returns the run that the first one started.
 func (a *agent) start(ctx context.Context, req *a2a.SendMessageRequest) (run string, err error) {
 	m := req.Message
 	if m.ContextID != "" && !contextText().MatchString(m.ContextID) {

@@ -13,13 +13,13 @@ import (
 
 func messageOf(parts ...*a2a.Part) *a2a.Message { return a2a.NewMessage(a2a.MessageRoleUser, parts...) }
 
-// TestInputIsDataAndText makes inputs of messages.
+// TestInputIsDataAndText builds inputs from messages with text, data, both and neither.
 func TestInputIsDataAndText(t *testing.T) {
 	t.Parallel()
 	text, data := a2a.NewTextPart, func(fields map[string]any) *a2a.Part { return a2a.NewDataPart(fields) }
 	for name, test := range map[string]struct {
 		parts  []*a2a.Part
-		inputs []string // that the workflow declares
+		inputs []string // declared by the workflow
 		want   map[string]any
 		err    string
 	}{
@@ -54,7 +54,7 @@ func TestInputIsDataAndText(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreWordsOrData reads decisions of approvals.
+// TestDecisionsAreWordsOrData parses decisions of approvals.
 func TestDecisionsAreWordsOrData(t *testing.T) {
 	t.Parallel()
 	approve := decision{approve: true}

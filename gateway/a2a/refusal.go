@@ -16,27 +16,27 @@ import (
 // maxBody bounds the body of a request, in bytes.
 const maxBody = 4 << 20
 
-// refusalKey is the key of contexts for the error that a request is refused with.
+// refusalKey is the context key of the error that a request is refused with.
 type refusalKey struct{}
 
-// withRefusal returns a request that the binding answers with an error, in its own encoding.
+// withRefusal marks a request so that its binding answers with err in its own encoding.
 func withRefusal(r *http.Request, err error) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), refusalKey{}, err))
 }
 
-// refusals answers requests that withRefusal has marked.
+// refusals is the interceptor that refuses the requests marked by withRefusal.
 type refusals struct{}
 
-// Before returns the error that a request is refused with.
+// Before returns the error that withRefusal attached to the request, or nil.
 func (refusals) Before(ctx context.Context, _ *a2asrv.CallContext, _ *a2asrv.Request) (context.Context, any, error) {
 	err, _ := ctx.Value(refusalKey{}).(error)
 	return ctx, nil, err
 }
 
-// After leaves answers as they are.
+// After leaves the response unchanged.
 func (refusals) After(context.Context, *a2asrv.CallContext, *a2asrv.Response) error { return nil }
 
-// readBody reads the body of a request, up to the bound.
+// readBody reads the body of a request, up to maxBody.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
@@ -48,7 +48,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// decode decodes JSON. Its errors name the field and what is wrong with it.
+// decode decodes JSON. Its errors name the offending field and the problem.
 func decode(text []byte, into any) error {
 	err := json.Unmarshal(text, into)
 	if err == nil {
@@ -63,7 +63,7 @@ func decode(text []byte, into any) error {
 	return errorf(a2a.ErrInvalidParams, "%s", describeMismatch(err))
 }
 
-// describeMismatch returns what is wrong with JSON of another form than is asked for.
+// describeMismatch describes a JSON value whose type does not match the expected one.
 func describeMismatch(err error) string {
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if mismatch.Field == "" {
@@ -75,7 +75,7 @@ func describeMismatch(err error) string {
 	return "a part of the message has exactly one of `text`, `data`, `url` and `raw`, which is not empty: " + err.Error()
 }
 
-// article returns the name of a type of JSON with its article.
+// article returns the name of a JSON type with its article.
 func article(kind string) string {
 	kind, _, _ = strings.Cut(kind, " ") // a number comes with its digits
 	switch kind {

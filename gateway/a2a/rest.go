@@ -12,7 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// restPaths are the paths below RESTPath and their methods.
+// restPaths holds the paths below RESTPath with their methods.
 var restPaths = map[string][]string{
 	"/message:send":                         {http.MethodPost},
 	"/message:stream":                       {http.MethodPost},
@@ -25,7 +25,7 @@ var restPaths = map[string][]string{
 
 const restHelp = "the paths are /message:send, /message:stream, /tasks, /tasks/ID, /tasks/ID:cancel and /tasks/ID:subscribe, below " + RESTPath
 
-// checkREST passes on the requests of HTTP+JSON that can be carried out, and has the others refused with the reason.
+// checkREST passes valid HTTP+JSON requests to next and refuses the others with a reason.
 func checkREST(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -40,13 +40,13 @@ func checkREST(next http.Handler) http.Handler {
 	return mux
 }
 
-// refuseMethod answers a request by another method than its path has.
+// refuseMethod answers a request whose method its path does not allow.
 func refuseMethod(w http.ResponseWriter, r *http.Request, allowed ...string) {
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	writeError(w, http.StatusMethodNotAllowed, "UNIMPLEMENTED", RESTPath+r.URL.Path+" takes "+strings.Join(allowed, " or ")+", not "+r.Method)
 }
 
-// serveREST serves a request whose path and method belong together.
+// serveREST serves a request whose path allows its method.
 func serveREST(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	_, action, _ := strings.Cut(r.PathValue("task"), ":")
 	if action == "cancel" && r.Method != http.MethodPost {
@@ -59,7 +59,7 @@ func serveREST(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		r = withRefusal(r, err)
-		// The binding reads nothing of a request for the list of tasks before it asks for the answer.
+		// The binding reads nothing else of a list request before it calls the interceptors, which return the error.
 		r.Method, r.URL, r.Body = http.MethodGet, &url.URL{Path: "/tasks"}, http.NoBody
 	}
 	if action == "subscribe" || r.URL.Path == "/message:stream" {
@@ -70,7 +70,7 @@ func serveREST(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	next.ServeHTTP(w, r)
 }
 
-// checkQuery returns an error for a parameter of the query that is malformed.
+// checkQuery returns an error if a query parameter is malformed.
 func checkQuery(query url.Values) error {
 	for name, check := range map[string]struct {
 		is    string
@@ -88,11 +88,11 @@ func checkQuery(query url.Values) error {
 	return nil
 }
 
-// cancelKey is the key of contexts for the metadata of a cancellation.
+// cancelKey is the context key of the metadata of a cancellation.
 type cancelKey struct{}
 
-// checkBody reads the body of a request. It returns the request with its body unread, and with the metadata of a
-// cancellation, which the binding leaves out.
+// checkBody checks the body of a request. It returns the request with the body readable again, and with the metadata of a
+// cancellation in its context, because the binding drops them.
 func checkBody(w http.ResponseWriter, r *http.Request, action string) (*http.Request, error) {
 	body, err := readBody(w, r)
 	if err != nil {

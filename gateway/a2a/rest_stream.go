@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// restStream passes on the stream of events of an HTTP+JSON request. An error is the status of the answer if it is the first
-// event, and an event named error otherwise: clients of the protocol take an unnamed event for one of the task.
+// restStream filters the event stream of an HTTP+JSON request. An error becomes the HTTP status if it is the first event,
+// and an event named error otherwise: clients of the protocol would take an unnamed event for an update of the task.
 type restStream struct {
 	http.ResponseWriter
-	event bytes.Buffer // that is being written
-	begun bool         // whether the header of the answer has been sent
-	ended bool         // whether an error was the answer
+	event bytes.Buffer // the event being written
+	begun bool         // whether the response header has been sent
+	ended bool         // whether an error was sent as the response
 }
 
-// WriteHeader holds the header of a stream back until the first event.
+// WriteHeader delays the header of a stream until the first event.
 func (s *restStream) WriteHeader(status int) {
 	if status != http.StatusOK {
 		s.begun = true
@@ -24,7 +24,7 @@ func (s *restStream) WriteHeader(status int) {
 	}
 }
 
-// Write takes bytes of an event, and sends the event once it is whole.
+// Write buffers the bytes of an event and sends the event once it is complete.
 func (s *restStream) Write(data []byte) (int, error) {
 	if !strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream") {
 		s.begun = true
@@ -37,7 +37,7 @@ func (s *restStream) Write(data []byte) (int, error) {
 	return len(data), s.send()
 }
 
-// send sends the event that has been written.
+// send sends the buffered event.
 func (s *restStream) send() error {
 	defer s.event.Reset()
 	if s.ended {
@@ -60,7 +60,7 @@ func (s *restStream) send() error {
 	return err
 }
 
-// errorOf returns the error that an event is, with its status, or nil for another event.
+// errorOf returns the error in an event with its HTTP status, or nil if the event is not an error.
 func errorOf(event []byte) (text []byte, status int) {
 	_, data, ok := bytes.Cut(event, []byte("data: "))
 	if !ok || !bytes.HasPrefix(data, []byte(`{"error":`)) {
@@ -73,17 +73,17 @@ func errorOf(event []byte) (text []byte, status int) {
 	return bytes.TrimSpace(data), body.Error.Code
 }
 
-// Flush sends what has been written to the client.
+// Flush flushes the written events to the client.
 func (s *restStream) Flush() {
 	if s.begun {
 		_ = http.NewResponseController(s.ResponseWriter).Flush()
 	}
 }
 
-// Unwrap returns the writer below, for http.ResponseController.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (s *restStream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// end sends the header of a stream without events.
+// end sends the header of a stream that had no events.
 func (s *restStream) end() {
 	if !s.begun {
 		s.ResponseWriter.WriteHeader(http.StatusOK)

@@ -13,10 +13,10 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// skillKey is where the metadata of a message, or of its request, name the skill that the message is for.
+// skillKey is the metadata key of a message or request that names the target skill.
 const skillKey = "skillId"
 
-// skills returns the stored workflows that are offered to agents, by name.
+// skills returns the stored workflows that are offered to agents, ordered by name.
 func (a *agent) skills(ctx context.Context) ([]*v1.StoredWorkflow, error) {
 	var all []*v1.StoredWorkflow
 	for req := (&v1.ListWorkflowsRequest{PageSize: 1000}); ; {
@@ -35,7 +35,7 @@ func (a *agent) skills(ctx context.Context) ([]*v1.StoredWorkflow, error) {
 	}
 }
 
-// skillOf returns the definition of the skill that a message is for: the one that its metadata name, or the only one.
+// skillOf returns the definition of the skill that a message targets: the one named in its metadata, or the only one.
 func (a *agent) skillOf(ctx context.Context, req *a2a.SendMessageRequest) (*v1.Definition, error) {
 	name, err := skillName(req)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *agent) skillOf(ctx context.Context, req *a2a.SendMessageRequest) (*v1.D
 	return res.Msg.GetDefinition(), nil
 }
 
-// skillName returns the skill that the metadata of a message name, or "" if they name none.
+// skillName returns the skill named in the metadata of a request or its message, or "" if neither names one.
 func skillName(req *a2a.SendMessageRequest) (string, error) {
 	var found string
 	for _, metadata := range []map[string]any{req.Metadata, req.Message.Metadata} {
@@ -94,10 +94,10 @@ func skillName(req *a2a.SendMessageRequest) (string, error) {
 	return found, nil
 }
 
-// maxNamed bounds the names that an error has.
+// maxNamed bounds the number of names that an error lists.
 const maxNamed = 20
 
-// listNames lists names for a text.
+// listNames joins names for an error text, at most maxNamed of them.
 func listNames(names []string) string {
 	if len(names) > maxNamed {
 		return strings.Join(names[:maxNamed], ", ") + ", ..."
@@ -105,5 +105,5 @@ func listNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// inputNames returns the names of the inputs of a workflow.
+// inputNames returns the sorted names of the inputs of a workflow.
 func inputNames(def *v1.Definition) []string { return slices.Sorted(maps.Keys(def.GetInputs())) }

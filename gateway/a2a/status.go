@@ -12,19 +12,19 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// observation is what is known of a run.
+// observation is the known state of a run and its tasks.
 type observation struct {
 	run *v1.Run
-	// asked are what waiting approvals ask, by task.
+	// asked holds the questions of waiting approvals by task.
 	asked map[string]string
-	// fannedOut are those of the tasks in asked whose instances wait.
+	// fannedOut marks the tasks in asked that fanned out and have waiting instances.
 	fannedOut map[string]bool
-	// ended are the tasks that have ended, and total is how many the run has.
+	// ended marks the tasks that have ended; total is the number of tasks of the run.
 	ended map[string]bool
 	total int
 }
 
-// note takes tasks as they are now.
+// note updates the observation with the current state of tasks.
 func (o *observation) note(tasks map[string]*v1.Task) {
 	if o.asked == nil {
 		o.asked, o.fannedOut, o.ended = map[string]string{}, map[string]bool{}, map[string]bool{}
@@ -45,10 +45,10 @@ func (o *observation) note(tasks map[string]*v1.Task) {
 	}
 }
 
-// approval is an approval that waits.
+// approval is a waiting approval.
 type approval struct{ task, asks string }
 
-// approvals returns the approvals that wait, by task.
+// approvals returns the waiting approvals, ordered by task.
 func (o *observation) approvals() []approval {
 	var all []approval
 	for _, task := range slices.Sorted(maps.Keys(o.asked)) {
@@ -57,7 +57,7 @@ func (o *observation) approvals() []approval {
 	return all
 }
 
-// states are the states of tasks of the protocol by those of runs.
+// states maps run states to task states of the protocol.
 var states = map[string]a2a.TaskState{
 	v1.RunPending:         a2a.TaskStateSubmitted,
 	v1.RunPendingApproval: a2a.TaskStateAuthRequired,
@@ -69,11 +69,11 @@ var states = map[string]a2a.TaskState{
 	v1.RunRejected:        a2a.TaskStateRejected,
 }
 
-// state returns the state of the run in the words of the protocol.
+// state returns the state of the run as a task state of the protocol.
 func (o *observation) state() a2a.TaskState {
 	state := states[o.run.GetState()]
 	if state == a2a.TaskStateAuthRequired && o.run.GetApproval().GetState() != v1.ApprovalPending {
-		state = a2a.TaskStateWorking // the run has started, and all that is left to do waits for approval
+		state = a2a.TaskStateWorking // the run has started, and only approvals are left
 	}
 	if state == a2a.TaskStateWorking && len(o.asked) > 0 {
 		return a2a.TaskStateInputRequired
@@ -89,7 +89,7 @@ func isInterrupted(state a2a.TaskState) bool {
 // isSettled reports whether a task has ended or waits for its client.
 func isSettled(state a2a.TaskState) bool { return state.Terminal() || isInterrupted(state) }
 
-// text returns what people and models are told of the state.
+// text describes the state to people and models.
 func (o *observation) text() string {
 	switch state := o.state(); {
 	case state == a2a.TaskStateAuthRequired:
@@ -110,10 +110,10 @@ func (o *observation) text() string {
 	return fmt.Sprintf("%s; %d of %d tasks have ended", o.run.GetState(), len(o.ended), o.total)
 }
 
-// summary returns the state and its text; what has the same summary has the same status.
+// summary returns the state with its text. Equal summaries mean an unchanged status.
 func (o *observation) summary() string { return o.state().String() + " " + o.text() }
 
-// status returns the status of the task, as of a time if it has not ended.
+// status returns the status of the task. Its time is the end of the run, or now if the run has not ended.
 func (o *observation) status(now time.Time) a2a.TaskStatus {
 	state, text := o.state(), o.text()
 	at := now.UTC()
@@ -134,7 +134,7 @@ func (o *observation) status(now time.Time) a2a.TaskStatus {
 	return status
 }
 
-// approvalData returns approvals as data of a message.
+// approvalData converts approvals to message data.
 func approvalData(all []approval) []any {
 	var data []any
 	for _, asked := range all {

@@ -11,13 +11,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Most tasks that a page holds which is read with and without what they have left.
+// Maximum number of tasks in a page that is read with and without their results.
 const (
 	fullPage  = 1000
 	briefPage = 10000
 )
 
-// contextOf returns the context that a run belongs to: its batch, or itself.
+// contextOf returns the context of a run: its batch, or its own ID if it has none.
 func contextOf(run *v1.Run) string {
 	if run.GetBatch() != "" {
 		return run.GetBatch()
@@ -25,12 +25,12 @@ func contextOf(run *v1.Run) string {
 	return run.GetId()
 }
 
-// infoOf returns the ids of a run.
+// infoOf returns the task and context IDs of a run.
 func infoOf(run *v1.Run) a2a.TaskInfo {
 	return a2a.TaskInfo{TaskID: a2a.TaskID(run.GetId()), ContextID: contextOf(run)}
 }
 
-// observe reads the state of a run without what its tasks have left.
+// observe reads the state of a run without the results of its tasks.
 func (a *agent) observe(ctx context.Context, run string) (*observation, error) {
 	return a.scan(ctx, run, nil)
 }
@@ -45,7 +45,7 @@ func (a *agent) read(ctx context.Context, run string) (*a2a.Task, error) {
 	return a.taskOf(now, &kept), nil
 }
 
-// scan reads a run and all of its tasks, and adds their artifacts to kept, unless it is nil, while it has room.
+// scan reads a run with all its tasks and adds their artifacts to kept while there is room. A nil kept skips the artifacts.
 func (a *agent) scan(ctx context.Context, run string, kept *artifacts) (*observation, error) {
 	now := &observation{}
 	for req := (&v1.GetRunRequest{Id: run}); ; {
@@ -70,7 +70,7 @@ func (a *agent) scan(ctx context.Context, run string, kept *artifacts) (*observa
 	}
 }
 
-// taskOf returns a run as a task of the protocol.
+// taskOf converts an observed run to a task of the protocol.
 func (a *agent) taskOf(now *observation, kept *artifacts) *a2a.Task {
 	info := infoOf(now.run)
 	task := &a2a.Task{ID: info.TaskID, ContextID: info.ContextID, Status: now.status(a.now()), Metadata: map[string]any{
@@ -90,5 +90,5 @@ func (a *agent) taskOf(now *observation, kept *artifacts) *a2a.Task {
 	return task
 }
 
-// sortedNames returns the names of tasks in order.
+// sortedNames returns the names of tasks in ascending order.
 func sortedNames(tasks map[string]*v1.Task) []string { return slices.Sorted(maps.Keys(tasks)) }

@@ -12,7 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestEveryStateOfARunIsOneOfATask holds that each state of runs has a state of the protocol, which ends when the run does.
+// TestEveryStateOfARunIsOneOfATask checks that every run state maps to a task state that is terminal exactly if the run
+// state is.
 func TestEveryStateOfARunIsOneOfATask(t *testing.T) {
 	t.Parallel()
 	for _, run := range v1.RunStates() {
@@ -27,7 +28,7 @@ func TestEveryStateOfARunIsOneOfATask(t *testing.T) {
 	}
 }
 
-// TestStatusSaysWhatTheClientIsAsked has approvals come and be decided.
+// TestStatusSaysWhatTheClientIsAsked follows the status of a run while approvals appear and are decided.
 func TestStatusSaysWhatTheClientIsAsked(t *testing.T) {
 	t.Parallel()
 	o := &observation{run: &v1.Run{Id: "r", State: v1.RunRunning, Batch: "c"}, total: 3}
@@ -40,7 +41,7 @@ func TestStatusSaysWhatTheClientIsAsked(t *testing.T) {
 	if data := fmt.Sprint(status.Message.Parts[1].Data()); data != "map[approvals:[map[asks:ship it? task:gate]]]" {
 		t.Errorf("data: %s", data)
 	}
-	o.run.State = v1.RunPendingApproval // a run shows it when nothing but the approval is left to do
+	o.run.State = v1.RunPendingApproval // a run has this state when only the approval is left
 	if status = o.status(time.Unix(1, 0)); status.State != a2a.TaskStateInputRequired {
 		t.Errorf("%+v", status)
 	}
@@ -64,7 +65,7 @@ func completed(stdout string, output map[string]any) *v1.Task {
 	return &v1.Task{Type: v1.TypeShell, State: v1.TaskCompleted, Result: &v1.TaskResult{Stdout: stdout, Output: fields}}
 }
 
-// TestArtifactsAreWhatTasksLeft makes artifacts of outputs, of instances and of what was printed.
+// TestArtifactsAreWhatTasksLeft builds artifacts from outputs, instance outputs and printed text.
 func TestArtifactsAreWhatTasksLeft(t *testing.T) {
 	t.Parallel()
 	fanOut := &v1.Task{State: v1.TaskCompleted, Instances: []*v1.Instance{{Index: 0}, {Index: 1, Result: completed("", map[string]any{"n": 1.0}).Result}}}

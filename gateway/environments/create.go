@@ -18,19 +18,20 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// capturePurpose says what environments are made of.
+// capturePurpose completes errors about tasks that cannot become an environment.
 const capturePurpose = "environments are made of containers and machines that run"
 
-// archiveBytes is how many random bytes name an archive: who does not know the name writes nothing there.
+// archiveBytes is the number of random bytes in the name of an archive. The name must be unguessable: whoever knows it may
+// write the archive.
 const archiveBytes = 16
 
-// cleanUpTimeout bounds how long the reservation of a creation that could not be started is given back.
+// cleanUpTimeout bounds releasing the reservation of a creation that could not be started.
 const cleanUpTimeout = 10 * time.Second
 
-// bucketURL is that of an object in a bucket, such as s3://images/debian.qcow2.
+// bucketURL matches the URL of an object in a bucket, such as s3://images/debian.qcow2.
 var bucketURL = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(s3|gs)://[^/?]+/[^?]+(\?.*)?$`) })
 
-// CreateEnvironment begins to create an environment.
+// CreateEnvironment starts the creation of an environment.
 func (s Service) CreateEnvironment(ctx context.Context, req *connect.Request[v1.CreateEnvironmentRequest]) (*connect.Response[v1.CreateEnvironmentResponse], error) {
 	msg := req.Msg
 	if err := checkRequest(msg); err != nil {
@@ -56,20 +57,20 @@ func (s Service) CreateEnvironment(ctx context.Context, req *connect.Request[v1.
 		}
 		return nil, fmt.Errorf("create environment %s: %w", e.GetName(), err)
 	}
-	e.Version++ // the one that is created
+	e.Version++ // the version being created
 	res := connect.NewResponse(&v1.CreateEnvironmentResponse{Environment: e})
-	res.Header().Set("Location", "/v1/environments/"+e.GetName()) // which REST answers with the status 201
+	res.Header().Set("Location", "/v1/environments/"+e.GetName()) // REST answers with the status 201
 	return res, nil
 }
 
-// giveUp gives back the reservation of an archive, whatever has become of the request.
+// giveUp releases the reservation of an archive, even if the request has been cancelled.
 func (s Service) giveUp(ctx context.Context, archive string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
-	_ = s.Library.DeleteArchive(ctx, archive) // what stays is removed with other abandoned archives
+	_ = s.Library.DeleteArchive(ctx, archive) // best effort: the sweep of abandoned archives removes leftovers
 }
 
-// checkRequest returns an error if a request is wrong in itself.
+// checkRequest validates a request by itself, without looking at existing environments.
 func checkRequest(req *v1.CreateEnvironmentRequest) error {
 	var sources int
 	for _, source := range []string{req.GetImage(), req.GetVmImage(), req.GetRun()} {
@@ -94,8 +95,8 @@ func checkRequest(req *v1.CreateEnvironmentRequest) error {
 	return nil
 }
 
-// checkName returns the version of the environment that a request replaces, or 0 if there is none, or an error if the request may not
-// take the name.
+// checkName returns the version of the environment that a request replaces, or 0 if there is none. It returns an error if
+// the request may not use the name.
 func (s Service) checkName(ctx context.Context, req *v1.CreateEnvironmentRequest) (int32, error) {
 	ready, err := s.ready(ctx, req.GetName())
 	if err != nil {
@@ -113,12 +114,12 @@ func (s Service) checkName(ctx context.Context, req *v1.CreateEnvironmentRequest
 	return ready.GetVersion(), nil
 }
 
-// beingCreated returns the error for a name under which an environment is being created.
+// beingCreated returns the error for a name whose environment is already being created.
 func beingCreated(name string) error {
 	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("environment %s is being created; `switchyard env get %s` shows how far it is, and `switchyard env delete %s` ends that", name, name, name))
 }
 
-// request returns what a workflow creates the environment of a request with.
+// request returns the input of the workflow that creates the requested environment.
 func (s Service) request(ctx context.Context, req *v1.CreateEnvironmentRequest) (*v1.CaptureRequest, error) {
 	in := &v1.CaptureRequest{VmImage: req.GetVmImage(), RegistryAuth: req.GetRegistryAuth(), Environment: &v1.Environment{
 		Name: req.GetName(), State: v1.EnvironmentCreating, Archive: newArchive(), CreatedBy: auth.From(ctx).Name, CreatedAt: timestamppb.Now(),
@@ -137,7 +138,7 @@ func (s Service) request(ctx context.Context, req *v1.CreateEnvironmentRequest) 
 	return in, err
 }
 
-// addSource adds the task that an environment is made of, and the node that runs it.
+// addSource adds the source task of an environment and the node that runs it.
 func (s Service) addSource(ctx context.Context, in *v1.CaptureRequest, req *v1.CreateEnvironmentRequest) error {
 	source, err := s.FindSource(ctx, req.GetRun(), req.GetTask(), capturePurpose, isCapturable)
 	if err != nil {
@@ -151,12 +152,12 @@ func (s Service) addSource(ctx context.Context, in *v1.CaptureRequest, req *v1.C
 	return nil
 }
 
-// isCapturable reports whether environments are made of attempts of tasks of a type.
+// isCapturable reports whether an environment can be made from a task of a type.
 func isCapturable(taskType string) bool {
 	return taskType == v1.TypeContainer || taskType == v1.TypeVPS
 }
 
-// newArchive returns the name of an archive that is not there yet.
+// newArchive returns a random name for a new archive.
 func newArchive() string {
 	random := make([]byte, archiveBytes)
 	_, _ = rand.Read(random) // it never fails

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fleet are nodes of all kinds.
+// fleet returns an offline node, two nodes with containers and machines, and one with shell only.
 func fleet() []*v1.Node {
 	node := func(name, state, reason string, free float64, qemu string, executors ...string) *v1.Node {
 		return &v1.Node{Name: name, State: state, Reason: reason, DiskGb: &v1.NodeAmount{Free: free}, Capabilities: map[string]string{v1.QEMUCapability: qemu}, Executors: executors}

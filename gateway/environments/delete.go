@@ -12,10 +12,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxUsers is how many runs an error names that use an environment.
+// maxUsers bounds how many runs an error names as users of an environment.
 const maxUsers = 5
 
-// DeleteEnvironment ends the creation of an environment if it is being created, else deletes it.
+// DeleteEnvironment cancels the creation of an environment if one is in progress, or else deletes the environment.
 func (s Service) DeleteEnvironment(ctx context.Context, req *connect.Request[v1.DeleteEnvironmentRequest]) (*connect.Response[v1.DeleteEnvironmentResponse], error) {
 	name := req.Msg.GetName()
 	e, err := s.find(ctx, name)
@@ -37,7 +37,7 @@ func (s Service) DeleteEnvironment(ctx context.Context, req *connect.Request[v1.
 	return res, nil
 }
 
-// delete deletes an environment that is ready, unless a run uses it.
+// delete deletes a ready environment. Without force, it refuses if an open run uses the environment.
 func (s Service) delete(ctx context.Context, name string, force bool) error {
 	if !force {
 		users, err := s.Usage.Runs(ctx, name, maxUsers+1)
@@ -55,7 +55,7 @@ func (s Service) delete(ctx context.Context, name string, force bool) error {
 	return err
 }
 
-// inUse returns the error for an environment that runs name.
+// inUse returns the error for an environment that open runs name.
 func inUse(name string, users []string) error {
 	who := "open run " + users[0] + " names it"
 	if len(users) > maxUsers {

@@ -1,4 +1,4 @@
-// Package environments answers the calls about named environments.
+// Package environments implements the EnvironmentService, which manages named environments.
 //
 //	CreateEnvironment ──> may it be? ──> which node? ──> archive reserved ──> workflow Environment
 //	                                                                             │ its node stores the archive

@@ -13,7 +13,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fakes are what a Service talks to, in memory.
+// fakes implements the dependencies of a Service in memory.
 type fakes struct {
 	kept      map[string]*v1.Environment
 	creations map[string]*v1.Environment

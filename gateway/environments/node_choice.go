@@ -11,15 +11,15 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// maxReasons is how many nodes an error says the reasons of.
+// maxReasons bounds how many nodes an error lists with their reasons.
 const maxReasons = 5
 
-// need is what a node must offer to make an environment.
+// need describes what a node must offer to create an environment.
 type need struct {
-	of         string // what the environment is made of
-	executor   string // type of tasks that the node runs
-	capability string // "": none
-	lacks      string // said of a node that does not offer it
+	of         string // source of the environment, for errors
+	executor   string // task type that the node must run
+	capability string // required capability; empty means none
+	lacks      string // describes a node that does not meet the need, such as "runs no containers"
 }
 
 func containerNeed(image string) need {
@@ -30,7 +30,7 @@ func machineNeed(image string) need {
 	return need{of: "the image " + image + " of a virtual machine", executor: v1.TypeVPS, capability: v1.QEMUCapability, lacks: "runs no virtual machines"}
 }
 
-// refusal returns why a node does not make an environment, or "" if it does.
+// refusal returns why a node cannot create an environment, or "" if it can.
 func (want need) refusal(n *v1.Node) string {
 	switch {
 	case n.GetState() != v1.NodeActive && n.GetReason() != "":
@@ -48,7 +48,8 @@ func (want need) refusal(n *v1.Node) string {
 	return ""
 }
 
-// chooseNode returns the node of a name, or else the one with the most free disk, if it makes what is needed.
+// chooseNode returns the named node, or the node with the most free disk if name is empty. It returns an error if no such
+// node meets the need.
 func (s Service) chooseNode(ctx context.Context, name string, want need) (string, error) {
 	all, err := s.Nodes.List(ctx)
 	if err != nil {
@@ -78,7 +79,7 @@ func (s Service) chooseNode(ctx context.Context, name string, want need) (string
 	return "", rpcerror.WrongState("no node can make an environment of %s: %s", want.of, strings.Join(reasons, "; "))
 }
 
-// named returns the node of a name if it makes what is needed.
+// named returns the named node if it meets the need.
 func named(all []*v1.Node, name string, want need) (string, error) {
 	var known []string
 	for _, n := range all {

@@ -18,63 +18,65 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// defaultPage is how many environments a page holds that names no size.
+// defaultPage is the page size of a request without one.
 const defaultPage = 1000
 
-// Library has the environments that are ready. It is safe for concurrent use. An unknown name is executor.ErrNoEnvironment.
+// Library holds the ready environments. It is safe for concurrent use. An unknown name yields executor.ErrNoEnvironment.
 type Library interface {
 	// Find returns an environment.
 	Find(ctx context.Context, name string) (*v1.Environment, error)
-	// List returns all environments by name.
+	// List returns all environments, ordered by name.
 	List(ctx context.Context) ([]*v1.Environment, error)
-	// Delete removes an environment with its archive, and returns what it was.
+	// Delete removes an environment with its archive and returns the removed environment.
 	Delete(ctx context.Context, name string) (*v1.Environment, error)
-	// Reserve lets a node write an archive for the environment of a name.
+	// Reserve allows a node to write an archive for the named environment.
 	Reserve(ctx context.Context, archive, node, name string) error
-	// DeleteArchive ends the reservation of an archive, and removes it unless an environment has it.
+	// DeleteArchive ends the reservation of an archive. It removes the archive unless an environment uses it.
 	DeleteArchive(ctx context.Context, archive string) error
 }
 
-// Creations are the workflows that create environments. It is safe for concurrent use.
+// Creations manages the workflows that create environments. It is safe for concurrent use.
 type Creations interface {
-	// Start starts a workflow, or returns a *serviceerror.WorkflowExecutionAlreadyStarted while one of the name runs.
+	// Start starts a workflow. It returns a *serviceerror.WorkflowExecutionAlreadyStarted if a workflow for the name is
+	// running.
 	Start(ctx context.Context, in *v1.CaptureRequest) error
-	// Get returns the environment that is being created under a name, or whose creation has failed lately, or nil. Its version is the one
-	// that is created.
+	// Get returns the environment that is being created under a name or whose creation failed recently, or nil. Its version
+	// is the one being created.
 	Get(ctx context.Context, name string) (*v1.Environment, error)
-	// List returns all that Get would, by name.
+	// List returns the environments that Get would return, keyed by name.
 	List(ctx context.Context) (map[string]*v1.Environment, error)
-	// End has a workflow that runs create nothing, and returns once it does not. It does nothing if none runs.
+	// End cancels a running creation and returns once it cannot create the environment any more. It is a no-op if none is
+	// running.
 	End(ctx context.Context, name string) error
-	// Forget hides a creation that has failed.
+	// Forget hides a failed creation.
 	Forget(ctx context.Context, name string) error
 }
 
-// Nodes are the nodes of the fleet. They come in any order, with or without snapshots.
+// Nodes lists the nodes of the fleet in any order, with or without snapshots.
 type Nodes interface {
 	List(ctx context.Context) ([]*v1.Node, error)
 }
 
-// Usage finds who uses environments.
+// Usage finds the runs that use environments.
 type Usage interface {
-	// Runs returns open runs, whoever owns them, whose definitions name an environment: most of them, or fewer if there are no more.
+	// Runs returns up to most open runs, of any owner, whose definitions name an environment.
 	Runs(ctx context.Context, name string, most int) ([]string, error)
 }
 
-// Source is a task that runs, of which an environment can be made.
+// Source is a running task that an environment can be made from.
 type Source struct {
 	Run, Chain, Task, Type, Node string
 	Claim                        int32
 }
 
-// Service answers the calls of EnvironmentService. It is safe for concurrent use.
+// Service implements EnvironmentService. It is safe for concurrent use.
 type Service struct {
 	Library   Library
 	Creations Creations
 	Nodes     Nodes
 	Usage     Usage
-	// FindSource returns the attempt that the caller of ctx means by a run and a task or instance, or by "" the only one of a type that
-	// fits, as for sessions: a caller captures what it may enter. purpose says in errors what the attempts are looked for.
+	// FindSource returns the attempt that a run and a task or instance name. An empty task means the only one whose type
+	// fits. The rules are those of sessions: a caller may capture what it may enter. purpose completes errors.
 	FindSource func(ctx context.Context, run, task, purpose string, isFit func(taskType string) bool) (Source, error)
 }
 
@@ -89,7 +91,7 @@ func (s Service) GetEnvironment(ctx context.Context, req *connect.Request[v1.Get
 	return connect.NewResponse(&v1.GetEnvironmentResponse{Environment: e}), nil
 }
 
-// ListEnvironments lists the environments.
+// ListEnvironments returns a page of environments.
 func (s Service) ListEnvironments(ctx context.Context, req *connect.Request[v1.ListEnvironmentsRequest]) (*connect.Response[v1.ListEnvironmentsResponse], error) {
 	pages, err := paging.ListOf(req.Msg)
 	if err != nil {
@@ -114,7 +116,7 @@ func (s Service) ListEnvironments(ctx context.Context, req *connect.Request[v1.L
 	return connect.NewResponse(res), nil
 }
 
-// find returns the environment of a name, ready or not, or NotFound with the near name.
+// find returns the named environment, ready or not, or NotFound with the nearest name.
 func (s Service) find(ctx context.Context, name string) (*v1.Environment, error) {
 	var e *v1.Environment
 	if v1.IsEnvironmentName(name) {
@@ -127,7 +129,7 @@ func (s Service) find(ctx context.Context, name string) (*v1.Environment, error)
 			return nil, err
 		}
 		if creation.GetState() == "" && ready == nil {
-			// A creation that ended between the two looks.
+			// The creation may have ended between the two reads.
 			if ready, err = s.ready(ctx, name); err != nil {
 				return nil, err
 			}
@@ -140,7 +142,7 @@ func (s Service) find(ctx context.Context, name string) (*v1.Environment, error)
 	return e, nil
 }
 
-// ready returns the version of an environment that is ready, or nil.
+// ready returns the ready version of an environment, or nil if there is none.
 func (s Service) ready(ctx context.Context, name string) (*v1.Environment, error) {
 	e, err := s.Library.Find(ctx, name)
 	if errors.Is(err, executor.ErrNoEnvironment) {
@@ -149,13 +151,13 @@ func (s Service) ready(ctx context.Context, name string) (*v1.Environment, error
 	return e, err
 }
 
-// all returns all environments by name, ready or not.
+// all returns all environments, ready or not, ordered by name.
 func (s Service) all(ctx context.Context) ([]*v1.Environment, error) {
 	creations, err := s.Creations.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := s.Library.List(ctx) // after the creations, so that what becomes ready meanwhile is not missing
+	kept, err := s.Library.List(ctx) // read after the creations, so that an environment that becomes ready in between is not missed
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +177,7 @@ func (s Service) all(ctx context.Context) ([]*v1.Environment, error) {
 func (s Service) didYouMean(ctx context.Context, name string) string {
 	all, err := s.all(ctx)
 	if err != nil {
-		return "" // the hint is not worth an error
+		return "" // best effort: the request should not fail for lack of a hint
 	}
 	known := make([]string, 0, len(all))
 	for _, e := range all {
@@ -184,7 +186,7 @@ func (s Service) didYouMean(ctx context.Context, name string) string {
 	return nearest.DidYouMean(name, known)
 }
 
-// join returns an environment as people see it: the version that is ready, with the creation of the next one. Either may be nil.
+// join merges the ready version of an environment with the creation of its next version. Either may be nil.
 func join(ready, creation *v1.Environment) *v1.Environment {
 	switch {
 	case ready == nil:
@@ -199,8 +201,8 @@ func join(ready, creation *v1.Environment) *v1.Environment {
 	return ready
 }
 
-// isOf reports whether an environment has come of a creation whose workflow has not ended.
+// isOf reports whether a ready environment was made by a creation, whose workflow has yet to end.
 func isOf(ready, creation *v1.Environment) bool {
-	archive, _, _ := strings.Cut(ready.GetArchive(), "/") // without the try that stored it
+	archive, _, _ := strings.Cut(ready.GetArchive(), "/") // without the attempt that stored it
 	return archive == creation.GetArchive()
 }

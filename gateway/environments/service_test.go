@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// library has environments in each state.
+// library returns fakes with environments in every state.
 func library() *fakes {
 	return &fakes{
 		kept: map[string]*v1.Environment{
@@ -21,7 +21,7 @@ func library() *fakes {
 			"worn":  {Name: "worn", State: v1.EnvironmentReady, Version: 2, Archive: "dd/1"},
 		},
 		creations: map[string]*v1.Environment{
-			"just":  {Name: "just", State: v1.EnvironmentCreating, Version: 1, Archive: "bb"}, // whose workflow is about to end
+			"just":  {Name: "just", State: v1.EnvironmentCreating, Version: 1, Archive: "bb"}, // its workflow is about to end
 			"new":   {Name: "new", State: v1.EnvironmentCreating, Version: 1, Size: 5, Archive: "ee"},
 			"tools": {Name: "tools", State: v1.EnvironmentCreating, Version: 4, Size: 7, Archive: "ff"},
 			"worn":  {Name: "worn", State: v1.EnvironmentFailed, Version: 3, Error: "no space", Archive: "gg"},

@@ -15,12 +15,12 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// definitionsAtOnce is how many definitions of runs are read at once.
+// definitionsAtOnce bounds how many run definitions are read concurrently.
 const definitionsAtOnce = 8
 
-// OpenRuns finds the users of environments in the definitions of open runs. Visibility has no room for another list, so it reads the
-// definition of each open run that has tasks of the types container and vps. What templates make of an input or of an output is not
-// in a definition, and not found.
+// OpenRuns finds the users of environments in the definitions of open runs. Visibility has no room for another list
+// attribute, so OpenRuns reads the definition of every open run with tasks of type container or vps. It misses names that
+// templates compute from inputs or outputs, because those are not in the definition.
 type OpenRuns struct {
 	Index  *runindex.Index
 	Reader *runview.Reader
@@ -28,7 +28,7 @@ type OpenRuns struct {
 
 var _ Usage = OpenRuns{}
 
-// Runs returns open runs that name an environment.
+// Runs returns up to most open runs that name an environment.
 func (u OpenRuns) Runs(ctx context.Context, name string, most int) ([]string, error) {
 	var mu sync.Mutex
 	var users []string
@@ -39,7 +39,7 @@ func (u OpenRuns) Runs(ctx context.Context, name string, most int) ([]string, er
 			in, err := u.Reader.Input(reading, info.GetExecution())
 			if err != nil {
 				if rpcerror.IsPermanent(err) || runview.IsUnreadable(err) {
-					return nil // it is gone by now, or no run that uses anything
+					return nil // the run has been deleted or is unreadable, so it uses nothing
 				}
 				return err
 			}

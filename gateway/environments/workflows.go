@@ -26,19 +26,19 @@ import (
 )
 
 const (
-	// taskTimeout is after which time a step of a workflow whose worker has died goes to another one.
+	// taskTimeout is how long a workflow task may stay with a dead worker before another worker gets it.
 	taskTimeout = 6 * time.Second
-	// failedFor is how long a creation that has failed is shown.
+	// failedFor is how long a failed creation stays visible.
 	failedFor = 24 * time.Hour
-	// endPatience is how long a creation that is to end is waited for. Its node may be away.
+	// endPatience bounds how long to wait for a cancelled creation to end. Its node may be offline.
 	endPatience = 10 * time.Second
-	// forgetTimeout bounds an execution that creates nothing.
+	// forgetTimeout bounds the execution that Forget starts.
 	forgetTimeout = time.Minute
-	// describedAtOnce is how many workflows are described at once.
+	// describedAtOnce bounds how many workflows are described concurrently.
 	describedAtOnce = 8
 )
 
-// Workflows are the creations in a namespace of Temporal.
+// Workflows implements Creations in a Temporal namespace.
 type Workflows struct {
 	Client client.Client
 	Now    func() time.Time
@@ -63,7 +63,7 @@ func (w Workflows) Start(ctx context.Context, in *v1.CaptureRequest) error {
 	return err
 }
 
-// Get returns the environment that a workflow creates, or has failed lately to create, or nil.
+// Get returns the environment that a workflow is creating or recently failed to create, or nil.
 func (w Workflows) Get(ctx context.Context, name string) (*v1.Environment, error) {
 	desc, err := w.Client.DescribeWorkflowExecution(ctx, names.EnvironmentWorkflowID(name), "")
 	if rpcerror.Is[*serviceerror.NotFound](err) {
@@ -78,7 +78,7 @@ func (w Workflows) Get(ctx context.Context, name string) (*v1.Environment, error
 	if e == nil || !isOpen && !w.isShown(info) {
 		return nil, nil
 	}
-	e.Version++ // the one that is created
+	e.Version++ // the version being created
 	if isOpen {
 		addProgress(e, desc.GetPendingActivities())
 	} else {
@@ -87,7 +87,7 @@ func (w Workflows) Get(ctx context.Context, name string) (*v1.Environment, error
 	return e, nil
 }
 
-// isShown reports whether a workflow that has ended is shown as a failed creation.
+// isShown reports whether an ended workflow is shown as a failed creation.
 func (w Workflows) isShown(info *workflowpb.WorkflowExecutionInfo) bool {
 	switch info.GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
@@ -96,7 +96,7 @@ func (w Workflows) isShown(info *workflowpb.WorkflowExecutionInfo) bool {
 	return false
 }
 
-// environmentIn returns the environment of the memo of a workflow, or nil if it has none: it creates nothing.
+// environmentIn returns the environment in the memo of a workflow, or nil if the memo has none, as after Forget.
 func environmentIn(memo *commonpb.Memo) *v1.Environment {
 	e := &v1.Environment{}
 	if payload := memo.GetFields()[names.EnvironmentMemo]; payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, e) != nil {
@@ -105,7 +105,7 @@ func environmentIn(memo *commonpb.Memo) *v1.Environment {
 	return e
 }
 
-// addProgress adds how far the activity of a creation is.
+// addProgress adds the progress of the pending activities of a creation.
 func addProgress(e *v1.Environment, pending []*workflowpb.PendingActivityInfo) {
 	for _, p := range pending {
 		switch kind, state := p.GetActivityType().GetName(), p.GetState(); {
@@ -128,7 +128,7 @@ func addProgress(e *v1.Environment, pending []*workflowpb.PendingActivityInfo) {
 	}
 }
 
-// failure returns why a workflow has failed, in one line.
+// failure returns why a workflow failed, in one line.
 func (w Workflows) failure(ctx context.Context, exec *commonpb.WorkflowExecution) string {
 	err := w.Client.GetWorkflow(ctx, exec.GetWorkflowId(), exec.GetRunId()).Get(ctx, nil)
 	if said, ok := errors.AsType[*temporal.ApplicationError](err); ok {
@@ -143,7 +143,7 @@ func (w Workflows) failure(ctx context.Context, exec *commonpb.WorkflowExecution
 	return err.Error()
 }
 
-// List returns what Get does, of all names.
+// List returns the environments that Get would return, keyed by name.
 func (w Workflows) List(ctx context.Context) (map[string]*v1.Environment, error) {
 	query := "WorkflowType = '" + names.EnvironmentWorkflow + "' AND (ExecutionStatus = 'Running' OR ExecutionStatus IN ('Failed', 'TimedOut', 'Terminated') AND CloseTime > " +
 		runindex.QuoteTime(timestamppb.New(w.Now().Add(-failedFor))) + ")"
@@ -165,7 +165,7 @@ func (w Workflows) List(ctx context.Context) (map[string]*v1.Environment, error)
 	return found, w.describe(ctx, found)
 }
 
-// describe fills in the environments of names, and removes the names without one.
+// describe fills in the environment of each name and removes the names without one.
 func (w Workflows) describe(ctx context.Context, all map[string]*v1.Environment) error {
 	described := make(chan *v1.Environment, len(all))
 	group, ctx := errgroup.WithContext(ctx)
@@ -188,18 +188,19 @@ func (w Workflows) describe(ctx context.Context, all map[string]*v1.Environment)
 	return err
 }
 
-// End cancels the workflow of a name and waits for its end. One that waits for its node creates nothing either.
+// End cancels the workflow of a name and waits for its end. A workflow that still waits for its node counts as ended: it
+// creates nothing any more.
 func (w Workflows) End(ctx context.Context, name string) error {
 	id := names.EnvironmentWorkflowID(name)
 	if err := w.Client.CancelWorkflow(ctx, id, ""); err != nil {
 		if rpcerror.Is[*serviceerror.NotFound](err) {
-			return nil // it has ended
+			return nil // it has already ended
 		}
 		return fmt.Errorf("end the creation of environment %s: %w", name, err)
 	}
 	waiting, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
-	_ = w.Client.GetWorkflow(waiting, id, "").Get(waiting, nil) // how it has ended is looked up
+	_ = w.Client.GetWorkflow(waiting, id, "").Get(waiting, nil) // the outcome is read below
 	desc, err := w.Client.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
 		return fmt.Errorf("look up the creation of environment %s: %w", name, err)
@@ -209,13 +210,14 @@ func (w Workflows) End(ctx context.Context, name string) error {
 	}
 	for _, p := range desc.GetPendingActivities() {
 		if kind := p.GetActivityType().GetName(); kind == names.CaptureActivity || kind == names.DiscardActivity {
-			return nil // it ends once its node has, or the archive is removed
+			return nil // the workflow ends once its node has stopped, or once the archive is removed
 		}
 	}
 	return connect.NewError(connect.CodeUnavailable, fmt.Errorf("the creation of environment %s does not end; is a control worker up? Try again", name))
 }
 
-// Forget has an execution that creates nothing take the place of one that has failed. Temporal would take minutes to delete that.
+// Forget replaces a failed creation by an execution that creates nothing. Deleting the failed execution in Temporal would
+// take minutes.
 func (w Workflows) Forget(ctx context.Context, name string) error {
 	run, err := w.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                       names.EnvironmentWorkflowID(name),
@@ -229,13 +231,13 @@ func (w Workflows) Forget(ctx context.Context, name string) error {
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, names.EnvironmentWorkflow, &v1.CaptureRequest{})
 	if rpcerror.CodeOf(err) == connect.CodeAlreadyExists {
-		return nil // it is being created anew
+		return nil // a new creation is running
 	}
 	if err != nil {
 		return fmt.Errorf("forget the creation of environment %s: %w", name, err)
 	}
 	waiting, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
-	_ = run.Get(waiting, nil) // so that a creation can begin at once
+	_ = run.Get(waiting, nil) // so that a new creation can start immediately
 	return nil
 }

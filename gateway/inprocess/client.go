@@ -12,15 +12,15 @@ import (
 // URL is the base URL for clients that call through a Client. Its host is never resolved.
 const URL = "http://in-process.invalid"
 
-// Client hands requests to Handler and returns its answers while they are written, streams included. It is a
-// connect.HTTPClient, and safe for concurrent use.
+// Client passes requests to Handler and returns responses while they are being written, streams included. It is a
+// connect.HTTPClient and safe for concurrent use.
 //
-// Values of a request's context reach the handler, so that whoever passed a lock before the call is its caller. The context
-// ends for the handler once the body of the answer is closed.
+// Values of the request context reach the handler, so the handler sees the principal that was authenticated before the call.
+// The handler's context is cancelled once the response body is closed.
 type Client struct{ Handler http.Handler }
 
-// Do starts the handler and returns its answer as soon as the handler has written the header. The caller must close the
-// body. The handler runs in a goroutine that ends with the handler.
+// Do runs the handler in a goroutine and returns the response as soon as the handler has written the header. The caller must
+// close the body. The goroutine ends with the handler.
 func (c Client) Do(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	request := r.Clone(ctx)
@@ -58,7 +58,7 @@ func (c Client) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// failure returns the error of an answer whose handler has panicked with cause, or nil if it has not.
+// failure converts the recovered panic of a handler to an error, or returns nil if the handler did not panic.
 func failure(cause any) error {
 	switch {
 	case cause == nil:
@@ -69,10 +69,10 @@ func failure(cause any) error {
 	return fmt.Errorf("the handler panicked: %v", cause)
 }
 
-// addressKey is the key in a context of the address of a client.
+// addressKey is the context key of a client address.
 type addressKey struct{}
 
-// WithRemoteAddress returns a context whose calls count as those of the client at an address, host:port.
+// WithRemoteAddress returns a context whose calls are attributed to the client at address, a host:port.
 func WithRemoteAddress(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, addressKey{}, address)
 }
@@ -82,20 +82,20 @@ func remoteAddress(ctx context.Context) string {
 	return address
 }
 
-// body is the body of an answer.
+// body is the body of a response. Closing it cancels the request.
 type body struct {
 	*io.PipeReader
 	cancel context.CancelFunc
 }
 
-// Close ends the request. The handler's next write fails.
+// Close cancels the request. The next write of the handler fails.
 func (b body) Close() error {
 	b.cancel()
 	return b.PipeReader.Close()
 }
 
-// writer is where a handler writes its answer. One goroutine uses it, but for written, status, sent and err, which others
-// may read once written is closed.
+// writer is the http.ResponseWriter of the handler. Only the handler's goroutine uses it, except that others may read
+// status, sent and err once written is closed.
 type writer struct {
 	header  http.Header
 	body    *io.PipeWriter
@@ -111,12 +111,12 @@ var (
 	_ http.Flusher        = (*writer)(nil)
 )
 
-// Header returns the header that WriteHeader sends.
+// Header returns the header that WriteHeader will send.
 func (w *writer) Header() http.Header { return w.header }
 
-// WriteHeader sends the header. Further calls do nothing.
+// WriteHeader sends the header. Further calls are no-ops.
 func (w *writer) WriteHeader(status int) {
-	if status < http.StatusOK { // 1xx announces another answer
+	if status < http.StatusOK { // 1xx is only interim
 		return
 	}
 	w.once.Do(func() {
@@ -125,16 +125,16 @@ func (w *writer) WriteHeader(status int) {
 	})
 }
 
-// Write sends a part of the body, and waits until it is read.
+// Write sends a part of the body and blocks until it is read.
 func (w *writer) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(p)
 }
 
-// Flush sends the header; a body is never held back.
+// Flush sends the header; body data is never buffered.
 func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
 
-// finish sends what a handler that has returned has not sent, or err if there is no answer.
+// finish sends the header if the handler returned without sending it, or records err if there is no response.
 func (w *writer) finish(err error) {
 	if err == nil {
 		w.WriteHeader(http.StatusOK)

@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	// refusedFor is how long a refusal holds without another question to Temporal.
+	// refusedFor is how long a refusal is cached before Temporal is queried again.
 	refusedFor = time.Second
-	// maxRefused bounds the refusals that are remembered.
+	// maxRefused bounds the number of cached refusals.
 	maxRefused = 4096
 )
 
-// Access decides what callers reach of the values of runs. It is safe for concurrent use.
+// Access authorises callers to read and write values of runs. It is safe for concurrent use.
 type Access struct {
 	grants   *grants.Grants
 	attempts Attempts
 	reader   *runview.Reader
 
 	mu      sync.Mutex
-	refused map[grants.Grant]time.Time // until when
+	refused map[grants.Grant]time.Time // expiry of each cached refusal
 }
 
-// New returns the access to the values of runs whose grants are known.
+// New returns an Access that checks the given grants first and then the running attempts.
 func New(g *grants.Grants, attempts Attempts, reader *runview.Reader) *Access {
 	return &Access{grants: g, attempts: attempts, reader: reader, refused: map[grants.Grant]time.Time{}}
 }
 
-// Node returns the node whose token the caller of ctx has, or "" if authentication is off and each caller may do all. Tokens
-// of people are refused: they open runs, and not what runs have in the store.
+// Node returns the node that the caller's token belongs to, or "" if authentication is off and every caller may do
+// everything. Tokens of people are refused: they give access to runs, but not to their values in the store.
 func Node(ctx context.Context) (string, error) {
 	switch p := auth.From(ctx); {
 	case !p.IsVerified() && p.Role == v1.Role_ROLE_ADMIN:
@@ -50,7 +50,7 @@ func Node(ctx context.Context) (string, error) {
 	}
 }
 
-// CheckRead returns an error unless the caller may read the values of a run.
+// CheckRead returns an error if the caller may not read the values of a run.
 func (a *Access) CheckRead(ctx context.Context, run string) error {
 	node, err := Node(ctx)
 	if err != nil || node == "" {
@@ -70,7 +70,7 @@ func (a *Access) CheckRead(ctx context.Context, run string) error {
 	return nil
 }
 
-// CheckWrite returns an error unless the caller may store a value of a task.
+// CheckWrite returns an error if the caller may not store a value of a task.
 func (a *Access) CheckWrite(ctx context.Context, key storekey.NodeKey) error {
 	node, err := Node(ctx)
 	if err != nil || node == "" {
@@ -92,7 +92,8 @@ func (a *Access) CheckWrite(ctx context.Context, key storekey.NodeKey) error {
 	return nil
 }
 
-// runs reports whether a node runs a task of a chain now, or of a run if no chain is named.
+// runs reports whether the node of a grant runs the task of its chain now, or any task of the run if the grant names no
+// chain.
 func (a *Access) runs(ctx context.Context, given grants.Grant) (bool, error) {
 	a.mu.Lock()
 	until := a.refused[given]
@@ -108,7 +109,7 @@ func (a *Access) runs(ctx context.Context, given grants.Grant) (bool, error) {
 	return err == nil && in.GetChain() == given.Chain, err
 }
 
-// refuse returns an error for what a node was not given.
+// refuse caches the refusal of a grant and returns the error for it.
 func (a *Access) refuse(given grants.Grant, format string, args ...any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,20 +15,20 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Attempts finds what nodes run now.
+// Attempts finds the attempts that nodes are running, in Temporal.
 type Attempts struct{ Client client.Client }
 
-// Attempt names what a node may run.
+// Attempt identifies an attempt that a node may be running.
 type Attempt struct {
 	Node, Run string
-	// Task or instance; any of the run if it is empty.
+	// Task is a task or instance; empty means any task of the run.
 	Task string
-	// Claim is the number of the dispatch, of a batch that of its first instance; any dispatch of the task, whatever the
-	// instance, if it is negative.
+	// Claim is the number of the dispatch; a batch has the claim of its first instance. A negative claim means any dispatch
+	// of the task, of any instance.
 	Claim int32
 }
 
-// Find returns what Temporal knows of a run if a node runs an attempt of one of its tasks now, and nil if it does not.
+// Find returns the description of the run if the node is running such an attempt now, or nil if it is not.
 func (a Attempts) Find(ctx context.Context, of Attempt) (*runview.Description, error) {
 	desc, err := a.describe(ctx, of.Run)
 	if err != nil || desc == nil || desc.GetWorkflowExecutionInfo().GetType().GetName() != names.RunWorkflow {
@@ -49,7 +49,7 @@ func (a Attempts) Find(ctx context.Context, of Attempt) (*runview.Description, e
 	return nil, nil
 }
 
-// describe returns nil for a workflow that does not exist, or has closed.
+// describe returns the description of an open workflow, or nil if the workflow does not exist or has closed.
 func (a Attempts) describe(ctx context.Context, id string) (*runview.Description, error) {
 	desc, err := a.Client.DescribeWorkflowExecution(ctx, id, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
@@ -64,10 +64,11 @@ func (a Attempts) describe(ctx context.Context, id string) (*runview.Description
 	return desc, nil
 }
 
-// maxParts bounds the child workflows of a run that are looked at.
+// maxParts bounds how many child workflows of a run Find inspects.
 const maxParts = 64
 
-// parts returns the child workflows of a run that may carry the attempt: one for an instance, all of its task for a task.
+// parts returns the child workflows of a run that may be running the attempt: one for an instance, all children of the task
+// for a task.
 func (of Attempt) parts(children []*workflowpb.PendingChildExecutionInfo) (ids []string) {
 	task, index, isInstance := storekey.ParseInstanceName(of.Task)
 	from := -1
@@ -84,11 +85,11 @@ func (of Attempt) parts(children []*workflowpb.PendingChildExecutionInfo) (ids [
 	return ids
 }
 
-// isAmong reports whether one of the activities of a workflow runs the attempt.
+// isAmong reports whether one of the pending activities runs the attempt.
 func (of Attempt) isAmong(pending []*workflowpb.PendingActivityInfo) bool {
 	task, _, _ := storekey.ParseInstanceName(of.Task)
 	return slices.ContainsFunc(pending, func(p *workflowpb.PendingActivityInfo) bool {
-		// One that is being cancelled runs until its processes are gone.
+		// A cancelled activity keeps running until its processes have exited.
 		started := p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
 		name, claim, ok := names.ParseAttemptID(p.GetActivityId())
 		if !started || !ok || p.GetActivityType().GetName() != names.ExecuteActivity || !isQueueOf(of.Node, p.GetActivityOptions().GetTaskQueue().GetName()) {
@@ -102,7 +103,7 @@ func (of Attempt) isAmong(pending []*workflowpb.PendingActivityInfo) bool {
 	})
 }
 
-// isQueueOf reports whether a task queue is one by which a node gets attempts.
+// isQueueOf reports whether a task queue delivers attempts to a node.
 func isQueueOf(node, queue string) bool {
 	return slices.ContainsFunc(names.AttemptLanes(), func(lane names.Lane) bool { return queue == names.NodeQueue(node, lane) })
 }

@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// activity returns an activity of a workflow as Temporal describes it.
+// activity returns a pending activity as Temporal describes it.
 func activity(kind, id, queue string, state enumspb.PendingActivityState) *workflowpb.PendingActivityInfo {
 	return &workflowpb.PendingActivityInfo{
 		ActivityId: id, ActivityType: &commonpb.ActivityType{Name: kind}, State: state,
@@ -27,7 +27,7 @@ func TestAttemptIsFoundAmongActivities(t *testing.T) {
 		activity(names.AwaitPlacementActivity, "build#1", "node:a:cpu", started),
 		activity(names.ExecuteActivity, "build#3", "node:a:cpu", started),
 		activity(names.ExecuteActivity, "test#4", "node:a:gpu", enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED),
-		activity(names.ExecuteActivity, "each[2]#5", "node:a:cpu", started), // a batch of it and others
+		activity(names.ExecuteActivity, "each[2]#5", "node:a:cpu", started), // a batch of this and other instances
 		activity(names.ExecuteActivity, "later#6", "node:a:cpu", scheduled),
 		activity(names.ExecuteActivity, "far#7", "node:a:b:cpu", started),
 	}

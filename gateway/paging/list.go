@@ -14,15 +14,16 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Page tokens are opaque to clients: the base64 form of the list that they are of
-// and of where its next page starts.
+// Page tokens are opaque to clients: the base64 encoding of the list and of the position where its next page starts.
+// tokenFields separates the fields.
 const tokenFields = "\x00"
 
-// MaxBytes is the size at which a page is cut. A page holds at least one item, whatever its size.
+// MaxBytes is the size at which a page is cut, in bytes. A page always holds at least one item.
 const MaxBytes = 3 << 20
 
-// List identifies what pages are of: a call and its request. The run, which is a part of the place and may be typed in
-// several ways, since and until, which move with "the last hour", the page, and whether to count are left out of the request.
+// List identifies a list that is paged: a call with its request. Fields that may differ between pages of the same list are
+// not part of it: the run, which may be spelled in several ways and is part of the position; since and until, which move
+// with "the last hour"; the page; and whether to count.
 type List string
 
 // ListOf returns the list that a request asks for a page of.
@@ -41,17 +42,17 @@ func ListOf(req proto.Message) (List, error) {
 	return List(fmt.Sprintf("%s.%x", m.Descriptor().Name(), digest[:6])), nil
 }
 
-// Token returns the token of a page that starts at a place of two fields.
+// Token returns the page token for a position of two fields.
 func (l List) Token(fields ...string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(l) + tokenFields + strings.Join(fields, tokenFields)))
 }
 
-// InvalidToken returns the error for a page token that is not one of the list.
+// InvalidToken returns the error for a page token that does not belong to the list.
 func InvalidToken() error {
 	return rpcerror.Invalid("the page token is not one of this list; send it with the request that it came from, where only the size of the page may change")
 }
 
-// Place returns the two fields of a token of the list, or InvalidArgument if another list gave the token.
+// Place returns the two fields of a token, or InvalidArgument if the token belongs to another list.
 func (l List) Place(token string) (first, second string, err error) {
 	text, decodeErr := base64.RawURLEncoding.DecodeString(token)
 	if decodeErr != nil {
@@ -64,10 +65,10 @@ func (l List) Place(token string) (first, second string, err error) {
 	return fields[1], fields[2], nil
 }
 
-// EncodeTask returns the token of a page of the tasks of a run that starts with a task.
+// EncodeTask returns the token of a page of the tasks of a run that starts at a task.
 func (l List) EncodeTask(run, task string) string { return l.Token(run, task) }
 
-// DecodeTask returns the task that a page starts with, or "" if it is the first page.
+// DecodeTask returns the task that a page starts at, or "" for the first page.
 func (l List) DecodeTask(token, run string) (task string, err error) {
 	if token == "" {
 		return "", nil
@@ -84,7 +85,7 @@ func (l List) EncodeRun(p Position) string {
 	return l.Token(p.Start.Format(time.RFC3339Nano), p.RunID)
 }
 
-// DecodeRun returns the position that a page starts after, or nil if it is the first page.
+// DecodeRun returns the position that a page starts after, or nil for the first page.
 func (l List) DecodeRun(token string) (*Position, error) {
 	if token == "" {
 		return nil, nil
@@ -100,10 +101,10 @@ func (l List) DecodeRun(token string) (*Position, error) {
 	return &Position{Start: t, RunID: runID}, nil
 }
 
-// EncodeNode returns the token of a page of nodes that starts with a name.
+// EncodeNode returns the token of a page of nodes that starts at a name.
 func (l List) EncodeNode(name string) string { return l.Token(name, "") }
 
-// DecodeNode returns the name that a page starts with, or "" if it is the first page.
+// DecodeNode returns the name that a page starts at, or "" for the first page.
 func (l List) DecodeNode(token string) (name string, err error) {
 	if token == "" {
 		return "", nil
@@ -112,10 +113,10 @@ func (l List) DecodeNode(token string) (name string, err error) {
 	return name, err
 }
 
-// EncodeWorkflow returns the token of a page of stored definitions that starts with a name.
+// EncodeWorkflow returns the token of a page of stored definitions that starts at a name.
 func (l List) EncodeWorkflow(name string) string { return l.Token(name, "") }
 
-// DecodeWorkflow returns the name that a page starts with, or "" if it is the first page.
+// DecodeWorkflow returns the name that a page starts at, or "" for the first page.
 func (l List) DecodeWorkflow(token string) (name string, err error) {
 	if token == "" {
 		return "", nil
@@ -124,12 +125,12 @@ func (l List) DecodeWorkflow(token string) (name string, err error) {
 	return name, err
 }
 
-// EncodeInstance returns the token of a page of the instances of a task that starts with a number.
+// EncodeInstance returns the token of a page of the instances of a task that starts at an index.
 func (l List) EncodeInstance(run, task string, index int) string {
 	return l.Token(run, names.InstanceName(task, index))
 }
 
-// DecodeInstance returns the number that a page starts with, or 0 if it is the first page.
+// DecodeInstance returns the index that a page starts at, or 0 for the first page.
 func (l List) DecodeInstance(token, run, task string) (index int, err error) {
 	if token == "" {
 		return 0, nil
@@ -151,7 +152,7 @@ func (l List) DecodeInstance(token, run, task string) (index int, err error) {
 // EncodeKey returns the token of a page of keys that starts after a key.
 func (l List) EncodeKey(key string) string { return l.Token(key, "") }
 
-// DecodeKey returns the key that a page starts after, or "" if it is the first page.
+// DecodeKey returns the key that a page starts after, or "" for the first page.
 func (l List) DecodeKey(token string) (key string, err error) {
 	if token == "" {
 		return "", nil

@@ -6,10 +6,10 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
-// Position is a place in the list of executions, of which the newest comes first.
+// Position is a place in a list of executions, which is ordered newest first.
 type Position struct {
 	Start time.Time
-	RunID string // Temporal's id of the execution, which orders those that started at the same time
+	RunID string // Temporal's run ID, the tie-breaker for executions that started at the same time
 }
 
 // Before reports whether p comes before q in the list.

@@ -9,16 +9,16 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// nameless is the name of a task that has neither a name nor a known type.
+// nameless is the default name of a task with neither a name nor a known type.
 const nameless = "task"
 
-// Definition returns the definition of a run of the task of a request. It is not checked.
+// Definition returns the definition of a run with the requested task as its only task. The definition is not validated.
 func Definition(req *v1.SubmitTaskRequest) *v1.Definition {
 	name := Name(req)
 	return &v1.Definition{Name: name, Tasks: map[string]*v1.TaskDefinition{name: taskOf(req)}}
 }
 
-// Name returns the name of a task in its run.
+// Name returns the name that the task has in its run.
 func Name(req *v1.SubmitTaskRequest) string {
 	switch {
 	case req.GetName() != "":
@@ -29,7 +29,7 @@ func Name(req *v1.SubmitTaskRequest) string {
 	return nameless
 }
 
-// taskOf returns the task of a request: the fields that have the same names in both.
+// taskOf copies the fields that a request and a task definition have in common.
 func taskOf(req *v1.SubmitTaskRequest) *v1.TaskDefinition {
 	task := &v1.TaskDefinition{}
 	fields := task.ProtoReflect().Descriptor().Fields()
@@ -42,6 +42,6 @@ func taskOf(req *v1.SubmitTaskRequest) *v1.TaskDefinition {
 	return task
 }
 
-// fieldsOfRun are the fields of a SubmitTaskRequest that are about its run. The `batch` of a TaskDefinition, which is about
-// instances, is another one.
+// fieldsOfRun are the fields of a SubmitTaskRequest that concern its run. The `batch` field of a TaskDefinition, which
+// concerns instances, is unrelated.
 var fieldsOfRun = []protoreflect.Name{"name", "options", "idempotency_key", "batch"}

@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestTaskRequestHasTheFieldsOfTasks holds the request for one task to the fields of tasks in workflows.
+// TestTaskRequestHasTheFieldsOfTasks checks that the request for a single task has the same fields as tasks in workflows.
 func TestTaskRequestHasTheFieldsOfTasks(t *testing.T) {
 	t.Parallel()
 	aboutOthers := []protoreflect.Name{"depends_on", "condition", "on_failure", "continue_on_error", "when", "batch"}

@@ -1,4 +1,4 @@
-// Package singletask makes the definition of a run of one task out of the request for it.
+// Package singletask builds the definition of a run from a request for a single task.
 //
 // It may import proto.
 package singletask
