@@ -8,35 +8,36 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Capturer captures attempts that run, and the images that they are made of, as environments. A *Refusal explains why something
-// cannot be captured.
+// Capturer is an Executor that captures running attempts, and the images they are made of, as environments. A *Refusal explains
+// why something cannot be captured.
 type Capturer interface {
 	Executor
 
-	// Capture writes the files of the attempt that runs under an id, without its mounts and its environment, to an archive. The
-	// attempt stands still for as long as that needs. ErrNotRunning says that none runs.
+	// Capture writes the files of a running attempt to an archive, without its mounts and its environment variables. The attempt
+	// is frozen while Capture needs it to be. Capture returns ErrNotRunning if no attempt runs under the id.
 	Capture(ctx context.Context, id string, to io.Writer) (Captured, error)
-	// CaptureImage writes an image to an archive. The node fetches it if it does not have it, with the credentials for registries of a
-	// name if that is not empty. say takes the progress, a line each.
+	// CaptureImage writes an image to an archive. The node pulls the image if it lacks it, with the registry credentials named by
+	// registryAuth unless that is empty. say receives the progress, one line a call.
 	CaptureImage(ctx context.Context, image, registryAuth string, to io.Writer, say func(string)) (Captured, error)
 }
 
-// Captured is what the archive of an environment holds.
+// Captured describes the archive of an environment.
 type Captured struct {
-	// Kind is one of v1.Environment...
+	// Kind is one of the constants v1.Environment...
 	Kind string
-	// ImageID is the id of the image in the engine that has captured it; empty: it is a disk.
+	// ImageID is the id of the image in the engine that captured it, or "" for a disk.
 	ImageID string
 }
 
-// Environments are the named environments of a deployment. It is safe for concurrent use.
+// Environments gives access to the named environments of a deployment. It is safe for concurrent use.
 type Environments interface {
-	// Find returns the newest version of an environment that is ready, or ErrNoEnvironment.
+	// Find returns the newest ready version of an environment, or ErrNoEnvironment.
 	Find(ctx context.Context, name string) (*v1.Environment, error)
-	// Open reads the archive of an environment from its beginning. The last Read returns an error instead of io.EOF if the archive is
-	// not what was stored, and ErrNoEnvironment if a newer version has taken its place meanwhile: Find it again then.
+	// Open reads the archive of an environment from its beginning. If the archive differs from what was stored, the last Read
+	// returns an error instead of io.EOF. It returns ErrNoEnvironment if a newer version has replaced this one meanwhile; the
+	// caller then calls Find again.
 	Open(ctx context.Context, e *v1.Environment) (io.ReadCloser, error)
 }
 
-// ErrNoEnvironment says that there is no environment of a name, or not any more.
+// ErrNoEnvironment reports that no environment has the given name, or that it has been removed.
 var ErrNoEnvironment = errors.New("there is no such environment")

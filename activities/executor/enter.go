@@ -10,72 +10,74 @@ import (
 type Enterer interface {
 	Executor
 
-	// Enter returns the inside of the attempt that runs under an id. ErrNotRunning says that none does. It needs no Close: what
-	// was begun in it ends with the contexts of its calls, and at the latest with the attempt.
+	// Enter returns the inside of the attempt that runs under an id, or ErrNotRunning. The Inside needs no Close: whatever was
+	// started in it ends with the context of its call, and at the latest with the attempt.
 	Enter(ctx context.Context, id string) (Inside, error)
 }
 
-// Inside is an attempt that runs, as those see it who enter it: with its processes, its user, its files and its network. Its
-// methods may be called from several goroutines at once. A *Refusal says that what is asked for cannot be had, for people.
+// Inside is a running attempt seen from within: its processes, its user, its files and its network. Its methods are safe for
+// concurrent use. A *Refusal explains to the user why a request cannot be met.
 type Inside interface {
-	// Exec runs a program beside that of the attempt, and returns how it has ended when nothing more of its output is to come.
-	// When ctx ends, or the attempt does, the program is sent SIGHUP, then SIGKILL. An error with CodeUnknown says why the end of a
-	// program that has started is not known.
+	// Exec runs a program beside the attempt's own and returns its exit status once all its output has been delivered. When ctx
+	// or the attempt ends, the program is sent SIGHUP, then SIGKILL. An error together with CodeUnknown explains why the exit
+	// status of a started program is unknown.
 	Exec(ctx context.Context, c Command) (ExitStatus, error)
-	// Dial connects to a TCP port of the attempt, on its loopback interface first. The connection half-closes.
+	// Dial connects to a TCP port of the attempt, trying its loopback interface first. The connection supports half-close.
 	Dial(ctx context.Context, port int) (net.Conn, error)
-	// Listen accepts TCP connections on a port of the attempt's loopback interface; 0 is any that is free.
+	// Listen accepts TCP connections on a port of the attempt's loopback interface. Port 0 picks any free port.
 	Listen(ctx context.Context, port int) (net.Listener, error)
-	// ServeFiles serves the files of the attempt, as a user of it, by SFTP, version 3, until conn or ctx ends.
+	// ServeFiles serves the files of the attempt over SFTP, version 3, with the rights of one of its users, until conn or ctx
+	// ends.
 	ServeFiles(ctx context.Context, user string, conn io.ReadWriter) error
-	// ReadTar writes what lies at a path, file or directory, to an archive. Sockets and devices are left out. Names in the archive
-	// begin with the last element of the path.
+	// ReadTar writes the file or directory at path to an archive. It leaves out sockets and devices. Names in the archive begin
+	// with the last element of the path.
 	ReadTar(ctx context.Context, user, path string, to io.Writer) error
-	// WriteTar unpacks an archive in a directory; with rename its one top element is made under the path itself. What would lie
-	// outside, by its name or through a link, is refused.
+	// WriteTar unpacks an archive into a directory. With rename, the archive's single top-level entry is created at path itself.
+	// WriteTar refuses entries that would lie outside, by their name or through a link.
 	WriteTar(ctx context.Context, user, path string, rename bool, from io.Reader) error
 }
 
 // Command is a program that runs inside an attempt.
 type Command struct {
-	// Args are the program and its arguments. Empty: the shell of the user, a login shell; with Line it runs that line.
+	// Args are the program and its arguments. If Args is empty, the user's login shell runs, and executes Line if that is set.
 	Args []string
 	Line string
 	// Env is added to the environment of the attempt's program.
 	Env map[string]string
-	// Dir is where it starts; empty: where the attempt's program did.
+	// Dir is the working directory, or "" for that of the attempt's program.
 	Dir string
-	// User is who it runs as, where the attempt has users; empty: as the attempt's program.
+	// User is the user to run as, where the attempt has users, or "" for the user of the attempt's program.
 	User string
-	// Stdin is what it reads; nil: nothing. Exec does not wait for a Read that is under way when the program has ended.
+	// Stdin is the input of the program, or nil for none. Exec does not wait for a Read that is still in progress when the
+	// program has ended.
 	Stdin io.Reader
-	// Stdout and Stderr take what it prints; nil: that is thrown away. With Terminal all goes to Stdout.
+	// Stdout and Stderr receive the output; nil discards it. With a Terminal, all output goes to Stdout.
 	Stdout, Stderr io.Writer
-	// Terminal is the terminal that it has; nil: none.
+	// Terminal is the terminal of the program, or nil for none.
 	Terminal *Terminal
-	// Signals are sent to it, such as "INT"; nil: none are.
+	// Signals carries the signals to send to the program, such as "INT", or is nil.
 	Signals <-chan string
 }
 
 // Terminal is the terminal of a Command.
 type Terminal struct {
-	// Type is such as "xterm-256color".
+	// Type is the terminal type, such as "xterm-256color".
 	Type string
 	Size WindowSize
-	// Resizes are later sizes; nil: none follow.
+	// Resizes carries later sizes, or is nil if the size never changes.
 	Resizes <-chan WindowSize
 }
 
 // WindowSize is the size of a terminal in characters.
 type WindowSize struct{ Columns, Rows uint16 }
 
-// CodeUnknown is the exit code of a program whose end is not known, as that of ssh.
+// CodeUnknown is the exit code of a program whose exit status is unknown; ssh uses the same.
 const CodeUnknown = 255
 
-// ExitStatus is how a Command has ended.
+// ExitStatus describes how a Command ended.
 type ExitStatus struct {
 	// Code is the exit code, or 128 plus the number of the signal that ended it.
 	Code int
-	// Signal is such as "TERM"; empty: none has ended it, or this is not known.
+	// Signal names the signal that ended the program, such as "TERM", or is "" if there was none or it is unknown.
 	Signal string
 }

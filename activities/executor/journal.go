@@ -5,18 +5,18 @@ import (
 	"iter"
 )
 
-// Journal is what the attempts of a task record, one after the other, so that the next one continues where the last one was.
-// An attempt on any node finds it, also after a worker was killed and after `runs retry`. Methods are called by one goroutine
-// at a time.
+// Journal is a record that the attempts of a task append to in turn, so that each continues where the last one stopped.
+// Attempts on any node find it, even after a worker was killed and after `runs retry`. Its methods are called by one
+// goroutine at a time.
 type Journal interface {
-	// Entries returns what earlier attempts have appended, oldest first. It is called before the first Append.
+	// Entries returns the entries of earlier attempts, oldest first. It is called before the first Append.
 	Entries(ctx context.Context) iter.Seq2[[]byte, error]
-	// Append records an entry of at most MaxJournalEntry bytes. When it returns nil, a later attempt finds the entry.
+	// Append records an entry of at most MaxJournalEntry bytes. Once it returns nil, later attempts find the entry.
 	Append(ctx context.Context, entry []byte) error
 	// Archive returns the newest archive, or nil if there is none.
 	Archive(ctx context.Context) ([]byte, error)
-	// SaveArchive replaces the archive by one of at most MaxJournalArchive bytes. If it fails, or the process is killed
-	// meanwhile, the earlier one stays.
+	// SaveArchive replaces the archive with one of at most MaxJournalArchive bytes. If it fails, or the process is killed
+	// meanwhile, the earlier archive stays.
 	SaveArchive(ctx context.Context, data []byte) error
 }
 

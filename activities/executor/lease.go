@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Instant is a reading, in nanoseconds, of a clock that is never set and that goes
-// on while the machine sleeps, where the system has one. All processes of a
-// machine read the same clock on Linux; elsewhere each has its own.
+// Instant is a reading, in nanoseconds, of a clock that is never set and, where the system supports it, keeps
+// counting while the machine sleeps. On Linux all processes of a machine read the same clock; elsewhere each process
+// has its own.
 type Instant int64
 
 // Add returns the instant after a duration.
@@ -17,38 +17,34 @@ func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
 // Sub returns the time from o to i.
 func (i Instant) Sub(o Instant) time.Duration { return time.Duration(i - o) }
 
-// Never is an Instant that does not come.
+// Never is an Instant in the infinite future.
 const Never Instant = math.MaxInt64
 
-// Lease is how long an attempt may continue without news from whoever gave it out.
-// By its end another node may be given the task, so nothing of the attempt may
-// be left by then. News renew it.
+// Lease is how long an attempt may continue without news from the scheduler that dispatched it. When it ends, another
+// node may be given the task, so nothing of the attempt may be left by then. News renews the lease.
 //
 //	begin ────────────▶ StopAt ────────▶ KillAt
 //	      continues              asked to        nothing
 //	                           stop            is left
 //
-// Whoever calls Executor.Run renews the lease, and ends the context of Run at
-// StopAt. The executor sees to it that the attempt is over at KillAt, also when
-// this process is held up meanwhile, as far as it can. A nil Lease never ends.
-// Its methods may be called from several goroutines at once.
+// The caller of Executor.Run renews the lease and ends the context of Run at StopAt. The executor ensures that the
+// attempt is over at KillAt, as far as it can even if this process is held up meanwhile. A nil Lease never ends. Its
+// methods are safe for concurrent use.
 type Lease struct {
 	stopAfter, killAfter time.Duration
 	begin                atomic.Int64
 	lifted               atomic.Bool
 }
 
-// NewLease returns a lease that begins at an instant, with the time from there
-// to StopAt and to KillAt.
+// NewLease returns a lease that begins at an instant, with the durations from there to StopAt and to KillAt.
 func NewLease(begin Instant, stopAfter, killAfter time.Duration) *Lease {
 	l := &Lease{stopAfter: stopAfter, killAfter: killAfter}
 	l.begin.Store(int64(begin))
 	return l
 }
 
-// Renew lets the lease begin anew at an instant. An earlier one than before
-// changes nothing, and a lease that is lost stays lost: what enforces it from
-// outside of this process may have acted.
+// Renew restarts the lease at an instant. An instant before the current beginning is ignored. A lost lease stays
+// lost, since whatever enforces it from outside this process may already have acted.
 func (l *Lease) Renew(begin Instant) {
 	for l != nil && !l.Lost() {
 		old := l.begin.Load()
@@ -58,7 +54,8 @@ func (l *Lease) Renew(begin Instant) {
 	}
 }
 
-// Lift ends the bound: the lease does not end any more. It reports false if the lease is lost, which changes nothing.
+// Lift removes the bound, so the lease never ends. It returns false if the lease is already lost, and then does
+// nothing.
 func (l *Lease) Lift() bool {
 	if l.Lost() {
 		return false
@@ -69,7 +66,7 @@ func (l *Lease) Lift() bool {
 	return true
 }
 
-// StopAt is when the attempt is asked to stop.
+// StopAt returns the instant at which the attempt is asked to stop.
 func (l *Lease) StopAt() Instant {
 	if l == nil || l.lifted.Load() {
 		return Never
@@ -77,7 +74,7 @@ func (l *Lease) StopAt() Instant {
 	return Instant(l.begin.Load()).Add(l.stopAfter)
 }
 
-// KillAt is when nothing of the attempt may be left.
+// KillAt returns the instant at which nothing of the attempt may be left.
 func (l *Lease) KillAt() Instant {
 	if l == nil || l.lifted.Load() {
 		return Never
@@ -85,15 +82,15 @@ func (l *Lease) KillAt() Instant {
 	return Instant(l.begin.Load()).Add(l.killAfter)
 }
 
-// Lost reports whether StopAt has come.
+// Lost reports whether StopAt has passed.
 func (l *Lease) Lost() bool { return l != nil && Now() >= l.StopAt() }
 
-// Over reports whether KillAt has come.
+// Over reports whether KillAt has passed.
 func (l *Lease) Over() bool { return l != nil && Now() >= l.KillAt() }
 
-// AwaitKill waits for the end of the grace period, which begins with the call and
-// may be ended early, or of the lease, which may be renewed meanwhile, whichever is
-// first. It returns false when done is closed before.
+// AwaitKill waits for the end of the grace period or of the lease, whichever comes first. The grace period begins
+// with the call and may be ended early; the lease may be renewed meanwhile. AwaitKill returns false if done is closed
+// first.
 func (a Attempt) AwaitKill(done <-chan struct{}) bool {
 	grace := time.NewTimer(a.Grace)
 	defer grace.Stop()
@@ -115,6 +112,5 @@ func (a Attempt) AwaitKill(done <-chan struct{}) bool {
 	return true
 }
 
-// clockStep bounds how long one timer is trusted: timers stand still while the
-// machine sleeps.
+// clockStep bounds how long a single timer is trusted: timers stand still while the machine sleeps.
 const clockStep = time.Second

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A lease begins at the newest news, in whatever order they come in.
+// A lease begins at the latest renewal, in whatever order the renewals arrive.
 func TestLeaseBeginsAtTheNewestNews(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -49,14 +49,14 @@ func TestLeaseRunsOut(t *testing.T) {
 	}
 }
 
-// What is waited for is the grace period, and not beyond the lease.
+// AwaitKill waits for the grace period, but not beyond the lease.
 func TestAwaitKill(t *testing.T) {
 	t.Parallel()
 	const long = time.Hour
 	lease := func(left time.Duration) *Lease { return NewLease(Now(), long, left) }
 	for name, test := range map[string]struct {
 		grace time.Duration
-		left  time.Duration // of the lease; 0: there is none
+		left  time.Duration // remaining lease; 0 means no lease
 		least time.Duration
 	}{
 		"grace":            {grace: 50 * time.Millisecond, least: 50 * time.Millisecond},

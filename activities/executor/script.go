@@ -2,8 +2,8 @@ package executor
 
 import "strings"
 
-// ShellFlags are those with which sh runs a command that is a string. One of more than one line
-// ends at the first command that fails, so that nothing is deployed after a cd that went wrong.
+// ShellFlags returns the flags with which sh runs a command string. A script of several lines stops
+// at the first command that fails, so that nothing is deployed after a failed cd.
 func ShellFlags(script string) string {
 	if strings.Contains(strings.TrimSpace(script), "\n") {
 		return "-ec"

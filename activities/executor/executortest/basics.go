@@ -143,7 +143,8 @@ func (h Harness) spawnedFirst(t *testing.T) {
 	}
 }
 
-// after is a writer that takes nothing before the attempt has spawned.
+// after is a writer that fails the test on output that arrives before spawned
+// was called.
 type after struct {
 	t      *testing.T
 	spawns *atomic.Int32

@@ -8,7 +8,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// batch is what holds of a batch of attempts, where the executor has such.
+// batch checks executors that run attempts in batches.
 func (h Harness) batch(t *testing.T) {
 	if _, ok := h.New(t).(executor.Batcher); !ok {
 		t.Skip("this executor runs no batches")
@@ -22,7 +22,8 @@ func (h Harness) batch(t *testing.T) {
 	})
 }
 
-// row begins a batch with the id and the lease of an attempt.
+// row begins a batch with the id and the lease of an attempt. Its cleanup closes
+// the batch and checks that nothing is left.
 func (h Harness) row(t *testing.T, a executor.Attempt) executor.Batch {
 	t.Helper()
 	row, err := h.New(t).(executor.Batcher).Batch(a.ID, a.Lease)
@@ -38,7 +39,7 @@ func (h Harness) row(t *testing.T, a executor.Attempt) executor.Batch {
 	return row
 }
 
-// next runs the next attempt of a batch, which must be no error.
+// next runs the next attempt of a batch and fails the test on an error.
 func (h Harness) next(t *testing.T, ctx context.Context, row executor.Batch, p Program) (executor.Result, *capture) {
 	t.Helper()
 	a, c := h.attempt(t, p)
@@ -120,7 +121,8 @@ func (h Harness) batchStop(t *testing.T) {
 	}
 }
 
-// batchLease holds that the lease of the batch counts, and not that of the attempt.
+// batchLease checks that the lease of the batch applies, rather than that of an
+// attempt.
 func (h Harness) batchLease(t *testing.T) {
 	first, _ := h.attempt(t, Program{})
 	first.Lease = executor.NewLease(executor.Now(), leaseTime, leaseTime)

@@ -73,7 +73,7 @@ func (h Harness) stop(t *testing.T) {
 				t.Errorf("result %+v, error %v, want a stopped one", r, err)
 			}
 			h.nothingLeft(t, a.ID)
-			if c.spawns.Load() == 1 || limit > patience { // else it came before the start
+			if c.spawns.Load() == 1 || limit > patience { // otherwise the deadline came before the start
 				return
 			}
 		}

@@ -14,32 +14,34 @@ import (
 	"switchyard/activities/executor"
 )
 
-// InsideHarness fits the suite of executor.Inside to one kind of attempt.
+// InsideHarness adapts the suite of executor.Inside to one kind of attempt.
 type InsideHarness struct {
-	// Enter starts an attempt that lasts until the end of the test and returns its inside.
+	// Enter starts an attempt that lasts until the end of the test, and returns its inside.
 	Enter func(t *testing.T) executor.Inside
-	// Dir returns an existing directory of that attempt, which its user may write to. It is called after Enter of the same test, and
-	// returns the same each time.
+	// Dir returns an existing directory of that attempt that its user may write to. It is called after Enter in the same test and
+	// returns the same directory each time.
 	Dir func(t *testing.T) string
-	// Env is a variable of the attempt's program and its value.
+	// Env is the name and the value of an environment variable of the attempt's program.
 	Env [2]string
-	// User is who reads and writes files; "": the user of the attempt.
+	// User is the user who reads and writes files, or "" for the user of the attempt.
 	User string
-	// NoExec says that no programs can be run, but files and the network are there.
+	// NoExec reports that the inside cannot run programs, but offers files and the network.
 	NoExec bool
-	// NoHardLinks says that an archive has each name of a file as a file of its own, as SFTP does not tell which names are of one.
+	// NoHardLinks reports that an archive holds each hard link of a file as a separate file, since SFTP does not reveal hard
+	// links.
 	NoHardLinks bool
-	// OpensDevices says that SFTP opens devices, as the sftp-server of a whole machine does: they are its own.
+	// OpensDevices reports that SFTP opens devices, as the sftp-server of a whole machine does: they are the machine's own
+	// devices.
 	OpensDevices bool
-	// IsRefusal reports whether an error has the words of an executor.Refusal; nil: it is one.
+	// IsRefusal reports whether an error reads like an executor.Refusal. If it is nil, the error must be one.
 	IsRefusal func(error) bool
-	// LargeOutput is how many bytes a program prints; 0: 8 MiB.
+	// LargeOutput is how many bytes execBinary transfers; 0 means 8 MiB.
 	LargeOutput int64
 }
 
-// RunInside runs the suite of executor.Inside. Executors that are an executor.Enterer pass it with an attempt of theirs that
-// only sleeps, and has sh, cat, stty, head and sleep. What implements Inside by another one, such as a session over a network, passes it,
-// too. For example:
+// RunInside runs the suite of executor.Inside. Every executor.Enterer passes it with an attempt that only sleeps and that has sh,
+// cat, stty, head and sleep. Implementations of Inside on top of another one, such as a session over a network, pass it, too. For
+// example:
 //
 //	executortest.RunInside(t, executortest.InsideHarness{
 //		Enter: func(t *testing.T) executor.Inside {
@@ -54,7 +56,8 @@ type InsideHarness struct {
 //		Env: [2]string{"GREETING", "hello"},
 //	})
 func RunInside(t *testing.T, h InsideHarness) {
-	// Programs inherit a signal that is ignored, such as under nohup, and a shell cannot trap it then; one that is caught is not inherited.
+	// Programs inherit ignored signals, for example under nohup, and a shell cannot trap those. Signals that are caught are not
+	// inherited.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	if !h.NoExec {
 		atOnce(t, map[string]func(*testing.T){
@@ -89,12 +92,12 @@ func RunInside(t *testing.T, h InsideHarness) {
 	})
 }
 
-// shell is a command that runs a script.
+// shell returns a command that runs a script.
 func shell(script string) executor.Command {
 	return executor.Command{Args: []string{"sh", "-c", script}}
 }
 
-// exec runs a command to its end, which must be no error.
+// exec runs a command to its end and fails the test on an error.
 func exec(t *testing.T, in executor.Inside, c executor.Command) executor.ExitStatus {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the suite's patience"))
@@ -106,7 +109,7 @@ func exec(t *testing.T, in executor.Inside, c executor.Command) executor.ExitSta
 	return status
 }
 
-// prints runs a command that must exit with 0, and returns what it prints.
+// prints runs a command and returns its standard output. It fails the test unless the command exits with 0.
 func prints(t *testing.T, in executor.Inside, c executor.Command) string {
 	t.Helper()
 	var out, errs buffer
@@ -117,7 +120,7 @@ func prints(t *testing.T, in executor.Inside, c executor.Command) string {
 	return out.String()
 }
 
-// await waits until output holds a text.
+// await waits until the output contains a text.
 func (b *buffer) await(t *testing.T, text string) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -129,7 +132,7 @@ func (b *buffer) await(t *testing.T, text string) {
 	}
 }
 
-// background runs a command until the test has what it wants of it.
+// background is a command that runs while the test continues.
 type background struct {
 	stdin    *io.PipeWriter
 	out      buffer
@@ -140,7 +143,7 @@ type background struct {
 	err      error
 }
 
-// begin starts a command with all streams. With a size it has a terminal.
+// begin starts a command with all streams, and with a terminal if size is not nil.
 func begin(t *testing.T, ctx context.Context, in executor.Inside, c executor.Command, size *executor.WindowSize) *background {
 	t.Helper()
 	read, write := io.Pipe()
@@ -170,7 +173,7 @@ func (b *background) wait(t *testing.T) {
 	}
 }
 
-// ends waits for the end, which must be no error.
+// ends waits for the command to end, fails the test on an error, and returns the exit status.
 func (b *background) ends(t *testing.T) executor.ExitStatus {
 	t.Helper()
 	b.wait(t)
@@ -180,7 +183,7 @@ func (b *background) ends(t *testing.T) executor.ExitStatus {
 	return b.status
 }
 
-// types writes to standard input.
+// types writes a text to standard input.
 func (b *background) types(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(b.stdin, text); err != nil {
@@ -196,7 +199,7 @@ func (h InsideHarness) isRefusal(err error) bool {
 	return ok
 }
 
-// refusal fails the test unless an error is a Refusal.
+// refusal fails the test unless err is a Refusal.
 func (h InsideHarness) refusal(t *testing.T, what string, err error) {
 	t.Helper()
 	if !h.isRefusal(err) {

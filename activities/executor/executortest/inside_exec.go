@@ -60,7 +60,7 @@ func (h InsideHarness) execEnds(t *testing.T) {
 	} {
 		got := exec(t, in, shell(script))
 		if got.Signal == "" {
-			want.Signal = "" // an engine of containers does not say
+			want.Signal = "" // container engines do not report the signal
 		}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", script, got, want)
@@ -112,7 +112,7 @@ func (h InsideHarness) execBinary(t *testing.T) {
 	if size == 0 {
 		size = 8 << 20
 	}
-	// There and back again, every byte value in it.
+	// Send every byte value through the program and back.
 	random := io.LimitReader(rand.NewChaCha8([32]byte{1}), size)
 	sent, received := sha256.New(), sha256.New()
 	c := executor.Command{Args: []string{"cat"}, Stdin: io.TeeReader(random, sent), Stdout: received}
@@ -131,7 +131,7 @@ func (h InsideHarness) execBinary(t *testing.T) {
 	}
 }
 
-// execBackground holds that what a program leaves behind does not hold the call.
+// execBackground checks that Exec returns although the program left a background process behind.
 func (h InsideHarness) execBackground(t *testing.T) {
 	in := h.Enter(t)
 	var out buffer
@@ -142,11 +142,11 @@ func (h InsideHarness) execBackground(t *testing.T) {
 	if _, err := fmt.Sscanf(out.String(), "started %d\n", &left); err != nil || status.Code != 4 {
 		t.Fatalf("%+v, printed %q", status, out.String())
 	}
-	// A machine may outlive the test.
+	// On a whole machine, the background process may outlive the test.
 	prints(t, in, shell(fmt.Sprintf("kill %d 2>/dev/null || true", left)))
 }
 
-// execSilentStdin holds that an input that neither ends nor says anything does not hold the call.
+// execSilentStdin checks that Exec returns although standard input neither ends nor delivers anything.
 func (h InsideHarness) execSilentStdin(t *testing.T) {
 	in := h.Enter(t)
 	read, write := io.Pipe()
@@ -158,7 +158,7 @@ func (h InsideHarness) execSilentStdin(t *testing.T) {
 	}
 }
 
-// execContext checks that a program is sent SIGHUP when its caller has left, and is killed if it ignores that.
+// execContext checks that a program is sent SIGHUP when its caller leaves, and is killed if it ignores SIGHUP.
 func (h InsideHarness) execContext(t *testing.T) {
 	in := h.Enter(t)
 	dir := h.Dir(t)
@@ -211,7 +211,7 @@ func (h InsideHarness) terminalSize(t *testing.T) {
 	b := begin(t, t.Context(), in, c, &executor.WindowSize{Columns: 132, Rows: 43})
 	b.out.await(t, "43 132\r\nxterm-256color\r\n")
 	b.resizes <- executor.WindowSize{Columns: 90, Rows: 20}
-	// The line may come first.
+	// The line may arrive before the new size, so try again.
 	for until := time.Now().Add(patience); !strings.Contains(b.out.String(), "20 90\r\n"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("the terminal has not been resized: %q", b.out.String())
@@ -222,9 +222,9 @@ func (h InsideHarness) terminalSize(t *testing.T) {
 	if status := b.ends(t); status.Code != 0 {
 		t.Errorf("%+v, printed %q", status, b.out.String())
 	}
-	// A size that no terminal has.
+	// A size of 0x0 is replaced by the default size.
 	c = shell("stty size; echo $TERM")
-	c.Env = map[string]string{"TERM": "vt100"} // which its caller has chosen
+	c.Env = map[string]string{"TERM": "vt100"} // chosen by the caller
 	b = begin(t, t.Context(), in, c, &executor.WindowSize{})
 	b.ends(t)
 	if got := b.out.String(); got != "24 80\r\nvt100\r\n" {
@@ -249,7 +249,7 @@ func (h InsideHarness) terminalInterrupt(t *testing.T) {
 	}
 }
 
-// terminalEnd holds that the end of the input reaches a program with a terminal.
+// terminalEnd checks that the end of standard input reaches a program with a terminal.
 func (h InsideHarness) terminalEnd(t *testing.T) {
 	b := begin(t, t.Context(), h.Enter(t), shell(`echo ready; cat; echo over`), &executor.WindowSize{Columns: 80, Rows: 24})
 	b.out.await(t, "ready")
@@ -261,7 +261,7 @@ func (h InsideHarness) terminalEnd(t *testing.T) {
 	}
 }
 
-// terminalLarge holds that the last output of a program arrives, although its terminal ends with it.
+// terminalLarge checks that the last output of a program arrives, although its terminal closes when it exits.
 func (h InsideHarness) terminalLarge(t *testing.T) {
 	in := h.Enter(t)
 	for range 5 {
@@ -273,10 +273,10 @@ func (h InsideHarness) terminalLarge(t *testing.T) {
 	}
 }
 
-// ended says that a call has ended with a context.
+// ended reports whether an error says that a context has ended.
 func ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// names returns the keys of a map in order.
+// names returns the keys of a map in ascending order.
 func names[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

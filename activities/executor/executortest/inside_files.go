@@ -21,17 +21,18 @@ import (
 	"switchyard/activities/executor"
 )
 
-// entry is a file of an archive.
+// entry is an entry of an archive.
 type entry struct {
 	kind byte
-	// text is its content, or where it leads.
+	// text is the content of a file, or the target of a link.
 	text string
 	mode int64
 }
 
 var modified = time.Date(2021, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// archive returns an archive of entries in order, each a name and what it is.
+// archive returns an archive of entries in order. entries alternates between names and values of type
+// entry.
 func archive(t *testing.T, entries ...any) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -59,7 +60,7 @@ func archive(t *testing.T, entries ...any) []byte {
 	return b.Bytes()
 }
 
-// read returns what is at a path of an attempt.
+// read returns the entries of an archive of a path in the attempt, by name.
 func (h InsideHarness) read(t *testing.T, in executor.Inside, from string) map[string]entry {
 	t.Helper()
 	var b bytes.Buffer
@@ -93,7 +94,7 @@ func (h InsideHarness) read(t *testing.T, in executor.Inside, from string) map[s
 	}
 }
 
-// emptyDir makes a directory in the attempt.
+// emptyDir creates a new directory in the attempt and returns its path.
 func (h InsideHarness) emptyDir(t *testing.T, in executor.Inside) string {
 	t.Helper()
 	name := fmt.Sprintf("inside-%d-%d", time.Now().UnixNano(), serial.Add(1))
@@ -140,7 +141,7 @@ func (h InsideHarness) tarBothWays(t *testing.T) {
 			}
 		}
 	}
-	// A file is replaced as a whole, and a link is followed where it is asked for by name.
+	// Writing replaces a file as a whole. Reading follows a link that is named explicitly.
 	h.write(t, in, path.Join(dir, "top"), archive(t, "file", entry{tar.TypeReg, "other text", 0o600}))
 	if got := h.read(t, in, path.Join(dir, "top/sub/link")); got["link"] != (entry{tar.TypeReg, "other text", 0o600}) {
 		t.Errorf("the file is %+v", got)
@@ -201,7 +202,7 @@ func (h InsideHarness) tarRefused(t *testing.T) {
 	}
 }
 
-// tarBrokenOff holds that nothing of a file is there if it does not arrive as a whole.
+// tarBrokenOff checks that an incomplete file of a truncated archive does not appear.
 func (h InsideHarness) tarBrokenOff(t *testing.T) {
 	in := h.Enter(t)
 	dir := h.emptyDir(t, in)
@@ -211,7 +212,8 @@ func (h InsideHarness) tarBrokenOff(t *testing.T) {
 	if err == nil {
 		t.Error("an archive that breaks off is no error")
 	}
-	// The first file is whole, but may not have been read. A session may clean up when its caller has left.
+	// The first file is complete, but may not have been unpacked. A session may still be cleaning up after
+	// its caller has left.
 	var there map[string]bool
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		there = h.readLoosely(t, in, dir)
@@ -223,7 +225,7 @@ func (h InsideHarness) tarBrokenOff(t *testing.T) {
 	t.Errorf("%q are there", names(there))
 }
 
-// readLoosely returns the names of what is in a directory, without the directory's own.
+// readLoosely returns the names of the files below a directory, relative to it.
 func (h InsideHarness) readLoosely(t *testing.T, in executor.Inside, dir string) map[string]bool {
 	t.Helper()
 	var b bytes.Buffer
@@ -260,7 +262,7 @@ func (h InsideHarness) tarMissing(t *testing.T) {
 	}
 }
 
-// client returns an SFTP client of an attempt.
+// client returns an SFTP client of an attempt, and a channel that receives the result of ServeFiles.
 func (h InsideHarness) client(t *testing.T, ctx context.Context, in executor.Inside) (client *sftp.Client, served chan error) {
 	t.Helper()
 	near, far := net.Pipe()

@@ -11,14 +11,14 @@ import (
 	"switchyard/activities/executor"
 )
 
-// connected returns the two ends of a connection inside of an attempt.
+// connected returns the two ends of a TCP connection inside an attempt.
 func (h InsideHarness) connected(t *testing.T, in executor.Inside) (near, far net.Conn) {
 	t.Helper()
 	listener, err := in.Listen(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() }) // which may close what it has accepted
+	t.Cleanup(func() { listener.Close() }) // closing the listener may close what it has accepted
 	accepted := make(chan net.Conn, 1)
 	go func() {
 		defer close(accepted)
@@ -47,7 +47,7 @@ func portOf(t *testing.T, l net.Listener) int {
 	return address.Port
 }
 
-// halfClose ends what an end of a connection sends.
+// halfClose closes the sending direction of a connection.
 func halfClose(t *testing.T, c net.Conn) {
 	t.Helper()
 	half, ok := c.(interface{ CloseWrite() error })
@@ -95,7 +95,8 @@ func (h InsideHarness) networkRefused(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A program that is being started at this moment may have the socket a little longer.
+	// A program that is just being started may have inherited the socket and hold it a
+	// little longer.
 	for until := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		conn, err := in.Dial(t.Context(), port)
 		if h.isRefusal(err) {

@@ -9,11 +9,11 @@ import (
 	"switchyard/activities/executor"
 )
 
-// leaseTime is how long the leases are whose end is waited for: longer than a machine that
-// is busy keeps a renewal waiting.
+// leaseTime is the length of the leases that a test lets expire. It is longer than a busy
+// machine delays a renewal.
 const leaseTime = 10 * time.Second
 
-// renewWhile renews a lease as long as a condition holds, or until stop is called.
+// renewWhile renews a lease while a condition holds, until stop is called.
 func renewWhile(l *executor.Lease, holds func() bool) (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -32,7 +32,7 @@ func renewWhile(l *executor.Lease, holds func() bool) (stop func()) {
 	return func() { close(over); <-ended }
 }
 
-// isSilent reports whether nothing has been printed on standard output.
+// isSilent reports whether nothing has been printed to standard output.
 func (c *capture) isSilent() bool { return c.out.String() == "" }
 
 func (h Harness) lease(t *testing.T) {

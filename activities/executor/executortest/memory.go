@@ -2,7 +2,7 @@ package executortest
 
 import "testing"
 
-// memory is what holds of the limit of an attempt's memory, where there can be one.
+// memory checks the memory limit of attempts, where it is enforced.
 func (h Harness) memory(t *testing.T) {
 	if !h.Memory {
 		t.Skip("memory is not limited here")

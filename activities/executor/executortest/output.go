@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// flood holds that output of any length takes little memory.
+// flood checks that the suite's process stays small, however much an attempt
+// prints.
 func (h Harness) flood(t *testing.T) {
 	e := h.New(t)
-	a, c := h.attempt(t, Program{Flood: 1 << 20}) // what the first attempt takes is no growth
+	a, c := h.attempt(t, Program{Flood: 1 << 20}) // allocations of the first attempt do not count as growth
 	a.Stdout = &counter{}
 	h.finish(t, t.Context(), e, a, c)
 	a, c = h.attempt(t, Program{Flood: h.FloodBytes})
@@ -41,7 +42,7 @@ func (h Harness) output(t *testing.T) {
 		}
 	})
 	t.Run("slow reader and a daemon", func(t *testing.T) {
-		const bytes = 50 << 10 // fits into the pipe, so the program is long gone
+		const bytes = 50 << 10 // fits into the pipe, so the program has ended long before
 		a, c := h.attempt(t, Program{Flood: bytes, Daemon: true})
 		w := counter{delay: 500 * time.Millisecond}
 		a.Stdout = &w
@@ -70,7 +71,8 @@ func (h Harness) output(t *testing.T) {
 	})
 }
 
-// counter counts bytes, slowly or not, or fails.
+// counter is a writer that counts bytes, with a delay for each write if delay
+// is set, or that fails with fail.
 type counter struct {
 	bytes int64
 	delay time.Duration
@@ -88,7 +90,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// memory is what this process has from the system.
+// memory returns how much memory this process has obtained from the system, in
+// bytes.
 func memory() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -5,47 +5,50 @@ import (
 	"strings"
 )
 
-// Program is something for an executor to run. Exactly one of its actions happens
-// after Out and Err were printed; without any it then exits with Code.
+// Program describes what an executor runs. It prints Out and Err first, then
+// performs the actions whose fields are set, and exits with Code.
 type Program struct {
 	// Out and Err are printed first, on standard output and standard error.
 	Out, Err string
 	// Env names a variable whose value is printed on standard output.
 	Env string
-	// Echo prints what it reads from standard input, on standard output.
+	// Echo copies standard input to standard output.
 	Echo bool
 	// PrintDir prints the working directory on standard output.
 	PrintDir bool
-	// Dir is the working directory that the spec asks for; empty: none.
+	// Dir is the working directory that the spec requests, or "" for none.
 	Dir string
-	// Flood is a number of bytes printed on standard output, in lines.
+	// Flood is the number of bytes to print on standard output, in lines.
 	Flood int64
-	// Daemon leaves behind a process that is orphaned, in a session of its own,
+	// Daemon leaves behind an orphaned process in a session of its own, which
 	// ignores SIGTERM, keeps both streams open and never ends.
 	Daemon bool
 	// Child leaves behind a child that keeps both streams open and never ends.
 	Child bool
-	// IgnoreTerm makes the program, and what it starts, ignore SIGTERM.
+	// IgnoreTerm makes the program and its children ignore SIGTERM.
 	IgnoreTerm bool
-	// OnTerm is printed when SIGTERM comes, and the program exits with Code.
+	// OnTerm is printed on SIGTERM, before the program exits with Code.
 	OnTerm string
-	// Sleep keeps it running until it is stopped.
+	// Sleep keeps the program running until it is stopped.
 	Sleep bool
 	// Tick prints a line on standard output every 50 ms until it is stopped.
 	Tick bool
-	// Hog is how much memory, in bytes, it uses at last.
+	// Hog is how much memory the program uses, in bytes.
 	Hog int64
-	// AwaitFlag has it wait for the file that its variable SUITE_FLAG names.
+	// AwaitFlag makes the program wait for the file named by its variable
+	// SUITE_FLAG.
 	AwaitFlag bool
-	// Kill is a signal, such as "KILL", that it sends to itself.
+	// Kill is a signal, such as "KILL", that the program sends to itself.
 	Kill string
 	// Code is the exit code.
 	Code int
-	// NotFound asks for a program that is not there, instead of all else.
+	// NotFound requests a program that does not exist, and overrides all other
+	// fields.
 	NotFound bool
 }
 
-// Script is the program for a POSIX shell; Dir and NotFound are not in it.
+// Script returns the program as a script for a POSIX shell. It ignores Dir and
+// NotFound.
 func (p Program) Script() string {
 	var s strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) }
@@ -56,8 +59,8 @@ func (p Program) Script() string {
 		line("trap 'printf %%s %s; exit %d' TERM", p.OnTerm, p.Code)
 	}
 	if p.Daemon {
-		// The substitution lasts until the daemon has let go of its pipe, so it
-		// is there, and deaf to SIGTERM, before anything is printed.
+		// The substitution lasts until the daemon closes its pipe. So the daemon
+		// is running and ignores SIGTERM before anything is printed.
 		line(`{ ready=$( (setsid sh -c 'trap "" TERM HUP; exec >&3 3>&-; while :; do sleep 1; done' &) ); } 3>&1`)
 	}
 	if p.Child {

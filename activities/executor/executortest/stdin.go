@@ -9,8 +9,8 @@ import (
 	"switchyard/activities/executor"
 )
 
-// stdin holds that a program reads the standard input of its attempt, which is the caller's to close, and nothing where the
-// attempt has none.
+// stdin checks that a program reads the standard input of its attempt, which the executor does not close, and reads nothing
+// if the attempt has none.
 func (h Harness) stdin(t *testing.T) {
 	if !h.Stdin {
 		t.Skip("attempts have no standard input")
@@ -50,7 +50,7 @@ func (h Harness) stdin(t *testing.T) {
 	})
 }
 
-// longText gives an attempt a standard input that no pipe holds at once, and returns the text.
+// longText gives an attempt a standard input that exceeds the capacity of a pipe, and returns the text.
 func longText(t *testing.T, a *executor.Attempt) string {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -60,7 +60,7 @@ func longText(t *testing.T, a *executor.Attempt) string {
 	text := strings.Repeat("a line of a prompt\n", 20_000)
 	go func() {
 		defer write.Close()
-		_, _ = io.WriteString(write, text) // what does not arrive shows in the output
+		_, _ = io.WriteString(write, text) // missing input shows up in the output
 	}()
 	t.Cleanup(func() {
 		if err := read.Close(); err != nil {

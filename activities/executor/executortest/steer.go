@@ -10,10 +10,10 @@ import (
 	"switchyard/activities/executor"
 )
 
-// quiet is how long a program that ticks must be silent to count as suspended.
+// quiet is how long a ticking program must be silent to count as suspended.
 const quiet = 500 * time.Millisecond
 
-// steer is what holds of attempts that can be suspended.
+// steer checks executors that can suspend attempts.
 func (h Harness) steer(t *testing.T) {
 	e, ok := h.New(t).(executor.Steerer)
 	if !ok {
@@ -33,7 +33,7 @@ func (h Harness) steer(t *testing.T) {
 		ended := h.begin(t, ctx, e, a, c)
 		for range 2 {
 			c.more(t)
-			for range 2 { // the second changes nothing
+			for range 2 { // the second call is a no-op
 				h.must(t, e.Pause(t.Context(), a.ID))
 			}
 			c.stands(t)
@@ -74,7 +74,8 @@ func (h Harness) must(t *testing.T, err error) {
 	}
 }
 
-// begin runs an attempt to its end, which the channel has, besides the test.
+// begin runs an attempt in the background. The returned channel receives its
+// result.
 func (h Harness) begin(t *testing.T, ctx context.Context, e executor.Executor, a executor.Attempt, c *capture) <-chan executor.Result {
 	ended := make(chan executor.Result, 1)
 	go func() {
@@ -88,7 +89,7 @@ func (h Harness) begin(t *testing.T, ctx context.Context, e executor.Executor, a
 	return ended
 }
 
-// more waits until more is printed.
+// more waits until the attempt has printed more.
 func (c *capture) more(t *testing.T) {
 	t.Helper()
 	had := len(c.out.String())
@@ -99,7 +100,7 @@ func (c *capture) more(t *testing.T) {
 	}
 }
 
-// stands waits until nothing more is printed for a while.
+// stands waits until the attempt has printed nothing for a while.
 func (c *capture) stands(t *testing.T) {
 	t.Helper()
 	had, since := len(c.out.String()), time.Now()

@@ -16,50 +16,47 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Harness fits the suite to one type of executor.
+// Harness adapts the suite to one type of executor.
 type Harness struct {
-	// New makes an executor and registers its clean-up with t.
+	// New creates an executor and registers its clean-up with t.
 	New func(t *testing.T) executor.Executor
-	// Spec writes a program as a spec; nil means that this type has none for it,
-	// and the test is skipped.
+	// Spec returns a program as a spec, or nil if the task type cannot express it; the test is then skipped.
 	Spec func(p Program) *structpb.Struct
-	// BadSpecs are specs that must end in a StartError, by what is wrong with them.
+	// BadSpecs maps a description of a fault to a spec that must yield a StartError.
 	BadSpecs map[string]*structpb.Struct
-	// Left lists what of an attempt is still on the machine.
+	// Left lists what is left of an attempt on the machine.
 	Left func(t *testing.T, id string) []string
-	// FloodBytes is how much a program prints to test that memory is bounded.
+	// FloodBytes is how much a program prints to check that memory is bounded.
 	FloodBytes int64
-	// Many is how many attempts run at once to test concurrency.
+	// Many is how many attempts run at once to check concurrency.
 	Many int
-	// Repeats is how often a race is given the chance to show.
+	// Repeats is how often a test repeats an attempt to provoke a race.
 	Repeats int
-	// DefaultDir is where a program runs whose spec names no directory; empty: in the
-	// attempt's BaseDir.
+	// DefaultDir is the working directory of a program whose spec names none, or "" for the attempt's BaseDir.
 	DefaultDir string
-	// OnlyCodes says that a program that exits with 128 and the number of a signal cannot
-	// be distinguished from one that the signal ended.
+	// OnlyCodes reports that an executor cannot distinguish a program that exits with 128 plus a signal number from
+	// one that the signal ended.
 	OnlyCodes bool
-	// Image says that results name a container and its image.
+	// Image reports that results name a container and its image.
 	Image bool
-	// Memory says that the memory of attempts is limited here.
+	// Memory reports that the executor limits the memory of attempts.
 	Memory bool
-	// Stdin says that attempts may have a standard input.
+	// Stdin reports that attempts may have a standard input.
 	Stdin bool
-	// Abandon starts an attempt by a worker of its own, and kills that when the attempt
-	// has printed a text; nil: attempts do not outlive their worker.
+	// Abandon starts an attempt in a separate worker, and kills that worker once the attempt has printed ready. It
+	// is nil if attempts do not outlive their worker.
 	Abandon func(t *testing.T, a executor.Attempt, ready string)
 }
 
 const (
-	// patience is how long an attempt may take that does not wait for anything, on a
-	// machine that is busy.
+	// patience is how long an attempt that waits for nothing may take on a busy machine.
 	patience = 5 * time.Minute
 	// grace is the grace period of attempts that do not need it.
 	grace = 30 * time.Second
 )
 
-// Run runs the suite. What measures this process, or loads the machine, runs alone and comes first; the rest runs at
-// once, as most of it waits. The test that calls Run is therefore not parallel itself.
+// Run runs the suite. Tests that measure this process or load the machine run first, one at a time. The others
+// mostly wait, so they run in parallel. The test that calls Run must therefore not be parallel itself.
 func Run(t *testing.T, h Harness) {
 	t.Run("flood", h.flood)
 	t.Run("many at once", h.many)
@@ -95,7 +92,8 @@ func atOnce(t *testing.T, tests map[string]func(*testing.T)) {
 
 var serial atomic.Int64
 
-// attempt is an attempt whose id no other in this process has.
+// attempt returns an attempt with an id that is unique in this process. It skips the test if the task type has no
+// such program.
 func (h Harness) attempt(t *testing.T, p Program) (executor.Attempt, *capture) {
 	t.Helper()
 	spec := h.Spec(p)
@@ -116,13 +114,13 @@ func (h Harness) attempt(t *testing.T, p Program) (executor.Attempt, *capture) {
 	}, c
 }
 
-// capture keeps what an attempt prints and counts its starts.
+// capture holds what an attempt prints and counts its starts.
 type capture struct {
 	out, err buffer
 	spawns   atomic.Int32
 }
 
-// buffer is a bytes.Buffer that a test can look at while it is written to.
+// buffer is a bytes.Buffer that a test can read during writes.
 type buffer struct {
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -142,7 +140,7 @@ func (b *buffer) String() string {
 
 func (c *capture) spawned() { c.spawns.Add(1) }
 
-// finish runs an attempt to its end, which must be no error.
+// finish runs an attempt to its end and fails the test on an error.
 func (h Harness) finish(t *testing.T, ctx context.Context, e executor.Executor, a executor.Attempt, c *capture) executor.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the suite's patience"))
@@ -174,7 +172,8 @@ func (h Harness) nothingLeft(t *testing.T, id string) {
 	}
 }
 
-// cancelled runs an attempt and cancels it as soon as it has printed ready.
+// cancelled runs an attempt and cancels it once it has printed ready. It returns the result and the time since the
+// cancellation.
 func (h Harness) cancelled(t *testing.T, e executor.Executor, a executor.Attempt, c *capture, ready string) (executor.Result, time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -188,7 +187,7 @@ func (h Harness) cancelled(t *testing.T, e executor.Executor, a executor.Attempt
 	return r, time.Since(time.Unix(0, at.Load()))
 }
 
-// trigger does something when a text has been printed.
+// trigger is a buffer that calls do when it contains a text.
 type trigger struct {
 	*buffer
 	on string

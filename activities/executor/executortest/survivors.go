@@ -11,7 +11,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// survivors is what holds of attempts that outlive their worker.
+// survivors checks attempts that outlive their worker.
 func (h Harness) survivors(t *testing.T) {
 	if h.Abandon == nil {
 		t.Skip("attempts do not outlive their worker here")
@@ -74,7 +74,8 @@ func (h Harness) survivors(t *testing.T) {
 	})
 }
 
-// abandoned is an attempt whose worker is dead. It continues when goOn has been called.
+// abandoned returns an attempt whose worker is dead. The attempt continues once goOn is
+// called.
 func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capture, goOn func()) {
 	t.Helper()
 	workspace := t.TempDir()
@@ -85,7 +86,7 @@ func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capt
 	a.WorkspaceDir, a.Env["SUITE_FLAG"] = workspace, filepath.Join(workspace, "flag")
 	h.Abandon(t, a, p.Out)
 	t.Cleanup(func() {
-		// Where a test has failed.
+		// for a test that has failed
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_ = h.New(t).(executor.Survivor).Remove(ctx, executor.Leftover{ID: a.ID, Identity: a.Identity})
@@ -97,7 +98,8 @@ func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capt
 	}
 }
 
-// survives returns what is listed of an attempt that has survived.
+// survives returns the Leftover of an attempt and fails the test unless the executor
+// lists it.
 func (h Harness) survives(t *testing.T, e executor.Survivor, a executor.Attempt, running bool) executor.Leftover {
 	t.Helper()
 	left, err := e.Survivors(t.Context(), a.Identity.Node)

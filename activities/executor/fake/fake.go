@@ -13,32 +13,30 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Step is what one attempt does, in the order of the fields. The zero Step
-// succeeds at once.
+// Step is what one attempt does, in the order of the fields. The zero Step succeeds at once.
 type Step struct {
-	// StartErr is returned before anything starts, as it is: an
-	// *executor.StartError is the task's fault, any other one the node's.
+	// StartErr is returned unchanged before anything starts. An *executor.StartError is a fault of the task, any other
+	// error one of the node.
 	StartErr error
 	// Stdout and Stderr are printed.
 	Stdout, Stderr string
-	// Output and ContextUpdate are written to the files that the attempt's
-	// environment names.
+	// Output and ContextUpdate are written to the files named by the attempt's environment.
 	Output, ContextUpdate string
-	// Duration is how long it then runs.
+	// Duration is how long the attempt then runs.
 	Duration time.Duration
-	// Block makes it run until Release, or until it is stopped.
+	// Block makes the attempt run until Release is called or it is stopped.
 	Block bool
-	// IgnoreTerm makes it run on, when it is stopped, to the end of the grace period or of the lease.
+	// IgnoreTerm makes a stopped attempt continue to the end of the grace period or of the lease.
 	IgnoreTerm bool
-	// IgnoreKill makes it run on, whatever happens, until Release: a program that the kernel does not let go.
+	// IgnoreKill makes the attempt run until Release, whatever happens, like a program that is stuck in the kernel.
 	IgnoreKill bool
 	// Err is returned instead of a result, as a fault of the node.
 	Err error
-	// Result is how it ends unless it is stopped before, or Release was called meanwhile.
+	// Result is how the attempt ends, unless it is stopped first.
 	Result executor.Result
 }
 
-// Exit is a step that ends with an exit code.
+// Exit returns a step that ends with an exit code.
 func Exit(code int) Step { return Step{Result: executor.Result{ExitCode: code}} }
 
 // Call is one attempt that was run.
@@ -47,7 +45,7 @@ type Call struct {
 	Attempt executor.Attempt
 }
 
-// Executor follows a script. Its methods may be called from several goroutines.
+// Executor follows a script. Its methods are safe for concurrent use.
 type Executor struct {
 	taskType string
 	script   map[string][]Step
@@ -56,8 +54,8 @@ type Executor struct {
 	calls   []Call
 	running map[string]int
 	gates   map[string]chan struct{}
-	// paused has the ids of the attempts that run, with what is closed when one that is
-	// suspended continues; nil: it is not.
+	// paused has the ids of the running attempts. Each maps to a channel that is closed when the suspended attempt
+	// resumes, or to nil if the attempt is not suspended.
 	paused map[string]chan struct{}
 	// changed is closed and replaced whenever calls or running change.
 	changed chan struct{}
@@ -65,9 +63,8 @@ type Executor struct {
 
 var _ executor.Executor = (*Executor)(nil)
 
-// New returns an executor for a task type. The script has the steps of each
-// task: its first attempt does the first, and all after the last repeat that.
-// A task that is not in it, or has no steps, succeeds at once.
+// New returns an executor for a task type. script maps each task to its steps: the first attempt runs the first step,
+// and attempts beyond the last step repeat it. A task without steps succeeds at once.
 func New(taskType string, script map[string][]Step) *Executor {
 	return &Executor{
 		taskType: taskType, script: script,
@@ -76,10 +73,10 @@ func New(taskType string, script map[string][]Step) *Executor {
 	}
 }
 
-// Type is the task type given to New.
+// Type returns the task type given to New.
 func (e *Executor) Type() string { return e.taskType }
 
-// Run does the next step of the attempt's task.
+// Run runs the next step of the attempt's task.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if ctx.Err() != nil || a.Lease.Lost() {
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
@@ -105,10 +102,10 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	return step.Result, step.Err
 }
 
-// lasts reports whether a test can meet the step while it runs: one that does not wait is over before an observer acts.
+// lasts reports whether a test can observe the step while it runs. A step that does not wait is over too soon.
 func (s Step) lasts() bool { return s.Block || s.Duration > 0 }
 
-// begin notes the call and finds its step.
+// begin records the call and returns its step.
 func (e *Executor) begin(task string, a executor.Attempt) (Step, <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,7 +124,7 @@ func (e *Executor) begin(task string, a executor.Attempt) (Step, <-chan struct{}
 	return steps[min(before, len(steps)-1)], e.gate(task)
 }
 
-// write prints what the step prints and writes its files.
+// write prints the step's output and writes its files.
 func (s Step) write(a executor.Attempt) error {
 	for _, out := range []struct {
 		to   io.Writer
@@ -153,7 +150,7 @@ func (s Step) write(a executor.Attempt) error {
 	return nil
 }
 
-// wait reports whether the step came to its end, and not ctx.
+// wait waits for the end of the step and reports whether it was reached before ctx ended.
 func (s Step) wait(ctx context.Context, gate <-chan struct{}) bool {
 	timer := time.NewTimer(s.Duration)
 	defer timer.Stop()
@@ -173,7 +170,7 @@ func (s Step) wait(ctx context.Context, gate <-chan struct{}) bool {
 	}
 }
 
-// stop is how the step ends when it is stopped.
+// stop returns the result of a step that is stopped, once it has ended.
 func (s Step) stop(a executor.Attempt, gate <-chan struct{}) executor.Result {
 	switch {
 	case s.IgnoreKill:
@@ -186,7 +183,7 @@ func (s Step) stop(a executor.Attempt, gate <-chan struct{}) executor.Result {
 	return executor.Result{ExitCode: 143, Signal: "SIGTERM", Stopped: true}
 }
 
-// Release lets the attempts of a task continue that block, those that come later included.
+// Release lets the blocked attempts of a task continue, and later ones pass without blocking.
 func (e *Executor) Release(task string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -198,16 +195,16 @@ func (e *Executor) Release(task string) {
 	}
 }
 
-// Calls lists the attempts so far in the order of their start.
+// Calls returns the attempts so far in the order of their start.
 func (e *Executor) Calls() []Call {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.calls)
 }
 
-// Await waits until condition is true of the calls so far and of the number of
-// running attempts by task, or ctx is done. Attempts whose step neither blocks nor
-// has a duration do not count as running. The condition must not keep its arguments.
+// Await waits until condition returns true for the calls so far and the number of running attempts by task, or until
+// ctx is done. Attempts whose step neither blocks nor has a duration do not count as running. The condition must not
+// keep its arguments.
 func (e *Executor) Await(ctx context.Context, condition func(calls []Call, running map[string]int) bool) error {
 	for {
 		e.mu.Lock()
@@ -224,8 +221,8 @@ func (e *Executor) Await(ctx context.Context, condition func(calls []Call, runni
 	}
 }
 
-// AwaitRunning waits until an attempt of the task runs whose step blocks or has a
-// duration, or ctx is done.
+// AwaitRunning waits until an attempt of the task is running a step that blocks or has a duration, or until ctx is
+// done.
 func (e *Executor) AwaitRunning(ctx context.Context, task string) error {
 	return e.Await(ctx, func(_ []Call, running map[string]int) bool { return running[task] > 0 })
 }
@@ -251,8 +248,8 @@ func (e *Executor) gate(task string) chan struct{} {
 	return gate
 }
 
-// taskOf is the task that an attempt belongs to: its environment says so, and
-// where it has none, its id "<run>@<chain>/<task>/c<claim>".
+// taskOf returns the task of an attempt. It reads the environment, or without one the id
+// "<run>@<chain>/<task>/c<claim>".
 func taskOf(a executor.Attempt) string {
 	if task := a.Env["SWITCHYARD_TASK"]; task != "" {
 		return task

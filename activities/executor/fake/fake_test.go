@@ -82,7 +82,7 @@ func TestBlockAndRelease(t *testing.T) {
 	wait.Wait()
 }
 
-// A step that is over at once is not one that a test finds running.
+// AwaitRunning ignores a step that is over at once.
 func TestAwaitRunningIgnoresStepsThatDoNotLast(t *testing.T) {
 	e := fake.New("shell", map[string][]fake.Step{"a": {{Stdout: "x"}, {Stdout: "x", Block: true}}})
 	for i, want := range []bool{false, true} {
@@ -103,7 +103,7 @@ func TestAwaitRunningIgnoresStepsThatDoNotLast(t *testing.T) {
 	}
 }
 
-// writer is called for each write.
+// writer is a function that is called for each write.
 type writer func()
 
 func (w writer) Write(p []byte) (int, error) {

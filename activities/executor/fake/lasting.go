@@ -11,8 +11,8 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Machines are the machines of one computer. They run whatever becomes of the workers. Its methods may be called from several
-// goroutines.
+// Machines is the set of machines of one computer. They keep running whatever happens to the workers. Its methods are safe for
+// concurrent use.
 type Machines struct {
 	mu   sync.Mutex
 	all  map[string]*Machine // by id
@@ -24,17 +24,17 @@ type Machines struct {
 // Machine is an attempt of a Lasting executor.
 type Machine struct {
 	executor.Leftover
-	// Starts counts how often its program was started, Restarts how often it was started again, and Reattached how often a worker
-	// continued it.
+	// Starts counts the starts of the program, Restarts the calls of Restart, and Reattached how often a later worker continued
+	// the attempt.
 	Starts, Restarts, Reattached int
-	// Removed says that nothing is left of it, and Result is how it has ended if Running is false.
+	// Removed reports that nothing of the machine is left. Result is how it ended if Running is false.
 	Removed bool
 	Result  executor.Result
 	// stopped is set by Stop.
 	stopped bool
-	// Attended counts the calls of Run and Reattach under way.
+	// Attended counts the calls of Run and Reattach in progress.
 	Attended int
-	// Attempt is the newest that ran or continued it.
+	// Attempt is the newest attempt that ran or continued the machine.
 	Attempt executor.Attempt
 }
 
@@ -43,7 +43,7 @@ func NewMachines() *Machines {
 	return &Machines{all: map[string]*Machine{}, changed: make(chan struct{})}
 }
 
-// Away has Survivors fail; nil: it does not any more.
+// Away makes Survivors fail with an error, or work again if err is nil.
 func (m *Machines) Away(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,14 +51,14 @@ func (m *Machines) Away(err error) {
 	m.change()
 }
 
-// All returns the machines of a task, in the order of their claims.
+// All returns the machines of a task in the order of their claims.
 func (m *Machines) All(task string) []Machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.of(task)
 }
 
-// Await waits until a condition is true of the machines of a task, or ctx is done.
+// Await waits until condition returns true for the machines of a task, or ctx is done.
 func (m *Machines) Await(ctx context.Context, task string, condition func([]Machine) bool) error {
 	for {
 		m.mu.Lock()
@@ -75,7 +75,7 @@ func (m *Machines) Await(ctx context.Context, task string, condition func([]Mach
 	}
 }
 
-// End ends the running machines of a task by themselves.
+// End makes the running machines of a task end by themselves with a result.
 func (m *Machines) End(task string, r executor.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +99,7 @@ func (m *Machines) of(task string) []Machine {
 	return found
 }
 
-// change wakes who waits for a change. The caller holds mu.
+// change wakes the callers that wait for a change. The caller holds mu.
 func (m *Machines) change() {
 	close(m.changed)
 	m.changed = make(chan struct{})
@@ -119,10 +119,10 @@ var (
 // NewLasting returns an executor for a task type whose attempts are machines of a computer.
 func NewLasting(taskType string, m *Machines) *Lasting { return &Lasting{taskType, m} }
 
-// Type is the task type given to NewLasting.
+// Type returns the task type given to NewLasting.
 func (e *Lasting) Type() string { return e.taskType }
 
-// Run starts a machine, which runs until ctx ends, or End is called.
+// Run starts a machine, which runs until ctx ends or End is called.
 func (e *Lasting) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if ctx.Err() != nil || a.Lease.Lost() {
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
@@ -139,7 +139,7 @@ func (e *Lasting) Run(ctx context.Context, a executor.Attempt, spawned func()) (
 	return e.attend(ctx, one, a), nil
 }
 
-// Reattach continues a machine that an earlier worker has left.
+// Reattach continues a machine that an earlier worker left.
 func (e *Lasting) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	m := e.machines
 	m.mu.Lock()
@@ -200,7 +200,7 @@ func (e *Lasting) Stop(_ context.Context, id string) error {
 	return nil
 }
 
-// Restart counts that a machine was started again.
+// Restart counts a restart of a machine.
 func (e *Lasting) Restart(_ context.Context, id string) error {
 	m := e.machines
 	m.mu.Lock()
@@ -214,7 +214,7 @@ func (e *Lasting) Restart(_ context.Context, id string) error {
 	return nil
 }
 
-// Survivors are the machines of a node that are left.
+// Survivors returns the remaining machines of a node.
 func (e *Lasting) Survivors(_ context.Context, node string) ([]executor.Leftover, error) {
 	m := e.machines
 	m.mu.Lock()
@@ -243,7 +243,7 @@ func (e *Lasting) Remove(_ context.Context, l executor.Leftover) error {
 	return nil
 }
 
-// Enter returns an inside without methods of a machine that runs.
+// Enter returns the inside of a running machine; none of its methods is implemented.
 func (e *Lasting) Enter(_ context.Context, id string) (executor.Inside, error) {
 	m := e.machines
 	m.mu.Lock()
@@ -257,6 +257,6 @@ func (e *Lasting) Enter(_ context.Context, id string) (executor.Inside, error) {
 // Inside is the inside of a Machine. Only its ID may be used.
 type Inside struct {
 	executor.Inside
-	// ID is that of the attempt.
+	// ID is the ID of the attempt.
 	ID string
 }

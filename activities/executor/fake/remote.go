@@ -12,29 +12,29 @@ import (
 
 // Job is an attempt in a Cluster.
 type Job struct {
-	// Identity is that of the attempt, without node, fleet and claim.
+	// Identity is the identity of the attempt, without node, fleet and claim.
 	Identity executor.Identity
-	// Dispatches are the attempts with which a node ran or continued it, in their order.
+	// Dispatches are the attempts with which nodes ran or continued the job, in order.
 	Dispatches []executor.Attempt
-	// Starts counts how often its program was started, and Recorded how often its end was said to be recorded.
+	// Starts counts the starts of the program, and Recorded the calls of Remote.Recorded.
 	Starts, Recorded int
-	// Stopped reports whether a node has stopped it.
+	// Stopped reports whether a node has stopped the job.
 	Stopped bool
 }
 
-// Cluster has the attempts of the Remotes of several nodes. What it runs continues whatever becomes of the nodes. Its methods
-// may be called from several goroutines.
+// Cluster runs the attempts of the Remotes of several nodes. Its jobs keep running whatever happens to the nodes. Its methods
+// are safe for concurrent use.
 type Cluster struct {
 	mu   sync.Mutex
 	jobs map[executor.Identity]*job
-	held bool // jobs wait for their start
+	held bool // jobs wait before they start
 	// changed is closed and replaced whenever something changes.
 	changed chan struct{}
 }
 
 type job struct {
 	Job
-	claim  int32            // the newest dispatch
+	claim  int32            // of the newest dispatch
 	result *executor.Result // nil while it runs
 }
 
@@ -43,7 +43,7 @@ func NewCluster() *Cluster {
 	return &Cluster{jobs: map[executor.Identity]*job{}, changed: make(chan struct{})}
 }
 
-// Hold has jobs that are not started yet wait for their start until it is called with false.
+// Hold makes jobs that have not started yet wait, until it is called with false.
 func (c *Cluster) Hold(held bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,14 +63,14 @@ func (c *Cluster) End(task string, r executor.Result) {
 	c.change()
 }
 
-// Jobs returns the jobs of a task, ordered by their instances and attempts.
+// Jobs returns the jobs of a task, ordered by instance and attempt.
 func (c *Cluster) Jobs(task string) []Job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.of(task)
 }
 
-// Await waits until condition is true of the jobs of a task, or ctx is done.
+// Await waits until condition returns true for the jobs of a task, or ctx is done.
 func (c *Cluster) Await(ctx context.Context, task string, condition func(jobs []Job) bool) error {
 	for {
 		c.mu.Lock()
@@ -103,7 +103,7 @@ func (c *Cluster) of(task string) []Job {
 	return jobs
 }
 
-// change wakes who waits for a change. The caller holds mu.
+// change wakes the callers that wait for a change. The caller holds mu.
 func (c *Cluster) change() {
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -120,17 +120,17 @@ var _ executor.Remote = (*Remote)(nil)
 // NewRemote returns an executor for a task type whose attempts run in a cluster.
 func NewRemote(taskType string, c *Cluster) *Remote { return &Remote{taskType, c} }
 
-// Type is the task type given to NewRemote.
+// Type returns the task type given to NewRemote.
 func (r *Remote) Type() string { return r.taskType }
 
-// jobKey is the identity of an attempt on any node.
+// jobKey returns the part of an attempt's identity that is the same on any node.
 func jobKey(a executor.Attempt) executor.Identity {
 	key := a.Identity
 	key.Node, key.Fleet, key.Claim = "", "", 0
 	return key
 }
 
-// Run runs the job of an attempt, or continues it.
+// Run starts the job of an attempt, or continues it.
 func (r *Remote) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if ctx.Err() != nil || a.Lease.Lost() {
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
@@ -179,7 +179,7 @@ func (r *Remote) Run(ctx context.Context, a executor.Attempt, spawned func()) (e
 	}
 }
 
-// Recorded notes that the end of a job was recorded.
+// Recorded counts that the end of a job was recorded.
 func (r *Remote) Recorded(_ context.Context, a executor.Attempt) error {
 	c := r.cluster
 	c.mu.Lock()

@@ -8,7 +8,7 @@ import (
 
 var _ executor.Steerer = (*Executor)(nil)
 
-// Pause keeps a running attempt from coming to its end.
+// Pause keeps a running attempt from ending.
 func (e *Executor) Pause(_ context.Context, id string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -23,7 +23,7 @@ func (e *Executor) Pause(_ context.Context, id string) error {
 	return nil
 }
 
-// Resume lets it continue.
+// Resume lets a suspended attempt continue.
 func (e *Executor) Resume(_ context.Context, id string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -46,15 +46,16 @@ func (e *Executor) Paused(id string) bool {
 	return e.paused[id] != nil
 }
 
-// enter lets an attempt be steered, until leave.
+// enter allows Pause and Resume for an attempt, until leave.
 func (e *Executor) enter(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.paused[id] = nil
 }
 
-// leave is false, and nothing has changed, while the attempt is suspended: it is to ask
-// again when the channel is closed.
+// leave ends steering of an attempt. If the attempt is suspended and anyway is false,
+// leave returns false with a channel that is closed on Resume, and the caller tries
+// again then.
 func (e *Executor) leave(id string, anyway bool) (<-chan struct{}, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,8 +66,8 @@ func (e *Executor) leave(id string, anyway bool) (<-chan struct{}, bool) {
 	return nil, true
 }
 
-// awaitResume ends what Pause may do to an attempt that has come to its end, and waits
-// for the end of what it has done. It is false when ctx has ended before.
+// awaitResume ends steering of an attempt whose step is over, after waiting for Resume
+// if the attempt is suspended. It returns false if ctx ends first.
 func (e *Executor) awaitResume(ctx context.Context, id string) bool {
 	for {
 		paused, left := e.leave(id, false)

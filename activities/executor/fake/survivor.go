@@ -8,8 +8,8 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Survivor is an Executor with attempts that an earlier worker has left: the script says
-// how they continue. Its methods may be called from several goroutines.
+// Survivor is an Executor with attempts that an earlier worker left. Its script
+// describes how they continue. Its methods are safe for concurrent use.
 type Survivor struct {
 	*Executor
 
@@ -21,12 +21,12 @@ type Survivor struct {
 
 var _ executor.Survivor = (*Survivor)(nil)
 
-// NewSurvivor returns one with what is left.
+// NewSurvivor returns a Survivor with the attempts in left.
 func NewSurvivor(taskType string, script map[string][]Step, left ...executor.Leftover) *Survivor {
 	return &Survivor{Executor: New(taskType, script), left: left}
 }
 
-// Survivors are the attempts of the node that are left.
+// Survivors returns the remaining attempts of a node.
 func (s *Survivor) Survivors(_ context.Context, node string) ([]executor.Leftover, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,14 +36,14 @@ func (s *Survivor) Survivors(_ context.Context, node string) ([]executor.Leftove
 	return slices.DeleteFunc(slices.Clone(s.left), func(l executor.Leftover) bool { return l.Identity.Node != node }), nil
 }
 
-// Away has Survivors fail; nil: it does not any more.
+// Away makes Survivors fail with an error, or work again if err is nil.
 func (s *Survivor) Away(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 }
 
-// Forget takes the variables of the programs that are left away.
+// Forget removes the environment variables of the attempts that are left.
 func (s *Survivor) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Survivor) Forget() {
 	}
 }
 
-// Reattach does the next step of the attempt's task.
+// Reattach runs the next step of the attempt's task.
 func (s *Survivor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	if !s.Lose(a.ID) {
 		return executor.Result{}, executor.ErrNotRunning
@@ -60,7 +60,7 @@ func (s *Survivor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	return s.Run(ctx, a, func() {})
 }
 
-// Remove notes that an attempt was removed.
+// Remove records that an attempt was removed.
 func (s *Survivor) Remove(_ context.Context, l executor.Leftover) error {
 	s.Lose(l.ID)
 	s.mu.Lock()
@@ -69,14 +69,15 @@ func (s *Survivor) Remove(_ context.Context, l executor.Leftover) error {
 	return nil
 }
 
-// Removed are the ids of the attempts that were.
+// Removed returns the ids of the removed attempts.
 func (s *Survivor) Removed() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.removed)
 }
 
-// Lose takes an attempt off what is left; false: it is not there.
+// Lose drops an attempt from those that are left. It returns false if there is no such
+// attempt.
 func (s *Survivor) Lose(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,25 +16,25 @@ import (
 	"switchyard/activities/executor"
 )
 
-// ServeFiles serves the files of the process by SFTP, version 3, until conn or ctx ends. A Read of conn may be under way when it
-// returns.
+// ServeFiles serves the files of the process over SFTP, version 3, until conn or ctx ends. A Read of conn may still be in
+// progress when it returns.
 func (p Process) ServeFiles(ctx context.Context, conn io.ReadWriter) error {
 	return p.help(ctx, plan{Action: serveSFTP}, conn, conn)
 }
 
-// ReadTar writes what lies at a path to an archive, see executor.Inside. What cannot be read is left out, and is the error in the
-// end. The error is an *Error, if the files are its reason.
+// ReadTar writes the file or directory at a path to an archive, see executor.Inside. It leaves out what it cannot read and
+// reports it in the returned error. The error is an *Error if the files caused it.
 func (p Process) ReadTar(ctx context.Context, path string, to io.Writer) error {
 	return p.help(ctx, plan{Action: readTar, Path: path}, nil, to)
 }
 
-// WriteTar unpacks an archive, see executor.Inside. A file has its name only when it is whole. The error is an *Error, if the
-// files or the archive are its reason.
+// WriteTar unpacks an archive, see executor.Inside. A file appears under its name only when it is complete. The error is an
+// *Error if the files or the archive caused it.
 func (p Process) WriteTar(ctx context.Context, path string, rename bool, from io.Reader) error {
 	return p.help(ctx, plan{Action: writeTar, Path: path, Rename: rename}, from, io.Discard)
 }
 
-// help has a helper carry out a plan. It returns when the helper has ended, and does not wait for a Read of from.
+// help starts a helper that carries out a plan. It returns when the helper has ended, without waiting for a pending Read of from.
 func (p Process) help(ctx context.Context, task plan, from io.Reader, to io.Writer) error {
 	h, err := p.open()
 	if err != nil {
@@ -48,20 +48,20 @@ func (p Process) help(ctx context.Context, task plan, from io.Reader, to io.Writ
 	return helper.run(ctx, h, from, to)
 }
 
-// helper is this side of a helper.
+// helper is the worker's end of a helper process.
 type helper struct {
 	process *os.Process
-	// in is what it reads, out what it writes, said its answer.
+	// in carries the helper's input, out its output, and said its answer.
 	in, out, said *os.File
 }
 
-// start starts a helper for a plan.
+// start starts a helper that carries out a plan.
 func (h *hold) start(task plan) (*helper, error) {
 	root, keep, err := h.prepare(&task)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close() // nil is no harm
+	defer root.Close() // closing nil is harmless
 	text, err := json.Marshal(task)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (h *hold) start(task plan) (*helper, error) {
 	go onOwnThread(func() {
 		err := restrict(keep, task.Root || task.Switch)
 		if err == nil {
-			// Where main does not know of it, --help makes most programs end at once.
+			// If main does not call ServeIfAsked, --help makes most programs end at once.
 			one.process, err = os.StartProcess("/proc/self/exe", []string{Name, "--help"}, attr)
 		}
 		done <- err
@@ -107,7 +107,7 @@ func (h *hold) start(task plan) (*helper, error) {
 	return one, nil
 }
 
-// newHelper returns a helper that has not started, and its ends of the pipes.
+// newHelper returns a helper that has not started, and the process's ends of its pipes.
 func newHelper() (*helper, [3]*os.File, error) {
 	one, theirs := &helper{}, [3]*os.File{}
 	var errs []error
@@ -123,14 +123,14 @@ func newHelper() (*helper, [3]*os.File, error) {
 	if err != nil {
 		one.close()
 		for _, f := range theirs {
-			f.Close() // nil is no harm
+			f.Close() // closing nil is harmless
 		}
 	}
 	return one, theirs, err
 }
 
-// prepare completes a plan with who and where the helper is. It returns the root that it enters, or nil, and which capabilities it
-// keeps.
+// prepare fills in the user and the directory of the helper. It returns the root that the helper enters, or nil for the worker's
+// own, and the capabilities that the helper keeps.
 func (h *hold) prepare(task *plan) (root *os.File, keep capabilities, err error) {
 	task.Dir = h.p.Dir
 	shared, err := h.p.sharesFiles()
@@ -168,7 +168,7 @@ func (h *hold) prepare(task *plan) (root *os.File, keep capabilities, err error)
 	return root, keep, err
 }
 
-// memory returns a file that is in memory only.
+// memory returns an anonymous in-memory file with a content.
 func memory(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -187,13 +187,13 @@ func (one *helper) close() {
 	}
 }
 
-// run copies to and from the helper until it ends, by itself or because ctx or the process does.
+// run copies to and from the helper until it ends, either by itself or because ctx or the process ended.
 func (one *helper) run(ctx context.Context, h *hold, from io.Reader, to io.Writer) error {
 	defer one.close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
-	ended := make(chan struct{}) // when the helper has ended
+	ended := make(chan struct{}) // closed when the helper has ended
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -219,7 +219,7 @@ func (one *helper) run(ctx context.Context, h *hold, from io.Reader, to io.Write
 	if from == nil {
 		one.in.Close()
 	} else {
-		go func() { // not waited for
+		go func() { // run does not wait for this goroutine
 			_, err := io.Copy(onlyWriter{one.in}, from)
 			if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, os.ErrClosed) {
 				cancel(err)
@@ -246,7 +246,7 @@ func (one *helper) run(ctx context.Context, h *hold, from io.Reader, to io.Write
 	return one.outcome(said, state)
 }
 
-// outcome returns the error that the helper reports.
+// outcome returns the error that the helper reports, or nil.
 func (one *helper) outcome(said []byte, state *os.ProcessState) error {
 	var a answer
 	if err := json.Unmarshal(said, &a); err != nil {
@@ -261,7 +261,7 @@ func (one *helper) outcome(said []byte, state *os.ProcessState) error {
 	return &Error{Text: a.Error, kind: kinds[a.Kind]}
 }
 
-// onlyWriter and onlyReader keep io.Copy from splicing, which would hold what has arrived until more does.
+// onlyWriter and onlyReader prevent io.Copy from splicing, which would hold back data until more arrives.
 type (
 	onlyWriter struct{ io.Writer }
 	onlyReader struct{ io.Reader }

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopbacks are the addresses of a loopback interface, in the order in which they are tried.
+// loopbacks are the addresses of a loopback interface, in the order in which Dial and Listen try them.
 var loopbacks = []string{"127.0.0.1", "::1"}
 
-// Dial connects to a TCP port of the process's loopback interface. The connection is a *net.TCPConn. A Refusal says that nothing
+// Dial connects to a TCP port of the process's loopback interface and returns a *net.TCPConn. It returns a Refusal if nothing
 // listens on the port.
 func (p Process) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
@@ -44,8 +44,8 @@ func (p Process) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return conn, nil
 }
 
-// Listen accepts TCP connections on a port of the process's loopback interface; 0 is any that is free. The listener is closed when
-// ctx ends, or the process does. A Refusal says that the port is in use.
+// Listen accepts TCP connections on a port of the process's loopback interface. Port 0 picks any free port. The listener closes
+// when ctx or the process ends. Listen returns a Refusal if the port is in use.
 func (p Process) Listen(ctx context.Context, port int) (net.Listener, error) {
 	if port < 0 || port > 65535 {
 		return nil, refuse(fmt.Sprintf("%d is not a port: ports are from 1 to 65535", port))
@@ -85,7 +85,7 @@ func (p Process) Listen(ctx context.Context, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// processListener is a listener that ends with a process.
+// processListener is a listener that closes when a process ends.
 type processListener struct {
 	net.Listener
 	process *hold
@@ -93,7 +93,7 @@ type processListener struct {
 	stop    func() bool
 }
 
-// Close ends the listener.
+// Close closes the listener.
 func (l *processListener) Close() error {
 	l.stop()
 	err := l.Listener.Close()
@@ -102,7 +102,7 @@ func (l *processListener) Close() error {
 	return err
 }
 
-// isWithoutAddress reports whether a network lacks an address of the loopback interface, as one without IPv6 does.
+// isWithoutAddress reports whether err means that the network lacks a loopback address, for example because IPv6 is disabled.
 func isWithoutAddress(err error) bool {
 	return errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.ENETUNREACH)
 }
@@ -110,8 +110,8 @@ func isWithoutAddress(err error) bool {
 // controlFunc is called for each socket before it is used.
 type controlFunc func(network, address string, raw syscall.RawConn) error
 
-// inNetwork runs do on a thread in the network namespace of the process. It passes a function to do that fails for sockets that
-// were made on any other thread.
+// inNetwork calls do on a thread in the network namespace of the process. The function it passes to do fails for sockets that
+// were created on any other thread.
 func (p Process) inNetwork(do func(control controlFunc) error) error {
 	h, err := p.open()
 	if err != nil {
@@ -156,15 +156,15 @@ func (p Process) inNetwork(do func(control controlFunc) error) error {
 	return <-done
 }
 
-// onOwnThread runs do on an OS thread that ends with it, whatever do has done to the thread. The main thread cannot end, so it is
-// never taken.
+// onOwnThread calls do on an OS thread that ends afterwards, so do may change the thread in any way. It never uses the main
+// thread, which cannot end.
 func onOwnThread(do func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != os.Getpid() {
 		do()
-		return // locked, which ends the thread
+		return // exiting while locked ends the thread
 	}
-	// Held meanwhile, so that the next goroutine gets another thread.
+	// Keep the main thread locked meanwhile, so that the next goroutine gets another thread.
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -2,48 +2,49 @@ package inside
 
 import "time"
 
-// Name is the argv[0] of this program while it is a helper.
+// Name is the argv[0] of this program when it runs as a helper.
 const Name = "switchyard-inside"
 
-// Descriptors of a helper, beside its standard input and output.
+// File descriptors of a helper, in addition to its standard input and output.
 const (
 	planFile = 3
 	sayPipe  = 4
-	// rootDir is there if the helper has another root than the worker.
+	// rootDir is open only if the helper enters another root than the worker's.
 	rootDir = 5
 )
 
-// What a helper does.
+// Actions of a helper.
 const (
 	serveSFTP = "sftp"
 	readTar   = "read_tar"
 	writeTar  = "write_tar"
 )
 
-// plan says what a helper does, and as whom.
+// plan describes what a helper does, and as which user.
 type plan struct {
 	Action string
-	// Root says that there is a rootDir.
+	// Root reports that rootDir is open.
 	Root bool
-	// Switch says that it becomes the user.
+	// Switch makes the helper change to the user with UID, GID and Groups.
 	Switch   bool
 	UID, GID int
 	Groups   []int
 	Dir      string
-	// Path and Rename are as executor.Inside has them.
+	// Path and Rename have the same meaning as in executor.Inside.
 	Path   string
 	Rename bool
 }
 
-// answer is what a helper says before it ends.
+// answer is the result that a helper reports before it ends.
 type answer struct {
-	// Error is why it could not do all that it was asked for; "": it did.
+	// Error explains what the helper could not do, or is "" on success.
 	Error string
-	// Kind is one of kinds, or "".
+	// Kind is a key of kinds, or "".
 	Kind string
-	// Denied says that it could not become what the plan asks for.
+	// Denied reports that the helper could not assume the root and the user of its plan.
 	Denied bool
 }
 
-// endGrace is how long a helper may take to end after SIGTERM, in which it removes what is not whole.
+// endGrace is how long a helper may take to end after SIGTERM. It removes incomplete files in that
+// time.
 const endGrace = 5 * time.Second

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A capability set, one bit each.
+// capabilities is a capability set, one bit each.
 type capabilities uint64
 
 func capability(numbers ...int) (set capabilities) {
@@ -22,14 +22,14 @@ func capability(numbers ...int) (set capabilities) {
 }
 
 var (
-	// enterPrivileges are what a helper needs to become a user in another root.
+	// enterPrivileges are the capabilities that a helper needs to become a user in another root.
 	enterPrivileges = capability(unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SYS_CHROOT)
-	// filePrivileges are what a user may have over files, if the process itself has it.
+	// filePrivileges are the capabilities over files that a helper keeps if the process has them.
 	filePrivileges = capability(unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID)
 )
 
-// permitted returns the capabilities that a process may use. In a user namespace of its own they are over its own users only,
-// which a helper outside of it cannot have.
+// permitted returns the capabilities that a process may acquire. The result is empty for a process in a user namespace of its
+// own: its capabilities only cover that namespace, and a helper outside cannot have them.
 func (p Process) permitted() (capabilities, error) {
 	if own, err := p.isOwn("ns/user"); err != nil || !own {
 		return 0, err
@@ -59,8 +59,8 @@ func canSwitch() bool {
 	return have&need == need
 }
 
-// restrict takes from this thread, and from the program that it forks, every privilege that is not kept. With switching the
-// thread is privileged.
+// restrict drops every privilege outside keep from this thread and from the program that it forks. switching means that the
+// thread is privileged, so there are capabilities to drop.
 func restrict(keep capabilities, switching bool) error {
 	if switching {
 		for c := range 64 {
@@ -69,7 +69,7 @@ func restrict(keep capabilities, switching bool) error {
 			}
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
 				if errors.Is(err, unix.EINVAL) {
-					break // there are no more
+					break // no further capabilities
 				}
 				return fmt.Errorf("drop capabilities: %w", err)
 			}
@@ -93,8 +93,8 @@ func restrict(keep capabilities, switching bool) error {
 	return nil
 }
 
-// become makes all threads of this process those of the user, in the root if there is one. Root keeps of its capabilities those over
-// files; any other user keeps none, as the kernel takes them with the change.
+// become switches all threads of this process to the user and the root of the plan. If the user is root, the process keeps its
+// capabilities over files. The kernel takes all capabilities from any other user on the switch.
 func (p *plan) become() error {
 	if p.Root {
 		if err := unix.Fchdir(rootDir); err != nil {
@@ -108,7 +108,7 @@ func (p *plan) become() error {
 		}
 	}
 	if p.Switch {
-		// These calls of package syscall count for all threads.
+		// These functions of package syscall apply to all threads.
 		if err := syscall.Setgroups(p.Groups); err != nil {
 			return fmt.Errorf("become its user: %w", err)
 		}
@@ -129,8 +129,8 @@ func (p *plan) become() error {
 	return nil
 }
 
-// forgetEntering takes enterPrivileges from all threads of a helper that stays root. A program that is linked with the C library
-// cannot do so; there the helper still executes nothing that could use them.
+// forgetEntering drops enterPrivileges from all threads of a helper that remains root. A program linked with the C library cannot
+// do that; its helper still executes nothing that could use them.
 func forgetEntering() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

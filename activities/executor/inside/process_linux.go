@@ -17,13 +17,13 @@ import (
 	"switchyard/activities/executor/shell/procfs"
 )
 
-// hold is a process whose number no other process gets, as long as it is open.
+// hold is an open process. While it is open, no other process can get the same PID.
 type hold struct {
 	p     Process
 	pidfd *os.File
 }
 
-// open returns a hold of the process. executor.ErrNotRunning says that it has ended.
+// open opens the process. It returns executor.ErrNotRunning if the process has ended.
 func (p Process) open() (*hold, error) {
 	fd, err := unix.PidfdOpen(p.PID, unix.PIDFD_NONBLOCK)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
@@ -39,8 +39,8 @@ func (p Process) open() (*hold, error) {
 	return h, nil
 }
 
-// check returns executor.ErrNotRunning if the process has ended. What was opened in /proc/PID before a check that succeeds is of the
-// process itself.
+// check returns executor.ErrNotRunning if the process has ended. If check succeeds, everything opened in /proc/PID before belongs
+// to the process itself.
 func (h *hold) check() error {
 	now, err := procfs.Read(strconv.Itoa(h.p.PID))
 	if err != nil || now.Zombie || h.p.Start != 0 && now.Start != h.p.Start {
@@ -65,19 +65,19 @@ func hasEnded(fd uintptr) bool {
 	return err == nil && n > 0
 }
 
-// awaitEnd returns true when the process has ended, and false when the hold is closed before.
+// awaitEnd waits until the process ends and returns true. It returns false if the hold is closed first.
 func (h *hold) awaitEnd() bool {
 	raw, err := h.pidfd.SyscallConn()
 	return err == nil && raw.Read(hasEnded) == nil
 }
 
-// Close lets go of the process.
+// Close releases the process.
 func (h *hold) Close() error { return h.pidfd.Close() }
 
-// path returns the path of a file of the process in /proc.
+// path returns the path of one of the process's files in /proc.
 func (p Process) path(name string) string { return "/proc/" + strconv.Itoa(p.PID) + "/" + name }
 
-// isOwn reports whether a file of the process in /proc is the same as that of this thread, such as its root.
+// isOwn reports whether a /proc file of the process, such as its root, is the same as that of this thread.
 func (p Process) isOwn(name string) (bool, error) {
 	var own, its unix.Stat_t
 	if err := unix.Stat("/proc/thread-self/"+name, &own); err != nil {
@@ -89,7 +89,7 @@ func (p Process) isOwn(name string) (bool, error) {
 	return own.Dev == its.Dev && own.Ino == its.Ino, nil
 }
 
-// sharesFiles reports whether the process sees the files that this one does.
+// sharesFiles reports whether the process sees the same files as this one.
 func (p Process) sharesFiles() (bool, error) {
 	for _, name := range []string{"ns/mnt", "root"} {
 		if own, err := p.isOwn(name); err != nil || !own {
@@ -99,14 +99,14 @@ func (p Process) sharesFiles() (bool, error) {
 	return true, nil
 }
 
-// isOwnUser reports whether the process's files are read and written as this process's own user.
+// isOwnUser reports whether the user of the process's files is this process's own user.
 func (p Process) isOwnUser() bool {
 	own, err := os.Getgroups()
 	return err == nil && int(p.UID) == os.Geteuid() && int(p.GID) == os.Getegid() &&
 		!slices.ContainsFunc(p.Groups, func(g uint32) bool { return int(g) != os.Getegid() && !slices.Contains(own, int(g)) })
 }
 
-// outside returns who the user is in the user namespace of this process.
+// outside returns the process with its user as numbered in the user namespace of this process.
 func (p Process) outside() (Process, error) {
 	uids, err := readIDs(p.path("uid_map"))
 	if err != nil {
@@ -130,7 +130,7 @@ func (p Process) outside() (Process, error) {
 	return p, nil
 }
 
-// idRange is a line of uid_map, see user_namespaces(7).
+// idRange is a line of uid_map or gid_map, see user_namespaces(7).
 type idRange struct{ inside, outside, count uint64 }
 
 type idRanges []idRange
@@ -162,8 +162,8 @@ func (all idRanges) translate(id *uint32) bool {
 	return false
 }
 
-// User returns a user of the process by "name", "uid", "name:group" or "uid:gid", as the process's own /etc/passwd and /etc/group
-// have it. A number needs no account.
+// User looks up a user given as "name", "uid", "name:group" or "uid:gid" in the process's own /etc/passwd and /etc/group. A
+// numeric user needs no account.
 func (p Process) User(who string) (User, error) {
 	h, err := p.open()
 	if err != nil {
@@ -209,7 +209,7 @@ func (h *hold) openRoot() (*os.File, error) {
 	return os.NewFile(uintptr(fd), h.p.path("root")), nil
 }
 
-// openWithin opens a regular file as the process that has the root would, all links resolved inside.
+// openWithin opens a regular file as a process with that root would, resolving all links inside the root.
 func openWithin(root *os.File, name string) (*os.File, error) {
 	fd, err := unix.Openat2(int(root.Fd()), name, &unix.OpenHow{
 		Flags: unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,

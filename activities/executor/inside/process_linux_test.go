@@ -28,7 +28,8 @@ import (
 
 const targetName = "inside-target"
 
-// targetIfAsked makes this process one to be entered, until its standard input ends.
+// targetIfAsked turns this process into a target, which runs until its standard input ends, if it
+// was started as one.
 func targetIfAsked() {
 	if os.Args[0] != targetName {
 		return
@@ -59,14 +60,15 @@ func targetIfAsked() {
 	syscall.Exit(0)
 }
 
-// target is a process to be entered.
+// target is a process that tests enter.
 type target struct {
 	Process
 	root string
 	end  func()
 }
 
-// startTarget starts a process as a user. With foreign it has a root and a network of its own.
+// startTarget starts a target as a user. With foreign, the target has a root and a network of its
+// own.
 func startTarget(t *testing.T, id int, foreign bool) *target {
 	t.Helper()
 	one := &target{root: "/"}
@@ -130,7 +132,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// attempt is a Process as an Inside that runs no programs.
+// attempt is an Inside over a Process that cannot run programs.
 type attempt struct{ *target }
 
 func (attempt) Exec(context.Context, executor.Command) (executor.ExitStatus, error) {
@@ -203,7 +205,7 @@ func TestNetworkIsThatOfTheProcess(t *testing.T) {
 	if want := fmt.Sprintf("0100007F:%04X 00000000:0000 0A", port); !strings.Contains(string(text), want) {
 		t.Errorf("no socket listens in its network: %s", text)
 	}
-	for range 200 { // threads that have entered it serve nothing else
+	for range 200 { // threads that have entered the network serve nothing else
 		if conn, err := one.Dial(t.Context(), port); err != nil {
 			t.Fatal(err)
 		} else {
@@ -214,7 +216,7 @@ func TestNetworkIsThatOfTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A thread that has entered it ends.
+	// A thread that has entered the network ends.
 	for until := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		elsewhere := 0
 		tasks, err := filepath.Glob("/proc/self/task/*/ns/net")
@@ -235,7 +237,7 @@ func TestNetworkIsThatOfTheProcess(t *testing.T) {
 	}
 }
 
-// A link of the process's files leads to its files only, and what it may not read stays unread.
+// Links resolve within the process's root, and files that the user may not read stay unreadable.
 func TestLinksStayInTheRoot(t *testing.T) {
 	needRoot(t)
 	one := startTarget(t, 4321, true)
@@ -262,7 +264,7 @@ func TestLinksStayInTheRoot(t *testing.T) {
 	}
 }
 
-// Each thread of a helper is the user's, and has no privileges that the user would not.
+// Every thread of a helper runs as the user and has no privileges beyond the user's.
 func TestHelperHasNoPrivileges(t *testing.T) {
 	needRoot(t)
 	for _, id := range []int{4321, 0} {
@@ -344,7 +346,7 @@ func checkStatus(t *testing.T, id int, status string) {
 func TestProcessThatHasEndedIsNotEntered(t *testing.T) {
 	one := startTarget(t, os.Geteuid(), false)
 	other := one.Process
-	other.Start++ // a later one with its number
+	other.Start++ // stands for a later process with the same PID
 	one.end()
 	for _, p := range []Process{one.Process, other, {PID: -1}, {}} {
 		_, dial := p.Dial(t.Context(), 80)
@@ -381,7 +383,7 @@ func TestFilesAreServedNoLongerThanTheProcessRuns(t *testing.T) {
 func TestUsersAreThoseOfTheRoot(t *testing.T) {
 	needRoot(t)
 	one := startTarget(t, 0, true)
-	// A file of this machine is not read, although a link of the root names it.
+	// A file outside the root is not read, although a link in the root names it.
 	passwd := filepath.Join(t.TempDir(), "passwd")
 	if err := errors.Join(os.WriteFile(passwd, []byte("eve:x:7:7::/:/bin/sh\n"), 0o644), os.Rename(filepath.Join(one.root, "etc/passwd"), filepath.Join(one.root, "etc/p")),
 		os.Symlink("/etc/p", filepath.Join(one.root, "etc/passwd"))); err != nil {

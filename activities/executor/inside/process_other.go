@@ -13,20 +13,20 @@ var errNotLinux = refuse("attempts can only be entered on nodes with Linux")
 // ServeIfAsked does nothing on systems other than Linux.
 func ServeIfAsked() {}
 
-// User is refused on systems other than Linux.
+// User returns a Refusal on systems other than Linux.
 func (p Process) User(string) (User, error) { return User{}, errNotLinux }
 
-// Dial is refused on systems other than Linux.
+// Dial returns a Refusal on systems other than Linux.
 func (p Process) Dial(context.Context, int) (net.Conn, error) { return nil, errNotLinux }
 
-// Listen is refused on systems other than Linux.
+// Listen returns a Refusal on systems other than Linux.
 func (p Process) Listen(context.Context, int) (net.Listener, error) { return nil, errNotLinux }
 
-// ServeFiles is refused on systems other than Linux.
+// ServeFiles returns a Refusal on systems other than Linux.
 func (p Process) ServeFiles(context.Context, io.ReadWriter) error { return errNotLinux }
 
-// ReadTar is refused on systems other than Linux.
+// ReadTar returns a Refusal on systems other than Linux.
 func (p Process) ReadTar(context.Context, string, io.Writer) error { return errNotLinux }
 
-// WriteTar is refused on systems other than Linux.
+// WriteTar returns a Refusal on systems other than Linux.
 func (p Process) WriteTar(context.Context, string, bool, io.Reader) error { return errNotLinux }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openRegular opens a regular file and nothing else: a device would be opened past what keeps the process from it, and a pipe
-// would wait for its other end.
+// openRegular opens a file only if it is regular. Opening a device would bypass what keeps the process from it, and opening a
+// pipe would wait for its other end.
 func openRegular(file string, flags int, mode fs.FileMode) (*os.File, error) {
 	wrong := &fs.PathError{Op: "open", Path: file, Err: errors.New("it is not a regular file")}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
@@ -19,7 +19,7 @@ func openRegular(file string, flags int, mode fs.FileMode) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It may have been replaced in between.
+	// The file may have been replaced in between.
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
 		if err == nil && info.IsDir() {

@@ -15,8 +15,8 @@ import (
 	"switchyard/activities/executor/tartree"
 )
 
-// ServeIfAsked becomes a helper when this process was started as one, and does not return then. It is the first call of main, and of
-// TestMain where tests enter processes: the helper is the same binary, and should do nothing else.
+// ServeIfAsked runs this process as a helper if it was started as one, and then does not return. It must be the first call of
+// main, and of TestMain where tests enter processes: the helper is the same binary and should do nothing else.
 func ServeIfAsked() {
 	if os.Args[0] != Name {
 		return
@@ -30,12 +30,12 @@ func ServeIfAsked() {
 		os.Exit(1)
 	}
 	_, _ = said.Write(text)
-	syscall.Exit(0) // os.Exit lets a race detector wait for a second
+	syscall.Exit(0) // os.Exit would wait a second for the race detector
 }
 
 func serve() answer {
 	failed := func(err error) answer { return answer{Error: tartree.OneLine(err.Error()), Denied: true} }
-	// A pipe that the worker has closed is an error of the write, which is then reported.
+	// A write to a pipe that the worker has closed must fail and be reported, rather than end the process.
 	signal.Ignore(syscall.SIGPIPE)
 	text, err := io.ReadAll(io.NewSectionReader(os.NewFile(planFile, "plan"), 0, math.MaxInt64))
 	if err != nil {
@@ -70,12 +70,12 @@ func (p *plan) carryOut() error {
 	return fmt.Errorf("unknown action %q", p.Action)
 }
 
-// untilSignal returns standard input, which fails on SIGTERM, so that nothing is left of a file that is not whole.
+// untilSignal returns standard input that fails on SIGTERM, so that an incomplete file is removed.
 func untilSignal() (*os.File, error) {
 	if err := syscall.SetNonblock(0, true); err != nil {
 		return nil, err
 	}
-	in := os.NewFile(0, "stdin") // which waits by the poller, unlike os.Stdin
+	in := os.NewFile(0, "stdin") // uses the poller, unlike os.Stdin
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	go func() {

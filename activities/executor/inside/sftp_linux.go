@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serveFiles serves the files of this process until its input ends.
+// serveFiles serves the files of this process over SFTP until its input ends.
 func serveFiles(dir string, in io.Reader, out io.WriteCloser) error {
 	s := sftpFiles{}
 	server := sftp.NewRequestServer(struct {
@@ -25,8 +25,8 @@ func serveFiles(dir string, in io.Reader, out io.WriteCloser) error {
 	return err
 }
 
-// sftpFiles answer SFTP requests with the files that this process sees. sftp.Server does the same, but looks up the names of
-// owners, with code of the root that this process is in.
+// sftpFiles answers SFTP requests with the files that this process sees. sftp.Server does the same, but looks up the names of
+// owners, using code from the root that this process is in.
 type sftpFiles struct{}
 
 // Fileread opens a file for reading.
@@ -42,7 +42,7 @@ func (s sftpFiles) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 	return s.write(r, os.O_RDWR)
 }
 
-// write opens a file. Writes carry their offsets, so that it never appends.
+// write opens a file for writing. Every write carries an offset, so append mode is not needed.
 func (sftpFiles) write(r *sftp.Request, flags int) (*os.File, error) {
 	asked := r.Pflags()
 	if asked.Creat {
@@ -57,8 +57,8 @@ func (sftpFiles) write(r *sftp.Request, flags int) (*os.File, error) {
 	return openRegular(r.Filepath, flags, modeOf(r))
 }
 
-// modeOf returns the mode of a new file. Clients such as scp send it alone, and the package does not hand over which attributes it
-// has read; four bytes can be nothing else.
+// modeOf returns the mode of a new file. Clients such as scp send the mode as the only attribute. The sftp package does not
+// expose which attributes a request has, but an attribute of four bytes can only be the mode.
 func modeOf(r *sftp.Request) fs.FileMode {
 	if len(r.Attrs) != 4 {
 		return 0o666
@@ -66,13 +66,13 @@ func modeOf(r *sftp.Request) fs.FileMode {
 	return fs.FileMode(binary.BigEndian.Uint32(r.Attrs)).Perm()
 }
 
-// Filecmd changes files.
+// Filecmd carries out requests that change files.
 func (sftpFiles) Filecmd(r *sftp.Request) error {
 	switch r.Method {
 	case "Setstat":
 		return setAttributes(r)
 	case "Rename":
-		// Version 3 does not replace what is there; posix-rename does.
+		// SFTP version 3 does not replace an existing file; posix-rename does.
 		if _, err := os.Lstat(r.Target); err == nil {
 			return &fs.PathError{Op: "rename", Path: r.Target, Err: fs.ErrExist}
 		}
@@ -91,7 +91,7 @@ func (sftpFiles) Filecmd(r *sftp.Request) error {
 	return sftp.ErrSSHFxOpUnsupported
 }
 
-// PosixRename renames a file over another one.
+// PosixRename renames a file and replaces an existing one.
 func (sftpFiles) PosixRename(r *sftp.Request) error { return os.Rename(r.Filepath, r.Target) }
 
 // StatVFS describes the file system of a path.
@@ -147,19 +147,19 @@ func (sftpFiles) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	return single{info}, err
 }
 
-// Lstat describes a file or a link.
+// Lstat describes a file, without following a link.
 func (sftpFiles) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
 	info, err := os.Lstat(r.Filepath)
 	return single{info}, err
 }
 
-// Readlink returns where a link leads.
+// Readlink returns the target of a link.
 func (sftpFiles) Readlink(path string) (string, error) { return os.Readlink(path) }
 
-// directory lists its entries in the order of the file system; the calls come one after the other.
+// directory lists its entries in the order of the file system. It relies on sequential calls.
 type directory struct{ *os.File }
 
-// ListAt returns the next entries.
+// ListAt returns the next entries of the directory.
 func (d directory) ListAt(to []fs.FileInfo, _ int64) (int, error) {
 	infos, err := d.Readdir(len(to))
 	return copy(to, infos), err
@@ -167,7 +167,7 @@ func (d directory) ListAt(to []fs.FileInfo, _ int64) (int, error) {
 
 type single struct{ info fs.FileInfo }
 
-// ListAt returns the one entry.
+// ListAt returns the single entry.
 func (s single) ListAt(to []fs.FileInfo, offset int64) (int, error) {
 	if offset > 0 || len(to) == 0 {
 		return 0, io.EOF

@@ -12,7 +12,7 @@ import (
 	"switchyard/activities/executor/tartree"
 )
 
-// pack writes what lies at a path to an archive. A link at the path itself is followed.
+// pack writes the file or directory at a path to an archive. It follows a link at the path itself.
 func pack(from string, to io.Writer) error {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -25,10 +25,11 @@ func pack(from string, to io.Writer) error {
 	return tartree.Pack(source{}, from, real, to)
 }
 
-// source are the files that this process sees.
+// source gives access to the files that this process sees.
 type source struct{}
 
-// Lstat describes a file. It does not look up the name of the owner, with code of the root that this process is in.
+// Lstat describes a file. It does not look up the name of the owner, which would use code from the root that this
+// process is in.
 func (source) Lstat(file string) (tartree.Info, error) {
 	info, err := os.Lstat(file)
 	if err != nil {
@@ -44,7 +45,7 @@ func (source) Lstat(file string) (tartree.Info, error) {
 	}, nil
 }
 
-// ReadDir returns the names in a directory.
+// ReadDir returns the names in a directory in ascending order.
 func (source) ReadDir(dir string) ([]string, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -55,7 +56,7 @@ func (source) ReadDir(dir string) ([]string, error) {
 	return names, errors.Join(err, f.Close())
 }
 
-// Readlink returns where a link leads.
+// Readlink returns the target of a link.
 func (source) Readlink(file string) (string, error) { return os.Readlink(file) }
 
 // Open opens a regular file.
@@ -71,7 +72,7 @@ func (source) Open(file string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// unpack makes the files of an archive in a directory, or the one that the archive holds at a path.
+// unpack unpacks an archive into a directory, or with rename its single top-level entry to the path itself.
 func unpack(to string, rename bool, from io.Reader) error {
 	to, err := filepath.Abs(to)
 	if err != nil {
@@ -89,10 +90,10 @@ func unpack(to string, rename bool, from io.Reader) error {
 	return tartree.Unpack(directoryRoot{root}, dir, name, from)
 }
 
-// directoryRoot is a directory that nothing leads out of.
+// directoryRoot is a directory that no name or link leads out of.
 type directoryRoot struct{ *os.Root }
 
-// Create makes a file.
+// Create creates a file that must not exist yet.
 func (t directoryRoot) Create(name string) (tartree.File, error) {
 	return t.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fs.FileMode(0o600))
 }

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// User is a user of a process's own /etc/passwd.
+// User is a user from a process's own /etc/passwd.
 type User struct {
-	// Name is "" if only the number is known.
+	// Name is "" if only the UID is known.
 	Name     string
 	UID, GID uint32
-	// Groups are the other groups that /etc/group has the user in.
+	// Groups are the supplementary groups from /etc/group.
 	Groups []uint32
 	// Home and Shell may be "".
 	Home, Shell string
 }
 
-// maxAccounts bounds what is read of /etc/passwd and /etc/group.
+// maxAccounts bounds how much of /etc/passwd and /etc/group is read, in bytes.
 const maxAccounts = 4 << 20
 
-// parseUser returns the user that "name", "uid", "name:group" or "uid:gid" means. A number needs no account, as in containers. The
-// readers are of /etc/passwd and /etc/group, or nil where there is no such file.
+// parseUser looks up a user given as "name", "uid", "name:group" or "uid:gid". A numeric user needs no account, as in containers.
+// The readers deliver /etc/passwd and /etc/group; either is nil if there is no such file.
 func parseUser(who string, passwd, group io.Reader) (User, error) {
 	name, groupName, hasGroup := strings.Cut(who, ":")
 	u, err := parsePasswd(name, passwd)
@@ -58,7 +58,7 @@ func parsePasswd(name string, passwd io.Reader) (User, error) {
 	return User{UID: id}, nil
 }
 
-// parseGroups returns the number of a group, and the groups that a user is in.
+// parseGroups returns the GID of the group called name, and the groups that a user is in.
 func parseGroups(user, name string, group io.Reader) (gid uint32, groups []uint32, err error) {
 	gid, found := number(name)
 	for fields := range accounts(group, 4) {
@@ -79,7 +79,7 @@ func parseGroups(user, name string, group io.Reader) (gid uint32, groups []uint3
 	return gid, groups, nil
 }
 
-// accounts yields the lines of a file that have so many fields.
+// accounts yields the lines of a file that have a number of fields, split into these.
 func accounts(file io.Reader, fields int) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		if file == nil {
@@ -96,7 +96,7 @@ func accounts(file io.Reader, fields int) func(yield func([]string) bool) {
 	}
 }
 
-// number returns a user or group number; the highest one means "none" to the kernel.
+// number parses a UID or GID. It rejects the highest one, which means "none" to the kernel.
 func number(text string) (uint32, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	return uint32(n), err == nil && n < 1<<32-1

@@ -5,28 +5,26 @@ import (
 	"sync"
 )
 
-// Group has pieces of work that take long and that several attempts need at a time. Its methods are safe for concurrent use.
-// The zero value is ready.
+// Group shares long-running work among concurrent callers. Its methods are safe for concurrent use. The zero value is ready.
 type Group[T any] struct {
 	mu       sync.Mutex
 	underWay map[string]*sharedCall[T] // by key
 }
 
-// sharedCall is a piece of work that is under way.
+// sharedCall is a piece of work in progress.
 type sharedCall[T any] struct {
 	cancel  context.CancelFunc
-	waiting map[chan string]struct{} // by the channel of each caller for lines
+	waiting map[chan string]struct{} // the progress channel of each waiting caller
 	done    chan struct{}            // closed when result and err are set
 	result  T
 	err     error
 }
 
-// linesAhead is how many lines of progress a caller may be behind; further ones are left out.
+// linesAhead is how many lines of progress a caller may fall behind; further lines are dropped for that caller.
 const linesAhead = 64
 
-// Do does the work, or waits for the work of the same key that is under way, and calls notify with each line that the work says
-// from now on. The end of ctx ends the waiting alone, and the work too if no other caller waits; Do returns only after
-// the work in that case.
+// Do does the work, or waits for work in progress under the same key, and passes each line of progress from now on to notify.
+// When ctx ends, Do stops waiting. If no other caller waits, Do also cancels the work and returns only after it has ended.
 func (f *Group[T]) Do(ctx context.Context, key string, notify func(string), work func(ctx context.Context, say func(string)) (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
@@ -50,7 +48,7 @@ func (f *Group[T]) Do(ctx context.Context, key string, notify func(string), work
 	}
 }
 
-// join joins the work of a key, which it starts when none is under way.
+// join joins the work in progress under a key, or starts it.
 func (f *Group[T]) join(key string, work func(context.Context, func(string)) (T, error)) (*sharedCall[T], chan string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +74,7 @@ func (f *Group[T]) join(key string, work func(context.Context, func(string)) (T,
 	return fl, lines
 }
 
-// publish sends a line to all callers that wait.
+// publish sends a line to all waiting callers.
 func (f *Group[T]) publish(fl *sharedCall[T], line string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +86,7 @@ func (f *Group[T]) publish(fl *sharedCall[T], line string) {
 	}
 }
 
-// leave ends the waiting of a caller, and the work if it was the last one.
+// leave removes a waiting caller. It cancels the work and awaits its end if the caller was the last one.
 func (f *Group[T]) leave(key string, fl *sharedCall[T], lines chan string) {
 	f.mu.Lock()
 	delete(fl.waiting, lines)
@@ -103,7 +101,7 @@ func (f *Group[T]) leave(key string, fl *sharedCall[T], lines chan string) {
 	}
 }
 
-// Waiting returns how many callers wait in all.
+// Waiting returns the number of waiting callers over all keys.
 func (f *Group[T]) Waiting() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +112,7 @@ func (f *Group[T]) Waiting() int {
 	return n
 }
 
-// forget has the next caller of the key start anew.
+// forget removes a call, so that the next caller of the key starts the work anew.
 func (f *Group[T]) forget(key string, fl *sharedCall[T]) {
 	if f.underWay[key] == fl {
 		delete(f.underWay, key)

@@ -90,7 +90,8 @@ func TestWorkOutlivesACallerThatLeaves(t *testing.T) {
 	})
 }
 
-// TestWorkNeedsNoListener holds that a caller that does not listen delays no other.
+// TestWorkNeedsNoListener checks that a caller that does not read its lines delays
+// no other caller.
 func TestWorkNeedsNoListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f Group[[]string]

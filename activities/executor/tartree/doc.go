@@ -1,5 +1,5 @@
-// Package tartree packs trees of files to archives of tar, and unpacks these. It refuses what would lie outside of the directory in
-// which an archive is unpacked. Where the files are is a matter of its callers: those of a process, or of a machine that is reached
+// Package tartree packs trees of files into tar archives and unpacks them. It refuses entries that would lie outside the
+// directory into which an archive is unpacked. Callers supply access to the files, which may be local or on a machine reached
 // over a network.
 //
 // The package imports the standard library alone.

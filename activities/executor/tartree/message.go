@@ -14,7 +14,8 @@ import (
 // maxMessage bounds the text of an error, in bytes.
 const maxMessage = 2000
 
-// OneLine returns a text, such as that of an error, in one line. What a terminal would obey, in a name for instance, is escaped.
+// OneLine returns a text, such as an error message, on one line of at most maxMessage bytes. It escapes characters that a
+// terminal would interpret, such as those in a file name.
 func OneLine(text string) string {
 	var s strings.Builder
 	for i, r := range text {
@@ -32,7 +33,7 @@ func OneLine(text string) string {
 	return s.String()
 }
 
-// About returns an error with what was done and with the path, once.
+// About wraps an error with the operation and the path, in place of those that the error already names.
 func About(verb, path string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err

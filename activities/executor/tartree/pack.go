@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// archiveBuffer is how much of an archive is read or written at once.
+	// archiveBuffer is how much of an archive is read or written at once, in bytes.
 	archiveBuffer = 256 << 10
-	// maxPath bounds the length of a path, in bytes, as Linux does.
+	// maxPath bounds the length of a path in bytes, as Linux does.
 	maxPath = 4096
 )
 
-// Source are the files of which an archive is made, by their absolute paths.
+// Source gives access to the files that go into an archive, by their absolute paths.
 type Source interface {
-	// Lstat describes a file or a link.
+	// Lstat describes a file, without following a link.
 	Lstat(file string) (Info, error)
-	// ReadDir returns the names in a directory, in order.
+	// ReadDir returns the names in a directory in ascending order.
 	ReadDir(dir string) ([]string, error)
 	Readlink(file string) (string, error)
-	// Open opens a regular file, and returns its size.
+	// Open opens a regular file and returns its size.
 	Open(file string) (io.ReadCloser, int64, error)
 }
 
@@ -35,7 +35,7 @@ type Info struct {
 	ModTime time.Time
 	UID     int
 	GID     int
-	// ID is the same for the names of one file. Links is how many those are; 0 and 1 are of a file whose ID does not matter.
+	// ID is the same for all hard links of a file. Links is the number of hard links; with 0 or 1 the ID is not used.
 	ID    [2]uint64
 	Links uint64
 }
@@ -44,15 +44,15 @@ type Info struct {
 type packer struct {
 	from Source
 	to   *tar.Writer
-	// links are the names of files with several, by what identifies them.
+	// links maps the ID of a file with several hard links to its first name in the archive.
 	links map[[2]uint64]string
-	// first is the first of the errors over which files were left out, and more how many followed.
+	// first is the error for the first file that was left out, and more counts the files left out after it.
 	first error
 	more  int
 }
 
-// Pack writes what lies at a path to an archive. Names in it begin with the last element of the path. real is the same path without
-// links. What cannot be read is left out, and is the error in the end.
+// Pack writes the file or directory at a path to an archive. Names in the archive begin with the last element of from. real is
+// the same path with links resolved. Pack leaves out what it cannot read and reports it in the returned error.
 func Pack(source Source, from, real string, to io.Writer) error {
 	name := path.Base(from)
 	if name == "/" {
@@ -74,7 +74,7 @@ func Pack(source Source, from, real string, to io.Writer) error {
 	return p.first
 }
 
-// leaveOut notes a file that cannot be read. One that was removed meanwhile is none.
+// leaveOut records a file that could not be read. It ignores a file that was removed meanwhile.
 func (p *packer) leaveOut(file string, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -85,7 +85,7 @@ func (p *packer) leaveOut(file string, err error) {
 	}
 }
 
-// add adds a file under a name, and what is below it. Its error is that of the archive.
+// add adds a file under a name, and everything below it. It returns only errors of writing the archive.
 func (p *packer) add(file, name string) error {
 	info, err := p.from.Lstat(file)
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *packer) add(file, name string) error {
 	return p.copy(file, content, header.Size)
 }
 
-// addBelow adds what is in a directory.
+// addBelow adds the contents of a directory.
 func (p *packer) addBelow(dir, name string) error {
 	names, err := p.from.ReadDir(dir)
 	if err != nil {
@@ -151,7 +151,7 @@ func (p *packer) addBelow(dir, name string) error {
 	return nil
 }
 
-// modeBits returns a mode as the system has it.
+// modeBits returns a mode as Unix permission bits.
 func modeBits(mode fs.FileMode) int64 {
 	bits := int64(mode.Perm())
 	for flag, bit := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
@@ -162,7 +162,7 @@ func modeBits(mode fs.FileMode) int64 {
 	return bits
 }
 
-// copy copies the content of a file, which may grow or shrink meanwhile.
+// copy copies the content of a file, which may grow or shrink meanwhile. It pads a file that has shrunk with zeros.
 func (p *packer) copy(file string, content io.Reader, size int64) error {
 	source := &reading{from: io.LimitReader(content, size)}
 	n, err := io.Copy(p.to, source)
@@ -180,7 +180,7 @@ func (p *packer) copy(file string, content io.Reader, size int64) error {
 	return err
 }
 
-// reading distinguishes the errors of a reader from those of what it is copied to.
+// reading records read errors, so that copy can tell them from write errors.
 type reading struct {
 	from io.Reader
 	err  error

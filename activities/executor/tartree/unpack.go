@@ -13,39 +13,39 @@ import (
 	"time"
 )
 
-// Target is a directory in which the files of an archive are made. Names are relative to it, and the last element of one that is a
-// link is not followed. It has the methods of an *os.Root.
+// Target is a directory in which the files of an archive are created. Names are relative to it. If the last element of a name is
+// a link, it is not followed. *os.Root has the same methods.
 type Target interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Mkdir(name string, mode fs.FileMode) error
-	// Create makes a file that did not exist, for its owner alone.
+	// Create creates a file that must not exist yet, accessible to its owner only.
 	Create(name string) (File, error)
 	Symlink(leads, name string) error
 	Link(old, name string) error
-	// Rename replaces a file.
+	// Rename replaces a file that has the new name.
 	Rename(old, name string) error
 	Remove(name string) error
 	Chmod(name string, mode fs.FileMode) error
-	// Chtimes leaves a time as it is that is zero.
+	// Chtimes leaves a zero time unchanged.
 	Chtimes(name string, access, modified time.Time) error
 }
 
-// File is a file that is being made.
+// File is a file that is being written.
 type File interface {
 	io.WriteCloser
 	Chmod(mode fs.FileMode) error
 }
 
-// unpacker makes the files of an archive.
+// unpacker creates the files of an archive.
 type unpacker struct {
-	// dir is where they are made, for messages, and root makes them there.
+	// dir is the path of root, for messages.
 	dir  string
 	root Target
-	// rename is the name that the one top element of the archive gets, or "" if it keeps its own; top is its own.
+	// rename is the new name of the archive's single top-level entry, or "" if it keeps its own. top is the entry's own name.
 	rename, top string
-	// made are the directories that did not exist before. They get their modes and times last.
+	// made holds the directories that the unpacker created. They get their modes and times last.
 	made []madeDir
-	// checked is the last directory that makeParent has found no link on the way to.
+	// checked is the last directory that makeParent found to be free of links.
 	checked string
 }
 
@@ -54,8 +54,8 @@ type madeDir struct {
 	header *tar.Header
 }
 
-// Place returns the directory in which an archive for an absolute path is unpacked. With rename that is the one that the path is in,
-// and name is its last element.
+// Place returns the directory into which an archive for an absolute path is unpacked. With rename, dir is the parent of the path
+// and name its last element.
 func Place(to string, rename bool) (dir, name string, err error) {
 	if !rename {
 		return to, "", nil
@@ -66,8 +66,9 @@ func Place(to string, rename bool) (dir, name string, err error) {
 	return dir, name, nil
 }
 
-// Unpack makes the files of an archive in a directory, whose path is dir. With a name the one top element of the archive gets it. A
-// file has its own name when it is whole. What would lie outside, by its name or through a link, is refused.
+// Unpack creates the files of an archive in root, whose path is dir. If name is not empty, the archive's single top-level entry
+// is renamed to it. A file appears under its own name only when it is complete. Unpack refuses entries that would lie outside, by
+// their name or through a link.
 func Unpack(root Target, dir, name string, from io.Reader) error {
 	u := &unpacker{dir: dir, root: root, rename: name}
 	to := path.Join(dir, name)
@@ -91,16 +92,16 @@ func Unpack(root Target, dir, name string, from io.Reader) error {
 	if err := u.finish(); err != nil {
 		return err
 	}
-	_, err := io.Copy(io.Discard, buffer) // what pads the archive
+	_, err := io.Copy(io.Discard, buffer) // the padding of the archive
 	return err
 }
 
-// refused returns the error of an entry that is not made.
+// refused returns the error for an entry that is refused.
 func refused(name, why string) error {
 	return fmt.Errorf("the archive's %s is refused: %s (%w)", name, why, fs.ErrInvalid)
 }
 
-// inside returns the name of an entry below the root, "." for the root itself.
+// inside returns the path of an entry below the root, or "." for the root itself.
 func (u *unpacker) inside(name string) (string, error) {
 	switch {
 	case name == "" || strings.ContainsRune(name, 0):
@@ -160,8 +161,8 @@ func (u *unpacker) add(header *tar.Header, content io.Reader) error {
 // path returns the path of a name, for messages.
 func (u *unpacker) path(name string) string { return path.Join(u.dir, name) }
 
-// makeParent makes a directory for an entry unless it is there. A link on the way to it is refused, since what it leads to is not
-// where the archive has the entry.
+// makeParent creates a directory for an entry if it is missing. It refuses a link on the way, since the link's target is not
+// where the archive places the entry.
 func (u *unpacker) makeParent(dir string) error {
 	if dir == "." || dir == u.checked {
 		return nil
@@ -214,7 +215,7 @@ func (u *unpacker) addFile(name string, header *tar.Header, content io.Reader) e
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(f, io.LimitReader(content, header.Size)) // a File may use that the size is known
+		_, err = io.Copy(f, io.LimitReader(content, header.Size)) // a File may rely on the known size
 		if err == nil {
 			err = f.Chmod(fs.FileMode(header.Mode & 0o777))
 		}
@@ -225,7 +226,7 @@ func (u *unpacker) addFile(name string, header *tar.Header, content io.Reader) e
 	})
 }
 
-// addSymlink makes a symbolic link, which must lead to somewhere in the archive.
+// addSymlink creates a symbolic link. It refuses a link whose target lies outside the archive.
 func (u *unpacker) addSymlink(name string, header *tar.Header) error {
 	within := name
 	if u.rename != "" {
@@ -238,7 +239,7 @@ func (u *unpacker) addSymlink(name string, header *tar.Header) error {
 	return u.replace(name, func(part string) error { return u.root.Symlink(header.Linkname, part) })
 }
 
-// addLink makes another name of a file of the archive.
+// addLink creates a hard link to a file of the archive.
 func (u *unpacker) addLink(name string, header *tar.Header) error {
 	old, err := u.inside(header.Linkname)
 	if err != nil {
@@ -254,10 +255,10 @@ func (u *unpacker) addLink(name string, header *tar.Header) error {
 	return u.replace(name, func(part string) error { return u.root.Link(old, part) })
 }
 
-// replace makes a file under a temporary name beside its own, and gives it that when it is whole.
+// replace writes a file under a temporary name beside its own and renames it once it is complete.
 func (u *unpacker) replace(name string, fill func(part string) error) error {
 	part := path.Join(path.Dir(name), ".switchyard-"+rand.Text()+".part")
-	// It may also be there afterwards: renaming one name of a file to another name of it does nothing.
+	// The temporary name may survive the rename: renaming one hard link of a file to another does nothing.
 	defer func() { _ = u.root.Remove(part) }()
 	if err := fill(part); err != nil {
 		return About("write", u.path(name), err)
@@ -268,7 +269,7 @@ func (u *unpacker) replace(name string, fill func(part string) error) error {
 	return nil
 }
 
-// finish gives the directories their modes and times, those below first.
+// finish gives the created directories their modes and times, deepest first.
 func (u *unpacker) finish() error {
 	for i := len(u.made) - 1; i >= 0; i-- {
 		one := u.made[i]
