@@ -13,17 +13,17 @@ import (
 	"switchyard/workflows/options"
 )
 
-// A generation that follows one that was closed from outside starts nothing until the attempts that were under way then
-// have ended on their nodes, or their leases are over. What completes of them regardless answers the next attempts.
+// A generation that follows one closed from outside starts nothing until the attempts in flight at that time have ended on
+// their nodes, or their leases have expired. Results that such attempts still produce answer the next attempts.
 
-// awaitAbandoned waits for the end of attempts of the generation before.
+// awaitAbandoned waits for the attempts that the previous generation left behind to end.
 func (r *run) awaitAbandoned() {
 	for _, a := range slices.Clone(r.abandoned) {
 		r.awaitOneAbandoned(a)
 	}
 }
 
-// endAbandoned returns when no attempt of the generation before runs: the next generation knows nothing of those.
+// endAbandoned blocks until no attempt of the previous generation runs. The next generation knows nothing of those attempts.
 func (r *run) endAbandoned() {
 	for len(r.abandoned) > 0 {
 		_ = workflow.Await(r.ctx, r.pending.HasReady) // ctx is never cancelled
@@ -47,7 +47,7 @@ func (r *run) awaitOneAbandoned(a *v1.AwaitAnswerRequest) {
 	})
 }
 
-// waitReason returns why a task waits that has not asked for a node.
+// waitReason returns why a task that has not requested a node is waiting.
 func (r *run) waitReason(i int) string {
 	why := r.admission.Why(i)
 	if why == "" || len(r.abandoned) == 0 {
@@ -61,7 +61,7 @@ func (r *run) waitReason(i int) string {
 	return text
 }
 
-// unitName returns the task or instance that an attempt is of, or the first one of its batch.
+// unitName returns the name of an attempt's task or instance, or of the first instance of its batch.
 func unitName(req *v1.ExecuteRequest) string {
 	if req.Index == nil {
 		return req.GetTask()

@@ -10,15 +10,15 @@ import (
 	"switchyard/workflows/names"
 )
 
-// unit is what continues together: a task, an instance, or the instances of a batch.
+// unit is the set of tasks that share one placement: a task, an instance, or the instances of a batch.
 type unit struct {
-	lead    int   // stands for it, in the admission queue and in the placement queue
-	members []int // in the order in which they run; what has ended without them is left out
+	lead    int   // represents the unit in the admission queue and in the placement queue
+	members []int // in execution order, without those that have ended separately
 	claim   int32 // of the lead
 	lock    admission.Lock
 }
 
-// want has what could start wait until the run lets it. The name of its lock may have to be evaluated first.
+// want queues a startable task for admission. The name of its lock may have to be evaluated first.
 func (r *run) want(i int) {
 	if definition.HasLockTemplate(r.core.Definition(i)) && r.status.Lock(i) == "" {
 		r.ask(question{task: i, kind: asksLock, claim: r.core.Task(i).Claim})
@@ -27,7 +27,7 @@ func (r *run) want(i int) {
 	r.admission.Add(r.admissible(i))
 }
 
-// lockNamed continues with a task that waited for the name of its lock, which all of its attempts have.
+// lockNamed continues with a task whose lock name has been evaluated. All attempts of the task use that name.
 func (r *run) lockNamed(i int, a *v1.ConditionAnswer) {
 	if a.GetError() != "" {
 		r.failBeforeStart(i, a)
@@ -37,7 +37,7 @@ func (r *run) lockNamed(i int, a *v1.ConditionAnswer) {
 	r.want(i)
 }
 
-// admissible is what a task is to the admission queue.
+// admissible returns the admission request of a task.
 func (r *run) admissible(i int) admission.Request {
 	def := r.core.Definition(i)
 	size, auto := definition.BatchOf(def)
@@ -53,7 +53,7 @@ func (r *run) admissible(i int) admission.Request {
 	}
 }
 
-// concurrency is how many units of the instances of a task may be under way; 0: any number.
+// concurrency returns how many units of a task's instances may be in flight at once; 0 means no limit.
 func (r *run) concurrency(i int) int {
 	if part := r.in.GetPart(); part != nil {
 		return int(part.GetConcurrency())
@@ -61,10 +61,10 @@ func (r *run) concurrency(i int) int {
 	return int(r.core.Definition(i).GetConcurrency())
 }
 
-// admit starts what may start.
+// admit starts the units that admission lets through.
 func (r *run) admit() {
 	if r.draining || len(r.abandoned) > 0 {
-		return // the next execution does, or a later round
+		return // the next execution or a later round admits
 	}
 	for _, next := range r.admission.Next() {
 		u := &unit{lead: next.Lead, members: next.Members, claim: r.core.Task(next.Lead).Claim, lock: next.Lock}
@@ -79,7 +79,7 @@ func (r *run) admit() {
 	}
 }
 
-// enter starts a unit that may start and has its lock.
+// enter starts an admitted unit that holds its lock.
 func (r *run) enter(u *unit) {
 	switch r.core.Definition(u.lead).GetType() {
 	case v1.TypeApproval:
@@ -91,7 +91,7 @@ func (r *run) enter(u *unit) {
 	}
 }
 
-// leave makes room for others: the unit is under way no more.
+// leave releases the lock and the admission slot of a unit that is no longer in flight.
 func (r *run) leave(u *unit) {
 	for _, m := range u.members {
 		delete(r.units, m)
@@ -100,14 +100,14 @@ func (r *run) leave(u *unit) {
 	r.admission.Done(u.lead)
 }
 
-// withdraw takes a request back that is not wanted any more.
+// withdraw cancels the pending request of a task.
 func (r *run) withdraw(i int) {
 	if r.admission.Remove(i) {
 		return
 	}
 	u := r.units[i]
 	if u == nil {
-		return // an expression of it is evaluated
+		return // one of its expressions is being evaluated
 	}
 	if i != u.lead {
 		u.members = slices.DeleteFunc(u.members, func(m int) bool { return m == i })
@@ -123,8 +123,7 @@ func (r *run) withdraw(i int) {
 	}
 }
 
-// again has a task asked for anew, under another claim, whose request has been
-// taken back: a claim that was given back is over.
+// again moves a task whose request was withdrawn to a new claim and requests it again. A withdrawn claim is never used again.
 func (r *run) again(i int, reason, text string) {
 	if rec := r.core.Task(i); rec.State == v1.TaskQueued && !rec.Backoff {
 		r.events = append(r.events, dag.Placed{Task: i, Claim: rec.Claim},
@@ -132,8 +131,7 @@ func (r *run) again(i int, reason, text string) {
 	}
 }
 
-// suspend takes back what has not started yet of task i, so that it waits for its
-// turn again.
+// suspend withdraws a unit that has not started yet, so that its members queue for admission again.
 func (r *run) suspend(u *unit, reason, text string) {
 	r.unrequest(u)
 	r.leave(u)
@@ -142,7 +140,7 @@ func (r *run) suspend(u *unit, reason, text string) {
 	}
 }
 
-// lockOf returns what a task must hold while it runs.
+// lockOf returns the lock that a task must hold while it runs, or a lock without a name if it needs none.
 func (r *run) lockOf(i int) admission.Lock {
 	def := r.core.Definition(i)
 	name := definition.LockName(def)

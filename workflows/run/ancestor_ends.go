@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// maxCompletedNames is how many bytes the names of ancestors that completed may take in a request.
+	// maxCompletedNames is the most bytes that the names of completed ancestors may take in a request.
 	maxCompletedNames = 4 << 10
-	// maxAncestorEnds is how many other ancestors a request describes.
+	// maxAncestorEnds is the most other ancestors that a request describes.
 	maxAncestorEnds = 1000
 )
 
-// ancestorEnds returns how the ancestors of a task have ended.
+// ancestorEnds returns how each ancestor of a task has ended.
 func (r *run) ancestorEnds(task int) *v1.AncestorEnds {
 	if part := r.in.GetPart(); part != nil {
 		return part.GetEnds()
@@ -22,7 +22,7 @@ func (r *run) ancestorEnds(task int) *v1.AncestorEnds {
 		parents[p] = true
 	}
 	ends := &v1.AncestorEnds{}
-	var far []string // that completed and are no parents
+	var far []string // completed ancestors that are not parents
 	size := 0
 	for _, i := range r.graph.Ancestors(task) {
 		rec, name := r.core.Task(i), r.graph.Name(i)

@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/status"
 )
 
-// askApproval has a task wait for a person. What is asked may have to be rendered first.
+// askApproval makes a task wait for approval. Its message may have to be rendered first.
 func (r *run) askApproval(u *unit) {
 	if definition.HasTemplates(r.core.Definition(u.lead)) {
 		r.ask(question{task: u.lead, kind: asksTemplate, claim: u.claim})
@@ -27,19 +27,19 @@ func (r *run) askApproval(u *unit) {
 	r.waitForPerson(u, r.core.Definition(u.lead).GetSpec())
 }
 
-// approval is a task that waits for people.
+// approval is the state of a task that waits for approval.
 type approval struct {
 	spec    *v1.ApprovalSpec
 	message string
 	given   []*v1.ApprovalRecord // approvals so far
-	until   time.Time            // zero: it has no limit
-	cancel  workflow.CancelFunc  // of the timer; nil if it has no limit
+	until   time.Time            // zero if there is no time limit
+	cancel  workflow.CancelFunc  // stops the timer; nil if there is no time limit
 }
 
-// needed returns how many people have to approve.
+// needed returns how many people must approve.
 func (a *approval) needed() int { return max(1, int(a.spec.GetApprovals())) }
 
-// progress returns how many have approved, or "" if one is enough.
+// progress returns how many people have approved, or "" if one approval is enough.
 func (a *approval) progress() string {
 	if a.needed() == 1 {
 		return ""
@@ -47,10 +47,10 @@ func (a *approval) progress() string {
 	return fmt.Sprintf(" (%d of %d have approved)", len(a.given), a.needed())
 }
 
-// text is what the task shows while it waits.
+// text returns what the task shows while it waits.
 func (a *approval) text() string { return strings.TrimSpace(a.message + a.progress()) }
 
-// waitForPerson shows that a task waits for people.
+// waitForPerson marks a task as waiting for approval and starts its time limit.
 func (r *run) waitForPerson(u *unit, spec *structpb.Struct) {
 	a := &approval{spec: definition.Approval(r.core.Definition(u.lead)), message: spec.GetFields()["message"].GetStringValue()}
 	if limit := definition.ApprovalTimeout(a.spec); limit > 0 {
@@ -64,7 +64,7 @@ func (r *run) waitForPerson(u *unit, spec *structpb.Struct) {
 	r.armApproval(u.lead, a)
 }
 
-// armApproval begins the time that a task waits for people, if it has a limit.
+// armApproval starts the timer of an approval, if it has a time limit.
 func (r *run) armApproval(i int, a *approval) {
 	if a.until.IsZero() {
 		return
@@ -81,7 +81,7 @@ func (r *run) armApproval(i int, a *approval) {
 	})
 }
 
-// approvalTimedOut ends a task for which people have not decided in time.
+// approvalTimedOut ends a task whose approval was not decided in time.
 func (r *run) approvalTimedOut(i int, a *approval) {
 	c := &v1.TaskCommand{Reason: "no decision within " + a.spec.GetTimeout()}
 	if a.spec.GetOnTimeout() == v1.OnTimeoutApprove {
@@ -92,7 +92,7 @@ func (r *run) approvalTimedOut(i int, a *approval) {
 	r.reject(i, c)
 }
 
-// restoreApproval has a task wait for people as it did in the execution before.
+// restoreApproval restores a task that waited for approval in the previous execution.
 func (r *run) restoreApproval(i int, t *v1.TaskCarry) {
 	a := &approval{spec: definition.Approval(r.core.Definition(i)), given: t.GetApprovals()}
 	a.message = strings.TrimSpace(strings.TrimSuffix(" "+t.GetTask().GetError(), a.progress()))
@@ -103,7 +103,7 @@ func (r *run) restoreApproval(i int, t *v1.TaskCarry) {
 	r.armApproval(i, a)
 }
 
-// carryApprovals adds to the state of the run who has approved what so far.
+// carryApprovals adds the approvals given so far to the state for the next execution.
 func (r *run) carryApprovals(c *v1.RunCarry) {
 	//workflowcheck:ignore (into a map again)
 	for i, a := range r.approvals {
@@ -118,7 +118,7 @@ func (r *run) carryApprovals(c *v1.RunCarry) {
 	}
 }
 
-// mayReject says why a command cannot reject task i, or nil.
+// mayReject returns why a command cannot reject task i, or nil if it can.
 func (r *run) mayReject(i int, c *v1.TaskCommand) error {
 	name, def := r.core.Name(i), r.core.Definition(i)
 	a := r.approvals[i]
@@ -130,7 +130,7 @@ func (r *run) mayReject(i int, c *v1.TaskCommand) error {
 	case a == nil:
 		return fmt.Errorf("task %s is %s; it does not wait for approval", name, r.status.ShownState(i))
 	}
-	// Without a signature no role is known.
+	// An unsigned decision carries no role.
 	if d := c.GetDecision(); d != nil && len(a.spec.GetRoles()) > 0 && !slices.ContainsFunc(a.spec.GetRoles(), func(role string) bool {
 		return v1.ParseRole(d.GetRole()).Includes(v1.ParseRole(role))
 	}) {
@@ -139,7 +139,7 @@ func (r *run) mayReject(i int, c *v1.TaskCommand) error {
 	return nil
 }
 
-// decidedBefore returns who has decided about task i, and why, to be added to its state, or "" if that is not known.
+// decidedBefore returns who decided task i and when, to be appended to its state, or "" if that is unknown.
 func (r *run) decidedBefore(i int) string {
 	result, _ := r.status.Result(i)
 	output := result.GetOutput().GetFields()
@@ -156,7 +156,7 @@ func (r *run) decidedBefore(i int) string {
 	return text
 }
 
-// mayApprove says why a command cannot approve task i, or nil.
+// mayApprove returns why a command cannot approve task i, or nil if it can.
 func (r *run) mayApprove(i int, c *v1.TaskCommand) error {
 	if err := r.mayReject(i, c); err != nil {
 		return err
@@ -189,8 +189,8 @@ func (r *run) reject(i int, c *v1.TaskCommand) {
 	})
 }
 
-// judged ends a task that waited for people. Who decided last, when and why are its output, with all approvals if there had to
-// be several.
+// judged ends a task that waited for approval. The output of the task holds who decided last, when and why, and every approval
+// if the task needed several.
 func (r *run) judged(i int, c *v1.TaskCommand, ended dag.Ended) {
 	output := decisionFields(c.GetBy(), c.GetReason(), workflow.Now(r.ctx))
 	if a := r.approvals[i]; a != nil && a.needed() > 1 {
@@ -203,7 +203,7 @@ func (r *run) judged(i int, c *v1.TaskCommand, ended dag.Ended) {
 	r.endElsewhere(i, &v1.TaskResult{ExitCode: ended.ExitCode, Output: output}, ended)
 }
 
-// decisionFields returns who has decided, why and when; what is not known is left out.
+// decisionFields returns who decided, why and when. Unknown fields are left out.
 func decisionFields(by, reason string, at time.Time) *structpb.Struct {
 	fields := map[string]*structpb.Value{"at": structpb.NewStringValue(at.UTC().Format(time.RFC3339))}
 	if by != "" {
@@ -215,7 +215,7 @@ func decisionFields(by, reason string, at time.Time) *structpb.Struct {
 	return &structpb.Struct{Fields: fields}
 }
 
-// endElsewhere ends a task that no node had.
+// endElsewhere ends a task that has run on no node.
 func (r *run) endElsewhere(i int, result *v1.TaskResult, ended dag.Ended) {
 	rec := r.core.Task(i)
 	ended.Task, ended.Claim = i, rec.Claim
@@ -230,8 +230,7 @@ func (r *run) endElsewhere(i int, result *v1.TaskResult, ended dag.Ended) {
 	r.ended(dispatchEnd{assignment: assignment{task: i, claim: rec.Claim}, number: rec.Attempt, ended: ended, res: res, outcome: v1.OutcomeDone})
 }
 
-// rendered continues with a task that needs no node, when the expressions in its
-// spec have been replaced.
+// rendered continues with a task that needs no node once the expressions in its spec have been rendered.
 func (r *run) rendered(i int, a *v1.ConditionAnswer) {
 	u := r.units[i]
 	if u == nil {
@@ -249,7 +248,7 @@ func (r *run) rendered(i int, a *v1.ConditionAnswer) {
 	r.failBeforeStart(i, a)
 }
 
-// failBeforeStart fails a task of which an expression could not be evaluated that it needs to start.
+// failBeforeStart fails a task because an expression that it needs to start could not be evaluated.
 func (r *run) failBeforeStart(i int, a *v1.ConditionAnswer) {
 	reason := v1.ReasonExpression
 	if a.GetBroken() {

@@ -11,12 +11,13 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// attributes are the search attributes of a run: what visibility shows, and what it is to show. A partition has none.
+// attributes holds the search attributes of a run: those that visibility shows and those that it should show. A partition has
+// none.
 type attributes struct {
 	shown, wanted visibility.Attributes
 }
 
-// readAttributes reads what visibility knows of the run, and adds what the run was started with.
+// readAttributes reads the search attributes that visibility has and adds those that follow from the run's input.
 func (r *run) readAttributes() {
 	if r.received.GetPart() != nil || r.in.GetPart() != nil {
 		return
@@ -25,7 +26,7 @@ func (r *run) readAttributes() {
 	shown := visibility.Read(workflow.GetTypedSearchAttributes(r.root))
 	wanted := shown
 	wanted.Parent = r.in.GetParentRun()
-	if r.in.GetGeneration() == 0 { // By of a later one is who started it again
+	if r.in.GetGeneration() == 0 { // in a later generation, By is who restarted the run
 		wanted.AddOrigin(r.in.GetBy(), r.in.GetBatch())
 	}
 	if wanted.Submitted.IsZero() {
@@ -44,7 +45,7 @@ func (r *run) readAttributes() {
 	r.attributes = attributes{shown: shown, wanted: wanted}
 }
 
-// showAttributes sends visibility what has changed, in one command.
+// showAttributes sends the changed search attributes to visibility in one command.
 func (r *run) showAttributes() {
 	a := &r.attributes
 	if r.in.GetPart() != nil || len(a.wanted.Updates(a.shown)) == 0 {
@@ -59,13 +60,13 @@ func (r *run) showAttributes() {
 	}
 }
 
-// endAttributes sends visibility how the run has ended, so that no closed run is found as a running one.
+// endAttributes sends the outcome of the run to visibility, so that a closed run is never listed as running.
 func (r *run) endAttributes(state, text string) {
 	r.attributes.wanted.End(state, text)
 	r.showAttributes()
 }
 
-// countDeadLetters returns the number of dead letters of the run, with those in its partitions.
+// countDeadLetters returns the number of dead letters of the run, including those of its partitions.
 func (r *run) countDeadLetters() int {
 	n := r.core.Count(v1.TaskDeadLetter)
 	for _, m := range r.partitioned {

@@ -15,20 +15,20 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// The attempt of a type that lasts does not end with its activity: it is away with its node, which keeps it. Its place stays
-// reserved, and nothing places the task anew:
+// The attempt of a long-lived type does not end with its activity. If its node goes silent, the attempt is away: its placement
+// stays reserved, and the run does not place the task again.
 //
 //	attended ──no heartbeat──▶ away ──the node is back and has it──▶ attended
 //	                            ├──the node is back without it──▶ what it has recorded, else lost
 //	                            └──stopped, killed, cancelled──▶ ended at once; the node removes it when it is back
 //
-// The run waits for the node by one activity Steer, which asks the node to find the attempt when the node is back. To the core, an
-// attempt that is away runs. The next execution waits for the node again.
+// The run waits for the node with one Steer activity, which asks the node for the attempt as soon as the node is back. To the
+// core, an attempt that is away is running. The next execution waits for the node again.
 
-// lasts reports whether an attempt is of a type that lasts.
+// lasts reports whether an attempt is of a long-lived type.
 func (r *run) lasts(att *attempt) bool { return v1.Lasts(r.core.Definition(att.members[0]).GetType()) }
 
-// isAway reports whether an attempt whose activity ended with an error has started and may still run on its node.
+// isAway reports whether an attempt whose activity has failed had started and may still run on its node.
 func (r *run) isAway(att *attempt, err error) bool {
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
 	if !ok || !r.lasts(att) || len(att.stopped) > 0 {
@@ -37,7 +37,7 @@ func (r *run) isAway(att *attempt, err error) bool {
 	return lastBeat(timeout).GetSpawned() || r.core.Task(att.members[0]).State == v1.TaskRunning
 }
 
-// lose waits for the node of an attempt that is away. err is the time-out of its activity.
+// lose marks an attempt as away and waits for its node. err is the time-out of its activity.
 func (r *run) lose(att *attempt, err error) {
 	i := att.members[0]
 	timeout, _ := errors.AsType[*temporal.TimeoutError](err)
@@ -53,19 +53,19 @@ func (r *run) lose(att *attempt, err error) {
 	r.find(att)
 }
 
-// silentSince returns since when nothing has come from the node of an attempt, given its last heartbeat.
+// silentSince returns the time since which nothing has come from the node of an attempt. beat is its last heartbeat.
 func (r *run) silentSince(att *attempt, beat *v1.ExecuteProgress) time.Time {
 	since := workflow.Now(r.ctx).Add(-r.heartbeatTimeout(att))
-	if sent := beat.GetSentAt(); sent != nil && sent.AsTime().Before(since) { // Temporal was away when the time-out came
+	if sent := beat.GetSentAt(); sent != nil && sent.AsTime().Before(since) { // Temporal was unavailable when the time-out was due
 		return sent.AsTime()
 	}
 	return since
 }
 
-// findPause is the wait before a node is asked again for an attempt when Temporal could not ask it.
+// findPause is the wait before the next request to a node for an attempt after Temporal failed to deliver one.
 const findPause = 10 * time.Second
 
-// find asks the node of an attempt that is away for it, which takes for as long as the node is away.
+// find asks the node of an attempt that is away for the attempt. The request lasts until the node is back.
 func (r *run) find(att *attempt) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	i := att.members[0]
@@ -83,7 +83,7 @@ func (r *run) find(att *attempt) {
 			r.after(findPause, "ask "+att.node+" for "+name+" again", func() { att.isSought = false; r.wake() })
 			return
 		}
-		// A node without it has what it has recorded. Until the answer is there the task stays lost.
+		// A node without the attempt returns what it has recorded. Until the answer arrives the task stays lost.
 		att.isAway, att.isSought = false, false
 		if res.GetRefused() == "" {
 			r.status.SetBack(i, workflow.Now(r.ctx))
@@ -92,7 +92,7 @@ func (r *run) find(att *attempt) {
 	})
 }
 
-// seek has the nodes asked for the attempts that are away and were not asked for yet.
+// seek asks for each attempt that is away and that no activity asks for yet.
 func (r *run) seek() {
 	for _, att := range r.detaching.detached {
 		if att.isAway && !att.isSought {
@@ -101,13 +101,13 @@ func (r *run) seek() {
 	}
 }
 
-// endAway ends an attempt that is away, without its node.
+// endAway ends an attempt that is away, without involving its node.
 func (r *run) endAway(att *attempt, state string) {
 	r.charge(commandCharge)
 	att.cancel()
 	att.isAway, att.detached = false, false
 	r.detaching.detached = slices.DeleteFunc(r.detaching.detached, func(a *attempt) bool { return a == att })
-	r.dispatched++ // over takes it back
+	r.dispatched++ // over decrements it again
 	i := att.members[0]
 	r.over(att, &v1.ExecuteResponse{
 		State: state, Reason: endAwayReason(state), Error: "node " + att.node + " was away, and removes what is left of it when it is back",
@@ -122,13 +122,13 @@ func endAwayReason(state string) string {
 	return ""
 }
 
-// mayStop says why task i cannot be stopped, or nil.
+// mayStop returns why task i cannot be stopped, or nil if it can.
 func (r *run) mayStop(i int) error { return r.maySteerLasting(i, actionStop) }
 
-// mayRestart says why the machine of task i cannot be started again, or nil.
+// mayRestart returns why the machine of task i cannot be restarted, or nil if it can.
 func (r *run) mayRestart(i int) error { return r.maySteerLasting(i, actionRestart) }
 
-// taskStopped notes who has stopped task i.
+// taskStopped records who has stopped task i.
 func (r *run) taskStopped(i int, c *v1.TaskCommand) { r.status.Extras(i).SteeredBy = c.GetBy() }
 
 func (r *run) taskRestarted(i int, c *v1.TaskCommand) { r.logTask(i, v1.EventRestarted, c) }

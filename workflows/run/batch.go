@@ -14,12 +14,11 @@ import (
 	"switchyard/workflows/status"
 )
 
-// batchEnds is dispatchEnds of a batch: each member whose end is known has that end.
-// Of the others the first is the one that was running: it ends as the dispatch did
-// if that has failed. What was not reached is to be placed again.
+// batchEnds returns the dispatch ends of a batch. A member with a known end gets that end. The first of the others is the one
+// that was running; it ends like the dispatch if the dispatch failed. Members that were not reached are placed again.
 func (r *run) batchEnds(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {
 	whole := r.newEnd(a)
-	recorded := res // also where err is not nil: what instances have recorded then
+	recorded := res // with an error too: what the instances had recorded by then
 	if err != nil {
 		r.broken(&whole, err)
 		res = r.lastProgress(err)
@@ -27,7 +26,7 @@ func (r *run) batchEnds(a assignment, members []int, att *attempt, res *v1.Execu
 		whole.outcome, whole.unacknowledged = outcomeOf(res.GetState(), res.GetReason()), isUnacknowledged(res)
 	}
 	lost := err == nil && res.GetState() == v1.TaskLost
-	if lost { // it is as if nothing had come
+	if lost { // as if no answer had come
 		whole.ended.State, whole.ended.Reason, whole.ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	}
 	answers := make(map[int32]*v1.ExecuteResponse, len(members))
@@ -42,7 +41,7 @@ func (r *run) batchEnds(a assignment, members []int, att *attempt, res *v1.Execu
 		switch {
 		case answer != nil && (answer.GetState() != v1.TaskCancelled || att.stopped[m]):
 			r.take(&d, answer)
-		case answer != nil: // it was stopped with another one
+		case answer != nil: // it was stopped together with another member
 			d.ended.State, d.ended.Reason, d.checkpoint = v1.AttemptMoved, v1.ReasonBatch, answer.GetCheckpoint()
 		case running && (whole.ended.State != v1.TaskCancelled || att.stopped[m]):
 			d.ended.State, d.ended.Reason, d.ended.Error = whole.ended.State, whole.ended.Reason, whole.ended.Error
@@ -62,15 +61,15 @@ func (r *run) batchEnds(a assignment, members []int, att *attempt, res *v1.Execu
 	return ends, whole.outcome
 }
 
-// addAnswers adds what the answer to a batch says of its members, by number.
+// addAnswers adds the answers to the members of a batch, keyed by member number.
 func addAnswers(to map[int32]*v1.ExecuteResponse, res *v1.ExecuteResponse) {
 	for _, result := range res.GetBatch() {
 		to[result.GetIndex()] = memberAnswer(res, result)
 	}
 }
 
-// memberAnswer is what the node says of one member of a batch, as if it had gone
-// by itself. Store.MemberAnswer does the same for readers of records.
+// memberAnswer returns the answer to one member of a batch as if the member had run alone. Store.MemberAnswer does the same for
+// readers of records.
 func memberAnswer(res *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
 	one := &v1.ExecuteResponse{
 		State: cmp.Or(m.GetState(), v1.TaskCompleted), Reason: m.GetReason(), Error: m.GetError(),
@@ -85,8 +84,8 @@ func memberAnswer(res *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteRespon
 	return one
 }
 
-// lastProgress is what is known of a batch whose activity did not return an
-// answer: what its last heartbeat said, and the record that this names.
+// lastProgress returns what is known of a batch whose activity returned no answer: the content of its last heartbeat and the
+// record that the heartbeat names.
 func (r *run) lastProgress(err error) *v1.ExecuteResponse {
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
 	if !ok {

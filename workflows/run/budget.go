@@ -11,23 +11,24 @@ import (
 	"switchyard/workflows/names"
 )
 
-// A workflow task whose commands take more than 4 MB makes the server terminate the run. So each command of a run is
-// charged to the budget of the workflow task that sends it. Charges are rules, not measured messages: a release that
-// adds a field to a message still cuts workflow tasks where the recorded history has them cut. Only what users have
-// written is measured, as the JSON that it becomes.
+// The server terminates a run if the commands of one workflow task take more than 4 MB, so each command of a run is charged to
+// the budget of the workflow task that sends it. Charges are rules, not measured sizes: a release that adds a field to a
+// message still ends workflow tasks where the recorded history ends them. Only text written by users is measured, as the JSON
+// that it becomes.
 const (
-	// commandCharge is for a timer, a signal, a cancellation, an upsert, or one item of the answer of a local activity.
+	// commandCharge covers a timer, a signal, a cancellation, an upsert, or one item in the answer of a local activity.
 	commandCharge = 512
-	// activityCharge is for an activity, without what users have written.
+	// activityCharge covers an activity, without text written by users.
 	activityCharge = 2 << 10
-	// memberCharge is for one instance of a batch, or one ancestor, likewise.
+	// memberCharge covers one instance of a batch or one ancestor, without text written by users.
 	memberCharge = 256
-	// childCharge is for a child workflow, whose input stands in the answer that prepares it and in the command that
-	// starts it.
+	// childCharge covers a child workflow, whose input is both in the answer that prepares it and in the command that starts
+	// it.
 	childCharge = 2*definition.MaxInlineInput + 4<<10
 )
 
-// answerCharge is for the recorded answer of a local activity. Most name what they have stored.
+// answerCharge returns the charge for the recorded answer of a local activity. Most answers only name what the activity has
+// stored.
 func answerCharge(activity string) int {
 	switch activity {
 	case names.EvaluateActivity, names.LoadCarryActivity, names.LoadInputActivity, names.LoadWorkflowActivity, names.ReopenActivity:
@@ -36,8 +37,8 @@ func answerCharge(activity string) int {
 	return commandCharge
 }
 
-// charge counts a command towards what one workflow task may send. Over the limit, the commands so far are sent first;
-// others may run in between.
+// charge adds a command to the budget of the workflow task. If the budget is exceeded, charge first lets the workflow task send
+// its commands; other coroutines may run in between.
 func (r *run) charge(bytes int) {
 	b := &r.budget
 	if b.charged(workflow.GetInfo(r.root).GetCurrentHistoryLength(), bytes) > r.limits.ScheduleBytes && b.spent > bytes {
@@ -46,13 +47,13 @@ func (r *run) charge(bytes int) {
 	}
 }
 
-// budget is what the commands of the current workflow task have been charged with.
+// budget is what the commands of the current workflow task have been charged.
 type budget struct {
-	task  int // length of the history at its start, which names it
+	task  int // history length at the start of the workflow task, which identifies it
 	spent int
 }
 
-// charged adds a charge in a workflow task and returns what has been spent in it.
+// charged adds a charge to a workflow task and returns the sum of its charges.
 func (b *budget) charged(task, bytes int) int {
 	if task != b.task {
 		b.task, b.spent = task, 0
@@ -61,24 +62,23 @@ func (b *budget) charged(task, bytes int) int {
 	return b.spent
 }
 
-// startActivity schedules an activity whose request holds so many bytes that users have written.
+// startActivity schedules an activity. written is the number of bytes in its request that users have written.
 func (r *run) startActivity(options workflow.ActivityOptions, name string, req any, written int) workflow.Future {
 	return r.startActivityWith(r.ctx, options, name, req, written)
 }
 
-// startActivityWith is startActivity under a context of its own, by which the activity can be cancelled.
+// startActivityWith is like startActivity, with a context that can cancel the activity.
 func (r *run) startActivityWith(ctx workflow.Context, options workflow.ActivityOptions, name string, req any, written int) workflow.Future {
 	r.charge(activityCharge + written)
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, req)
 }
 
-// signal sends a signal to another workflow.
 func (r *run) signal(id, name string, arg any, written int) workflow.Future {
 	r.charge(commandCharge + written)
 	return workflow.SignalExternalWorkflow(r.ctx, id, "", name, arg)
 }
 
-// writtenIn returns how many bytes of a request users have written, as JSON.
+// writtenIn returns how many bytes of a request users have written, measured as JSON.
 func writtenIn(req *v1.ExecuteRequest) int {
 	n := structBytes(req.GetSpec()) + structBytes(req.GetInput()) + valueBytes(req.GetItem()) +
 		structBytes(req.GetContext().GetValue()) + structBytes(req.GetRunInput().GetValue()) + checkpointBytes(req.GetCheckpoint())
@@ -100,7 +100,7 @@ func writtenIn(req *v1.ExecuteRequest) int {
 	return n
 }
 
-// writtenByAncestors returns how many bytes of a request the ancestors of its task have left.
+// writtenByAncestors returns how many bytes of a request come from the task's ancestors.
 func writtenByAncestors(req *v1.ExecuteRequest) int {
 	n := 0
 	for _, p := range req.GetParents() {
@@ -125,7 +125,7 @@ func resultBytes(res *v1.TaskResult) int {
 	return textBytes(res.GetStdout()) + textBytes(res.GetStderr()) + structBytes(res.GetOutput())
 }
 
-// structBytes returns how many bytes an object takes as JSON, or a little more.
+// structBytes returns an upper estimate of the size of an object as JSON.
 func structBytes(s *structpb.Struct) int {
 	n := 2
 	//workflowcheck:ignore (a sum does not depend on the order)
@@ -148,12 +148,12 @@ func valueBytes(v *structpb.Value) int {
 		}
 		return n
 	case *structpb.Value_NumberValue:
-		return 24 // the longest that a float64 takes
+		return 24 // the longest JSON form of a float64
 	}
 	return 5 // false
 }
 
-// textBytes returns how many bytes a string takes in JSON, or a little more.
+// textBytes returns an upper estimate of the size of a string in JSON.
 func textBytes(s string) int {
 	n := len(s) + 2
 	for i := range len(s) {

@@ -15,16 +15,15 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// child is the run of a task of type run. It is there from when the task has its
-// turn, before there is a run.
+// child is the run of a task of type run. It exists from the task's admission, before there is a run.
 type child struct {
 	*childWorkflow
 	unit      *unit
-	startedAt *timestamppb.Timestamp // nil if it was not started
+	startedAt *timestamppb.Timestamp // nil if it has not started
 	end       *v1.RunEnd
 }
 
-// startChild starts the run of a task, when the expressions in its spec have been replaced.
+// startChild starts the run of a task once the expressions in its spec have been rendered.
 func (r *run) startChild(u *unit) {
 	if definition.HasTemplates(r.core.Definition(u.lead)) {
 		r.ask(question{task: u.lead, kind: asksTemplate, claim: u.claim})
@@ -33,8 +32,8 @@ func (r *run) startChild(u *unit) {
 	r.prepareChild(u, r.core.Definition(u.lead).GetSpec())
 }
 
-// prepareChild has the run prepared that a task is to start. A definition in the
-// spec has expressions of its own, which are the child's.
+// prepareChild requests the run that a task starts. Expressions in a definition within the spec are left alone: they belong to
+// the child.
 func (r *run) prepareChild(u *unit, rendered *structpb.Struct) {
 	spec := structs.Clone(rendered)
 	if inline := r.core.Definition(u.lead).GetSpec().GetFields()["definition"]; inline != nil {
@@ -72,13 +71,13 @@ func (r *run) prepareChild(u *unit, rendered *structpb.Struct) {
 	r.wantChild(c.childWorkflow)
 }
 
-// followChild ends the task of a child when its run has ended.
+// followChild registers a child, so that its task ends with the child's run.
 func (r *run) followChild(c *child) {
 	c.over = func(end *v1.RunEnd) { r.childRunEnded(c, end) }
 	r.childRuns[c.unit.lead] = c
 }
 
-// restoreChild continues with the run of a task that the execution before has started.
+// restoreChild continues with the run that a task started in the previous execution.
 func (r *run) restoreChild(i int, t *v1.TaskCarry) {
 	u := &unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: r.lockOf(i)}
 	r.track(u)
@@ -90,7 +89,7 @@ func (r *run) restoreChild(i int, t *v1.TaskCarry) {
 	r.reattachChild(c.childWorkflow)
 }
 
-// stopChild has the run of a task cancelled. It reports whether there is one.
+// stopChild cancels the run of a task. It returns false if there is none.
 func (r *run) stopChild(i int) bool {
 	c := r.childRuns[i]
 	if c == nil {
@@ -100,7 +99,7 @@ func (r *run) stopChild(i int) bool {
 	return true
 }
 
-// childRunEnded ends a task as its run has ended, when what that has left is read.
+// childRunEnded ends a task when its run has ended. If the run completed, its result is read first.
 func (r *run) childRunEnded(c *child, end *v1.RunEnd) {
 	switch {
 	case end == nil:
@@ -111,14 +110,14 @@ func (r *run) childRunEnded(c *child, end *v1.RunEnd) {
 		r.wake()
 	default:
 		ended := childFailure(c.id, end)
-		if ended.State == v1.TaskCancelled && !c.cancelled { // by a person, who would not want it again
+		if ended.State == v1.TaskCancelled && !c.cancelled { // a person cancelled it and does not want a retry
 			ended.State, ended.Reason, ended.NoRetry = v1.TaskFailed, v1.ReasonChildRun, true
 		}
 		r.endChild(c, ended, nil)
 	}
 }
 
-// readChildResults reads what completed child runs have left, a bounded number at a time.
+// readChildResults reads the results of completed child runs, a bounded number at a time.
 func (r *run) readChildResults() {
 	s := &r.children
 	if s.reading || len(s.results) == 0 {
@@ -141,7 +140,7 @@ func (r *run) readChildResults() {
 		err := f.Get(r.ctx, &res)
 		for k, c := range now {
 			if err != nil {
-				// It is done: another run would do it again.
+				// The work is done; a retry would repeat it.
 				r.endChild(c, dag.Ended{
 					State: v1.TaskFailed, Reason: v1.ReasonSystem, NoRetry: true,
 					Error: "run " + c.id + " completed, but what it has left cannot be read: " + causeOf(err),
@@ -151,14 +150,14 @@ func (r *run) readChildResults() {
 			answer := res.GetAnswers()[k]
 			r.charge(commandCharge + resultBytes(answer.GetResult()))
 			ended := dag.Ended{State: answer.GetState(), Reason: answer.GetReason(), Error: answer.GetError()}
-			ended.NoRetry = ended.State != v1.TaskCompleted // likewise
+			ended.NoRetry = ended.State != v1.TaskCompleted // a retry would repeat the child's work
 			r.endChild(c, ended, answer)
 		}
-		r.wake() // there may be more
+		r.wake() // there may be more results
 	}, req)
 }
 
-// endChild ends a task of type run. Without an answer there was no run, or one that did not complete.
+// endChild ends a task of type run. res is nil if there was no run, or if it did not complete.
 func (r *run) endChild(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
 	i := c.unit.lead
 	delete(r.childRuns, i)
@@ -179,7 +178,7 @@ func (r *run) endChild(c *child, ended dag.Ended, res *v1.ExecuteResponse) {
 	r.ended(d)
 }
 
-// childFailure is how a task ends whose run did not complete.
+// childFailure returns the end of a task whose run did not complete.
 func childFailure(id string, end *v1.RunEnd) dag.Ended {
 	failed := func(reason, text string) dag.Ended {
 		return dag.Ended{State: v1.TaskFailed, Reason: reason, Error: "run " + id + " " + text}

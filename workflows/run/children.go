@@ -18,66 +18,68 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// Child workflows do work of a run: the runs of tasks of type run, and the partitions of large fan-outs. Both are started one way:
+// Child workflows do part of the work of a run: the runs of tasks of type run, and the partitions of large fan-outs. Both start
+// the same way:
 //
 //	wanted ── Prepare, for many at once ──> start ──> open ── its end ──> ended
 //	   └── there can be none ──> refused
 //
-// A child outlives the execution that has started it (its close policy is ABANDON), because that one may continue as
-// new. The end of a child comes as an event of Temporal to the execution that has started it; later executions await
-// it by AwaitRuns, one activity for all of a run's children. A child awaits its parent the same way, and is cancelled
-// when that one is gone.
+// A child outlives the execution that started it (its close policy is ABANDON), because the parent may continue as new.
+// Temporal reports the end of a child as an event to the execution that started it. Later executions wait for it with
+// AwaitRuns, one activity for all children of a run. A child waits for the end of its parent the same way and is cancelled when
+// the parent has ended without it.
 //
-// A run that is reset to when a child had been started keeps that child. One that is reset to before starts a child of
-// its own, whose id has the chain of the reset run, while the child of the terminated execution cancels itself.
+// A run that is reset to a point after the start of a child keeps that child. A run that is reset to an earlier point starts a
+// child of its own, whose ID contains the chain of the reset run; the child of the terminated execution cancels itself.
 
 const (
-	// childTaskTimeout is the time after which a workflow task of a child moves to another process.
+	// childTaskTimeout is the time after which a workflow task of a child moves to another worker process.
 	childTaskTimeout = 6 * time.Second
-	// parentCheck is the age at which a child begins to await the end of its parent.
+	// parentCheck is the age at which a child starts to wait for the end of its parent.
 	parentCheck = 5 * time.Second
-	// preparedAtOnce is the most children that one call prepares, and endedAtOnce the most whose results one call reads.
+	// preparedAtOnce is the most children that one call prepares. endedAtOnce is the most children whose results one call
+	// reads.
 	preparedAtOnce, endedAtOnce = 32, 32
 )
 
-// childWorkflow is a child workflow of a run, from when it is wanted until it has ended.
+// childWorkflow is a child workflow of a run, from the request for it until its end.
 type childWorkflow struct {
-	id        string // of the workflow; "" until it is prepared
-	first     string // its first execution; "" until it is open, and where only the server knows it
+	id        string // workflow ID; "" until it is prepared
+	first     string // ID of its first execution; "" until it is open, and where only the server knows it
 	attached  bool   // it is open
-	closing   bool   // it has reported how it ended, and closes
+	closing   bool   // it has reported its end and is about to close
 	cancelled bool
-	why       string // it was cancelled, in one line; may be empty
+	why       string // why it was cancelled, in one line; may be empty
 	ended     bool
-	// request asks Prepare for what it is started with.
+	// request is the request to Prepare for the child's start.
 	request *v1.ChildRequest
-	// start names the workflow type and the options of a prepared child.
+	// start returns the workflow type and the options of a prepared child.
 	start func(*v1.PreparedChild) (string, workflow.ChildWorkflowOptions)
-	// refused ends what the child is for, which cannot be started; opened reports that the child runs.
+	// refused ends the task or partition if the child cannot be started. opened reports that the child runs.
 	refused func(why string)
 	opened  func()
-	// over reports its end, once. For a child that was cancelled before its start the end is nil.
+	// over reports the child's end, once. The end is nil if the child was cancelled before its start.
 	over func(*v1.RunEnd)
 }
 
-// children are the child workflows of a run, and what it awaits beyond them.
+// children holds the child workflows of a run and the workflows whose end it waits for.
 type children struct {
-	wanted     []*childWorkflow // in the order in which they are prepared
+	wanted     []*childWorkflow // in the order of preparation
 	preparing  bool
-	open       map[string]*childWorkflow // started, by id
-	awaited    map[string]*awaited       // those that AwaitRuns watches, by id
-	awaiting   workflow.CancelFunc       // of the AwaitRuns that runs; nil if there is none
-	changed    bool                      // that one does not watch all of awaited
-	results    []*child                  // completed runs whose results are to be read
+	open       map[string]*childWorkflow // started children by workflow ID
+	awaited    map[string]*awaited       // watched by AwaitRuns, by workflow ID
+	awaiting   workflow.CancelFunc       // cancels the running AwaitRuns; nil if none runs
+	changed    bool                      // the running AwaitRuns does not watch all of awaited
+	results    []*child                  // completed runs whose results are still to be read
 	reading    bool
-	partitions int // those that are partitions, from when they are wanted
-	answers    int // to context updates of partitions, on their way
+	partitions int // number of children that are partitions, counted from the request
+	answers    int // number of answers to context updates of partitions in flight
 }
 
 // awaited is a workflow whose end AwaitRuns reports.
 type awaited struct {
 	id, first string
-	child     *v1.AwaitingChild // this workflow, where it awaits its parent
+	child     *v1.AwaitingChild // this workflow, if it waits for its parent
 	since     time.Time
 	over      func(*v1.RunEnd)
 }
@@ -86,7 +88,7 @@ func newChildren() children {
 	return children{open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
 }
 
-// canDetach reports whether the next execution of this run can continue with every child.
+// canDetach reports whether the next execution of this run can adopt every child.
 func (r *run) canDetach() bool {
 	c := &r.children
 	if len(c.wanted) > 0 || c.preparing || len(c.results) > 0 || c.reading || c.answers > 0 {
@@ -101,12 +103,12 @@ func (r *run) canDetach() bool {
 	return true
 }
 
-// wantChild has a child workflow prepared and started.
+// wantChild queues a child workflow for preparation and start.
 func (r *run) wantChild(w *childWorkflow) {
 	r.children.wanted = append(r.children.wanted, w)
 }
 
-// prepareChildren prepares those children that are wanted, a bounded number at a time.
+// prepareChildren prepares queued children, a bounded number at a time.
 func (r *run) prepareChildren() {
 	c := &r.children
 	c.wanted = slices.DeleteFunc(c.wanted, func(w *childWorkflow) bool {
@@ -119,7 +121,7 @@ func (r *run) prepareChildren() {
 		return
 	}
 	n := min(len(c.wanted), preparedAtOnce)
-	now := slices.Clone(c.wanted[:n]) // those left may be cancelled, and leave the list, meanwhile
+	now := slices.Clone(c.wanted[:n]) // meanwhile the others may be cancelled and leave the list
 	c.wanted = c.wanted[n:]
 	req := &v1.PrepareRequest{}
 	for _, w := range now {
@@ -142,11 +144,10 @@ func (r *run) prepareChildren() {
 				r.startChildWorkflow(w, res.GetChildren()[k])
 			}
 		}
-		r.wake() // there may be more
+		r.wake() // there may be more children
 	}, req)
 }
 
-// startChildWorkflow starts a prepared child.
 func (r *run) startChildWorkflow(w *childWorkflow, prepared *v1.PreparedChild) {
 	again := w.id == prepared.GetId()
 	w.id = prepared.GetId()
@@ -171,7 +172,7 @@ func (r *run) startChildWorkflow(w *childWorkflow, prepared *v1.PreparedChild) {
 				w.refused("workflow " + w.id + " exists already; it is not a child of this run")
 				return
 			}
-			// This execution was reset to between Prepare and the start: the child is one of the terminated execution.
+			// A reset put this execution between Prepare and the start: the existing child belongs to the terminated execution.
 			r.wantChild(w)
 			r.wake()
 			return
@@ -190,7 +191,7 @@ func (r *run) childOpened(w *childWorkflow, first string) {
 	}
 }
 
-// reattachChild continues with a child that the execution before has started.
+// reattachChild continues with a child that the previous execution started.
 func (r *run) reattachChild(w *childWorkflow) {
 	r.children.open[w.id], w.attached = w, true
 	r.awaitEnd(&awaited{id: w.id, first: w.first, over: func(end *v1.RunEnd) { r.childEnded(w, end) }})
@@ -204,11 +205,11 @@ func (r *run) childEnded(w *childWorkflow, end *v1.RunEnd) {
 	if r.children.open[w.id] == w {
 		delete(r.children.open, w.id)
 	}
-	r.wake() // others may be started
+	r.wake() // other children may now start
 	w.over(end)
 }
 
-// cancelChild cancels a child, also one that is not open yet.
+// cancelChild cancels a child, even one that is not open yet.
 func (r *run) cancelChild(w *childWorkflow, why string) {
 	if w.cancelled {
 		return
@@ -228,7 +229,7 @@ func (r *run) requestCancel(w *childWorkflow) {
 	})
 }
 
-// awaitEnd has AwaitRuns report the end of a workflow that is no child of this execution.
+// awaitEnd adds a workflow that this execution did not start to those whose end AwaitRuns reports.
 func (r *run) awaitEnd(a *awaited) {
 	a.since = workflow.Now(r.ctx)
 	r.children.awaited[a.id] = a
@@ -236,7 +237,7 @@ func (r *run) awaitEnd(a *awaited) {
 	r.wake()
 }
 
-// awaitRuns keeps one AwaitRuns under way that watches everything awaited.
+// awaitRuns keeps one AwaitRuns activity running that watches everything in awaited.
 func (r *run) awaitRuns() {
 	c := &r.children
 	if !c.changed {
@@ -261,7 +262,7 @@ func (r *run) awaitRuns() {
 	future := r.startActivityWith(ctx, options.AwaitRuns(len(req.GetRuns())), names.AwaitRunsActivity, req, memberCharge*len(req.GetRuns()))
 	r.pending.Watch(future, func(f workflow.Future) {
 		if ctx.Err() != nil {
-			return // another one has taken its place
+			return // a newer AwaitRuns has replaced it
 		}
 		c.awaiting = nil
 		c.changed = true
@@ -279,7 +280,7 @@ func (r *run) awaitRuns() {
 	})
 }
 
-// watchParent cancels this workflow when the one that has started it is gone.
+// watchParent cancels this workflow when its parent has ended.
 func (r *run) watchParent() {
 	info := workflow.GetInfo(r.root)
 	parent := info.ParentWorkflowExecution
@@ -294,7 +295,7 @@ func (r *run) watchParent() {
 	})
 }
 
-// childEnd returns how a child run has ended whose workflow has returned so.
+// childEnd translates the result of a child workflow to the end of its run.
 func childEnd(kept *v1.StatusResponse, err error) *v1.RunEnd {
 	if err == nil {
 		return &v1.RunEnd{Status: v1.RunEndCompleted, Generation: kept.GetRun().GetGeneration(), Chain: kept.GetChain()}
@@ -315,7 +316,7 @@ func childEnd(kept *v1.StatusResponse, err error) *v1.RunEnd {
 	return &v1.RunEnd{Error: err.Error()}
 }
 
-// endText returns in words how a child has ended.
+// endText describes the end of a child in words.
 func endText(end *v1.RunEnd) string {
 	return phrase.Because(cmp.Or(end.GetStatus(), v1.TaskFailed), end.GetError())
 }

@@ -13,16 +13,15 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// command is something that a person asks of the run. The loop executes it
-// between two rounds, and then answers the caller.
+// command is a change to the run that a person asks for. The main loop executes it between two rounds and then answers the
+// caller.
 type command struct {
 	do   func() error
 	done bool
 	err  error
 }
 
-// perform makes the loop execute a command and returns how that went. A command
-// that comes too late is refused.
+// perform queues a command for the main loop and returns its result. It refuses a command that comes too late.
 func (r *run) perform(ctx workflow.Context, do func() error) error {
 	if r.refusal != nil {
 		return r.refusal
@@ -38,14 +37,14 @@ func (r *run) perform(ctx workflow.Context, do func() error) error {
 	return c.err
 }
 
-// refuseCommands refuses the commands that wait for the loop, which is over, and all that come later. It returns when every
-// update has its answer.
+// refuseCommands refuses all queued and later commands, because the main loop has ended. It returns when every update has its
+// answer.
 func (r *run) refuseCommands(kind string, why error) {
 	r.refusal = refuse(kind, why)
 	r.awaitHandlers()
 }
 
-// obey executes the commands that have come.
+// obey executes the queued commands.
 func (r *run) obey() {
 	for len(r.commands) > 0 {
 		c := r.commands[0]
@@ -61,8 +60,7 @@ var (
 	errContinuing = errors.New("the run is continuing as new; try again")
 )
 
-// target is the task or instance that a command is for, unless the command makes
-// no sense.
+// target returns the task or instance that a command is for, or an error if the command makes no sense.
 func (r *run) target(name string, may func(int) error) (int, error) {
 	i, ok := r.core.Index(name)
 	if !ok {
@@ -77,7 +75,7 @@ func (r *run) target(name string, may func(int) error) (int, error) {
 	return i, nil
 }
 
-// mayChange says why nothing of the run may be changed, or nil.
+// mayChange returns why the run cannot be changed, or nil if it can.
 func (r *run) mayChange() error {
 	switch {
 	case r.core.Over():
@@ -100,7 +98,7 @@ func (r *run) mayPause(*v1.RunCommand) error {
 	return nil
 }
 
-// pause lets nothing new start. What has a node and has not started gives it back.
+// pause stops new starts. A task that has a node but has not started gives the node back.
 func (r *run) pause(c *v1.RunCommand) {
 	r.admission.Pause()
 	if c.GetBy() != "" || c.GetReason() != "" {
@@ -144,7 +142,7 @@ func (r *run) mayHold(i int) error {
 	return nil
 }
 
-// hold keeps a task from starting. One that waits for a node waits no more.
+// hold keeps a task from starting. A task that waits for a node leaves the placement queue.
 func (r *run) hold(i int, c *v1.TaskCommand) {
 	r.admission.Hold(i)
 	r.status.SetHeld(i, true, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()))
@@ -185,8 +183,8 @@ func (r *run) cancelTask(i int, c *v1.TaskCommand) {
 	r.events = append(r.events, dag.CancelTask{Task: i, Reason: phrase.Because(phrase.By("cancelled", c.GetBy()), c.GetReason())})
 }
 
-// setAside takes back what has not started of a unit, which then waits for its
-// turn again. What runs, or waits for a person, continues.
+// setAside withdraws the unstarted part of a unit, which then queues for admission again. Running tasks and tasks that wait for
+// approval continue.
 func (r *run) setAside(u *unit, reason, text string) {
 	for k, a := range r.assignments {
 		if a.unit != u {
@@ -201,7 +199,7 @@ func (r *run) setAside(u *unit, reason, text string) {
 	}
 }
 
-// logRun logs what a person has done to the run, and logTask to a task.
+// logRun logs a command for the run. logTask logs a command for a task.
 func (r *run) logRun(event, who, why string) {
 	r.log.Add(workflow.Now(r.ctx), event, eventlog.WholeRun, "", 0, 0, phrase.Because(phrase.By("", who), why), eventlog.CommandFacts(who, why)...)
 }

@@ -13,43 +13,43 @@ import (
 	"switchyard/workflows/names"
 )
 
-// What a task adds to the context counts only if the context of the run stays within its bound; else the attempt fails. A
-// partition does not know the context of its run, to which other partitions add, too. So an instance of a partition that adds
-// something ends when the run has answered:
+// An update of the context counts only if the context of the run stays within its size limit; otherwise the attempt fails. A
+// partition does not know the context of its run, which other partitions update too. So an instance of a partition that updates
+// the context ends only when the run has answered:
 //
 //	attempt ends ──> asked ── report ──> the run merges, in order ── signal `context` ──> settled
 //
 // Neither side continues as new before the answers have arrived.
 
-// updateCharge is what a context update takes in a report beside its keys.
+// updateCharge is the size of a context update in a report, without its fields.
 const updateCharge = 64
 
-// contextAsk is a context update of a partition that has no answer yet.
+// contextAsk is a context update of a partition that the run has not answered yet.
 type contextAsk struct {
 	*v1.ContextUpdate
 	sent   bool
 	settle func(refusal string)
 }
 
-// addToContext adds what a task wrote to the context of the run, and calls settle with why it is refused, or "". In a
-// partition that takes the answer of the run.
+// addToContext adds a task's update to the context of the run and calls settle with the reason for a refusal, or "". In a
+// partition, settle is called when the run has answered.
 func (r *run) addToContext(update *structpb.Struct, settle func(refusal string)) {
 	if r.in.GetPart() == nil || len(update.GetFields()) == 0 {
 		settle(r.mergeContext(update)[0])
 		return
 	}
 	s := &r.reports
-	s.number = max(s.number+1, workflow.Now(r.ctx).UnixMicro()) // it grows from execution to execution, too
+	s.number = max(s.number+1, workflow.Now(r.ctx).UnixMicro()) // numbers also increase from one execution to the next
 	s.asks = append(s.asks, &contextAsk{ContextUpdate: &v1.ContextUpdate{Number: s.number, Update: update}, settle: settle})
 	r.openEnds++
 }
 
-// hasUnsent reports whether the run has not been asked about a context update.
+// hasUnsent reports whether a context update has not been sent to the run yet.
 func (s *reports) hasUnsent() bool {
 	return len(s.asks) > 0 && !s.asks[len(s.asks)-1].sent
 }
 
-// takeUnsent returns the next context updates to ask the run about, as many as a report holds.
+// takeUnsent marks the next context updates as sent and returns them, as many as fit in a report.
 func (s *reports) takeUnsent() (updates []*v1.ContextUpdate, bytes int) {
 	for _, a := range s.asks {
 		if a.sent {
@@ -76,13 +76,14 @@ func (r *run) receiveAnswers() {
 	}
 }
 
-// settleUpdates settles context updates. Later instances of the partition see those that the run has merged, if there is room.
+// settleUpdates settles context updates. The merged ones are visible to later instances of the partition if the context has
+// room for them.
 func (r *run) settleUpdates(verdicts []*v1.ContextVerdict) {
 	var merged []*structpb.Struct
 	for _, v := range verdicts {
 		k := slices.IndexFunc(r.reports.asks, func(a *contextAsk) bool { return a.GetNumber() == v.GetNumber() })
 		if k < 0 {
-			continue // answered before a reset, too
+			continue // already answered before a reset
 		}
 		a := r.reports.asks[k]
 		r.reports.asks = slices.Delete(r.reports.asks, k, k+1)
@@ -96,7 +97,7 @@ func (r *run) settleUpdates(verdicts []*v1.ContextVerdict) {
 	r.wake()
 }
 
-// loseRun ends a child workflow whose run has ended without it.
+// loseRun ends a child workflow whose parent run has ended without it.
 func (r *run) loseRun() {
 	r.cancel("", runGone)
 	var verdicts []*v1.ContextVerdict
@@ -106,7 +107,7 @@ func (r *run) loseRun() {
 	r.settleUpdates(verdicts)
 }
 
-// answerUpdates merges the context updates of a partition, and reports to it which are refused.
+// answerUpdates merges the context updates of a partition and reports the verdicts to it.
 func (r *run) answerUpdates(p *v1.PartReport) {
 	if len(p.GetContextUpdates()) == 0 {
 		return
@@ -130,8 +131,8 @@ func (r *run) answerUpdates(p *v1.PartReport) {
 	r.wake()
 }
 
-// mergeContext adds what tasks wrote to the context of the run, in order, and returns why each is refused, or "". The newest
-// value of a key wins.
+// mergeContext adds updates of tasks to the context of the run, in order, and returns the reason for each refusal, or "". The
+// newest value of a key wins.
 func (r *run) mergeContext(updates ...*structpb.Struct) []string {
 	refusals := make([]string, len(updates))
 	var merged *structpb.Struct
@@ -153,8 +154,8 @@ func (r *run) mergeContext(updates ...*structpb.Struct) []string {
 	return refusals
 }
 
-// setFields sets the fields of a context to those of an update and returns the size that the context has with them. A context
-// that would be too large stays as it was.
+// setFields applies an update to a context and returns the resulting size. If the context would be too large, setFields leaves
+// it unchanged.
 func setFields(context, update *structpb.Struct) int {
 	was := map[string]*structpb.Value{}
 	if context.Fields == nil {

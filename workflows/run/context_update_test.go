@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// A context takes updates up to its bound, and one that it has no room for changes nothing.
+// A context accepts updates up to its size limit. An update that does not fit changes nothing.
 func TestSetFields(t *testing.T) {
 	t.Parallel()
 	text := func(n int) *structpb.Value { return structpb.NewStringValue(strings.Repeat("x", n)) }
@@ -43,7 +43,7 @@ func TestSetFields(t *testing.T) {
 	}
 }
 
-// A report has as many context updates as fit, at least one, and each update is sent once.
+// A report holds as many context updates as fit, but at least one. Each update is sent once.
 func TestReportsAskForEachUpdateOnce(t *testing.T) {
 	t.Parallel()
 	var s reports

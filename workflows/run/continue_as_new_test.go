@@ -18,12 +18,12 @@ import (
 	"switchyard/workflows/names"
 )
 
-// A command that comes at any moment at which a run yields on its way to another execution has its answer: the next
-// execution has carried it out, or it is refused because the run is continuing.
+// A command that arrives at any point where a run yields on its way to the next execution gets an answer: the next execution
+// has carried it out, or it is refused because the run is continuing as new.
 func TestCommandsDuringContinueAsNewAreAnswered(t *testing.T) {
 	t.Parallel()
 	held, refused := 0, 0
-	// The moments of one sweep miss the last steps if an activity takes longer than usual: the clock is real meanwhile.
+	// One sweep may miss the last steps if an activity takes longer than usual, because the clock is real meanwhile.
 	for sweep := 0; sweep < 100 && (held == 0 || refused == 0); sweep++ {
 		for moment := 500 * time.Microsecond; ; moment += time.Millisecond {
 			answer, answered, next := holdAt(t, moment)
@@ -46,8 +46,8 @@ func TestCommandsDuringContinueAsNewAreAnswered(t *testing.T) {
 	}
 }
 
-// holdAt sends a run that continues as new an update after a time, each charge of whose budget takes a millisecond. It returns
-// the answer, whether there was one, and the input of the next execution.
+// holdAt sends an update, after a delay, to a run that continues as new. Each budget charge of the run takes a millisecond.
+// holdAt returns the answer, whether one came, and the input of the next execution.
 func holdAt(t *testing.T, moment time.Duration) (answer error, answered bool, next *v1.RunInput) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite

@@ -11,14 +11,13 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// deadline is the timer of a task that may not take for ever.
+// deadline is the running timer for a task's deadline.
 type deadline struct {
 	readyAt time.Time
 	cancel  workflow.CancelFunc
 }
 
-// ready begins the time that a task has by its deadline, if it has one. It may be
-// called whenever the task could start.
+// ready starts the deadline of a task that could start, if it has one. Further calls are no-ops.
 func (r *run) ready(i int, now time.Time) {
 	limit := definition.Deadline(r.core.Definition(i))
 	if i >= r.graph.Len() || limit <= 0 || r.deadlines[i] != nil {
@@ -41,7 +40,7 @@ func (r *run) ready(i int, now time.Time) {
 	})
 }
 
-// disarm ends the time of a task that has ended.
+// disarm stops the deadline of a task that has ended.
 func (r *run) disarm(i int) {
 	if d := r.deadlines[i]; d != nil && v1.IsTaskTerminal(r.core.Task(i).State) {
 		d.cancel()
@@ -49,7 +48,7 @@ func (r *run) disarm(i int) {
 	}
 }
 
-// armRun begins the time that the run has by its deadline, if it has one.
+// armRun starts the deadline of the run, if it has one.
 func (r *run) armRun() {
 	limit := definition.RunDeadline(r.in.GetDefinition())
 	if limit <= 0 || r.in.GetPart() != nil {
@@ -67,8 +66,8 @@ func (r *run) armRun() {
 	})
 }
 
-// missedBecause returns what task i waits for, or an instance of it if none runs, to be added to an error about its
-// deadline, or "" if it does not wait.
+// missedBecause returns what task i waits for, or what an instance of it waits for if none runs, to be appended to the error
+// about its deadline. It returns "" if the task does not wait.
 func (r *run) missedBecause(i int) string {
 	if why := r.waitText(i); why != "" {
 		return ": " + why
@@ -77,8 +76,8 @@ func (r *run) missedBecause(i int) string {
 	return r.firstWait(r.core.InstanceCounts(i), first, count)
 }
 
-// firstWait returns what the first of count tasks from first on waits for, with its name, or "" if none waits, or some run.
-// counts has their number by state.
+// firstWait returns the name of the first waiting task among count tasks starting at first, and what it waits for. It returns
+// "" if none waits or if any of them runs. counts holds their numbers by state.
 func (r *run) firstWait(counts map[string]int, first, count int) string {
 	if counts[v1.TaskAssigned]+counts[v1.TaskRunning] > 0 {
 		return ""
@@ -91,7 +90,7 @@ func (r *run) firstWait(counts map[string]int, first, count int) string {
 	return ""
 }
 
-// waitText returns why task i waits for a node or for its next attempt, or "" if it does not.
+// waitText returns why task i waits for a node or for its next attempt, or "" if it does not wait.
 func (r *run) waitText(i int) string {
 	if r.core.Task(i).State != v1.TaskQueued {
 		return ""

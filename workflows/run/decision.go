@@ -15,15 +15,16 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// signed returns an error unless a decision counts: where people log in, one that a gateway has signed for this task of
-// this execution. What does not count is an event of the run. The task of a decision about the run itself is "".
+// signed returns an error if a decision does not count. Where people log in, only a decision counts that a gateway has signed
+// for this task of this execution. Each refused decision is logged as an event of the run. For a decision about the run itself,
+// task is "".
 func (r *run) signed(ctx workflow.Context, d *v1.Decision, task, verdict, claimed string) error {
-	// Whether people log in is known from what the run was started with.
+	// The run's input states whether people log in.
 	if err := workflow.Await(ctx, func() bool { return r.core != nil || r.refusal != nil }); err != nil {
 		return err
 	}
 	if r.refusal != nil || !r.in.GetSignedDecisions() {
-		return nil // a refusal is the answer of the command itself
+		return nil // if the run refuses commands, the command itself gets that answer
 	}
 	why := r.misdirected(d, task, verdict)
 	if why == "" {
@@ -43,7 +44,7 @@ func (r *run) signed(ctx workflow.Context, d *v1.Decision, task, verdict, claime
 	})
 }
 
-// misdirected returns why a decision is none about a task of this execution, or "" if it is one.
+// misdirected returns why a decision is not meant for this task of this execution, or "" if it is.
 func (r *run) misdirected(d *v1.Decision, task, verdict string) string {
 	switch {
 	case d == nil:
@@ -67,8 +68,8 @@ func (r *run) logRefused(task, verdict, claimed, why string) {
 	r.log.Add(workflow.Now(r.ctx), v1.EventRefused, i, "", 0, 0, phrase.Because(phrase.By(verdict, claimed), why), eventlog.CommandFacts(claimed, why)...)
 }
 
-// refuseSignals takes the signals that look like decisions, which only updates are, and logs them as refused: a signal has no
-// answer that could say so.
+// refuseSignals receives signals that look like decisions and logs them as refused. Decisions are updates only; a signal has no
+// answer that could report the refusal.
 func (r *run) refuseSignals() {
 	for _, signal := range []struct{ name, verdict string }{{names.ApproveUpdate, v1.ApprovalApproved}, {names.RejectUpdate, v1.ApprovalRejected}} {
 		ch := workflow.GetSignalChannel(r.root, signal.name)
@@ -86,7 +87,7 @@ func (r *run) refuseSignals() {
 	}
 }
 
-// newDecisionHandler returns a handler of decisions about a task.
+// newDecisionHandler returns the update handler for a decision about a task.
 func (r *run) newDecisionHandler(name, description, verdict string, may func(int, *v1.TaskCommand) error, do func(int, *v1.TaskCommand)) updateHandler {
 	target := func(c *v1.TaskCommand) (int, error) {
 		return r.target(c.GetTask(), func(i int) error { return may(i, c) })
@@ -110,7 +111,7 @@ func (r *run) newDecisionHandler(name, description, verdict string, may func(int
 	})
 }
 
-// decided returns a command with what its decision says.
+// decided returns the command with the person and reason that its decision names.
 func decided(c *v1.TaskCommand) *v1.TaskCommand {
 	if d := c.GetDecision(); d != nil {
 		return &v1.TaskCommand{Task: c.GetTask(), By: d.GetBy(), Reason: d.GetReason(), Decision: d}

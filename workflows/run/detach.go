@@ -20,36 +20,35 @@ import (
 	"switchyard/workflows/options"
 )
 
-// Past the soft bound of its history a run continues as new as soon as it is quiet, and admits until then. Past the
-// hard bound it stops admitting and has the nodes detach what does not end soon; the next execution reattaches it:
+// Past the soft limit of its history a run continues as new as soon as it is quiet, and admits tasks until then. Past the hard
+// limit it stops admitting and has the nodes detach attempts that do not end soon. The next execution reattaches them:
 //
 //	admitting ──hard bound──▶ draining ──a moment──▶ detaching ──quiet──▶ continue as new ──▶ reattach
 //	    ▲                                                │
 //	    └── hard bound raised, reattach ── leaseShare ───┘
 //
-// No activity renews the lease of a detached attempt, which is long enough for the way to the next execution. An
-// attempt that cannot be detached harms no other: those that were detached are reattached while most of their lease is
-// left, and the next round begins with the attempt that failed this one. At the last bound the run does not admit
-// again, but the rounds continue.
+// No activity renews the lease of a detached attempt, which is long enough to reach the next execution. An attempt that cannot
+// be detached does not affect the others: the detached ones are reattached while most of their lease is left, and the next
+// round starts with the attempt that failed this one. At the last limit the run stops admitting, but the rounds continue.
 //
-// The task of a detached attempt that is lost ends when the lease is over: until then the attempt may run.
+// If a detached attempt is lost, its task ends only when the lease expires, because the attempt may run until then.
 
-// leaseShare is the share of the lease of detached attempts that the run has to continue as new.
+// leaseShare is the divisor of the detached lease that gives the time in which the run must continue as new.
 const leaseShare = 6
 
-// detaching is how far a run is with detaching its attempts.
+// detaching is the progress of a run in detaching its attempts.
 type detaching struct {
-	bound    limits.HistorySize // past which nothing is admitted
-	begun    bool               // a round has: short attempts may end
+	bound    limits.HistorySize // past it, nothing is admitted
+	begun    bool               // a round has begun: short attempts may still end
 	round    int
-	over     workflow.Future // ready when the time to continue as new is over; nil unless nodes are asked
-	detached []*attempt      // in the order in which they were
+	over     workflow.Future // ready when the time to continue as new is up; nil unless nodes are being asked
+	detached []*attempt      // in the order of detaching
 }
 
-// isOverdue reports whether the attempts that are detached cannot wait any longer for the run to continue as new.
+// isOverdue reports whether the time for detached attempts to wait for continue-as-new is up.
 func (d *detaching) isOverdue() bool { return d.over != nil && d.over.IsReady() }
 
-// limitHistory decides whether anything is admitted in this round of the loop.
+// limitHistory decides whether this round of the loop admits anything.
 func (r *run) limitHistory() {
 	d, size, was := &r.detaching, r.historySize(), r.draining
 	full := size.Exceeds(d.bound)
@@ -57,13 +56,13 @@ func (r *run) limitHistory() {
 		d.begun = true
 		wait := r.limits.DetachWait
 		if size.Exceeds(r.limits.Last()) {
-			wait = r.limits.DetachedLease // the events that are left are for what runs
+			wait = r.limits.DetachedLease // the remaining events are reserved for what runs
 		}
 		r.after(wait, "let short attempts end", r.beginDetaching)
 	}
 	r.draining = full || size.Exceeds(r.limits.Soft()) && r.isQuiet()
 	if was && !r.draining {
-		r.requestAll() // answers of placement were dropped meanwhile
+		r.requestAll() // answers of placement were dropped while draining
 	}
 }
 
@@ -72,12 +71,12 @@ func (r *run) historySize() limits.HistorySize {
 	return limits.HistorySize{Events: info.GetCurrentHistoryLength(), Bytes: info.GetCurrentHistorySize()}
 }
 
-// isQuiet reports whether the next execution can take over all that is under way.
+// isQuiet reports whether the next execution can take over everything in flight.
 func (r *run) isQuiet() bool {
 	return r.dispatched == 0 && len(r.assignments) == 0 && r.openEnds == 0 && r.steerings == 0 && r.canDetach()
 }
 
-// beginDetaching begins to ask nodes. If the run has not continued as new in time, it admits again.
+// beginDetaching starts a round of asking nodes. If the run has not continued as new in time, it admits again.
 func (r *run) beginDetaching() {
 	d := &r.detaching
 	d.round++
@@ -90,8 +89,8 @@ func (r *run) beginDetaching() {
 	})
 }
 
-// detach asks nodes to detach their attempts, each once a round. While there are attempts that are being stopped, or
-// that were asked for in vain, it asks only for these: to detach the others would be in vain, too.
+// detach asks nodes to detach their attempts, each once a round. While some attempts are being stopped, or did not detach when
+// asked before, it asks only for those, because detaching the others would not help yet.
 func (r *run) detach() {
 	d := &r.detaching
 	if d.over == nil || !r.canDetach() {
@@ -133,13 +132,13 @@ func (r *run) detach() {
 	//workflowcheck:ignore (sorted)
 	for _, node := range slices.Sorted(maps.Keys(requests)) {
 		options := options.Detach(node, r.limits.DetachedLease/leaseShare)
-		// The attempts' own activities have the answer.
+		// The Execute activities of the attempts get the answer.
 		r.startActivity(options, names.DetachActivity, requests[node], memberCharge*len(requests[node].GetAttempts()))
 	}
 }
 
-// detachedLease returns how long a detached attempt may run unattended. Its node takes the heartbeat time-out of the
-// attempt where that is longer, too.
+// detachedLease returns how long a detached attempt may run unattended: at least the heartbeat time-out of the attempt. Its
+// node applies the same rule.
 func (r *run) detachedLease(att *attempt) time.Duration {
 	return max(r.limits.DetachedLease, r.heartbeatTimeout(att))
 }
@@ -150,16 +149,17 @@ func (r *run) heartbeatTimeout(att *attempt) time.Duration {
 	return cmp.Or(own, all, options.HeartbeatTimeout)
 }
 
-// outlives reports whether an attempt runs, or may run, although its activity has ended, and sees to what follows.
+// outlives reports whether an attempt runs, or may run, after its activity has ended. If it does, outlives arranges what
+// follows.
 func (r *run) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
-	left := att.leaseUntil.Sub(workflow.Now(r.ctx)) // negative if it was never detached
+	left := att.leaseUntil.Sub(workflow.Now(r.ctx)) // negative if the attempt was never detached
 	_, timedOut := errors.AsType[*temporal.TimeoutError](err)
 	switch {
 	case err == nil && res.GetState() == v1.AttemptDetached:
 		r.detached(att, res)
 	case left <= 0:
 		return false
-	case temporal.IsCanceledError(err): // before the node had received the activity, which is to stop the attempt
+	case temporal.IsCanceledError(err): // cancelled before the node received the activity; the attempt must still be stopped
 		r.after(time.Millisecond, "stop the attempt", func() {
 			r.dispatched--
 			r.reattach(att)
@@ -172,12 +172,12 @@ func (r *run) outlives(att *attempt, res *v1.ExecuteResponse, err error) bool {
 	return true
 }
 
-// detached notes that an attempt continues without its activity.
+// detached records that an attempt continues without its activity.
 func (r *run) detached(att *attempt, res *v1.ExecuteResponse) {
 	att.detached, att.askedIn, att.leaseUntil = true, 0, workflow.Now(r.ctx).Add(r.detachedLease(att))
 	r.detaching.detached = append(r.detaching.detached, att)
 	r.dispatched--
-	// The answer for a batch does not say which of its instances runs.
+	// The answer for a batch does not name the instance that runs.
 	if i := att.members[0]; len(att.members) == 1 && res.GetStartedAt() != nil {
 		r.status.SetStartedAt(i, res.GetStartedAt())
 		r.events = append(r.events, dag.Running{Task: i, Claim: r.core.Task(i).Claim})
@@ -185,8 +185,8 @@ func (r *run) detached(att *attempt, res *v1.ExecuteResponse) {
 	r.wake()
 }
 
-// reattachDetached reattaches the attempts that are to be stopped, and unless the run is detaching, all others. A node
-// that receives a request late detaches attempts in a later round, or in the next execution.
+// reattachDetached reattaches the attempts that must be stopped and, unless the run is detaching, all others. A node that
+// receives its request late detaches the attempts in a later round or in the next execution.
 func (r *run) reattachDetached() {
 	r.seek()
 	for _, att := range slices.Clone(r.detaching.detached) {
@@ -196,7 +196,7 @@ func (r *run) reattachDetached() {
 	}
 }
 
-// reattach has an activity wait for an attempt that its node has.
+// reattach starts an activity that waits for an attempt on its node.
 func (r *run) reattach(att *attempt) {
 	att.detached = false
 	r.detaching.detached = slices.DeleteFunc(r.detaching.detached, func(a *attempt) bool { return a == att })
@@ -205,7 +205,7 @@ func (r *run) reattach(att *attempt) {
 	r.send(att, req)
 }
 
-// detachedAttempts leaves the detached attempts to the next execution.
+// detachedAttempts hands the detached attempts over to the next execution.
 func (r *run) detachedAttempts(c *v1.RunCarry) {
 	for _, att := range r.detaching.detached {
 		h := handedOver(att, r.core.Name)
@@ -213,7 +213,7 @@ func (r *run) detachedAttempts(c *v1.RunCarry) {
 	}
 }
 
-// handedOver returns a detached attempt as the next execution needs it.
+// handedOver returns the record of a detached attempt for the next execution.
 func handedOver(att *attempt, name func(int) string) *v1.HandedOver {
 	h := &v1.HandedOver{
 		Lead: name(att.task), Claim: att.claim, Node: att.node, Queue: att.queue, Incarnation: att.incarnation,
@@ -226,7 +226,7 @@ func handedOver(att *attempt, name func(int) string) *v1.HandedOver {
 	return h
 }
 
-// restoredAttempt returns the detached attempt that has been handed over; its lead and members are given by index.
+// restoredAttempt returns the detached attempt of a handover record. lead and members are task indexes.
 func restoredAttempt(h *v1.HandedOver, lead int, members []int) *attempt {
 	return &attempt{
 		assignment: assignment{
@@ -237,7 +237,7 @@ func restoredAttempt(h *v1.HandedOver, lead int, members []int) *attempt {
 	}
 }
 
-// restoreAttempt takes over a detached attempt of the execution before.
+// restoreAttempt adopts a detached attempt of the previous execution.
 func (r *run) restoreAttempt(h *v1.HandedOver) {
 	if h == nil {
 		return

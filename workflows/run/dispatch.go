@@ -14,30 +14,29 @@ import (
 	"switchyard/workflows/status"
 )
 
-// attempt is what a node has of a task, an instance or a batch, with the activity
-// Execute that waits for its end.
+// attempt is the work of a node on a task, an instance or a batch, with the Execute activity that waits for its end.
 type attempt struct {
 	assignment
 	members []int
 	cancel  workflow.CancelFunc
-	stopped map[int]bool // members that are not wanted any more; nil: none
-	// steered says that its node has been asked for something and has not answered, and
-	// unsure that it is unknown whether it was suspended.
+	stopped map[int]bool // members that are to be stopped; nil if none
+	// steered is set while its node has not answered a request about it. unsure is set while it is unknown whether it is
+	// suspended.
 	steered, unsure bool
-	// askedIn is the round in which its node was asked to detach it, or 0 if it was not, or has done so.
+	// askedIn is the round in which its node was asked to detach it; 0 if it was not asked, or if it has detached.
 	askedIn int
-	// excuse says why its lease was lost although its node lives, or is "".
+	// excuse is why its lease was lost although its node lives, or "".
 	excuse string
-	// detached says that no activity waits for it, and leaseUntil is when nothing of it runs
-	// unless it was reattached, or zero if it was never detached.
+	// detached is set while no activity waits for it. Nothing of it runs after leaseUntil unless it was reattached; zero if it
+	// was never detached.
 	detached   bool
 	leaseUntil time.Time
-	// isAway says that its node is away with it, and isSought that the node is asked for it. One that is away is detached.
+	// isAway is set while its node is away, and isSought while the node is being asked for it. An attempt that is away is also
+	// detached.
 	isAway, isSought bool
 }
 
-// dispatch starts the attempts whose units have been given a node. A unit of
-// which nothing is wanted any more gives its place back.
+// dispatch starts the attempts of units that have been given a node. A unit without remaining members gives its placement back.
 func (r *run) dispatch() {
 	for len(r.assignments) > 0 && r.dispatched < r.limits.InFlight {
 		a := r.assignments[0]
@@ -68,7 +67,7 @@ func (r *run) dispatch() {
 	}
 }
 
-// membersOf are the tasks of an assignment that still want to run there.
+// membersOf returns the members of an assignment that are still to run there.
 func (r *run) membersOf(a assignment) []int {
 	return slices.DeleteFunc(slices.Clone(a.unit.members), func(m int) bool {
 		t := r.core.Task(m)
@@ -76,7 +75,7 @@ func (r *run) membersOf(a assignment) []int {
 	})
 }
 
-// giveBack gives back the place of a unit that has not started there.
+// giveBack releases the placement of a unit that has not started there.
 func (r *run) giveBack(a assignment, reason, text string) {
 	r.release(a.task, a.claim, "")
 	r.leave(a.unit)
@@ -87,8 +86,7 @@ func (r *run) giveBack(a assignment, reason, text string) {
 	}
 }
 
-// stop ends the attempts of tasks. Of those that have a node and were not started
-// yet nothing will be, and that is their end.
+// stop ends the attempts of tasks. A task that has a node but has not started ends at once.
 func (r *run) stop(tasks []int) {
 	for _, i := range tasks {
 		if a := r.attempts[i]; a != nil {
@@ -116,7 +114,7 @@ func (r *run) stop(tasks []int) {
 	}
 }
 
-// stopUnstarted ends a task that has a node, and an attempt of which has not been started.
+// stopUnstarted ends a task that has a node but no started attempt.
 func (r *run) stopUnstarted(i int) {
 	u := r.units[i]
 	k := slices.IndexFunc(r.assignments, func(a assignment) bool { return u != nil && a.unit == u })
@@ -142,7 +140,7 @@ func (r *run) execute(a assignment, members []int, req *v1.ExecuteRequest) {
 	r.send(att, req)
 }
 
-// send has an activity wait for an attempt, which it begins or reattaches.
+// send starts the activity that begins or reattaches an attempt and waits for it.
 func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	name, priority := r.core.Name(att.members[0]), r.core.Definition(att.task).GetPriority()
@@ -163,7 +161,7 @@ func (r *run) send(att *attempt, req *v1.ExecuteRequest) {
 	})
 }
 
-// over ends an attempt as its activity has ended.
+// over ends an attempt with the result of its activity.
 func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	ends, outcome := r.dispatchEnds(att.assignment, att.members, att, res, err)
 	if r.isRemote(att) {
@@ -194,7 +192,7 @@ func (r *run) over(att *attempt, res *v1.ExecuteResponse, err error) {
 	}
 }
 
-// ended ends a dispatch, which fails if the context of the run has no room for what it adds.
+// ended ends a dispatch. The dispatch fails if its update does not fit in the context of the run.
 func (r *run) ended(end dispatchEnd) {
 	r.addToContext(end.update, func(refusal string) {
 		if refusal != "" {
@@ -205,8 +203,8 @@ func (r *run) ended(end dispatchEnd) {
 	})
 }
 
-// settled shows how a dispatch ended and reports it to the core, at once or when it is known
-// whether the attempt may be repeated.
+// settled shows how a dispatch ended and reports the end to the core: at once, or when it is known whether the attempt may be
+// retried.
 func (r *run) settled(end dispatchEnd) {
 	now := workflow.Now(r.ctx)
 	r.asKilled(&end.ended)
@@ -214,7 +212,7 @@ func (r *run) settled(end dispatchEnd) {
 		addUnknownOutcome(&end.ended)
 	}
 	r.status.EndAttempt(end.task, end.shown(), now)
-	end.res.AgentEvents = nil // they are events of the run now, and not part of a result that is kept
+	end.res.AgentEvents = nil // the run has them as events; they are not part of a stored result
 	r.keepResult(end)
 	e := end.ended
 	if v1.IsRetryableEnd(e.State) && !e.NoRetry && r.core.Definition(e.Task).GetRetry().GetWhen() != "" {
