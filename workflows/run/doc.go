@@ -1,6 +1,6 @@
-// Package run has the workflows Run, which runs a definition, and FanOut, which runs a partition of a large fan-out
-// through for its run. The code is deterministic: it decides nothing itself but hands what has happened to the pure core in
-// workflows/dag, and does what that decides.
+// Package run implements the workflows Run, which executes a definition, and FanOut, which executes one partition of a large
+// fan-out on behalf of its run. The code is deterministic. It makes no decisions itself: it reports everything that has
+// happened to the pure core in workflows/dag and carries out the core's decisions.
 //
 // One round of Run:
 //
@@ -13,28 +13,24 @@
 //	  └── Execute on the node's queue <── Place <── admission <────┘
 //	      approvals wait for a person, tasks of type run are runs of their own
 //
-// Tasks and the instances that they fan out into are one numbering, that of the core.
-// What runs together is a unit: a task, an instance, or the instances of a batch,
-// which are one activity Execute. How it ends is an end for each of them.
+// Tasks and the instances that they fan out into share one numbering, that of the core. A unit is what runs together: a task,
+// an instance, or the instances of a batch, which run in one Execute activity. When a unit ends, each of its members gets an
+// end of its own.
 //
-// A unit that needs a lock asks for it between admission and placement, and gives it back
-// when it has ended. A run of a workflow with a limit on its runs asks for a slot of its own
-// before anything starts.
+// A unit that needs a lock requests it between admission and placement, and releases it when the unit has ended. A run of a
+// workflow with a limit on its runs requests a run slot before anything starts.
 //
-// What the run shows is its status, for the queries "status" and "instances"; what
-// has happened is in its event log, for the query "events". The log is stored in
-// slices: when it has grown, before the run continues as new, and with
-// the final status. A run that has ended continues as another generation: an execution
-// under the same id, which begins with the status that is stored.
+// The status of the run answers the queries "status" and "instances"; its event log answers the query "events". The log is
+// stored in slices: when it has grown, before the run continues as new, and with the final status. A run that has ended can
+// continue as another generation: an execution under the same ID that starts from the stored status.
 //
-// A run whose history has grown continues as new when nothing is in flight. Where that does not come, the nodes
-// detach the attempts that take long, and the next execution reattaches them; see detach.go. Child runs
-// continue, too, and the next execution awaits them; see child_run.go.
+// A run whose history has grown continues as new when nothing is in flight. If it never becomes quiet, the nodes detach the
+// attempts that take long, and the next execution reattaches them; see detach.go. Child runs keep running, and the next
+// execution waits for them; see child_run.go.
 //
-// People steer a run by updates. A handler validates the update and
-// leaves it to the loop, which executes it between two rounds. The node of an attempt
-// suspends and resumes it first, by the activity Steer. To the core, a suspended attempt runs. On its last steps to another
-// execution the run refuses updates, and the client sends them again.
+// People steer a run by updates. A handler validates the update and queues it for the main loop, which executes it between two
+// rounds. To suspend or resume an attempt, the run first asks its node with a Steer activity. To the core, a suspended attempt
+// is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again.
 //
 // It may import proto, workflows/admission, workflows/dag, workflows/definition, workflows/eventlog, workflows/limits,
 // workflows/names, workflows/options, workflows/pending, workflows/phrase, workflows/status, workflows/structs and

@@ -28,16 +28,15 @@ const (
 	asksTemplate  = "template"
 )
 
-// question is an expression of a task that is to be evaluated. A task has one at
-// a time.
+// question is an expression of a task that is waiting to be evaluated. A task has at most one at a time.
 type question struct {
 	task  int
 	kind  string
-	claim int32        // under which the task waits for the answer, of "cache", "lock" and "template"
-	end   *dispatchEnd // of "retry": the failed attempt
+	claim int32        // claim of the waiting task; for "cache", "lock" and "template"
+	end   *dispatchEnd // the failed attempt; for "retry"
 }
 
-// ask has an expression evaluated in this round.
+// ask queues an expression for evaluation in this round.
 func (r *run) ask(q question) {
 	if q.kind == asksRetry {
 		r.openEnds++
@@ -45,9 +44,9 @@ func (r *run) ask(q question) {
 	r.questions = append(r.questions, q)
 }
 
-// evaluate has the questions that are due answered, in one call. Those that the
-// call's time budget did not reach are asked again in a later round, so that
-// news and cancellation come between; those that the store is away for, when it is back.
+// evaluate sends all queued questions in one call. Questions that the time budget of the call did not reach are asked again in
+// a later round, so that events and cancellation are handled in between. Questions that failed because the store is unavailable
+// are asked again when the store is back.
 func (r *run) evaluate() {
 	if len(r.questions) == 0 {
 		return
@@ -102,8 +101,7 @@ func (r *run) evaluate() {
 	}
 }
 
-// wanted reports whether an answer is still of use: a task that was cancelled in
-// between has ended.
+// wanted reports whether the answer to a question is still needed. A task that was cancelled meanwhile has ended.
 func (r *run) wanted(q question) bool {
 	rec := r.core.Task(q.task)
 	switch q.kind {
@@ -115,7 +113,7 @@ func (r *run) wanted(q question) bool {
 	return rec.State == v1.TaskPending
 }
 
-// answered continues with a task whose question has its answer.
+// answered applies the answer to a question.
 func (r *run) answered(q question, a *v1.ConditionAnswer) {
 	switch q.kind {
 	case asksCondition:
@@ -144,8 +142,7 @@ func (r *run) answered(q question, a *v1.ConditionAnswer) {
 	}
 }
 
-// mayRepeat reports to the core a failed attempt, now that it is known whether it
-// may be repeated.
+// mayRepeat reports a failed attempt to the core once retry.when has been evaluated.
 func (r *run) mayRepeat(end *dispatchEnd, a *v1.ConditionAnswer) {
 	ended := end.ended
 	ended.NoRetry = !a.GetValue()
@@ -158,7 +155,7 @@ func (r *run) mayRepeat(end *dispatchEnd, a *v1.ConditionAnswer) {
 	r.events = append(r.events, ended)
 }
 
-// evaluateRequest puts questions into words. The only error is errInterrupted.
+// evaluateRequest returns the request that evaluates some questions. The only error is errInterrupted.
 func (r *run) evaluateRequest(asked []question) (*v1.EvaluateRequest, error) {
 	req := &v1.EvaluateRequest{
 		Chain: r.chain, CacheScope: r.cacheScope(),
@@ -180,7 +177,7 @@ func (r *run) evaluateRequest(asked []question) (*v1.EvaluateRequest, error) {
 	return req, nil
 }
 
-// condition puts a question into words.
+// condition returns the request for one question.
 func (r *run) condition(q question) *v1.Condition {
 	def, refs := r.core.Definition(q.task), r.in.GetReferences()[r.graph.Name(r.status.TaskOf(q.task))]
 	c := &v1.Condition{Task: r.core.Name(q.task), Kind: q.kind}
@@ -217,15 +214,15 @@ func (r *run) condition(q question) *v1.Condition {
 	return c
 }
 
-// addItem says which item of a foreach an instance is for, or in which stored list it is.
+// addItem adds the foreach item of an instance, or the key of the stored list that holds the item.
 func (r *run) addItem(c *v1.Condition, i int) {
 	if r.core.Group(i) >= 0 {
 		c.Item, c.Items = r.item(i)
 	}
 }
 
-// taskInput is what expressions of task i see as `input`: its own input, and in
-// an instance what it is one of.
+// taskInput returns what expressions of task i see as `input`: the task's own input and, for an instance, its index and the
+// number of instances.
 func (r *run) taskInput(i int) *structpb.Struct {
 	input := structs.Clone(r.core.Definition(i).GetInput())
 	number := r.core.Number(i)
@@ -242,7 +239,7 @@ func (r *run) taskInput(i int) *structpb.Struct {
 	return input
 }
 
-// view adds what expressions see of ancestors. The only error is errInterrupted.
+// view adds the views of ancestors that expressions see. The only error is errInterrupted.
 func (r *run) view(views map[string]*v1.ParentView, ancestors []string) error {
 	for _, name := range ancestors {
 		if part := r.in.GetPart(); part != nil {
@@ -263,5 +260,5 @@ func (r *run) view(views map[string]*v1.ParentView, ancestors []string) error {
 	return nil
 }
 
-// wholeInput is the input of the run, never nil.
+// wholeInput returns the input of the run, never nil.
 func (r *run) wholeInput() *structpb.Struct { return structs.Clone(r.in.GetInput()) }

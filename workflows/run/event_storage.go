@@ -5,25 +5,25 @@ import (
 	"switchyard/workflows/names"
 )
 
-// maxUnstoredFactor is how many times Limits.UnstoredEvents are kept while the store takes none. Then the run waits for
-// the store.
+// maxUnstoredFactor times Limits.UnstoredEvents is how many events the run keeps while the store is unavailable. Past that, the
+// run waits for the store.
 const maxUnstoredFactor = 4
 
-// unstoredEvents returns the next slice of the events to store.
+// unstoredEvents returns the request that stores the next slice of events.
 func (r *run) unstoredEvents() *v1.SaveEventsRequest {
 	req := r.log.Unstored(r.self, r.in.GetGeneration())
 	req.Chain = r.selfChain
 	return req
 }
 
-// saveEvents stores the events when there are many. Until there are too many to keep, the
-// run does not wait for a store that takes none: it tries again after some more.
+// saveEvents stores the events once there are many. While the number of events is bearable, the run does not wait for an
+// unavailable store: it tries again after some more events.
 func (r *run) saveEvents() {
 	n, limit := r.log.Len(), r.limits.UnstoredEvents
 	switch {
 	case n <= limit:
 	case n > maxUnstoredFactor*limit:
-		_ = r.flushEvents() // a cancellation comes first
+		_ = r.flushEvents() // a cancellation is handled first
 	case n > r.log.RetryAt:
 		if r.try("save events", names.SaveEventsActivity, nil, r.unstoredEvents()) == nil {
 			r.log.DropStored(n)
@@ -33,7 +33,7 @@ func (r *run) saveEvents() {
 	}
 }
 
-// flushEvents stores the events that are not stored yet. The error is that of mustNow.
+// flushEvents stores all events that are not stored yet. Errors are those of mustNow.
 func (r *run) flushEvents() error {
 	n := r.log.Len()
 	if n == 0 {

@@ -15,18 +15,19 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Sizes of what an attempt may return in its result, and of what travels with a
-// request; anything larger is read from the store.
+// These are the most bytes that an attempt may return in its result and that may travel in a request. Anything larger goes
+// through the store.
 const (
 	maxInlineResult = 24 << 10
 	maxInlineTotal  = 16 << 20
 	maxInlineShared = 4 << 10
-	// maxInlineAncestors is for what all ancestors together have left: a store is slower than a request.
+	// maxInlineAncestors is the limit for the data of all ancestors together. It is high because a store is slower than a
+	// request.
 	maxInlineAncestors = 16 << 10
 )
 
-// attemptRequest returns what a request says of an attempt that its node has. There
-// is at least one member.
+// attemptRequest returns the part of a request that also identifies an attempt already on its node. There must be at least one
+// member.
 func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 	first := members[0]
 	task, rec := r.status.TaskOf(first), r.core.Task(first)
@@ -57,7 +58,7 @@ func (r *run) attemptRequest(a assignment, members []int) *v1.ExecuteRequest {
 	return req
 }
 
-// executeRequest returns what a request says of an attempt that is new to its node. The only error is errInterrupted.
+// executeRequest returns the full request for an attempt that is new to its node. The only error is errInterrupted.
 func (r *run) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, error) {
 	first := members[0]
 	task, def := r.status.TaskOf(first), r.core.Definition(first)
@@ -89,8 +90,8 @@ func (r *run) executeRequest(a assignment, members []int) (*v1.ExecuteRequest, e
 	return req, r.shareAncestors(req, task)
 }
 
-// shareAncestors has a request name what the ancestors of its task have left by reference when that is large. The
-// instances of a task share one copy. The only error is errInterrupted.
+// shareAncestors moves the ancestors' data of a request to the store if it is large. The instances of a task share one copy.
+// The only error is errInterrupted.
 func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) error {
 	if writtenByAncestors(req) <= maxInlineAncestors {
 		return nil
@@ -113,7 +114,7 @@ func (r *run) shareAncestors(req *v1.ExecuteRequest, task int) error {
 	return nil
 }
 
-// ancestorsVersion returns a number that changes when an ancestor of a task has been done again.
+// ancestorsVersion returns a number that changes when an ancestor of a task has been rerun.
 func (r *run) ancestorsVersion(task int) uint64 {
 	h := fnv.New64a()
 	for _, i := range r.graph.Ancestors(task) {
@@ -123,16 +124,16 @@ func (r *run) ancestorsVersion(task int) uint64 {
 	return h.Sum64()
 }
 
-// storedAncestors is a stored copy of what the ancestors of a task have left.
+// storedAncestors is a stored copy of the data that the ancestors of a task left.
 type storedAncestors struct {
 	key     string
 	version uint64
 }
 
-// inlineLimit is how much of streams and output the answer to a request may hold.
+// inlineLimit returns the most bytes of streams and output that the answer to a request may hold.
 func (r *run) inlineLimit() int32 { return int32(min(maxInlineResult, maxInlineTotal/r.core.Len())) }
 
-// addInstances says which instances of its task a request is for.
+// addInstances adds the instances of the task that a request is for.
 func (r *run) addInstances(req *v1.ExecuteRequest, members []int) {
 	number := int32(r.core.Number(members[0]))
 	req.Index, req.Count = &number, int32(r.status.FanOut(r.core.Group(members[0])).Total)
@@ -152,15 +153,14 @@ func (r *run) addInstances(req *v1.ExecuteRequest, members []int) {
 	}
 }
 
-// sharedObject is an object that many requests have, in the form in which they have it.
+// sharedObject caches the form in which many requests carry the same object.
 type sharedObject struct {
 	of     *structpb.Struct
 	shared *v1.Shared
 }
 
-// shared returns how a request has an object: itself when it is small, else by
-// reference, for which it is stored once. Nil when it is empty. The only error is
-// errInterrupted.
+// shared returns an object inline if it is small, else a reference to its stored copy, or nil if it is empty. The object is
+// stored once. The only error is errInterrupted.
 func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) (*v1.Shared, error) {
 	if kept.of == object {
 		return kept.shared, nil

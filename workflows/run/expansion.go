@@ -6,8 +6,8 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// expand has the instances of a task counted: at once where the definition has
-// the number or the list, else in the call of the round.
+// expand determines the number of a task's instances: at once if the definition has the number or the list, otherwise with this
+// round's evaluation.
 func (r *run) expand(i int) {
 	def, part := r.core.Definition(i), r.in.GetPart()
 	parallel, foreach := def.GetParallel(), def.GetForeach()
@@ -30,7 +30,7 @@ func (r *run) expand(i int) {
 	}
 }
 
-// expanded reports to the core how many instances a task has.
+// expanded reports the number of a task's instances to the core.
 func (r *run) expanded(i, count int, text string, broken bool) {
 	if text == "" && r.isLarge(i, count) {
 		r.expandLarge(i, count)
@@ -39,8 +39,8 @@ func (r *run) expanded(i, count int, text string, broken bool) {
 	r.events = append(r.events, dag.Expanded{Task: i, Count: count, Err: text, Broken: broken})
 }
 
-// item is the item of a foreach that instance i is for: itself, or the key of the
-// stored list that it is in. Without a foreach there is neither.
+// item returns the foreach item of instance i, or the key of the stored list that holds the item. It returns neither if the
+// task has no foreach.
 func (r *run) item(i int) (item *structpb.Value, stored string) {
 	task, number := r.core.Group(i), r.core.Number(i)
 	list := r.core.Definition(i).GetForeach().GetListValue()

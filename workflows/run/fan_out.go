@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// batchedPartitions is how many times as many instances a partition has whose instances go in batches.
+	// batchedPartitions is the factor by which partitions are larger if their instances run in batches.
 	batchedPartitions = 10
-	// partitionsAtOnce is the most partitions of a fan-out that are open at once.
+	// partitionsAtOnce is the most partitions of a fan-out that are open at the same time.
 	partitionsAtOnce = 8
-	// claimsOfGeneration is how many claims the instances of partitions have to themselves in each generation of a
-	// run: the run does not know how many of them were used.
+	// claimsOfGeneration is the number of claims reserved for the instances of partitions in each generation of a run, because
+	// the run does not know how many of them were used.
 	claimsOfGeneration = 10_000
 )
 
-// partitionedFanOut is a fan-out that is too large for the run: FanOut children run its
-// partitions, a bounded number at a time, and report.
+// partitionedFanOut is a fan-out that is too large for the run. FanOut children run its partitions, a bounded number at a time,
+// and report to the run.
 type partitionedFanOut struct {
 	task       int
 	total      int
-	partitions []*v1.PartReport // of each partition that was opened, or is kept, its newest report, in order
-	// before are the partitions of the generations before, of which what completed is kept.
+	partitions []*v1.PartReport // the newest report of each partition that was opened or is kept, in order
+	// before holds the partitions of the previous generation, whose completed instances are kept.
 	before []*v1.PartReport
-	// halted: nothing new starts any more. stopped: everything ends.
+	// halted stops new starts. stopped ends everything.
 	halted, stopped bool
 	haltReason      string // v1.ReasonHalt or v1.ReasonMaxFailures
-	// requeued are instances that were requeued by hand and whose partitions are not open again yet. partial is true if only
-	// instances that were requeued run again, and all others keep the state in which they ended.
+	// requeued holds instances that were requeued by hand and whose partitions are not open again yet. partial is set if only
+	// requeued instances run again and all others keep their final state.
 	requeued []int32
 	partial  bool
-	// children are the child workflows of open partitions, by the first instance; late are those that get an order once they
-	// are open.
+	// children holds the child workflows of open partitions, by first instance. late marks those that are sent an order as soon
+	// as they are open.
 	children map[int]*childWorkflow
 	late     map[int]bool
 	waits    bool // a partition waits until fewer child workflows of the run are open
@@ -50,7 +50,7 @@ func newPartitionedFanOut(task, total int) *partitionedFanOut {
 	return &partitionedFanOut{task: task, total: total, children: map[int]*childWorkflow{}, late: map[int]bool{}}
 }
 
-// partitionFrom returns the partition whose first instance is given, or nil if it was never opened.
+// partitionFrom returns the partition that starts at an instance, or nil if it was never opened.
 func (m *partitionedFanOut) partitionFrom(from int) *v1.PartReport {
 	for _, p := range m.partitions {
 		if int(p.GetFrom()) == from {
@@ -60,14 +60,14 @@ func (m *partitionedFanOut) partitionFrom(from int) *v1.PartReport {
 	return nil
 }
 
-// isLarge reports whether so many instances of a task are for children of the run. Tasks that no node
-// carries stay with the run, which knows whom they wait for.
+// isLarge reports whether count instances of a task need children of the run. Tasks that need no node stay with the run, which
+// handles their waiting itself.
 func (r *run) isLarge(i, count int) bool {
 	t := r.graph.Definition(i).GetType()
 	return r.in.GetPart() == nil && count > r.limits.Instances && v1.NeedsNode(t)
 }
 
-// partitionedOf returns the large fan-out of task i; nil: it has none.
+// partitionedOf returns the large fan-out of task i, or nil if it has none.
 func (r *run) partitionedOf(i int) *partitionedFanOut {
 	for _, m := range r.partitioned {
 		if m.task == i {
@@ -77,7 +77,7 @@ func (r *run) partitionedOf(i int) *partitionedFanOut {
 	return nil
 }
 
-// expandLarge has the instances of a task run by children.
+// expandLarge prepares a large fan-out, whose instances children run.
 func (r *run) expandLarge(i, count int) {
 	m := newPartitionedFanOut(i, count)
 	if was := r.partitionedOf(i); was != nil && was.total == count {
@@ -91,7 +91,7 @@ func (r *run) expandLarge(i, count int) {
 	r.events = append(r.events, dag.Expanded{Task: i, Count: count, Partitioned: true})
 }
 
-// partitionSize is how many instances of a task a partition has.
+// partitionSize returns the number of instances in a partition.
 func (r *run) partitionSize(m *partitionedFanOut) int {
 	if size, auto := definition.BatchOf(r.core.Definition(m.task)); size > 1 || auto {
 		return r.limits.PartitionInstances * batchedPartitions
@@ -101,7 +101,7 @@ func (r *run) partitionSize(m *partitionedFanOut) int {
 
 func (m *partitionedFanOut) partitionEnd(k, size int) int { return min((k+1)*size, m.total) }
 
-// receivePartitionReports takes in what the children have reported.
+// receivePartitionReports applies the reports of the children.
 func (r *run) receivePartitionReports() {
 	reports := workflow.GetSignalChannel(r.root, names.PartSignal)
 	for reports.Len() > 0 {
@@ -122,7 +122,7 @@ func (r *run) receivePartitionReports() {
 		for _, node := range p.GetNodes() {
 			r.attributes.wanted.AddNode(node)
 		}
-		p.ContextUpdates, p.Nodes = nil, nil // whatever the order in which reports come, each is merged once
+		p.ContextUpdates, p.Nodes = nil, nil // each report is merged once, whatever order the reports come in
 		if p.GetGeneration() != m.partitions[k].GetGeneration() || m.partitions[k].GetOver() || p.GetRevision() <= m.partitions[k].GetRevision() {
 			continue
 		}
@@ -135,7 +135,7 @@ func (r *run) receivePartitionReports() {
 	}
 }
 
-// endLostPartition ends a partition whose child has ended without a last report.
+// endLostPartition ends a partition whose child has ended without a final report.
 func (r *run) endLostPartition(m *partitionedFanOut, from int, why string) {
 	if p := m.partitionFrom(from); p != nil && !p.GetOver() {
 		p.Failure = cmp.Or(p.GetFailure(), fmt.Sprintf("instances from %d on: %s", from, why))
@@ -143,7 +143,7 @@ func (r *run) endLostPartition(m *partitionedFanOut, from int, why string) {
 	}
 }
 
-// endUnopenedPartition ends a partition that was cancelled or killed before its child was started.
+// endUnopenedPartition ends a partition that was cancelled or killed before its child started.
 func (r *run) endUnopenedPartition(m *partitionedFanOut, from int) {
 	if p := m.partitionFrom(from); p != nil && !p.GetOver() {
 		state := v1.TaskCancelled
@@ -154,7 +154,7 @@ func (r *run) endUnopenedPartition(m *partitionedFanOut, from int) {
 	}
 }
 
-// endPartition ends a partition in a state, and what had not ended of its instances in another.
+// endPartition ends a partition in one state and its open instances in another.
 func (r *run) endPartition(m *partitionedFanOut, p *v1.PartReport, state, instances string) {
 	p.Over, p.State, p.ExitCode = true, state, -1
 	for _, open := range v1.OpenTaskStates() {
@@ -166,7 +166,7 @@ func (r *run) endPartition(m *partitionedFanOut, p *v1.PartReport, state, instan
 	r.reported(m)
 }
 
-// failures is how many instances have ended as a failure, and cancelled how many were cancelled.
+// failures returns how many instances have failed and how many were cancelled.
 func (m *partitionedFanOut) failures() (n, cancelled int32) {
 	for _, p := range m.partitions {
 		//workflowcheck:ignore (a sum does not depend on the order)
@@ -182,7 +182,7 @@ func (m *partitionedFanOut) failures() (n, cancelled int32) {
 	return n, cancelled
 }
 
-// failuresOf is how many instances of a fan-out count for maxFailures: those that a person has cancelled do, too.
+// failuresOf returns how many instances of a fan-out count towards maxFailures. Instances that a person cancelled count, too.
 func (r *run) failuresOf(m *partitionedFanOut) int32 {
 	n, cancelled := m.failures()
 	if cancelled > 0 && !m.stopped {
@@ -193,7 +193,7 @@ func (r *run) failuresOf(m *partitionedFanOut) int32 {
 
 func (m *partitionedFanOut) halt(reason string) { m.halted, m.haltReason = true, reason }
 
-// reported shows what a partition has reported, and ends the task with its last partition.
+// reported updates the status from the partitions' reports and ends the task with its last partition.
 func (r *run) reported(m *partitionedFanOut) {
 	def := r.core.Definition(m.task)
 	counts, known, over := map[string]int32{}, int32(0), true
@@ -221,7 +221,7 @@ func (r *run) reported(m *partitionedFanOut) {
 	r.wake()
 	over = over && len(m.requeued) == 0 && !slices.ContainsFunc(m.partitions, func(p *v1.PartReport) bool { return r.reopens(m, p) })
 	if over && (known >= int32(m.total) || m.halted || m.stopped) {
-		if n := counts[v1.TaskPending]; n > 0 { // of partitions that were never opened
+		if n := counts[v1.TaskPending]; n > 0 { // from partitions that were never opened
 			delete(counts, v1.TaskPending)
 			counts[v1.TaskSkipped] += n
 		}
@@ -233,7 +233,7 @@ func (m *partitionedFanOut) partitionFailed() bool {
 	return slices.ContainsFunc(m.partitions, func(p *v1.PartReport) bool { return p.GetState() == v1.TaskFailed })
 }
 
-// ended is how the task ends.
+// ended returns the end of the task.
 func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts map[string]int32, failed int32) dag.Ended {
 	e := dag.Ended{Task: m.task, Claim: claim, State: v1.TaskCompleted}
 	failure := ""
@@ -253,7 +253,7 @@ func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts ma
 	case m.stopped:
 		e.State = v1.TaskCancelled
 	case !m.halted && counts[v1.TaskCancelled] > 0 && m.partitionFailed():
-		// By an instance that a person has cancelled; those that a halt has ended are no failures.
+		// A person cancelled an instance; instances ended by a halt are no failures.
 		e.State, e.Reason = v1.TaskFailed, v1.ReasonInstances
 		e.Error = fmt.Sprintf("%d of %d instances were cancelled", counts[v1.TaskCancelled], m.total)
 	case counts[v1.TaskSkipped] > 0:
@@ -262,10 +262,10 @@ func (m *partitionedFanOut) ended(claim int32, def *v1.TaskDefinition, counts ma
 	return e
 }
 
-// restorePartitions continues with a large fan-out of the execution before.
+// restorePartitions restores a large fan-out of the previous execution.
 func (r *run) restorePartitions(i int, t *v1.TaskCarry) {
 	if len(t.GetParts()) == 0 || r.core.Task(i).State == v1.TaskPending && len(r.startsWith().From) > 0 {
-		return // there are none, or all of it is done anew
+		return // there are no partitions, or all of it is done again
 	}
 	m := newPartitionedFanOut(i, int(t.GetTask().GetCount()))
 	m.partitions, m.before, m.requeued, m.partial = t.GetParts(), t.GetPartsBefore(), t.GetPutBack(), t.GetPartial()
@@ -277,11 +277,11 @@ func (r *run) restorePartitions(i int, t *v1.TaskCarry) {
 	}
 	r.status.SetItems(i, t.GetItems())
 	if r.failuresOf(m) > r.core.Definition(i).GetMaxFailures() && r.in.GetCarry() != nil {
-		m.halt(v1.ReasonMaxFailures) // else partitions would be opened before the others have reported again
+		m.halt(v1.ReasonMaxFailures) // otherwise partitions would be opened before the others have reported again
 	}
 }
 
-// allPartitions returns how the partitions of all large fan-outs stand.
+// allPartitions returns the reports of the partitions of all large fan-outs.
 func (r *run) allPartitions() (parts []*v1.PartReport) {
 	for _, m := range r.partitioned {
 		parts = append(parts, m.partitions...)
@@ -289,8 +289,8 @@ func (r *run) allPartitions() (parts []*v1.PartReport) {
 	return parts
 }
 
-// childOf is the workflow that holds the instance that is asked for, and whether that is open; empty: this one does, or
-// none does yet.
+// childOf returns the ID of the workflow that holds the requested instance, and whether that workflow is open. The ID is "" if
+// this workflow holds the instance or if no workflow does yet.
 func (r *run) childOf(req *v1.InstancesRequest) (id string, open bool) {
 	i, ok := r.graph.Index(req.GetTask())
 	m := r.partitionedOf(i)
@@ -303,7 +303,7 @@ func (r *run) childOf(req *v1.InstancesRequest) (id string, open bool) {
 	return "", false
 }
 
-// addPartitions asks for the outputs of the partitions of a task, one list after the other. It reports whether there are any.
+// addPartitions adds the output lists of a task's partitions to a request. It returns false if there are none.
 func (r *run) addPartitions(req *v1.CollectRequest, task int) bool {
 	m := r.partitionedOf(task)
 	if m == nil {

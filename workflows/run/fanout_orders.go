@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// orderPartitions sends the open partitions of a fan-out what is wanted of them. They answer with a report.
+// orderPartitions sends every open partition of a fan-out its current order. The partitions answer with a report.
 func (r *run) orderPartitions(m *partitionedFanOut) {
 	if !m.halted {
 		m.haltReason = ""
@@ -22,8 +22,8 @@ func (r *run) orderPartitions(m *partitionedFanOut) {
 	r.reportedNothing(m)
 }
 
-// orderPartition sends one partition what is wanted of it, as soon as its child is open. If that has not been started and
-// everything is to end, it never is.
+// orderPartition sends one partition its current order as soon as its child is open. If the child has not started and
+// everything is to end, the child never starts.
 func (r *run) orderPartition(m *partitionedFanOut, from int) {
 	order := &v1.PartOrder{Cancel: m.stopped, Halt: m.halted, HaltReason: m.haltReason, CancelReason: r.endReason(m.task), Paused: r.admission.Paused(), Killed: r.killReason(m.task)}
 	w := m.children[from]
@@ -43,14 +43,15 @@ func (r *run) orderPartition(m *partitionedFanOut, from int) {
 	}
 }
 
-// reportedNothing ends a fan-out that is halted or stopped before any partition of it is open.
+// reportedNothing ends a fan-out that is halted or stopped while none of its partitions is open.
 func (r *run) reportedNothing(m *partitionedFanOut) {
 	if !slices.ContainsFunc(m.partitions, func(p *v1.PartReport) bool { return !p.GetOver() }) && r.core.Task(m.task).State == v1.TaskRunning {
 		r.reported(m)
 	}
 }
 
-// orderAllPartitions sends the partitions of all large fan-outs whether the run is paused; they answer with a report.
+// orderAllPartitions sends orders to the partitions of all large fan-outs, which tell them whether the run is paused. The
+// partitions answer with a report.
 func (r *run) orderAllPartitions() {
 	for _, m := range r.partitioned {
 		if r.core.Task(m.task).State == v1.TaskRunning {
@@ -59,7 +60,7 @@ func (r *run) orderAllPartitions() {
 	}
 }
 
-// haltPartitions lets nothing new start in large fan-outs.
+// haltPartitions stops new starts in large fan-outs.
 func (r *run) haltPartitions(tasks []int) {
 	for _, i := range tasks {
 		if m := r.partitionedOf(i); m != nil && !m.halted {
@@ -69,7 +70,7 @@ func (r *run) haltPartitions(tasks []int) {
 	}
 }
 
-// resumePartitions takes back that nothing new starts in large fan-outs, unless too many instances have failed.
+// resumePartitions allows new starts in large fan-outs again, unless too many instances have failed.
 func (r *run) resumePartitions(tasks []int) {
 	for _, i := range tasks {
 		m := r.partitionedOf(i)
@@ -85,7 +86,7 @@ func (r *run) resumePartitions(tasks []int) {
 	}
 }
 
-// stopPartitions ends the partitions of a fan-out. It reports whether task i has any.
+// stopPartitions ends the partitions of task i. It returns false if the task has none.
 func (r *run) stopPartitions(i int) bool {
 	m := r.partitionedOf(i)
 	if m == nil {

@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// openAllPartitions opens what may be opened of the large fan-outs.
+// openAllPartitions opens as many partitions of the large fan-outs as the limits allow.
 func (r *run) openAllPartitions() {
 	for _, m := range r.partitioned {
 		if r.core.Task(m.task).State == v1.TaskRunning {
@@ -70,7 +70,8 @@ func (r *run) openPartitions(m *partitionedFanOut) {
 	}
 }
 
-// partitionBefore is how the partition from that instance on stood in the generation before; nil: there was none.
+// partitionBefore returns the previous generation's report of the partition that starts at an instance, or nil if there is
+// none.
 func (m *partitionedFanOut) partitionBefore(from int) *v1.PartReport {
 	k := slices.IndexFunc(m.before, func(p *v1.PartReport) bool { return int(p.GetFrom()) == from })
 	if k < 0 {
@@ -79,7 +80,7 @@ func (m *partitionedFanOut) partitionBefore(from int) *v1.PartReport {
 	return m.before[k]
 }
 
-// least is the smaller of two limits of which 0 is none.
+// least returns the smaller of two limits; 0 means no limit.
 func least(a, b int32) int32 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -87,7 +88,7 @@ func least(a, b int32) int32 {
 	return min(a, b)
 }
 
-// freeSlot is a place among the partitions that are open at once; -1: there is none.
+// freeSlot returns a free slot among the open partitions, or -1 if there is none.
 func (m *partitionedFanOut) freeSlot(width int) int {
 	taken := make([]bool, width)
 	for _, p := range m.partitions {
@@ -98,7 +99,7 @@ func (m *partitionedFanOut) freeSlot(width int) int {
 	return slices.Index(taken, false)
 }
 
-// share is the portion of a limit that falls to a slot; 0: there is no limit.
+// share returns a slot's portion of a limit; 0 means no limit.
 func (m *partitionedFanOut) share(slot, limit, width int) int32 {
 	share := limit / width
 	if slot < limit%width {
@@ -107,15 +108,15 @@ func (m *partitionedFanOut) share(slot, limit, width int) int32 {
 	return int32(share)
 }
 
-// opening is how a partition is opened.
+// opening describes how to open a partition.
 type opening struct {
 	from, to    int // instances
 	concurrency int32
-	before      *v1.PartReport // how it stood when it was open before; nil: it was not
-	skipped     bool           // of the instances that are not requeued, only those continue that were skipped
+	before      *v1.PartReport // its report from when it was open before, or nil if it never was
+	skipped     bool           // besides requeued instances, only skipped ones run again
 }
 
-// waitsForChildren reports whether no child workflow may be opened for a fan-out now, and shows that.
+// waitsForChildren reports whether a fan-out cannot open a child workflow now, and shows the wait in the status.
 func (r *run) waitsForChildren(m *partitionedFanOut) bool {
 	waits, text := r.admission.FreeChildren() <= 0, ""
 	if waits {
@@ -128,7 +129,7 @@ func (r *run) waitsForChildren(m *partitionedFanOut) bool {
 	return waits
 }
 
-// partitionID returns the workflow id of the child that runs a partition.
+// partitionID returns the workflow ID of the child that runs a partition.
 func (r *run) partitionID(p *v1.PartReport) string {
 	return names.FanOut{Run: r.id, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }
@@ -138,7 +139,7 @@ func (r *run) openPartition(m *partitionedFanOut, o opening, input *v1.RunInput)
 	from := o.from
 	w := &childWorkflow{request: &v1.ChildRequest{Id: r.partitionID(m.partitionFrom(from)), Input: input}}
 	w.start = func(prepared *v1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
-		if p := m.partitionFrom(from); p != nil { // it was prepared before a reset, maybe
+		if p := m.partitionFrom(from); p != nil { // it may have been prepared before a reset
 			f, _ := names.ParseFanOutID(prepared.GetId())
 			p.Chain = f.Chain
 		}
@@ -165,7 +166,7 @@ func (r *run) openPartition(m *partitionedFanOut, o opening, input *v1.RunInput)
 	r.wantChild(w)
 }
 
-// followPartition ends a partition whose child ends without a last report.
+// followPartition registers the child of a partition and ends the partition if the child ends without a final report.
 func (r *run) followPartition(m *partitionedFanOut, from int, w *childWorkflow) {
 	m.children[from] = w
 	r.countPartitions(1)
@@ -182,16 +183,16 @@ func (r *run) followPartition(m *partitionedFanOut, from int, w *childWorkflow) 
 	}
 }
 
-// countPartitions counts the partitions whose children are wanted or open.
+// countPartitions adds n to the number of partitions whose children are queued or open.
 func (r *run) countPartitions(n int) {
 	r.children.partitions += n
 	r.admission.SetChildren(r.children.partitions)
 }
 
-// reattachPartitions continues with the open partitions of the execution before.
+// reattachPartitions continues with the open partitions of the previous execution.
 func (r *run) reattachPartitions(m *partitionedFanOut) {
 	if r.in.GetCarry() == nil {
-		return // those of the generation before have been ended
+		return // those of the previous generation have been ended
 	}
 	for _, p := range m.partitions {
 		if !p.GetOver() {
@@ -203,7 +204,7 @@ func (r *run) reattachPartitions(m *partitionedFanOut) {
 	}
 }
 
-// partitionInput is what the child of a partition is started with: the task, without what it had to wait for. The only error is
+// partitionInput returns the input of a partition's child: the task without its dependencies and conditions. The only error is
 // errInterrupted.
 func (r *run) partitionInput(m *partitionedFanOut, o opening) (*v1.RunInput, error) {
 	name, def := r.graph.Name(m.task), r.in.GetDefinition()

@@ -11,13 +11,14 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Instances of a large fan-out whose partition is over are requeued by opening the partition once more, under the same workflow
-// id: it continues from the status that it has left.
+// To requeue instances of a large fan-out whose partition has ended, the run opens the partition again under the same workflow
+// ID. The partition continues from the status that it left.
 
-// errOpenPartition: the instance is with a child that is open, and which is to be asked.
+// errOpenPartition means that an open child of the run holds the instance; the caller must ask the child.
 var errOpenPartition = errors.New("a child of the run carries it through")
 
-// partitionedInstance is the large fan-out that an instance is of, and its number; nil: it is of none.
+// partitionedInstance returns the large fan-out that an instance belongs to, and the instance's number. The fan-out is nil if
+// there is none.
 func (r *run) partitionedInstance(name string) (*partitionedFanOut, int) {
 	task, number, ok := names.ParseInstanceName(name)
 	if !ok {
@@ -31,7 +32,7 @@ func (r *run) partitionedInstance(name string) (*partitionedFanOut, int) {
 	return m, number
 }
 
-// partition is the one that an instance is in; nil: it was never opened.
+// partition returns the partition that holds an instance, or nil if it was never opened.
 func (m *partitionedFanOut) partition(number, size int) *v1.PartReport {
 	if k := number / size; k < len(m.partitions) {
 		return m.partitions[k]
@@ -39,7 +40,7 @@ func (m *partitionedFanOut) partition(number, size int) *v1.PartReport {
 	return nil
 }
 
-// mayRequeueInstance returns why an instance of a large fan-out cannot be requeued, or nil.
+// mayRequeueInstance returns why an instance of a large fan-out cannot be requeued, or nil if it can.
 func (r *run) mayRequeueInstance(m *partitionedFanOut, number int) error {
 	name := names.InstanceName(r.graph.Name(m.task), number)
 	p := m.partition(number, r.partitionSize(m))
@@ -58,13 +59,13 @@ func (r *run) mayRequeueInstance(m *partitionedFanOut, number int) error {
 	return nil
 }
 
-// requeueInstance has the partition of an instance opened again, and its task continue if it has ended.
+// requeueInstance queues the partition of an instance for opening and resumes its task if the task has ended.
 func (r *run) requeueInstance(m *partitionedFanOut, number int) {
 	m.requeued = append(m.requeued, int32(number))
 	r.events = append(r.events, dag.Requeued{Task: m.task}) // the event of its end may be queued
 }
 
-// requeuedIn returns those of the instances from a number up to another that are to be requeued.
+// requeuedIn returns the requeued instances in the range [from, to).
 func (m *partitionedFanOut) requeuedIn(from, to int) (back []int32) {
 	for _, n := range m.requeued {
 		if from <= int(n) && int(n) < to {
@@ -74,25 +75,25 @@ func (m *partitionedFanOut) requeuedIn(from, to int) (back []int32) {
 	return back
 }
 
-// hasRequeued reports whether some of the instances from a number up to another are to be requeued.
+// hasRequeued reports whether any instance in the range [from, to) is requeued.
 func (m *partitionedFanOut) hasRequeued(from, to int) bool { return len(m.requeuedIn(from, to)) > 0 }
 
-// dropRequeued takes the instances from a number up to another out of those that are to be requeued.
+// dropRequeued removes the range [from, to) from the requeued instances.
 func (m *partitionedFanOut) dropRequeued(from, to int) {
 	m.requeued = slices.DeleteFunc(m.requeued, func(n int32) bool { return from <= int(n) && int(n) < to })
 }
 
-// keeps reports whether a partition stays as it was when the task continues for the sake of instances of others.
+// keeps reports whether a partition keeps its results while the task continues only for instances of other partitions.
 func (m *partitionedFanOut) keeps(before *v1.PartReport, back bool) bool {
 	return m.partial && !back && (m.halted || before.GetCounts()[v1.TaskSkipped] == 0)
 }
 
-// reopens reports whether a partition that is over has instances that may start after all.
+// reopens reports whether an ended partition has skipped instances that may now start.
 func (r *run) reopens(m *partitionedFanOut, p *v1.PartReport) bool {
 	return p.GetOver() && !m.halted && p.GetCounts()[v1.TaskSkipped] > 0
 }
 
-// reopenPartitions opens partitions once more in which something was requeued or may start after all, while their task runs.
+// reopenPartitions reopens ended partitions of a running task that have requeued instances or skipped ones that may now start.
 func (r *run) reopenPartitions(m *partitionedFanOut, size, width, limit int) {
 	if m.stopped || r.draining || m.partial {
 		return
@@ -129,8 +130,8 @@ func (r *run) reopenPartitions(m *partitionedFanOut, size, width, limit int) {
 	}
 }
 
-// partitionedTasks separates the instances of partitions among some names from what the run itself has. Their tasks
-// are named once, and note which instances it is about.
+// partitionedTasks separates the names of instances in partitions from the names that the run itself holds. It returns each
+// task of such instances once and adds the instances to the task's state.
 func partitionedTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote []string) {
 	for _, name := range all {
 		task, number, ok := names.ParseInstanceName(name)
@@ -147,7 +148,7 @@ func partitionedTasks(all []string, tasks map[string]*v1.TaskCarry) (own, remote
 	return own, remote
 }
 
-// deadLettersAmong are those of some instances of a partition that are dead letters in what it has left.
+// deadLettersAmong returns the instances that are dead letters in the state that their partition left.
 func deadLettersAmong(all []string, tasks map[string]*v1.TaskCarry) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 		return tasks[name].GetTask().GetState() != v1.TaskDeadLetter

@@ -8,9 +8,8 @@ import (
 	"switchyard/workflows/status"
 )
 
-// fanOutView is what others see of the instances of a task that has ended; nil
-// where it has none. Their outputs are gathered when they are first asked for. The only
-// error is errInterrupted.
+// fanOutView returns what other tasks see of an ended task's instances, or nil if the task has none. The outputs are collected
+// at the first call. The only error is errInterrupted.
 func (r *run) fanOutView(task int) (*v1.FanOutView, error) {
 	f := r.status.FanOut(task)
 	if f == nil {
@@ -41,7 +40,8 @@ func (r *run) fanOutView(task int) (*v1.FanOutView, error) {
 	return view, nil
 }
 
-// collect returns the outputs of the instances of a task as a list, or why they are none; nil if all completed and left nothing.
+// collect returns the outputs of a task's instances as a list, or why there is no list. It returns nil if all completed without
+// output.
 func (r *run) collect(task int, f *status.FanOut) (*v1.FanOutView, error) {
 	req := &v1.CollectRequest{
 		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.graph.Name(task), From: int32(f.From),
@@ -70,9 +70,8 @@ func (r *run) collect(task int, f *status.FanOut) (*v1.FanOutView, error) {
 	return &res, nil
 }
 
-// parentOutput is what a task sees of a parent's output: the output itself when
-// it is small, else where it is stored. Nil when there is none. The only error is
-// errInterrupted.
+// parentOutput returns what a task sees of a parent's output: the output itself if it is small, else its record in the store.
+// It returns nil if there is no output. The only error is errInterrupted.
 func (r *run) parentOutput(i int) (*v1.ParentOutput, error) {
 	out := &v1.ParentOutput{Task: r.graph.Name(i)}
 	var err error
@@ -91,7 +90,7 @@ func (r *run) parentOutput(i int) (*v1.ParentOutput, error) {
 	return out, nil
 }
 
-// parentOutputs is what a task sees of the outputs of its parents. The only error is errInterrupted.
+// parentOutputs returns what a task sees of the outputs of its parents. The only error is errInterrupted.
 func (r *run) parentOutputs(i int) (all []*v1.ParentOutput, err error) {
 	for _, p := range r.graph.Parents(i) {
 		output, err := r.parentOutput(p)

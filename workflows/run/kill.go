@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// mayKill says why task i cannot be killed, or nil.
+// mayKill returns why task i cannot be killed, or nil if it can.
 func (r *run) mayKill(i int) error {
 	switch rec := r.core.Task(i); {
 	case v1.IsTaskTerminal(rec.State):
@@ -20,9 +20,8 @@ func (r *run) mayKill(i int) error {
 	return nil
 }
 
-// kill ends a task for good. The core knows of the intent before anything is stopped,
-// and the next execution of the run does, so that no end of the attempt but a
-// completion counts, whenever it comes.
+// kill ends a task for good. The core, and the next execution of the run, know of the kill before anything is stopped. So
+// whenever the attempt ends, only a completion counts; any other end is a kill.
 func (r *run) kill(i int, c *v1.TaskCommand) {
 	r.status.Extras(i).SteeredBy = c.GetBy()
 	r.events = append(r.events, dag.Kill{Task: i, Reason: phrase.Because(phrase.By("killed", c.GetBy()), c.GetReason())})
@@ -36,7 +35,7 @@ func (r *run) killReason(i int) string {
 	return ""
 }
 
-// endReason returns why task i is to end although a node has it, or its run is, in one line; it may be empty.
+// endReason returns in one line why a task that is on a node is to end, or why its run is. It may be empty.
 func (r *run) endReason(i int) string {
 	if rec := r.core.Task(i); rec.PendingEnd {
 		return rec.Failure.Error
@@ -44,7 +43,7 @@ func (r *run) endReason(i int) string {
 	return r.core.Aborted().Error
 }
 
-// asKilled says of an attempt that was stopped why it was, if a person has killed its task.
+// asKilled turns the cancellation of an attempt into a kill if a person has killed its task.
 func (r *run) asKilled(e *dag.Ended) {
 	if why := r.killReason(e.Task); why != "" && e.State == v1.TaskCancelled {
 		e.State, e.Reason, e.Error = v1.TaskKilled, v1.ReasonKilled, why

@@ -12,22 +12,21 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// turnClaim is the claim of the run itself, for its place among the runs of its workflow.
+// turnClaim is the claim under which the run itself holds its run slot.
 const turnClaim = "run"
 
-// locks is what a run has asked of locks. A claim is that of the lead of a unit, or
-// of the run itself.
+// locks holds the lock requests of a run. A claim belongs to the lead of a unit or to the run itself.
 type locks struct {
-	requests []*v1.LockRequest // to be sent in the next call, in order
-	wanted   map[string]*unit  // that wait for their lock, by claim
-	held     map[string]*unit  // that have it
-	runSlot  bool              // the run has its place
+	requests []*v1.LockRequest // for the next call, in order
+	wanted   map[string]*unit  // units that wait for their lock, by claim
+	held     map[string]*unit  // units that hold their lock, by claim
+	runSlot  bool              // the run holds its run slot
 }
 
-// lockClaim is the claim under which a unit has its lock.
+// lockClaim returns the claim under which a unit holds its lock.
 func (r *run) lockClaim(u *unit) string { return names.AttemptID(r.core.Name(u.lead), u.claim) }
 
-// acquire asks for the lock of a unit, which enters when it has it.
+// acquire requests the lock of a unit. The unit enters when the lock is granted.
 func (r *run) acquire(u *unit) {
 	claim := r.lockClaim(u)
 	r.locks.wanted[claim] = u
@@ -36,7 +35,7 @@ func (r *run) acquire(u *unit) {
 	})
 }
 
-// free gives the lock of a unit back, or asks for it no more.
+// free releases the lock of a unit or withdraws the request for it.
 func (r *run) free(u *unit) {
 	if u.lock.Name == "" {
 		return
@@ -49,13 +48,12 @@ func (r *run) free(u *unit) {
 	}
 }
 
-// waitsForLock reports whether a unit has asked for its lock and does not have it.
+// waitsForLock reports whether a unit has requested its lock and does not hold it yet.
 func (r *run) waitsForLock(u *unit) bool {
 	return u.lock.Name != "" && r.locks.wanted[r.lockClaim(u)] == u
 }
 
-// track counts a unit that was under way in the execution before, with the lock that
-// it has.
+// track registers a unit that was in flight in the previous execution, with the lock that it holds.
 func (r *run) track(u *unit) {
 	for _, m := range u.members {
 		r.units[m] = u
@@ -66,12 +64,12 @@ func (r *run) track(u *unit) {
 	}
 }
 
-// askLock asks for a place in the next call. The holder is this workflow, whose
-// later executions are the same one to the lock.
+// askLock adds a lock request to the next call. The holder is this workflow; to the lock, its later executions are the same
+// holder.
 func (r *run) askLock(lock string, a *v1.AcquireRequest) {
 	info := workflow.GetInfo(r.root)
 	a.Holder, a.Execution, a.Asker = r.self, info.FirstRunID, info.OriginalRunID
-	// A call may be sent twice as a whole: it must not give back what it asks for.
+	// A call may be sent twice as a whole, so it must not release a lock that it also requests.
 	r.locks.requests = slices.DeleteFunc(r.locks.requests, func(q *v1.LockRequest) bool {
 		return q.GetFree() != nil && q.GetLock() == lock && q.GetFree().GetClaim() == a.GetClaim()
 	})
@@ -82,7 +80,7 @@ func (r *run) freeLock(lock, claim string) {
 	r.locks.requests = append(r.locks.requests, &v1.LockRequest{Lock: lock, Free: &v1.ReleaseRequest{Holder: r.self, Claim: claim}})
 }
 
-// askLocks sends what is to be asked of locks, in one call a round.
+// askLocks sends the queued lock requests, in one call a round.
 func (r *run) askLocks() {
 	if len(r.locks.requests) == 0 {
 		return
@@ -97,7 +95,7 @@ func (r *run) askLocks() {
 	}
 }
 
-// receiveGrants applies what locks have granted.
+// receiveGrants applies the grants that locks have signalled.
 func (r *run) receiveGrants() {
 	told := workflow.GetSignalChannel(r.root, names.GrantedSignal)
 	for told.Len() > 0 {
@@ -108,7 +106,7 @@ func (r *run) receiveGrants() {
 	}
 }
 
-// granted takes an answer of a lock. They may come twice, and in another order.
+// granted applies an answer of a lock. Answers may arrive twice and out of order.
 func (r *run) granted(g *v1.Granted) {
 	if g.GetClaim() == turnClaim {
 		r.slotGranted(g)
@@ -116,10 +114,10 @@ func (r *run) granted(g *v1.Granted) {
 	}
 	u := r.locks.wanted[g.GetClaim()]
 	switch {
-	case g.GetAsker() != workflow.GetInfo(r.root).OriginalRunID: // an execution before has asked, and taken it back
+	case g.GetAsker() != workflow.GetInfo(r.root).OriginalRunID: // a previous execution made the request and has withdrawn it
 	case u == nil:
 		if r.locks.held[g.GetClaim()] == nil && len(g.GetHolders()) == 0 {
-			r.freeLock(g.GetLock(), g.GetClaim()) // this run does not want it any more
+			r.freeLock(g.GetLock(), g.GetClaim()) // the run no longer needs the lock
 		}
 	case len(g.GetHolders()) > 0:
 		r.showWait(u, phrase.LockWait(lockName(g.GetLock()), g.GetHolders()))
@@ -139,7 +137,7 @@ func (r *run) showWait(u *unit, why string) {
 	}
 }
 
-// lockName is the name of a lock as the definition has it.
+// lockName returns the name of a lock as written in the definition.
 func lockName(lock string) string {
 	_, name, _ := strings.Cut(lock, ":")
 	return name

@@ -13,8 +13,8 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// A task that waits for a lock when its run is about to continue as new asks for the lock again, also where the run
-// does not continue as new after all.
+// A task that waits for a lock while its run prepares to continue as new requests the lock again, even if the run does not
+// continue as new after all.
 func TestLocksAreAskedForAgain(t *testing.T) {
 	t.Parallel()
 	var suite testsuite.WorkflowTestSuite

@@ -20,21 +20,21 @@ import (
 	"switchyard/workflows/status"
 )
 
-// dispatchEnd is how a dispatch of a task ended.
+// dispatchEnd is the end of a task's dispatch.
 type dispatchEnd struct {
 	assignment
-	number         int32     // of the attempt
-	ended          dag.Ended // as the core is to receive it
+	number         int32     // attempt number
+	ended          dag.Ended // as the core receives it
 	res            *v1.ExecuteResponse
-	outcome        string           // what it says of the node; empty: nothing
-	unacknowledged bool             // it is unknown how the attempt ended, if it did
-	continues      bool             // it has started outside of the nodes, and continues there if it was moved
-	update         *structpb.Struct // what it adds to the context; nil: nothing
-	// What the attempt has left in the file $SWITCHYARD_CHECKPOINT; nil: nothing new.
+	outcome        string           // what the end implies about the node; "" if nothing
+	unacknowledged bool             // it is unknown whether and how the attempt ended
+	continues      bool             // it runs outside the nodes, and continues there if it was moved
+	update         *structpb.Struct // what it adds to the context; nil if nothing
+	// checkpoint is what the attempt left in the file $SWITCHYARD_CHECKPOINT, or nil if nothing new.
 	checkpoint *v1.Checkpoint
 }
 
-// shown returns what people see of the end.
+// shown returns the end as the status shows it.
 func (d dispatchEnd) shown() status.AttemptEnd {
 	return status.AttemptEnd{
 		Claim: d.claim, Number: d.number, Node: d.node, GPUs: d.gpus, NUMANode: d.numaNode,
@@ -42,7 +42,7 @@ func (d dispatchEnd) shown() status.AttemptEnd {
 	}
 }
 
-// attemptAnswer returns the answer of an attempt, which the activity of one that failed returns in an error.
+// attemptAnswer returns the answer of an attempt. A failed attempt carries its answer in the details of the activity's error.
 func attemptAnswer(ctx workflow.Context, f workflow.Future) (*v1.ExecuteResponse, error) {
 	res := &v1.ExecuteResponse{}
 	err := f.Get(ctx, res)
@@ -52,8 +52,7 @@ func attemptAnswer(ctx workflow.Context, f workflow.Future) (*v1.ExecuteResponse
 	return res, err
 }
 
-// dispatchEnds reads how the members of a dispatch ended from the result of its
-// activity, and what that says of the node.
+// dispatchEnds returns the ends of a dispatch's members, and what they imply about the node, from the result of the activity.
 func (r *run) dispatchEnds(a assignment, members []int, att *attempt, res *v1.ExecuteResponse, err error) (ends []dispatchEnd, outcome string) {
 	if len(members) > 1 {
 		return r.batchEnds(a, members, att, res, err)
@@ -69,7 +68,7 @@ func (r *run) dispatchEnds(a assignment, members []int, att *attempt, res *v1.Ex
 	return []dispatchEnd{d}, d.outcome
 }
 
-// newEnd is the end of a dispatch of which nothing is known yet.
+// newEnd returns the end of a dispatch with no result yet.
 func (r *run) newEnd(a assignment) dispatchEnd {
 	return dispatchEnd{
 		assignment: a, number: r.core.Task(a.task).Attempt, res: &v1.ExecuteResponse{},
@@ -77,7 +76,7 @@ func (r *run) newEnd(a assignment) dispatchEnd {
 	}
 }
 
-// take takes in what a node says of a dispatch.
+// take copies the answer of a node to the end of a dispatch.
 func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.res, d.checkpoint = res, res.GetCheckpoint()
 	d.ended.State, d.ended.Reason, d.ended.Error = res.GetState(), res.GetReason(), res.GetError()
@@ -89,14 +88,14 @@ func (r *run) take(d *dispatchEnd, res *v1.ExecuteResponse) {
 	d.ended.ExitCode = cmp.Or(res.GetResult(), status.NothingRan).GetExitCode()
 }
 
-// isUnacknowledged reports whether an attempt may have completed although its answer does not say so.
+// isUnacknowledged reports whether an attempt may have completed although its answer does not state that.
 func isUnacknowledged(res *v1.ExecuteResponse) bool {
 	return isCutShort(res.GetState(), res.GetReason()) || res.GetState() == v1.AttemptMoved && res.GetReason() == v1.ReasonLeaseLost
 }
 
-// settle ends an attempt, after its node was waited for where it may have completed without an answer.
+// settle ends an attempt. If the attempt may have completed without an answer, settle waits for its node first.
 func (r *run) settle(att *attempt, res *v1.ExecuteResponse, err error) {
-	// A node that answers has let go of a remote attempt, and one that lasts has not started.
+	// A node that answers has released a remote attempt and has not started a long-lived one.
 	if !isCutOff(res, err) || len(att.stopped) > 0 || err == nil && (r.isRemote(att) || r.lasts(att)) {
 		r.over(att, res, err)
 		return
@@ -104,7 +103,7 @@ func (r *run) settle(att *attempt, res *v1.ExecuteResponse, err error) {
 	r.awaitAnswer(att, res, err)
 }
 
-// isCutOff reports whether an attempt had started and was lost, with its heartbeats or its lease.
+// isCutOff reports whether a started attempt was lost because its heartbeats stopped or its lease expired.
 func isCutOff(res *v1.ExecuteResponse, err error) bool {
 	if err == nil {
 		return res.GetState() == v1.AttemptMoved && res.GetReason() == v1.ReasonLeaseLost
@@ -113,15 +112,15 @@ func isCutOff(res *v1.ExecuteResponse, err error) bool {
 	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && lastBeat(timeout).GetSpawned()
 }
 
-// isRetried reports whether all members of an attempt are tried again, or continue elsewhere, if it is lost.
+// isRetried reports whether all members of an attempt are retried, or continue elsewhere, if it is lost.
 func (r *run) isRetried(att *attempt) bool {
 	return r.isRemote(att) || !slices.ContainsFunc(att.members, func(i int) bool {
 		return !r.core.RetriesLeft(i) || r.core.Definition(i).GetRetry().GetWhen() != ""
 	})
 }
 
-// awaitAnswer ends a lost attempt with what its node has recorded of it, once the node owes nothing more, and as it
-// ended without it if nothing was recorded. A person who stops the attempt ends the wait.
+// awaitAnswer waits until the node of a lost attempt has delivered all its records, then ends the attempt with the recorded
+// result. If there is no record, the attempt is lost. A person can end the wait by stopping the attempt.
 func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	att.cancel = cancel
@@ -134,7 +133,7 @@ func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 	}
 	req := &v1.AwaitAnswerRequest{
 		Attempt: r.attemptRequest(att.assignment, att.members), HeartbeatTimeout: durationpb.New(silence),
-		// A node that has lost a lease is alive; its next snapshot says what it has recorded.
+		// A node that has lost a lease is alive; its next snapshot tells what it has recorded.
 		Retried: err != nil && r.isRetried(att),
 	}
 	req.Attempt.Adopt = true
@@ -156,20 +155,20 @@ func (r *run) awaitAnswer(att *attempt, res *v1.ExecuteResponse, err error) {
 		case failure == nil && answer.GetState() != v1.TaskLost && !isExcused:
 			r.over(att, answer, nil)
 		case failure == nil && err != nil:
-			r.over(att, answer, err) // of a batch, some instances may have completed
+			r.over(att, answer, err) // some instances of a batch may have completed
 		default:
 			r.over(att, res, err)
 		}
 	})
 }
 
-// maxLostLeases is how often in a row an attempt that lost its lease on a live node is no attempt. Beyond it, a network
-// that fails again and again spends the retries.
+// maxLostLeases is how many times in a row an attempt may lose its lease on a live node without using up a retry. Beyond it, a
+// network that keeps failing uses up the retries.
 const maxLostLeases = 3
 
-// judgeLostLease decides what becomes of the task of an attempt that had started and ended with its lease. A task that may
-// be retried is placed anew, and that is no attempt; one that may not be is lost, as its attempt may have done its work.
-// It returns what the end says of the node.
+// judgeLostLease decides the fate of the task of a started attempt that ended because its lease was lost. A retryable task is
+// placed again without counting an attempt. Any other task is lost, because its attempt may have done its work. judgeLostLease
+// returns what the end implies about the node.
 func (r *run) judgeLostLease(att *attempt, ends []dispatchEnd, outcome string) string {
 	for k := range ends {
 		d := &ends[k]
@@ -191,12 +190,12 @@ func (r *run) judgeLostLease(att *attempt, ends []dispatchEnd, outcome string) s
 			d.outcome = v1.OutcomeMoved
 			return v1.OutcomeMoved
 		}
-		return outcome // of a batch, no later member had started
+		return outcome // no later member of the batch had started
 	}
 	return outcome
 }
 
-// outcomeOf is what the answer of a node says of the node.
+// outcomeOf returns what an answer implies about the node.
 func outcomeOf(state, reason string) string {
 	switch {
 	case state == v1.TaskCancelled:
@@ -208,7 +207,7 @@ func outcomeOf(state, reason string) string {
 	}
 	switch reason {
 	case v1.ReasonNoRoom, v1.ReasonDraining, v1.ReasonIncarnation, v1.ReasonNoExecutor:
-		// Placement did not know it yet, and would choose the node again and again.
+		// Placement did not know the reason yet and would choose the node again and again.
 		return v1.OutcomeRefused
 	case v1.ReasonNotStarted:
 		return v1.OutcomeSuspect
@@ -216,8 +215,7 @@ func outcomeOf(state, reason string) string {
 	return v1.OutcomeMoved
 }
 
-// broken says what became of a dispatch whose activity did not return an answer:
-// the task itself has neither succeeded nor failed.
+// broken sets the end of a dispatch whose activity returned no answer. The task itself has neither succeeded nor failed.
 func (r *run) broken(d *dispatchEnd, err error) {
 	set := func(state, reason, text string) { d.ended.State, d.ended.Reason, d.ended.Error = state, reason, text }
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
@@ -256,15 +254,15 @@ func (r *run) broken(d *dispatchEnd, err error) {
 	d.ended.NoRetry = true
 }
 
-// addUnknownOutcome adds to the error of a lost attempt that is not repeated that its outcome is unknown.
+// addUnknownOutcome extends the error of a lost attempt that is not retried: its outcome is unknown.
 func addUnknownOutcome(ended *dag.Ended) {
 	if isCutShort(ended.State, ended.Reason) {
 		ended.Error += "; it may have done its work, but nothing was recorded, and it is not repeated"
 	}
 }
 
-// lastBeat is what the last heartbeat of an attempt said, never nil. One that cannot
-// be read counts as one whose process had started: that is the safe side.
+// lastBeat returns the last heartbeat of an attempt, never nil. An unreadable heartbeat counts as that of a started process, to
+// be on the safe side.
 func lastBeat(timeout *temporal.TimeoutError) *v1.ExecuteProgress {
 	if !timeout.HasLastHeartbeatDetails() {
 		return &v1.ExecuteProgress{}

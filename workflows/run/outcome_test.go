@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// What a dispatch says of its node is what the answer says, or nothing.
+// outcomeOf derives the outcome for the node from the answer.
 func TestOutcomeOf(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ state, reason, want string }{
@@ -32,7 +32,7 @@ func TestOutcomeOf(t *testing.T) {
 	}
 }
 
-// The node of an attempt that was lost with its lease or its heartbeats is asked for what it has recorded.
+// After an attempt has lost its lease or its heartbeats, its node is asked for recorded results.
 func TestCutOffAttempts(t *testing.T) {
 	t.Parallel()
 	beat := func(kind enumspb.TimeoutType, spawned bool) error {
@@ -57,7 +57,7 @@ func TestCutOffAttempts(t *testing.T) {
 	}
 }
 
-// What the next execution takes over of an attempt is what this one hands over.
+// The next execution restores exactly the attempt that this one hands over.
 func TestHandedOverAttemptIsRestored(t *testing.T) {
 	t.Parallel()
 	left := &v1.HandedOver{}

@@ -13,25 +13,25 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// reportEvery is the least time between two reports of a partition, but for the first failure and the end.
+// reportEvery is the shortest time between two reports of a partition. The first failure and the end are reported at once.
 const reportEvery = time.Second
 
-// runGone is why a child workflow is cancelled whose run has ended without it.
+// runGone is the reason with which a child workflow is cancelled when its run has ended without it.
 const runGone = "cancelled: the run that started it has ended"
 
-// reports is what the child of a partition has reported to its run.
+// reports is the reporting state of a partition's child.
 type reports struct {
 	at       time.Time
 	counts   map[string]int32
-	failed   bool          // that something failed has been reported
-	wanted   bool          // the run has asked for one
-	timed    bool          // a timer runs
-	asks     []*contextAsk // in the order of their numbers
-	number   int64         // of the last of them
+	failed   bool          // a failure has been reported
+	wanted   bool          // the run has asked for a report
+	timed    bool          // a timer is running
+	asks     []*contextAsk // in ascending order of their numbers
+	number   int64         // number of the newest ask
 	revision int64
 }
 
-// newCore is the state of a run that begins.
+// newCore returns the state of a run that begins.
 func (r *run) newCore() *dag.State {
 	if claim := r.in.GetPart().GetClaim(); claim > 0 {
 		return dag.Restore(r.graph, []dag.Record{{State: v1.TaskPending, ExitCode: -1, Claim: claim}})
@@ -39,7 +39,8 @@ func (r *run) newCore() *dag.State {
 	return dag.New(r.graph)
 }
 
-// reopenPartition continues from what the partition has left in a generation before. Without that, all of it is done again.
+// reopenPartition continues from the state that the partition left in a previous generation. Without that state, all instances
+// run again.
 func (r *run) reopenPartition() {
 	part, current := r.in.GetPart(), r.context
 	before, _ := names.ParseFanOutID(part.GetBefore())
@@ -65,7 +66,7 @@ func (r *run) reopenPartition() {
 	}
 }
 
-// receiveCount shows the instances of a partition how many there are of the task in all.
+// receiveCount sets the total number of the task's instances, which expressions in a partition see.
 func (r *run) receiveCount() {
 	if part := r.in.GetPart(); part != nil {
 		if f := r.status.FanOut(0); f != nil {
@@ -74,7 +75,7 @@ func (r *run) receiveCount() {
 	}
 }
 
-// report sends the run how the partition stands, when that has changed.
+// report sends the run the state of the partition if it has changed.
 func (r *run) report() {
 	if r.in.GetPart() == nil || r.status.FanOut(0) == nil {
 		return
@@ -106,7 +107,7 @@ func (r *run) sendReport() {
 	})
 }
 
-// failedInstance is the first instance that has failed, while failures are few; -1: none has.
+// failedInstance returns the first failed instance, or -1 if none has failed.
 func (r *run) failedInstance() int {
 	f := r.status.FanOut(0)
 	//workflowcheck:ignore (looks whether there is one)
@@ -122,12 +123,12 @@ func (r *run) failedInstance() int {
 	return -1
 }
 
-// partitionReport is how the partition stands.
+// partitionReport returns the state of the partition.
 func (r *run) partitionReport() *v1.PartReport {
 	f, s, part := r.status.FanOut(0), &r.reports, r.in.GetPart()
 	now := workflow.Now(r.ctx)
 	s.at, s.wanted, s.counts = now, false, maps.Clone(f.Counts)
-	// It grows from execution to execution, too.
+	// Revisions also increase from one execution to the next.
 	s.revision = max(s.revision+1, now.UnixMicro())
 	p := &v1.PartReport{
 		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Chain: part.GetChain(), Revision: s.revision, Counts: s.counts,
@@ -139,7 +140,7 @@ func (r *run) partitionReport() *v1.PartReport {
 	return p
 }
 
-// lastReport sends the run how the partition has ended, and returns when the run has acknowledged it or has ended.
+// lastReport sends the run the end of the partition. It returns when the run has received the report or has ended.
 func (r *run) lastReport() {
 	if r.in.GetPart() == nil {
 		return
@@ -158,7 +159,7 @@ func (r *run) lastReport() {
 	}
 }
 
-// takeOrders does what the run wants of the partition. A run gets none: whatever is sent to it is dropped.
+// takeOrders carries out the orders of the run to this partition. Orders sent to a run are dropped.
 func (r *run) takeOrders() {
 	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
 	for orders.Len() > 0 {

@@ -12,22 +12,20 @@ import (
 	"switchyard/workflows/options"
 )
 
-// placement is what a run knows of the placement queue in the control process.
-// The queue holds the requests; the run holds the truth, and sends it again to
-// a queue that has lost it.
+// placement is the run's view of the placement queue in the control process. The queue holds copies of the requests; the run is
+// the source of truth and sends them again to a queue that has lost them.
 type placement struct {
 	epoch        string
 	acknowledged int64 // number of the newest answer of this epoch
-	requests     []int // leads of units to ask for in the next call
+	requests     []int // leads of units to request in the next call
 	released     []*v1.ClaimRef
-	waiting      []int32 // by lead: the claim that waits in the queue, 0 for none
-	count        int     // claims that wait
-	awaiting     bool    // an AwaitPlacement is under way
-	pausing      bool    // placement could not answer and is asked again soon
+	waiting      []int32 // by lead: the claim that is queued, or 0
+	count        int     // number of queued claims
+	awaiting     bool    // an AwaitPlacement is running
+	pausing      bool    // placement could not answer; the next call follows soon
 }
 
-// assignment is a place on a node that a unit has been given. Task and claim are
-// those of its lead.
+// assignment is a placement that a unit has been given on a node. Task and claim are those of its lead.
 type assignment struct {
 	task        int
 	claim       int32
@@ -38,7 +36,7 @@ type assignment struct {
 	numaNode    *int32
 }
 
-// request has a unit asked for in the next call.
+// request adds a unit to the next placement call.
 func (r *run) request(u *unit) {
 	p := &r.placement
 	for len(p.waiting) <= u.lead {
@@ -51,7 +49,7 @@ func (r *run) request(u *unit) {
 	p.requests = append(p.requests, u.lead)
 }
 
-// unrequest takes back the request of a unit, if there is one.
+// unrequest withdraws the request of a unit, if there is one.
 func (r *run) unrequest(u *unit) {
 	if r.waitsForNode(u.lead, u.claim) {
 		r.clearWaiting(u.lead)
@@ -59,25 +57,24 @@ func (r *run) unrequest(u *unit) {
 	}
 }
 
-// waitsForNode reports whether a claim waits in the placement queue.
+// waitsForNode reports whether a claim is in the placement queue.
 func (r *run) waitsForNode(lead int, claim int32) bool {
 	return lead < len(r.placement.waiting) && claim != 0 && r.placement.waiting[lead] == claim
 }
 
-// clearWaiting notes that a lead waits in the placement queue no more.
+// clearWaiting marks a lead as no longer queued.
 func (r *run) clearWaiting(lead int) {
 	r.placement.waiting[lead] = 0
 	r.placement.count--
 }
 
-// release gives back the place of a claim, with what the dispatch says of its
-// node; empty: it never got there.
+// release gives back the placement of a claim. outcome is what the dispatch implies about the node, or "" if it never reached
+// the node.
 func (r *run) release(i int, claim int32, outcome string) {
 	r.placement.released = append(r.placement.released, &v1.ClaimRef{Task: r.core.Name(i), Claim: claim, Outcome: outcome})
 }
 
-// place brings the placement queue up to date, in one call a round, and takes
-// what it has for the run.
+// place updates the placement queue, in one call a round, and applies its answer.
 func (r *run) place() {
 	p := &r.placement
 	asked := len(p.requests)
@@ -98,17 +95,17 @@ func (r *run) place() {
 		r.after(options.PlacementPause, "ask placement again", func() { p.pausing = false; r.place() })
 		return
 	}
-	p.released = p.released[len(req.Released):] // some may have come while it answered, as may requests
+	p.released = p.released[len(req.Released):] // releases and requests may have been added during the call
 	if r.draining {
-		return // the next execution asks again for all that waits, and is answered again
+		return // the next execution requests everything again and gets new answers
 	}
 	p.requests = append([]int(nil), p.requests[asked:]...)
 	if p.epoch != "" && p.epoch != res.GetEpoch() {
-		// Another queue answered; what the old one held is asked for again.
+		// A different queue answered, so everything that the old one held is requested again.
 		r.requestAll()
 	}
 	p.epoch, p.acknowledged = res.GetEpoch(), res.GetNumber()
-	r.charge(commandCharge * max(0, len(res.GetAssigned())+len(res.GetWaiting())-len(req.Requests))) // asked for before
+	r.charge(commandCharge * max(0, len(res.GetAssigned())+len(res.GetWaiting())-len(req.Requests))) // already charged with the request
 	r.placed(&res)
 	if len(p.requests) > 0 {
 		r.place()
@@ -116,7 +113,7 @@ func (r *run) place() {
 	r.await()
 }
 
-// requestAll has everything that waits asked for in the next call.
+// requestAll adds everything that waits for a node to the next call.
 func (r *run) requestAll() {
 	p := &r.placement
 	p.requests = p.requests[:0]
@@ -127,7 +124,7 @@ func (r *run) requestAll() {
 	}
 }
 
-// await wakes the run when the placement queue has something new for it.
+// await waits in the background for news from the placement queue.
 func (r *run) await() {
 	p := &r.placement
 	if p.count == 0 || p.awaiting || p.pausing || r.draining {
@@ -154,7 +151,7 @@ func (r *run) await() {
 	})
 }
 
-// placed takes an answer of the placement queue.
+// placed applies an answer of the placement queue.
 func (r *run) placed(res *v1.PlaceResponse) {
 	for _, a := range res.GetAssigned() {
 		i, ok := r.core.Index(a.GetTask())

@@ -6,20 +6,20 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// The attempt of a remote type does not end with its node: it runs in a cluster, say, where another node finds it. So it is
-// placed anew under its number, as often as that takes, whether or not the task may be retried.
+// The attempt of a remote type does not end with its node: it runs elsewhere, for example in a cluster, where another node can
+// find it. The run places it again under the same attempt number, as often as needed, whether or not the task is retryable.
 
-// isRemote reports whether an attempt runs outside of its node.
+// isRemote reports whether an attempt runs outside its node.
 func (r *run) isRemote(att *attempt) bool {
 	return v1.IsRemote(r.core.Definition(att.members[0]).GetType())
 }
 
-// isCutShort reports whether an attempt ended in a state, for a reason, in which it may have done its work unnoticed. One that
-// was evicted has not: its end is known.
+// isCutShort reports whether an attempt that ended in this state, for this reason, may have done its work unnoticed. An evicted
+// attempt cannot have: its end is known.
 func isCutShort(state, reason string) bool { return state == v1.TaskLost && reason != v1.ReasonEvicted }
 
-// continueElsewhere has a remote attempt that was lost with its node, or that its node has let go, continue on another node. It
-// returns what the end says of the node.
+// continueElsewhere moves a remote attempt to another node if it was lost with its node or its node has released it. It returns
+// what the end implies about the node.
 func (r *run) continueElsewhere(att *attempt, ends []dispatchEnd, outcome string) string {
 	for k := range ends {
 		d := &ends[k]

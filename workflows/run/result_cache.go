@@ -10,8 +10,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// cacheScope returns whose cached results the run reads and keeps. A user has results of its own: whoever may submit any
-// definition could otherwise read what tasks of others have left, and leave something in their place.
+// cacheScope returns the owner of the cached results that the run reads and writes. Each user has a separate scope: otherwise
+// anyone who may submit a definition could read the results of other users' tasks, or replace them.
 func (r *run) cacheScope() string {
 	role := v1.ParseRole(r.in.GetByRole())
 	if r.in.GetPart() != nil || role == v1.Role_ROLE_UNSPECIFIED || role.Includes(v1.Role_ROLE_OPERATOR) {
@@ -20,15 +20,14 @@ func (r *run) cacheScope() string {
 	return r.status.Run.GetSubmittedBy()
 }
 
-// looksUp reports whether a task that wants a node is first to be looked up among
-// the cached results: its first attempt is.
+// looksUp reports whether a task that needs a node is looked up in the result cache first. Only its first attempt is.
 func (r *run) looksUp(i int) bool {
 	return r.core.Definition(i).GetCache() != nil && r.core.Task(i).Attempt == 0 && !r.status.HasCacheKey(i)
 }
 
-// cacheAnswered continues with a task whose cache key has been evaluated: a result
-// that is there is reused, and else the task runs. So does one whose key cannot be
-// evaluated, which the events and its log say; its result is not kept.
+// cacheAnswered continues with a task whose cache key has been evaluated. If there is a cached result, the task reuses it;
+// otherwise the task runs. If the key cannot be evaluated, the task also runs, its events and log state the error, and its
+// result is not cached.
 func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	if a.GetError() != "" {
 		r.status.Extras(i).Uncached = "runs without the cache: " + a.GetError()
@@ -37,7 +36,7 @@ func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	}
 	cached := a.GetCached()
 	if r.in.GetGeneration() > 0 && cached.GetRunId() == r.id {
-		cached = nil // what is done again is not answered by what it did before
+		cached = nil // a rerun must not reuse its own earlier result
 	}
 	if cached == nil {
 		r.runForCache(i, a.GetText())
@@ -56,20 +55,20 @@ func (r *run) cacheAnswered(i int, a *v1.ConditionAnswer) {
 	})
 }
 
-// runForCache has a task run whose result is kept under a key.
+// runForCache runs a task and caches its result under a key.
 func (r *run) runForCache(i int, key string) {
 	r.status.Extras(i).CacheKey = key
 	r.want(i)
 }
 
-// keepResult has a completed result kept for later runs if the task says so.
+// keepResult queues a completed result for the cache if the task has a cache key.
 func (r *run) keepResult(end dispatchEnd) {
 	if end.ended.State == v1.TaskCompleted && r.status.HasCacheKey(end.ended.Task) {
 		r.completed = append(r.completed, end)
 	}
 }
 
-// saveCached keeps completed results for later runs.
+// saveCached writes queued results to the cache.
 func (r *run) saveCached() {
 	if len(r.completed) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A small final status is the result of its workflow, of a large one or that of a child only how the run has ended.
+// The result of a workflow is its final status. For a large status or a child, it is only how the run has ended.
 func TestWorkflowResult(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

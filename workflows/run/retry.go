@@ -11,8 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// handle answers queries and takes updates. It comes first, so that nothing is
-// turned away that arrives while the run begins.
+// handle registers the handlers of queries and updates. It runs first, so that none is rejected while the run begins.
 func (r *run) handle() error {
 	err := workflow.SetQueryHandler(r.root, names.StatusQuery, func(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 		if r.status == nil {
@@ -61,7 +60,7 @@ func (r *run) handle() error {
 	return r.handleCommands()
 }
 
-// notBegun is what is known of a run while it waits for what it begins with.
+// notBegun returns the status of a run that still waits for its input.
 func (r *run) notBegun() (*v1.StatusResponse, error) {
 	if r.outage.problem == "" {
 		return nil, errNotBegun
@@ -71,7 +70,7 @@ func (r *run) notBegun() (*v1.StatusResponse, error) {
 	}}, nil
 }
 
-// retry puts a dead letter back with its attempts at 0.
+// retry requeues a dead letter and resets its attempts to 0.
 func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 	if err := workflow.Await(ctx, func() bool { return r.core != nil || r.refusal != nil }); err != nil {
 		return err
@@ -89,14 +88,14 @@ func (r *run) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 		r.requeueInstance(m, number)
 		return nil
 	}
-	i, _ := r.core.Index(req.GetTask()) // mayRetry has looked
+	i, _ := r.core.Index(req.GetTask()) // mayRetry has checked the name
 	r.status.Extras(i).SteeredBy = req.GetBy()
 	r.events = append(r.events, dag.Retry{Task: i})
 	return nil
 }
 
-// mayRetry returns why a task cannot be requeued, or nil; also while it is not known
-// yet, and then retry asks again.
+// mayRetry returns why a task cannot be requeued, or nil if it can. It also returns nil before the run has begun; retry then
+// checks again.
 func (r *run) mayRetry(req *v1.RetryTaskRequest) error {
 	if r.core == nil {
 		return nil
@@ -130,8 +129,7 @@ func (r *run) awaitHandlers() {
 	_ = workflow.Await(r.ctx, func() bool { return workflow.AllHandlersFinished(r.ctx) })
 }
 
-// startsWith is what this generation does again. An execution that continues from
-// one of the same generation has nothing of the kind.
+// startsWith returns what this generation reruns. It is empty for an execution that continues from one of the same generation.
 func (r *run) startsWith() dag.Rerun {
 	if r.in.GetCarry() != nil {
 		return dag.Rerun{}
@@ -140,13 +138,13 @@ func (r *run) startsWith() dag.Rerun {
 	return dag.Rerun{Tasks: r.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
 }
 
-// reopen continues from the status that the generation before has ended with.
+// reopen restores the status with which the previous generation ended.
 func (r *run) reopen() error {
 	var carry v1.RunCarry
 	req := &v1.ReopenRequest{RunId: r.id, Chain: r.in.GetChain(), Execution: r.execution(), Generation: r.in.GetGeneration(), Terminated: r.in.GetTerminated()}
 	if err := r.mustNow("load the state of the run that has ended", names.ReopenActivity, &carry, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}
-	carry.EventParts, carry.NextEvent = 0, 0 // those are of the generation before
+	carry.EventParts, carry.NextEvent = 0, 0 // those belong to the previous generation
 	return r.restore(&carry)
 }

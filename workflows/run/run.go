@@ -24,20 +24,19 @@ import (
 	"switchyard/workflows/structs"
 )
 
-// run is one execution of the workflow Run. All of it is touched by the
-// workflow's own goroutine only, and by handlers between its steps.
+// run is one execution of the workflow Run. Only the workflow's main coroutine accesses it, and handlers between its steps.
 type run struct {
-	// ctx outlives the cancellation of root, so that what runs can be stopped in order.
+	// ctx outlives the cancellation of root, so that running attempts can be stopped in order.
 	ctx, root workflow.Context
 	limits    limits.Run
-	received  *v1.RunInput // as it came; the next execution gets it so
+	received  *v1.RunInput // as received; the next execution gets it unchanged
 	in        *v1.RunInput
-	id        string // run that the tasks are of
-	self      string // this workflow; another one than the run in a partition of it
-	chain     string // of the run, under which the tasks keep what they store
-	selfChain string // under which this workflow does; "" in a partition, whose id has that of its run
+	id        string // ID of the run that the tasks belong to
+	self      string // ID of this workflow; differs from id in a partition
+	chain     string // chain of the run, under which the tasks store their data
+	selfChain string // chain under which this workflow stores its data; "" in a partition, whose ID contains the chain of its run
 	graph     *dag.Graph
-	core      *dag.State // nil until the run has begun, like the status
+	core      *dag.State // nil until the run has begun, as is status
 	status    *status.Status
 	log       *eventlog.Log
 	context   *structpb.Struct
@@ -45,50 +44,49 @@ type run struct {
 	pending  pending.Set
 	events   []dag.Event
 	commands []*command
-	refusal  error // of commands that the loop does not execute; nil while it does
+	refusal  error // the answer to commands once the loop no longer executes them; nil until then
 	woken    bool  // something has happened that is no event
 
 	questions   []question
-	openEnds    int          // attempts that have ended and were not reported to the core
+	openEnds    int          // ended attempts not yet reported to the core
 	unexpanded  map[int]bool // held tasks that fan out
 	admission   *admission.Queue
-	units       map[int]*unit // those under way, by each of their members
+	units       map[int]*unit // units in flight, by each of their members
 	locks       locks
 	placement   placement
 	assignments []assignment
 	attempts    map[int]*attempt // by each member
-	dispatched  int              // activities Execute
+	dispatched  int              // number of running Execute activities
 	detaching   detaching
-	abandoned   []*v1.AwaitAnswerRequest // attempts of the generation before that may still run
-	steerings   int                      // nodes that have been asked to suspend something, or to continue with it
-	approvals   map[int]*approval        // tasks that wait for people
-	childRuns   map[int]*child           // of tasks of type run
+	abandoned   []*v1.AwaitAnswerRequest // attempts of the previous generation that may still run
+	steerings   int                      // pending requests to nodes about attempts
+	approvals   map[int]*approval        // tasks that wait for approval
+	childRuns   map[int]*child           // runs of tasks of type run
 	children    children
-	partitioned []*partitionedFanOut // fan-outs that children of the run run
-	reports     reports              // of a partition
-	completed   []dispatchEnd        // whose results are to be kept for later runs
+	partitioned []*partitionedFanOut // fan-outs that children of the run execute
+	reports     reports              // for a partition
+	completed   []dispatchEnd        // ends whose results are to be cached
 	deadlines   map[int]*deadline
-	deadlineAt  time.Time // of the run; zero: it has none
+	deadlineAt  time.Time // deadline of the run; zero if it has none
 
 	outage                     outage
 	sharedContext, sharedInput sharedObject
 	ancestors                  map[int]storedAncestors // by task
 	budget                     budget
 	cancelled                  bool
-	cancelledBy                string // or "" if that is not known
+	cancelledBy                string // or "" if unknown
 	draining                   bool   // nothing is admitted: the run is about to continue as new
 	attributes                 attributes
 }
 
-// Runner is the workflow Run with its limits. The limits are part of the
-// workflow's code: other ones do not replay the histories of these.
+// Runner is the workflow Run with its limits. The limits are part of the workflow code: a Runner with other limits cannot
+// replay these histories.
 type Runner struct {
 	Limits limits.Run
 }
 
-// Run runs a definition to its end. The result is its
-// final status, shortened for children and where it is large. A run whose tasks failed ends as an application error, a
-// cancelled one as a cancellation; both hold the result as their detail.
+// Run executes a definition to its end. It returns the final status, shortened for children and for large runs. A run with
+// failed tasks ends with an application error and a cancelled run with a cancellation; both carry the status as their detail.
 func (runner Runner) Run(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
 	r := newRun(ctx, in, runner.Limits.WithDefaults())
 	if err := r.handle(); err != nil {
@@ -132,7 +130,7 @@ func (r *run) unfit(kind string, err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 
-// newRun returns a run that knows nothing yet but how it was started.
+// newRun returns a run that has only its input.
 func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *run {
 	ctx, _ := workflow.NewDisconnectedContext(root)
 	return &run{
@@ -151,7 +149,7 @@ func newRun(root workflow.Context, received *v1.RunInput, limits limits.Run) *ru
 	}
 }
 
-// readInput reads what the run is to do.
+// readInput loads and validates the input of the run.
 func (r *run) readInput() error {
 	whole := r.received
 	if key := whole.GetStored(); key != "" {
@@ -169,7 +167,7 @@ func (r *run) readInput() error {
 		return err
 	}
 	if r.in.GetPart() == nil {
-		// What a schedule or a person starts in Temporal has no defaults yet.
+		// Inputs of runs that a schedule or a person starts directly in Temporal lack their defaults.
 		//workflowcheck:ignore (the inputs are looked at in the order of their names)
 		if r.in.Input, err = definition.Input(r.in.GetDefinition(), r.in.GetInput()); err != nil {
 			return err
@@ -189,9 +187,9 @@ func (r *run) readInput() error {
 	return nil
 }
 
-// chainOf returns the chain of an execution that begins with one, or with none. A reset begins a
-// chain of its own, so that what it does again is not answered by what it did before: it has
-// another run id than the history that it continues from was written under.
+// chainOf returns the chain of an execution, given the chain that it was started with, or "". A reset begins a new chain,
+// because it has another run ID than the history that it continues. So results of the old execution do not answer what the
+// reset does again.
 func chainOf(info *workflow.Info, given string) string {
 	if execution := info.WorkflowExecution.RunID; info.OriginalRunID != execution {
 		return execution
@@ -199,13 +197,13 @@ func chainOf(info *workflow.Info, given string) string {
 	return cmp.Or(given, info.FirstRunID)
 }
 
-// home is where this workflow keeps what it stores.
+// home returns the key prefix under which this workflow stores its data.
 func (r *run) home() string { return names.Home(r.self, r.selfChain) }
 
-// execution is the id of this execution in Temporal.
+// execution returns the Temporal run ID of this execution.
 func (r *run) execution() string { return workflow.GetInfo(r.root).WorkflowExecution.RunID }
 
-// begin makes the state that the run continues from.
+// begin creates or restores the state of the run.
 func (r *run) begin() error {
 	now := workflow.Now(r.root)
 	switch {
@@ -234,7 +232,7 @@ func (r *run) begin() error {
 	return nil
 }
 
-// beginNew begins a run of which nothing has been done.
+// beginNew creates the state of a run without previous work.
 func (r *run) beginNew() {
 	now := workflow.Now(r.root)
 	r.core = r.newCore()
@@ -249,7 +247,7 @@ func (r *run) beginNew() {
 	}
 }
 
-// next waits until something has happened and returns all that has.
+// next waits until something has happened and returns all new events.
 func (r *run) next() []dag.Event {
 	if len(r.events) == 0 {
 		// The only error is a cancelled context, and ctx is never cancelled.
@@ -280,7 +278,7 @@ func (r *run) cancelRequested() bool {
 	return r.root.Err() != nil || workflow.GetSignalChannel(r.root, names.CancelSignal).Len() > 0
 }
 
-// gather turns everything that has happened into events, in a fixed order, and executes the commands that have come.
+// gather turns everything that has happened into events, in a fixed order, and executes the queued commands.
 func (r *run) gather() {
 	r.receive()
 	r.obey()
@@ -300,7 +298,7 @@ func (r *run) receive() {
 	r.receiveGrants()
 }
 
-// cancel has the whole run cancelled, by someone if that is known. The first reason counts.
+// cancel cancels the whole run. who is the person, or "" if unknown. The first reason counts.
 func (r *run) cancel(who, why string) {
 	if !r.cancelled {
 		r.cancelled, r.cancelledBy = true, cmp.Or(r.cancelledBy, who)
@@ -308,9 +306,8 @@ func (r *run) cancel(who, why string) {
 	}
 }
 
-// cancelReason takes the signals that cancel the run and returns who sent the first of them
-// that reports it, and the same with the reason in one line. A signal may carry anything: a RunCommand, a reason alone, or
-// nothing.
+// cancelReason receives the signals that cancel the run. It returns the person and the one-line reason of the first signal that
+// has any. A signal may carry a RunCommand, a plain reason, or nothing.
 func (r *run) cancelReason() (who, why string) {
 	ch := workflow.GetSignalChannel(r.root, names.CancelSignal)
 	for ch.Len() > 0 {
@@ -336,18 +333,17 @@ func cancelText(sent converter.RawValue) (who, why string) {
 	return c.GetBy(), phrase.Because(phrase.By("cancelled", c.GetBy()), dag.OneLine(c.GetReason()))
 }
 
-// wake starts another round of the loop, although there is no event.
+// wake starts another round of the loop even without an event.
 func (r *run) wake() { r.woken = true }
 
-// after has something done later.
+// after calls a function after a delay.
 func (r *run) after(d time.Duration, summary string, do func()) {
 	r.charge(commandCharge)
 	timer := workflow.NewTimerWithOptions(r.ctx, d, workflow.TimerOptions{Summary: summary})
 	r.pending.Watch(timer, func(workflow.Future) { do() })
 }
 
-// apply does what the core has decided. What it learns on the way becomes
-// events of the next round.
+// apply carries out the decisions of the core. What it learns meanwhile becomes the events of the next round.
 func (r *run) apply(d dag.Decisions) {
 	now := workflow.Now(r.ctx)
 	r.status.AddInstances(r.core)
@@ -355,7 +351,7 @@ func (r *run) apply(d dag.Decisions) {
 	for _, i := range d.Changed {
 		r.status.Update(i, r.core.Task(i), now)
 		if v1.IsTaskDispatched(r.core.Task(i).State) {
-			r.ready(i, now) // instances that were requeued are not asked for anew
+			r.ready(i, now) // it is not called again for instances that were requeued
 		}
 		r.disarm(i)
 	}
@@ -398,7 +394,7 @@ func (r *run) apply(d dag.Decisions) {
 	r.evaluate()
 	r.admit()
 	if len(r.questions) > 0 {
-		r.wake() // what continues now has expressions to be replaced first
+		r.wake() // the next round evaluates their expressions first
 	}
 	r.askLocks()
 	if len(r.abandoned) == 0 {
@@ -414,8 +410,8 @@ func (r *run) apply(d dag.Decisions) {
 	r.showState()
 }
 
-// finish reports the end of the run to the store, to the placement queue, which
-// forgets the run with all it holds, and to Temporal.
+// finish reports the end of the run to the store, to Temporal, and to the placement queue, which then forgets the run and its
+// placements.
 func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	r.endAbandoned()
 	now := workflow.Now(r.ctx)
@@ -435,7 +431,7 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	}
 	final.Checkpoints = nil // the next generation reads them from the store
 	kept := workflowResult(final, r.isChild())
-	status.EndRun(r.status.Run, end, now) // not before it is kept: until then the run is open
+	status.EndRun(r.status.Run, end, now) // only after it is stored: until then the run is open
 	r.attributes.wanted.DeadLetters = r.countDeadLetters()
 	r.endAttributes(end.State, end.Error)
 	r.lastReport()
@@ -453,14 +449,14 @@ func (r *run) finish(end *dag.End) (*v1.StatusResponse, error) {
 	}
 }
 
-// maxResultBytes is the largest final status that is the result of its workflow. As JSON it takes about twice as much.
+// maxResultBytes is the largest final status that becomes the result of the workflow. As JSON it takes about twice as much.
 const maxResultBytes = 128 << 10
 
-// isChild reports whether this is a child run or a partition, whose result goes into the history of the run that has started it.
+// isChild reports whether this is a child run or a partition, whose result goes into the history of its parent run.
 func (r *run) isChild() bool { return r.in.GetParentRun() != "" || r.in.GetPart() != nil }
 
-// workflowResult returns a final status as it is the result of its workflow. That of a child, or a large one, is in the store
-// only: the result reports how the run has ended, and names what is stored.
+// workflowResult returns the workflow result for a final status. A large status, or that of a child, is only in the store: the
+// result then holds how the run has ended and what locates the stored status.
 func workflowResult(status *v1.StatusResponse, child bool) *v1.StatusResponse {
 	if !child && proto.Size(status) <= maxResultBytes {
 		return status

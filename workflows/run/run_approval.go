@@ -16,13 +16,13 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// awaitsApproval reports whether nothing of the run starts before an operator has approved it.
+// awaitsApproval reports whether the run may not start before an operator has approved it.
 func (r *run) awaitsApproval() bool {
 	return r.status.Run.GetApproval().GetState() == v1.ApprovalPending
 }
 
-// awaitApproval waits until the run may start, if it needs an approval and has none. It returns what has happened
-// meanwhile, and whether that ends the run. An approval holds for all generations; a rejection does not.
+// awaitApproval waits until the run is approved, if it needs an approval. It returns the events that occurred meanwhile, and
+// whether they end the run. An approval holds for all generations; a rejection does not.
 func (r *run) awaitApproval() (early []dag.Event, over bool) {
 	if !r.in.GetNeedsApproval() || r.in.GetPart() != nil || r.status.Run.GetApproval().GetState() == v1.ApprovalApproved {
 		return nil, false
@@ -43,7 +43,7 @@ func (r *run) awaitApproval() (early []dag.Event, over bool) {
 	return early, false
 }
 
-// newRunDecisionHandler returns a handler of decisions about the run itself.
+// newRunDecisionHandler returns the update handler for a decision about the run itself.
 func (r *run) newRunDecisionHandler(name, description, verdict string) updateHandler {
 	may := func(c *v1.RunCommand) error { return r.mayDecide(c) }
 	return newUpdateHandler(r, name, description, may, func(ctx workflow.Context, c *v1.RunCommand) error {
@@ -60,7 +60,7 @@ func (r *run) newRunDecisionHandler(name, description, verdict string) updateHan
 	})
 }
 
-// mayDecide says why nothing can be decided about the run, or nil.
+// mayDecide returns why the run cannot be approved or rejected, or nil if it can.
 func (r *run) mayDecide(c *v1.RunCommand) error {
 	approval := r.status.Run.GetApproval()
 	switch {
@@ -79,7 +79,7 @@ func (r *run) mayDecide(c *v1.RunCommand) error {
 	return nil
 }
 
-// decide takes what a person has decided about the run.
+// decide applies a person's decision about the run.
 func (r *run) decide(verdict string, c *v1.RunCommand) {
 	by, reason := c.GetBy(), c.GetReason()
 	if d := c.GetDecision(); d != nil {

@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// turnLock is the lock of the runs of the workflow; empty: any number may be open.
+// turnLock returns the lock that limits the open runs of the workflow, or "" if there is no limit.
 func (r *run) turnLock() string {
 	if r.in.GetPart() != nil || r.in.GetDefinition().GetConcurrency().GetMaxRuns() <= 0 {
 		return ""
@@ -22,12 +22,12 @@ func (r *run) turnLock() string {
 	return names.RunLock(r.in.GetDefinition().GetName())
 }
 
-// start begins the run when it is approved, if it needs that, and its turn has come: until then nothing of it starts. It
-// returns what is to be done first, which is the end when something ends it before.
+// start begins the run once it is approved, if it needs approval, and has its run slot; until then nothing starts. It returns
+// the first decisions, which hold the end of the run if something ends it before.
 func (r *run) start() dag.Decisions {
 	lock := r.turnLock()
 	if r.in.GetCarry() != nil {
-		r.locks.runSlot = lock != "" // the executions before have had it
+		r.locks.runSlot = lock != "" // a previous execution acquired it
 		return r.startAgain()
 	}
 	early, over := r.awaitApproval()
@@ -52,7 +52,8 @@ func (r *run) start() dag.Decisions {
 	return r.core.Start(early...)
 }
 
-// startAgain continues the state that the previous execution left. Open partitions get their current order, and report.
+// startAgain resumes the state that the previous execution left. Open partitions get their current order and answer with a
+// report.
 func (r *run) startAgain() dag.Decisions {
 	decisions := r.core.Start()
 	r.haltPartitions(decisions.Halt)
@@ -60,7 +61,7 @@ func (r *run) startAgain() dag.Decisions {
 	return decisions
 }
 
-// endsRun reports whether an event is the end of a run that has not begun.
+// endsRun reports whether an event ends a run that has not begun.
 func endsRun(e dag.Event) bool {
 	switch e.(type) {
 	case dag.Cancel, dag.Abort:
@@ -69,8 +70,7 @@ func endsRun(e dag.Event) bool {
 	return false
 }
 
-// slotGranted takes the answer to the wish for a turn: it has come, others have it, or
-// there will be none.
+// slotGranted applies the reply to a request for a run slot: granted, taken by other runs, or refused.
 func (r *run) slotGranted(g *v1.Granted) {
 	others := strings.Join(g.GetHolders(), ", ")
 	switch {
@@ -84,7 +84,7 @@ func (r *run) slotGranted(g *v1.Granted) {
 	}
 }
 
-// turnedDown is how a run ends for which there is no place, or not any more.
+// turnedDown returns the end of a run that gets no run slot or has lost it.
 func (r *run) turnedDown(others string) dag.Abort {
 	c := r.in.GetDefinition().GetConcurrency()
 	end := dag.Abort{State: v1.RunCancelled, Reason: v1.ReasonConcurrency}
@@ -99,7 +99,7 @@ func (r *run) turnedDown(others string) dag.Abort {
 	return end
 }
 
-// releaseSlot gives the run's place to the next one, with what else is to be given back.
+// releaseSlot releases the run slot and everything else that still has to be released.
 func (r *run) releaseSlot() {
 	if lock := r.turnLock(); lock != "" {
 		r.freeLock(lock, turnClaim)

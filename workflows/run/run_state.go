@@ -17,14 +17,12 @@ import (
 	"switchyard/workflows/structs"
 )
 
-// maxStateBytes is the largest input of the next execution that has the state in
-// it; with more of it, the state goes through the store. As JSON it takes about
-// twice as much.
+// maxStateBytes is the largest input of the next execution that includes the state; a larger state goes through the store. As
+// JSON it takes about twice as much.
 const maxStateBytes = 128 << 10
 
-// continueAsNew leaves the state of a quiet run to a fresh execution, which begins
-// back-offs anew and repeats the requests that wait for a node. It returns nil
-// if something has happened that the state does not hold.
+// continueAsNew hands the state of a quiet run to a new execution, which restarts back-offs and repeats the requests that wait
+// for a node. It returns nil if something has happened that the state does not include.
 func (r *run) continueAsNew() error {
 	if r.isOvertaken() || r.takeBackRequests() {
 		return nil
@@ -55,7 +53,8 @@ func (r *run) continueAsNew() error {
 		}
 		carry = &stored
 	}
-	// What follows yields, and the saved state holds no command that comes meanwhile: handlers must not wait for the loop.
+	// The code below yields, and the saved state includes no command that arrives meanwhile. So handlers must not wait for the
+	// loop.
 	r.refusal = refuse(names.RunContinuingError, errContinuing)
 	r.setProblem("")
 	r.showAttributes()
@@ -69,7 +68,7 @@ func (r *run) continueAsNew() error {
 	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, next)
 }
 
-// nextInput returns the input of the next execution, without its state: by reference when it is large. It returns nil
+// nextInput returns the input of the next execution without its state, stored and by reference if it is large. It returns nil
 // if something has happened meanwhile.
 func (r *run) nextInput() (*v1.RunInput, error) {
 	if key := r.received.GetStored(); key != "" {
@@ -110,10 +109,9 @@ func (r *run) nextInput() (*v1.RunInput, error) {
 	return &stored, nil
 }
 
-// takeBackRequests takes back the requests for nodes and locks that the next execution
-// may not repeat, because other tasks have their turn there, or batches have other
-// members: what the queue or the lock has for such a request would never be used. It
-// reports whether there is anything to send to the queue first.
+// takeBackRequests withdraws the requests for nodes and locks that the next execution might not repeat, because it may admit
+// other tasks or form other batches. A placement or lock granted for such a request would never be used. It reports whether
+// there is anything to send to the queue first.
 func (r *run) takeBackRequests() bool {
 	left := false
 	for i := range r.core.Len() {
@@ -125,20 +123,20 @@ func (r *run) takeBackRequests() bool {
 	return left || r.placement.pausing && len(r.placement.released) > 0
 }
 
-// usesRunSlot reports whether the request of a task depends on what else waits.
+// usesRunSlot reports whether the request of a task depends on what else is waiting.
 func (r *run) usesRunSlot(i int) bool {
 	a := r.admissible(i)
 	return a.Batch.Auto || a.Batch.Size > 1 || a.Concurrency > 0 || a.Lock.Name != "" || r.in.GetDefinition().GetMaxParallel() > 0
 }
 
-// isOvertaken reports whether something has happened that the state does not hold
-// which is about to be left. Commands are left to the loop: they change the state.
+// isOvertaken reports whether something has happened that the state to be handed over does not include. It leaves commands to
+// the loop, because they change the state.
 func (r *run) isOvertaken() bool {
 	r.receive() // may yield
 	return len(r.commands) > 0 || r.woken || len(r.events) > 0 || len(r.locks.requests) > 0 || !r.isQuiet()
 }
 
-// runState is the run as the next execution needs it.
+// runState returns the state of the run for the next execution.
 func (r *run) runState() *v1.RunCarry {
 	c := r.status.RunState(r.core)
 	c.Cancelled, c.CancelledBy = r.core.Cancelled(), r.cancelledBy
@@ -176,7 +174,7 @@ func (r *run) runState() *v1.RunCarry {
 	return c
 }
 
-// restore continues from the state that the execution before has left.
+// restore continues from the state that the previous execution left.
 func (r *run) restore(carry *v1.RunCarry) error {
 	tasks := map[string]*v1.TaskCarry{}
 	take := func(part *v1.RunCarry) {
@@ -213,7 +211,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 	for i := range r.core.Len() {
 		if t := tasks[r.core.Name(i)]; t != nil {
 			if len(r.startsWith().From) > 0 && !v1.IsTaskTerminal(r.core.Task(i).State) {
-				t.Checkpoint = nil // the task is done anew from its beginning
+				t.Checkpoint = nil // the task starts again from its beginning
 			}
 			_, instances := r.core.Instances(r.status.TaskOf(i))
 			r.status.Restore(i, t, instances > 0)
@@ -224,7 +222,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 				r.restoreChild(i, t)
 			}
 		}
-		r.status.Touch(i) // who watched the execution before sees all of it again
+		r.status.Touch(i) // clients that watched the previous execution see all of it again
 		if r.core.Task(i).State == v1.TaskAssigned && r.core.Definition(i).GetType() == v1.TypeApproval {
 			r.restoreApproval(i, tasks[r.core.Name(i)])
 			r.track(&unit{lead: i, members: []int{i}, claim: r.core.Task(i).Claim, lock: r.lockOf(i)})
@@ -255,7 +253,7 @@ func (r *run) restore(carry *v1.RunCarry) error {
 	return nil
 }
 
-// restoreCore makes the core from what is carried of the tasks and instances.
+// restoreCore creates the core from the carried state of tasks and instances.
 func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) error {
 	doom := carry.GetDoom()
 	options := []dag.RestoreOption{
@@ -275,7 +273,7 @@ func (r *run) restoreCore(carry *v1.RunCarry, tasks map[string]*v1.TaskCarry) er
 			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
 		}
 		if t.GetTask().Count == nil || count == 0 || len(t.GetParts()) > 0 && records[i].State == v1.TaskPending ||
-			len(t.GetParts()) == 0 && r.isLarge(i, count) { // its instances are not known any more
+			len(t.GetParts()) == 0 && r.isLarge(i, count) { // its instances are no longer known
 			continue
 		}
 		options = append(options, dag.WithExpansion(i, from, count, len(t.GetParts()) > 0))

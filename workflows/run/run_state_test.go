@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// A run leaves everything to the next execution that it was left by the one before.
+// A run hands everything to the next execution that the previous one handed to it.
 func TestCarryForgetsNoField(t *testing.T) {
 	t.Parallel()
 	var suite testsuite.WorkflowTestSuite
@@ -53,8 +53,8 @@ func TestCarryForgetsNoField(t *testing.T) {
 	}
 }
 
-// The next execution is given every field of the input of this one, but for what only the first is told: which
-// instances or tasks are done again, after which execution, and of which stored workflow. A stored input is named, and not repeated.
+// The next execution gets every field of this execution's input, except for those that only the first execution needs: what is
+// rerun, after which execution, and the name of the stored workflow. A stored input is referenced, not repeated.
 func TestNextInputForgetsNoField(t *testing.T) {
 	t.Parallel()
 	received := &v1.RunInput{}

@@ -2,7 +2,7 @@ package run
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// openState is the state of the run while it is open.
+// openState returns the state of the run while it is open.
 func (r *run) openState() string {
 	switch {
 	case r.awaitsApproval():
@@ -15,12 +15,12 @@ func (r *run) openState() string {
 	return v1.RunRunning
 }
 
-// underWay is the number of tasks and instances that wait for a node or have one.
+// underWay returns the number of tasks and instances that wait for a node or have one.
 func (r *run) underWay() int {
 	return r.core.Count(v1.TaskQueued) + r.core.Count(v1.TaskAssigned) + r.core.Count(v1.TaskRunning) - r.status.BusyFanOuts
 }
 
-// showState shows the state of the open run, in lists too.
+// showState updates the state of the open run in its status and in visibility.
 func (r *run) showState() { r.setState(r.openState()) }
 
 func (r *run) setState(state string) {

@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// A task that is held and a run that is paused show who did that and why, until they are released and resumed.
+// A held task and a paused run show who did it and why, until they are released or resumed.
 func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	t.Parallel()
 	var suite testsuite.WorkflowTestSuite

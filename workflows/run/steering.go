@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// What a person wants of an attempt that runs: SteerRequest.action.
+// Actions that a node can perform on a running attempt: SteerRequest.action.
 const (
 	actionPause   = "pause"
 	actionResume  = "resume"
@@ -24,14 +24,14 @@ const (
 	actionFind    = "find"
 )
 
-// steering is what a node has been asked to do to an attempt that it has. The run does
-// not continue in another execution, and the person has no answer, before the node has.
+// steering is a pending request to the node of an attempt. Until the node has answered, the run does not continue as new and
+// the caller gets no answer.
 type steering struct {
 	done bool
 	err  error
 }
 
-// awaitSteering returns what the node has answered, once it has. A suspended task is a running one for the core.
+// awaitSteering waits for the node's answer and returns its error. To the core, a suspended task is running.
 func (r *run) awaitSteering(ctx workflow.Context, s *steering) error {
 	if err := workflow.Await(ctx, func() bool { return s.done || r.refusal != nil }); err != nil {
 		return err
@@ -42,8 +42,7 @@ func (r *run) awaitSteering(ctx workflow.Context, s *steering) error {
 	return s.err
 }
 
-// steer asks the node that has the attempt of task i for something, and does what
-// follows when the node has done it.
+// steer asks the node of task i's attempt for an action, and calls did when the node has performed it.
 func (r *run) steer(i int, action string, did func()) *steering {
 	s, att, claim := &steering{}, r.attempts[i], r.core.Task(i).Claim
 	att.steered = true
@@ -59,7 +58,7 @@ func (r *run) steer(i int, action string, did func()) *steering {
 		var res v1.SteerResponse
 		switch err := f.Get(r.ctx, &res); {
 		case err != nil:
-			// It may have been done all the same: then the task can be resumed.
+			// The node may have done it regardless. In that case the task can be resumed.
 			att.unsure = att.unsure || action == actionPause || action == actionResume
 			s.err = refuse(names.TaskStateError, steerFailure(r.core.Name(i), att.node, action, err))
 		case res.GetRefused() != "":
@@ -74,7 +73,7 @@ func (r *run) steer(i int, action string, did func()) *steering {
 	return s
 }
 
-// steerFailure says for people that a node did not do what it was asked for.
+// steerFailure explains to people that a node did not perform an action.
 func steerFailure(name, node, action string, err error) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return fmt.Errorf("node %s could not %s task %s: %s", node, action, name, app.Message())
@@ -82,7 +81,7 @@ func steerFailure(name, node, action string, err error) error {
 	return fmt.Errorf("node %s did not answer in time; it may yet %s task %s", node, action, name)
 }
 
-// mayPauseTask says why task i cannot be suspended, or nil.
+// mayPauseTask returns why task i cannot be suspended, or nil if it can.
 func (r *run) mayPauseTask(i int) error {
 	if err := r.maySteer(i); err != nil {
 		return err
@@ -93,7 +92,7 @@ func (r *run) mayPauseTask(i int) error {
 	return nil
 }
 
-// mayResumeTask says why task i cannot continue, or nil.
+// mayResumeTask returns why task i cannot be resumed, or nil if it can.
 func (r *run) mayResumeTask(i int) error {
 	if att := r.attempts[i]; r.status.Suspended(i) == "" && (att == nil || !att.unsure) {
 		if r.approvals[i] != nil {
@@ -104,7 +103,7 @@ func (r *run) mayResumeTask(i int) error {
 	return r.maySteer(i)
 }
 
-// maySteerLasting says why task i cannot be stopped or restarted, as an action says, or nil.
+// maySteerLasting returns why task i cannot be stopped or restarted, or nil if it can.
 func (r *run) maySteerLasting(i int, action string) error {
 	name, taskType := r.core.Name(i), r.core.Definition(i).GetType()
 	att, state := r.attempts[i], r.core.Task(i).State
@@ -122,7 +121,7 @@ func (r *run) maySteerLasting(i int, action string) error {
 	return r.maySteer(i)
 }
 
-// maySteer says why nothing can be asked of the node that has task i, or nil.
+// maySteer returns why the node of task i cannot be asked for anything, or nil if it can.
 func (r *run) maySteer(i int) error {
 	name, rec, att := r.core.Name(i), r.core.Task(i), r.attempts[i]
 	_, instances := r.core.Instances(i)
@@ -147,9 +146,9 @@ func (r *run) maySteer(i int) error {
 	return nil
 }
 
-// endingWord is what is being done to a task that is to end so.
+// endingWord returns the verb form for how a task is being ended.
 func endingWord(f dag.Failure) string {
-	if f.State == v1.TaskFailed { // its deadline is over
+	if f.State == v1.TaskFailed { // its deadline has passed
 		return "ended"
 	}
 	return f.State

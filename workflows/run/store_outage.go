@@ -12,31 +12,30 @@ import (
 	"switchyard/workflows/options"
 )
 
-// A local activity is called in one of two ways. A call that decides something (must,
-// mustNow) waits for as long as the store is away, and the run shows why. A call that is
-// best effort (try) logs its failure, and the run continues without it.
+// A local activity is called in one of two ways. A call that the run depends on (must, mustNow) waits as long as the store is
+// unavailable, and the run shows why. A best-effort call (try) logs its failure, and the run continues without it.
 
 const (
-	// maxProblemBytes bounds what the run shows of an error.
+	// maxProblemBytes limits the length of an error that the run shows.
 	maxProblemBytes = 300
 	// longestOutagePause is the longest wait between calls that fail although the store answers.
 	longestOutagePause = 5 * time.Minute
 )
 
-// errInterrupted is the error of a call that would wait while the run is to be cancelled.
+// errInterrupted is the error of a call that would have to wait while the run is to be cancelled.
 var errInterrupted = errors.New("the run is cancelled")
 
-// outage is what a run knows of the store while calls wait for it.
+// outage is the state of a store outage while calls wait for its end.
 type outage struct {
-	over workflow.Future // ready when the waiting calls may be made again; nil if there never was an outage
-	// rounds counts the outages since a call last succeeded after one. A store that answers a
-	// probe and fails the call again is given more time in each round.
+	over workflow.Future // ready when waiting calls may be repeated; nil if there never was an outage
+	// rounds is the number of outages since a call last succeeded. A store that answers the probe but fails the call again gets
+	// more time in each round.
 	rounds  int
 	problem string
 }
 
-// must calls a local activity until it gives an answer, or an error that no other call would
-// change, and is sent with that. The run continues meanwhile.
+// must calls a local activity until it returns an answer or a permanent error, and passes that to land. The run continues
+// meanwhile.
 func (r *run) must(summary, activity string, land func(workflow.Future), args ...any) {
 	r.pending.Watch(r.call(summary, activity, args), func(f workflow.Future) {
 		err := f.Get(r.ctx, nil)
@@ -49,9 +48,8 @@ func (r *run) must(summary, activity string, land func(workflow.Future), args ..
 	})
 }
 
-// mustNow is must for what the run cannot do anything without. The error is errInterrupted
-// if someone cancels the run meanwhile, or detached attempts need it; a run that has not begun yet, or has ended, is not
-// interrupted.
+// mustNow is like must, but blocks the run. It returns errInterrupted if a person cancels the run meanwhile or detached
+// attempts must be reattached. A run that has not begun or has ended is not interrupted.
 func (r *run) mustNow(summary, activity string, result any, args ...any) error {
 	for {
 		err := r.call(summary, activity, args).Get(r.ctx, result)
@@ -68,7 +66,7 @@ func (r *run) mustNow(summary, activity string, result any, args ...any) error {
 	}
 }
 
-// interrupted reports whether a cancellation waits to be applied, or attempts to be reattached.
+// interrupted reports whether a cancellation is waiting to be applied or attempts are waiting to be reattached.
 func (r *run) interrupted() bool {
 	return r.status != nil && !r.core.Over() && (!r.cancelled && r.cancelRequested() || r.detaching.isOverdue())
 }
@@ -82,29 +80,28 @@ func (r *run) try(summary, activity string, result any, args ...any) error {
 	return err
 }
 
-// callOnce is call for what is not repeated.
+// callOnce calls a local activity without retries.
 func (r *run) callOnce(summary, activity string, args ...any) workflow.Future {
 	r.charge(answerCharge(activity))
 	ctx := workflow.WithLocalActivityOptions(r.ctx, options.Try(summary))
 	return workflow.ExecuteLocalActivity(ctx, activity, args...)
 }
 
-// call calls a local activity; what it answers is charged before.
+// call calls a local activity. It charges the answer in advance.
 func (r *run) call(summary, activity string, args []any) workflow.Future {
 	r.charge(answerCharge(activity))
 	ctx := workflow.WithLocalActivityOptions(r.ctx, options.Must(summary, r.outage.rounds))
 	return workflow.ExecuteLocalActivity(ctx, activity, args...)
 }
 
-// repeatable reports whether a call that failed so may succeed another time.
+// repeatable reports whether a failed call may succeed if it is repeated.
 func repeatable(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return !ok || !app.NonRetryable()
 }
 
-// awaitStore returns a future that is ready when a call that failed may be made again. All
-// calls that wait share it. Temporal repeats the probe, so that an outage adds the same few
-// events to the history however long it lasts.
+// awaitStore returns a future that is ready when a failed call may be repeated. All waiting calls share it. Temporal retries
+// the probe, so that an outage adds the same few events to the history however long it lasts.
 func (r *run) awaitStore(summary string, cause error) workflow.Future {
 	o := &r.outage
 	if o.problem == "" {
@@ -120,7 +117,7 @@ func (r *run) awaitStore(summary string, cause error) workflow.Future {
 	o.over = over
 	workflow.Go(r.ctx, func(ctx workflow.Context) {
 		probe := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options.ProbeStore()), names.ProbeStoreActivity, r.home())
-		// An error is one of Temporal's; then the call itself finds out how the store is.
+		// An error comes from Temporal; the call itself will then find out whether the store is available.
 		_ = probe.Get(ctx, nil)
 		if pause > 0 {
 			_ = workflow.NewTimerWithOptions(ctx, pause, workflow.TimerOptions{Summary: summary + " again"}).Get(ctx, nil)
@@ -130,7 +127,7 @@ func (r *run) awaitStore(summary string, cause error) workflow.Future {
 	return over
 }
 
-// succeeded ends the outage, if there is one, when nothing waits any more.
+// succeeded clears the outage, if there is one, once no call waits.
 func (r *run) succeeded() {
 	if r.outage.over != nil && r.outage.over.IsReady() {
 		r.outage.rounds = 0
@@ -138,7 +135,7 @@ func (r *run) succeeded() {
 	}
 }
 
-// setProblem shows why the run cannot continue, in lists too; empty: it can.
+// setProblem shows why the run cannot continue, in its status and in lists. An empty text means that it can.
 func (r *run) setProblem(text string) {
 	if text == r.outage.problem {
 		return
@@ -153,7 +150,7 @@ func (r *run) setProblem(text string) {
 	}
 }
 
-// causeOf is an error in a short line.
+// causeOf returns an error as one short line.
 func causeOf(err error) string {
 	text := err.Error()
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {

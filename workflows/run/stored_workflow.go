@@ -12,9 +12,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// beginStored reads the stored workflow that the run was started with the name of, and leaves the run to an execution
-// that was started with its definition: everything that reads what a run was started with finds it there. It always
-// returns an error, that of the workflow.
+// beginStored resolves the stored workflow that the run was started with and continues as new with its definition, so that
+// every reader of the run's input finds the definition there. It always returns an error, which is the error of the workflow.
 func (r *run) beginStored() error {
 	r.readAttributes()
 	var whole v1.RunInput
@@ -22,7 +21,7 @@ func (r *run) beginStored() error {
 	if err := r.mustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
 		return r.unfit("bad_definition", errors.New(causeOf(err)))
 	}
-	r.charge(definition.MaxAnswerBytes) // the input of the next execution
+	r.charge(definition.MaxAnswerBytes) // for the input of the next execution
 	r.setProblem("")
 	r.showAttributes()
 	r.refuseCommands(names.RunContinuingError, errContinuing)
@@ -33,7 +32,7 @@ func (r *run) beginStored() error {
 	return workflow.NewContinueAsNewError(r.root, names.RunWorkflow, &whole)
 }
 
-// validateInput returns an error where what the run was started with says nothing of what it is to do.
+// validateInput returns an error if the input contains neither a definition nor a partition.
 func (r *run) validateInput() error {
 	if r.in.GetDefinition() == nil && r.in.GetPart() == nil {
 		return fmt.Errorf(`run %s was started without a definition; to start a stored workflow in Temporal, give {"workflow": "NAME", "input": {...}} as its input`, r.self)

@@ -7,14 +7,14 @@ import (
 	"switchyard/workflows/names"
 )
 
-// updateHandler handles one update with which people steer the run. Its command is validated when it arrives, so that
-// an invalid one leaves no trace, and again when the loop executes it.
+// updateHandler is the handler of one update that steers the run. Its command is validated on arrival, so that an invalid one
+// leaves no trace, and again when the loop executes it.
 type updateHandler struct {
 	name, description string
-	handle, validate  any // as workflow.SetUpdateHandlerWithOptions takes them
+	handle, validate  any // in the form that workflow.SetUpdateHandlerWithOptions expects
 }
 
-// handleCommands sets the handlers of all updates that carry a command.
+// handleCommands registers the handlers of all updates that carry a command.
 func (r *run) handleCommands() error {
 	for _, u := range []updateHandler{
 		r.newRunHandler(names.PauseUpdate, "let nothing new start", r.mayPause, r.pause),
@@ -43,8 +43,8 @@ func (r *run) handleCommands() error {
 	return nil
 }
 
-// newUpdateHandler returns a handler of commands of a type. Before the run has begun every command is accepted: it is
-// validated when it is executed.
+// newUpdateHandler returns an update handler for one command type. Before the run has begun it accepts every command, because
+// the command is validated again when it is executed.
 func newUpdateHandler[C any](r *run, name, description string, validate func(C) error, handle func(workflow.Context, C) error) updateHandler {
 	return updateHandler{name: name, description: description, handle: handle, validate: func(c C) error {
 		if r.core == nil {
@@ -54,7 +54,7 @@ func newUpdateHandler[C any](r *run, name, description string, validate func(C) 
 	}}
 }
 
-// newRunHandler returns a handler of commands for the run itself.
+// newRunHandler returns the handler of a command for the run itself.
 func (r *run) newRunHandler(name, description string, may func(*v1.RunCommand) error, do func(*v1.RunCommand)) updateHandler {
 	return newUpdateHandler(r, name, description, may, func(ctx workflow.Context, c *v1.RunCommand) error {
 		return r.perform(ctx, func() error {
@@ -67,7 +67,7 @@ func (r *run) newRunHandler(name, description string, may func(*v1.RunCommand) e
 	})
 }
 
-// newTaskHandler returns a handler of commands for a task or an instance, given by its index.
+// newTaskHandler returns the handler of a command for a task or an instance, which do receives as an index.
 func (r *run) newTaskHandler(name, description string, may func(int) error, do func(int, *v1.TaskCommand)) updateHandler {
 	return newUpdateHandler(r, name, description, r.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
 		return r.perform(ctx, func() error {
@@ -80,8 +80,8 @@ func (r *run) newTaskHandler(name, description string, may func(int) error, do f
 	})
 }
 
-// newSteeringHandler returns a handler of commands for a running attempt of a task: its node does the action, and
-// then did follows.
+// newSteeringHandler returns the handler of a command for a task's running attempt. The attempt's node performs the action,
+// then did is called.
 func (r *run) newSteeringHandler(name, description, action string, may func(int) error, did func(int, *v1.TaskCommand)) updateHandler {
 	return newUpdateHandler(r, name, description, r.validateTarget(may), func(ctx workflow.Context, c *v1.TaskCommand) error {
 		var s *steering
@@ -89,7 +89,7 @@ func (r *run) newSteeringHandler(name, description, action string, may func(int)
 			i, err := r.target(c.GetTask(), may)
 			switch att := r.attempts[i]; {
 			case err != nil:
-			case att.isAway: // only to be stopped
+			case att.isAway: // it can only be stopped
 				did(i, c)
 				r.endAway(att, v1.TaskStopped)
 				s = &steering{done: true}
@@ -105,7 +105,7 @@ func (r *run) newSteeringHandler(name, description, action string, may func(int)
 	})
 }
 
-// validateTarget returns a validator of commands for a task that may be done to it.
+// validateTarget returns a validator of task commands that applies may to the target.
 func (r *run) validateTarget(may func(int) error) func(*v1.TaskCommand) error {
 	return func(c *v1.TaskCommand) error {
 		_, err := r.target(c.GetTask(), may)
