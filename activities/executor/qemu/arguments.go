@@ -12,13 +12,13 @@ import (
 // codeCacheMB bounds the translated code of an emulated machine, which QEMU would let grow to 1 GiB.
 const codeCacheMB = 128
 
-// machineType is the computer that QEMU is.
+// machineType is the machine model that QEMU emulates.
 const machineType = "q35"
 
-// sandbox has the kernel refuse what QEMU never needs for a machine.
+// sandbox makes the kernel refuse system calls that QEMU never needs for a machine.
 const sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
-// arguments returns the command line of QEMU for a machine in a folder.
+// arguments returns the QEMU command line of a machine whose files are in folder f.
 func arguments(program Program, p plan, f folder) []string {
 	args := []string{
 		program.Path, "-name", "switchyard-" + filepath.Base(string(f)), "-nodefaults", "-no-user-config", "-display", "none", "-machine", machineType,
@@ -48,7 +48,7 @@ func arguments(program Program, p plan, f folder) []string {
 	return args
 }
 
-// network returns the network of a machine. QEMU takes a free port by itself.
+// network returns the network option of a machine. QEMU picks a free port by itself.
 func network(p plan) string {
 	text := "user,id=network,net=10.0.2.0/24,dhcpstart=" + v1.GuestAddress + ",hostfwd=tcp:127.0.0.1:0-:22"
 	if p.isAlone {
@@ -57,5 +57,5 @@ func network(p plan) string {
 	return text
 }
 
-// quoteOption returns a value as a part of a list of options.
+// quoteOption escapes a value for use in a comma-separated list of options.
 func quoteOption(value string) string { return strings.ReplaceAll(value, ",", ",,") }

@@ -15,7 +15,7 @@ import (
 //go:embed testdata/bootsector.bin
 var bootSector []byte
 
-// What a boot sector does after some ticks, or with the power button.
+// Actions of a boot sector after a number of ticks, or on the power button.
 const (
 	ticksOn   = 0
 	powersOff = 'o'
@@ -23,10 +23,10 @@ const (
 	isDeaf    = 'd'
 )
 
-// Where in a boot sector the number of ticks and the action are.
+// Offsets of the number of ticks and of the action in a boot sector.
 const ticksAt, actionAt = 506, 508
 
-// newImage returns a disk with the boot sector.
+// newImage returns the path of a disk with the boot sector.
 func newImage(t *testing.T, ticks uint16, action byte) string {
 	t.Helper()
 	disk := make([]byte, 1<<20)

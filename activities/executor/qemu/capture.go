@@ -14,12 +14,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// syncPatience bounds the writing of what a machine has not written to its disk yet.
+// syncPatience bounds how long a machine may take to flush its memory to its disk.
 const syncPatience = 30 * time.Second
 
-// Capture writes the disk of a machine to an archive, which is a qcow2 image. The machine stands still while its disk is copied, and
-// continues while the copy is sent. What it has in memory is not in the copy: where it can be entered, it writes that to its disk
-// before.
+// Capture writes the disk of a machine to an archive, which is a qcow2 image. The machine is paused while its disk is
+// copied and continues while the copy is sent. The copy does not contain the machine's memory. If the machine can be
+// entered, Capture flushes its memory to the disk first.
 func (e *Executor) Capture(ctx context.Context, id string, to io.Writer) (executor.Captured, error) {
 	m := e.find(id)
 	if m == nil || m.isEnding() {
@@ -49,7 +49,7 @@ func (e *Executor) CaptureImage(ctx context.Context, image, _ string, to io.Writ
 	return executor.Captured{Kind: v1.EnvironmentDisk}, sendFile(ctx, base.Path, to)
 }
 
-// capture copies the disk of a machine to a file beside it, and sends that.
+// capture copies the disk of a machine to a file beside it and sends that file.
 func (m *machine) capture(ctx context.Context, to io.Writer) error {
 	if !m.capturing.TryLock() {
 		return &executor.Refusal{Text: "it is being captured already; try again later"}
@@ -66,15 +66,15 @@ func (m *machine) capture(ctx context.Context, to io.Writer) error {
 	return sendFile(ctx, path, to)
 }
 
-// syncDisk has the machine write to its disk what it holds in memory. That it cannot is no error: its file system recovers as after a
-// loss of power.
+// syncDisk makes the machine flush its memory to its disk. A failure is no error: the file system then recovers as
+// after a loss of power.
 func (m *machine) syncDisk(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, syncPatience)
 	defer cancel()
 	_, _ = m.guest.Exec(ctx, executor.Command{Args: []string{"sync"}})
 }
 
-// copyDisk copies the disk while the machine stands still.
+// copyDisk copies the disk while the machine is paused.
 func (m *machine) copyDisk(ctx context.Context, path string) (err error) {
 	m.steering.Lock()
 	defer m.steering.Unlock()
@@ -83,7 +83,7 @@ func (m *machine) copyDisk(ctx context.Context, path string) (err error) {
 	}
 	removeCapture(path)
 	if !m.isPaused() {
-		// By this file a later worker knows that no user has asked for the pause.
+		// The marker file tells a later worker that no user asked for the pause.
 		if err := os.WriteFile(path+markSuffix, nil, 0o600); err != nil {
 			return err
 		}
@@ -97,18 +97,18 @@ func (m *machine) copyDisk(ctx context.Context, path string) (err error) {
 	return disk.Flatten(ctx, m.folder.file(diskFile), path, m.attempt.Notify)
 }
 
-// markSuffix is that of a file that is there while a machine stands still to be captured.
+// markSuffix is the suffix of the marker file that exists while a machine is paused for a capture.
 const markSuffix = ".mark"
 
-// removeCapture removes a copy of a disk, or what there is of one.
+// removeCapture removes a copy of a disk, complete or not.
 func removeCapture(path string) {
 	found, _ := filepath.Glob(path + "*")
 	for _, name := range found {
-		_ = os.Remove(name) // it goes with the folder at the latest
+		_ = os.Remove(name) // the file is removed with the folder at the latest
 	}
 }
 
-// endLeftCapture has a machine continue whose worker was killed while it captured it.
+// endLeftCapture resumes a machine whose worker was killed during a capture.
 func (m *machine) endLeftCapture() {
 	path := m.folder.file(captureFile)
 	if _, err := os.Stat(path + markSuffix); err != nil {
@@ -124,7 +124,7 @@ func (m *machine) endLeftCapture() {
 	removeCapture(path)
 }
 
-// sendFile writes a file to a writer until ctx ends.
+// sendFile copies a file to a writer until ctx ends.
 func sendFile(ctx context.Context, path string, to io.Writer) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -140,8 +140,8 @@ func sendFile(ctx context.Context, path string, to io.Writer) error {
 	return err
 }
 
-// writerFunc is an io.Writer.
+// writerFunc is a function that implements io.Writer.
 type writerFunc func(p []byte) (int, error)
 
-// Write calls the function.
+// Write calls f.
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

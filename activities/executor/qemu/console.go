@@ -11,23 +11,24 @@ import (
 )
 
 const (
-	// consolePoll is how often the file is looked at for more.
+	// consolePoll is how often the file is checked for new output.
 	consolePoll = 50 * time.Millisecond
-	// consoleBuffer is how much is passed on at once, in bytes.
+	// consoleBuffer is the size of one read, in bytes.
 	consoleBuffer = 64 << 10
-	// consoleFull is told of a machine that prints too much.
+	// consoleFull is the notice for a machine that prints too much.
 	consoleFull = "the machine has printed 64 MiB on its console; what it prints from now on is not in the log"
 )
 
-// console passes on what a machine prints, from the start. Lines of a serial console end in CR LF; the CR is left out.
+// console forwards the console output of a machine from the start. A serial console ends lines with CR LF; console
+// drops the CR.
 type console struct {
 	path string
 	to   io.Writer
-	// full is called once if the file has its largest size.
+	// full is called once when the file reaches its size limit.
 	full func()
 }
 
-// copy passes on all that is printed until the machine has ended, or ctx has. Its error is that of the writer.
+// copy forwards the output until the machine or ctx ends. Its error is that of the writer or of a failed read.
 func (c *console) copy(ctx context.Context, ended <-chan struct{}) error {
 	file, err := c.open(ctx, ended)
 	if err != nil || file == nil {
@@ -60,14 +61,14 @@ func (c *console) copy(ctx context.Context, ended <-chan struct{}) error {
 		}
 		select {
 		case <-ended:
-			isLast = true // what was printed before that is read once more
+			isLast = true // read what was printed before the end once more
 		case <-ctx.Done():
 		case <-time.After(consolePoll):
 		}
 	}
 }
 
-// open waits until the file is there. It returns nil if there is none in the end.
+// open waits until the file exists. It returns nil if the machine or ctx ends before that.
 func (c *console) open(ctx context.Context, ended <-chan struct{}) (*os.File, error) {
 	for {
 		file, err := os.Open(c.path)
@@ -84,8 +85,8 @@ func (c *console) open(ctx context.Context, ended <-chan struct{}) (*os.File, er
 	}
 }
 
-// dropCR returns a text without each CR that is before an LF. held reports whether the text before ended in a CR, and then whether this
-// one does.
+// dropCR removes each CR before an LF. The argument held reports whether the previous text ended in a CR, and the
+// result held reports whether this one does.
 func dropCR(text []byte, held bool) ([]byte, bool) {
 	var out []byte
 	if held && (len(text) == 0 || text[0] != '\n') {

@@ -54,7 +54,7 @@ func TestConsolesArePassedOnToTheEnd(t *testing.T) {
 	}
 }
 
-// failing is a writer.
+// failing is a writer that always fails.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, os.ErrPermission }
@@ -62,7 +62,7 @@ func (failing) Write([]byte) (int, error) { return 0, os.ErrPermission }
 func TestMachinesThatPrintTooMuchDoNotFillTheDisk(t *testing.T) {
 	t.Parallel()
 	f := folder(t.TempDir())
-	// Lines of their own, which are short reads of the launcher, and then a flood.
+	// Single lines give the launcher short reads; a flood follows.
 	script := "echo $$ >pid; i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); echo line $i; done; head -c 100000000 /dev/zero; echo the end; exit 3"
 	launcher, err := startLauncher(f, []string{"sh", "-c", script}, nil)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// prepareDisks makes the disk of a machine on its image, and the seed with its user and keys.
+// prepareDisks creates the disk of a machine on its image, and the seed with its user and keys.
 func (e *Executor) prepareDisks(ctx context.Context, a executor.Attempt, p plan, f folder, client, host keyPair) error {
-	size := int64(0) // that of the image
+	size := int64(0) // 0 means the size of the image
 	if p.diskSize != "" {
 		var err error
 		if size, err = disk.ParseSize(p.diskSize); err != nil {
@@ -38,13 +38,13 @@ func (e *Executor) prepareDisks(ctx context.Context, a executor.Attempt, p plan,
 	return nil
 }
 
-// notInHostname matches what a host name cannot have.
+// notInHostname matches the characters that a host name cannot contain.
 var notInHostname = regexp.MustCompile(`[^a-z0-9]+`)
 
-// maxHostname bounds a host name.
+// maxHostname bounds the length of a host name.
 const maxHostname = 63
 
-// hostname returns the name of a machine: that of its task, or of its run if that was made for it.
+// hostname returns the name of a machine: the name of its task, or of its run if the run was created for the machine.
 func hostname(id executor.Identity) string {
 	name := id.Task
 	if name == v1.TypeVPS {

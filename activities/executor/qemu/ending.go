@@ -8,37 +8,37 @@ import (
 	"switchyard/activities/executor"
 )
 
-// exit is how QEMU has ended.
+// exit describes how QEMU ended.
 type exit struct {
-	// code is its exit code, or 128 plus the number of the signal that ended it, if isKnown.
+	// code is its exit code, or 128 plus the number of the signal that ended it. It is valid if isKnown is set.
 	code    int
 	isKnown bool
-	// isOOM says that the kernel has killed it for its memory.
+	// isOOM reports whether the kernel killed QEMU for lack of memory.
 	isOOM bool
 }
 
-// Reasons of SHUTDOWN events: qapi/run-state.json of QEMU.
+// Reasons of SHUTDOWN events, from qapi/run-state.json of QEMU.
 const (
 	reasonGuest  = "guest-shutdown"
 	reasonPanic  = "guest-panic"
-	reasonSignal = "host-signal" // which ends QEMU with exit code 0
+	reasonSignal = "host-signal" // QEMU then exits with code 0
 	reasonQuit   = "host-qmp-quit"
 )
 
-// signalled is what is added to the number of a signal in an exit code.
+// signalled is added to a signal number to form an exit code.
 const signalled = 128
 
-// ending is what is told of the end of a machine.
+// ending is how the end of a machine is reported.
 type ending struct {
 	result executor.Result
-	// notice is for the log; "": there is none.
+	// notice is a line for the log, or "".
 	notice string
-	// err says that it was a fault of the node.
+	// err is set if the node is at fault.
 	err error
 }
 
-// endingOf tells the end of a machine that was not stopped, by the exit of QEMU and the reason of its last SHUTDOWN event, which is ""
-// if none was received.
+// endingOf classifies the end of a machine that was not stopped, from the exit of QEMU and the reason of the last
+// SHUTDOWN event, or "" if none was received.
 func endingOf(x exit, reason, lastWords string) ending {
 	switch {
 	case !x.isKnown:
@@ -60,18 +60,19 @@ func endingOf(x exit, reason, lastWords string) ending {
 	case reasonGuest:
 		return ending{notice: "the machine was shut down from inside"}
 	}
-	return ending{notice: "the machine was shut down"} // no worker was there
+	return ending{notice: "the machine was shut down"} // no worker was connected
 }
 
-// signalNames are the names of the signals that end QEMU, which no library has for every system that the package is built for.
+// signalNames holds the names of the signals that end QEMU. No library has them on every system that the package is
+// built for.
 var signalNames = map[syscall.Signal]string{syscall.SIGKILL: "SIGKILL", syscall.SIGTERM: "SIGTERM"}
 
-// killedBy returns the result of a program that a signal has ended.
+// killedBy returns the result of a program that was ended by a signal.
 func killedBy(s syscall.Signal) executor.Result {
 	return executor.Result{ExitCode: signalled + int(s), Signal: signalNames[s]}
 }
 
-// result tells how the machine has ended.
+// result returns the outcome of the attempt once the machine has ended.
 func (m *machine) result() (executor.Result, error) {
 	m.mu.Lock()
 	stopped, asked, left, killed, broken, reason := m.stopping, m.asked, m.left, m.killed, m.isBroken, m.reason

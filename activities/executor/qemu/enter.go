@@ -9,10 +9,10 @@ import (
 	"switchyard/activities/executor/guest"
 )
 
-// errPaused refuses to enter a machine that is suspended.
+// errPaused is the refusal to enter a suspended machine.
 var errPaused = &executor.Refusal{Text: "it is paused; resume it first"}
 
-// Enter returns the inside of the machine of an attempt, which is reached by SSH. What is begun in it ends with the machine, and when
+// Enter returns access to the machine of an attempt over SSH. Sessions and connections end with the machine, and when
 // the attempt is left to a later worker.
 func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) {
 	m := e.find(id)
@@ -22,17 +22,17 @@ func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) 
 	return &entered{m}, nil
 }
 
-// newGuest returns the inside of a machine, which connects when it is used.
+// newGuest returns access to the inside of a machine. It connects on first use.
 func (m *machine) newGuest() *guest.Guest {
 	return guest.New(guest.Options{
 		Connect: m.connect, User: m.record.User, Env: m.record.Env, Dir: m.record.Dir, Life: m.life, IsPaused: m.isPaused,
 	})
 }
 
-// entered is the inside of a machine that may be suspended.
+// entered is the inside of a machine that may become suspended.
 type entered struct{ m *machine }
 
-// inside returns the inside, or why it cannot be had.
+// inside returns the inside of the machine, or an error if the machine has ended or is suspended.
 func (i *entered) inside() (executor.Inside, error) {
 	switch {
 	case i.m.isEnding():

@@ -14,35 +14,35 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Options say how an Executor works.
+// Options configure an Executor.
 type Options struct {
-	// Dir is the private folder of the machines of this process's nodes. Its path is short: the paths of sockets below it have
-	// 107 bytes at most.
+	// Dir is the private folder for the machines of this process's nodes. Its path must be short: socket paths below it
+	// are limited to 107 bytes.
 	Dir string
-	// Images are what the disks of machines begin with.
+	// Images provides the base images of machine disks.
 	Images Images
-	// Program is what Find has returned.
+	// Program is the result of Find.
 	Program Program
-	// Logger takes what goes wrong outside of any attempt; nil: nothing is logged.
+	// Logger receives errors outside of any attempt. A nil Logger discards them.
 	Logger *slog.Logger
 }
 
-// Images are what the disks of machines begin with, such as *disk.Images. It is safe for concurrent use.
+// Images provides the base images of machine disks; *disk.Images implements it. It is safe for concurrent use.
 type Images interface {
-	// Ensure returns an image, which it fetches if the node does not have it. say takes the progress, a line each. A
-	// *executor.StartError is a fault of the task.
+	// Ensure returns an image, which it fetches if the node does not have it. say receives lines of progress. A
+	// *executor.StartError means that the task is at fault.
 	Ensure(ctx context.Context, image string, say func(string)) (disk.Base, error)
 }
 
-// Executor runs virtual machines. One is enough for all nodes of a process.
+// Executor runs virtual machines. One Executor serves all nodes of a process.
 type Executor struct {
 	opts   Options
 	logger *slog.Logger
-	// bootPatience is how long a session waits for a machine that boots.
+	// bootPatience is how long a session waits for a booting machine.
 	bootPatience time.Duration
 
 	mu sync.Mutex
-	// running are the attempts whose machine has started, by their ids; starting are those that are being started.
+	// running maps attempt ids to started machines; starting holds the ids of attempts that are starting.
 	running  map[string]*machine
 	starting map[string]bool
 }
@@ -75,20 +75,20 @@ func New(o Options) (*Executor, error) {
 // Type returns v1.TypeVPS.
 func (*Executor) Type() string { return v1.TypeVPS }
 
-// Available returns nil: there is no executor without QEMU.
+// Available returns nil: an executor exists only if QEMU does.
 func (*Executor) Available() error { return nil }
 
-// Close does nothing: machines outlive the worker.
+// Close is a no-op: machines outlive the worker.
 func (*Executor) Close() error { return nil }
 
-// find returns the attempt that runs under an id; nil: none does.
+// find returns the machine of a running attempt, or nil.
 func (e *Executor) find(id string) *machine {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.running[id]
 }
 
-// isOwn reports whether this process runs an attempt, or is starting it.
+// isOwn reports whether this process runs or is starting an attempt.
 func (e *Executor) isOwn(id string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// maxSocketPath is what the address of a socket holds, in bytes.
+	// maxSocketPath is the capacity of a socket address, in bytes.
 	maxSocketPath = 107
-	// longestName is the longest name of a socket in the folder of a machine.
+	// longestName is the longest socket name in the folder of a machine.
 	longestName = "qmp2"
-	// newPrefix begins the names of folders that have no record yet.
+	// newPrefix is the name prefix of folders that have no record yet.
 	newPrefix = ".new-"
-	// staleAfter is the age from which a folder without a record is abandoned.
+	// staleAfter is the age at which a folder without a record counts as abandoned.
 	staleAfter = time.Minute
 )
 
@@ -36,7 +36,7 @@ func folderName(id string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// checkSocketPaths refuses a folder of machines whose sockets would have paths that are too long.
+// checkSocketPaths rejects a folder of machines below which socket paths would be too long.
 func checkSocketPaths(dir string) error {
 	path := filepath.Join(dir, folderName(""), longestName)
 	if len(path) > maxSocketPath {
@@ -46,7 +46,7 @@ func checkSocketPaths(dir string) error {
 	return nil
 }
 
-// file returns the path of a file of the folder.
+// file returns the path of a file in the folder.
 func (f folder) file(name string) string { return filepath.Join(string(f), name) }
 
 // Files in the folder of a machine.
@@ -54,29 +54,29 @@ const (
 	diskFile    = "disk.qcow2"
 	seedFile    = "seed.iso"
 	socketFile  = "qmp"
-	socketFile2 = "qmp2" // for a worker whose predecessor hangs, and keeps the first one
+	socketFile2 = "qmp2" // for a worker whose predecessor hangs and holds the first socket
 	consoleFile = "console"
 	recordFile  = "vm.json"
-	captureFile = "capture.qcow2" // a copy of the disk that is being made or read
+	captureFile = "capture.qcow2" // a copy of the disk that is being written or read
 	pidFile     = "pid"           // the process id of QEMU
-	exitFile    = "exit"          // the exit code of QEMU, when all that it has printed is in consoleFile
+	exitFile    = "exit"          // the exit code of QEMU, written once consoleFile is complete
 )
 
-// record is what a later worker needs to continue with a machine.
+// record is what a later worker needs to continue a machine.
 type record struct {
 	ID       string
 	Identity executor.Identity
 	// StartedAt is zero until QEMU has started.
 	StartedAt time.Time
-	// Env are the variables of the attempt.
+	// Env holds the variables of the attempt.
 	Env map[string]string
-	// User logs in, with ClientKey, a PEM of the node's own; HostKey is the line of the machine's public key.
+	// User logs in with ClientKey, the node's private key as PEM. HostKey is the machine's public key in one line.
 	User, Dir, ClientKey, HostKey string
-	// Cgroup is the directory of the machine's processes; empty: they have none.
+	// Cgroup is the directory of the machine's cgroup, or empty if it has none.
 	Cgroup string
 }
 
-// newFolder makes the folder of an attempt with its record.
+// newFolder creates the folder of an attempt with its record.
 func newFolder(parent string, r record) (folder, error) {
 	temporary, err := os.MkdirTemp(parent, newPrefix)
 	if err != nil {
@@ -92,7 +92,7 @@ func newFolder(parent string, r record) (folder, error) {
 	return f, nil
 }
 
-// writeRecord replaces the record.
+// writeRecord replaces the record atomically.
 func (f folder) writeRecord(r record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f folder) writeRecord(r record) error {
 	return os.Rename(temporary, f.file(recordFile))
 }
 
-// readRecord returns the record; fs.ErrNotExist means that there is no such machine.
+// readRecord returns the record. fs.ErrNotExist means that there is no such machine.
 func (f folder) readRecord() (record, error) {
 	text, err := os.ReadFile(f.file(recordFile))
 	if err != nil {
@@ -121,7 +121,7 @@ func (f folder) readRecord() (record, error) {
 	return r, nil
 }
 
-// readNumber returns the number in a file, or false if it is not there yet.
+// readNumber returns the number in a file, or false if the file does not exist or holds no number.
 func (f folder) readNumber(name string) (int, bool) {
 	text, err := os.ReadFile(f.file(name))
 	if err != nil {
@@ -131,7 +131,7 @@ func (f folder) readNumber(name string) (int, bool) {
 	return n, err == nil
 }
 
-// folders returns the folders of all machines, and removes what was never finished.
+// folders returns the folders of all machines and removes folders whose creation was abandoned.
 func folders(parent string) ([]folder, error) {
 	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +148,7 @@ func folders(parent string) ([]folder, error) {
 		case !strings.HasPrefix(entry.Name(), newPrefix):
 			found = append(found, folder(path))
 		case time.Since(info.ModTime()) > staleAfter:
-			_ = os.RemoveAll(path) // the next worker tries again
+			_ = os.RemoveAll(path) // best effort: the next call tries again
 		}
 	}
 	return found, nil

@@ -37,7 +37,7 @@ func TestFoldersOfMachines(t *testing.T) {
 	if _, err := newFolder(dir, r); err == nil {
 		t.Error("an attempt has two folders")
 	}
-	// What another worker makes at the moment, and what one has never finished.
+	// Another worker is creating the fresh folder, and the stale one was never finished.
 	fresh, stale := filepath.Join(dir, newPrefix+"1"), filepath.Join(dir, newPrefix+"2")
 	for _, path := range []string{fresh, stale} {
 		if err := os.Mkdir(path, 0o700); err != nil {
@@ -81,7 +81,7 @@ func TestRecordsOfOthersAreNotTaken(t *testing.T) {
 }
 
 func TestFoldersThatAreTooDeepAreRefused(t *testing.T) {
-	// The folder of a machine and its longest socket take 18 bytes.
+	// The folder of a machine and its longest socket name take 18 bytes.
 	fits := "/" + strings.Repeat("x", maxSocketPath-18-1)
 	if err := checkSocketPaths(fits); err != nil {
 		t.Error(err)

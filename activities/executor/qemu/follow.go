@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// endPoll is how often it is looked whether QEMU still runs.
+	// endPoll is how often QEMU is checked for its end.
 	endPoll = 200 * time.Millisecond
-	// exitPatience is how long the launcher may take to write the exit code when QEMU has ended.
+	// exitPatience is how long the launcher may take to write the exit code after QEMU has ended.
 	exitPatience = 5 * time.Second
-	// killPatience is how long QEMU may take to end when it was killed.
+	// killPatience is how long QEMU may take to end after it was killed.
 	killPatience = 10 * time.Second
 )
 
-// follow passes on what a machine prints that has started, ends it when ctx ends, and says how it has ended. It removes what is left.
+// follow forwards the output of a started machine, stops the machine when ctx ends, removes what is left and returns
+// how it ended.
 func (m *machine) follow(ctx context.Context) (executor.Result, error) {
 	m.calls.Go(func() { m.monitor.keep(m.life, m.hasConnected, m.receive) })
 	m.calls.Go(m.awaitEnd)
@@ -52,7 +53,7 @@ func (m *machine) follow(ctx context.Context) (executor.Result, error) {
 	return result, errors.Join(err, writeErr, m.close())
 }
 
-// awaitEnd waits for the end of QEMU, and notes how it has ended.
+// awaitEnd waits until QEMU has ended and records how.
 func (m *machine) awaitEnd() {
 	for m.folder.isRunning() {
 		sleep(m.life, endPoll)
@@ -72,7 +73,7 @@ func (m *machine) awaitEnd() {
 	close(m.ended)
 }
 
-// awaitExitCode waits for the exit code of a QEMU that has ended; false: it is not known.
+// awaitExitCode waits for the exit code of a QEMU that has ended. It returns false if none appears before ctx ends.
 func (f folder) awaitExitCode(ctx context.Context) (int, bool) {
 	for {
 		if code, ok := f.readNumber(exitFile); ok {
@@ -85,12 +86,12 @@ func (f folder) awaitExitCode(ctx context.Context) (int, bool) {
 	}
 }
 
-// hasConnected takes over the state of a machine that an earlier worker has left, or of which events were missed.
+// hasConnected adopts the state of a machine that an earlier worker left, or whose events were missed.
 func (m *machine) hasConnected() {
 	m.calls.Go(func() {
 		state, err := m.monitor.state(m.life)
 		if err != nil {
-			return // its next connection has it
+			return // the next connection tries again
 		}
 		m.mu.Lock()
 		isHalfway := state == stateShutdown && m.restarting == nil && !m.stopping
@@ -98,7 +99,7 @@ func (m *machine) hasConnected() {
 		isCapture := m.paused && m.isAdopted
 		m.mu.Unlock()
 		if isHalfway {
-			_, _ = m.beginRestart() // its worker was killed in a restart
+			_, _ = m.beginRestart() // the worker was killed during a restart
 		}
 		if isCapture {
 			m.endLeftCapture()
@@ -107,7 +108,7 @@ func (m *machine) hasConnected() {
 	})
 }
 
-// receive takes an event of QEMU. It must not wait for QEMU.
+// receive handles an event of QEMU. It must not wait for QEMU.
 func (m *machine) receive(e qmp.Event) {
 	switch e.Name {
 	case "SHUTDOWN":
@@ -132,7 +133,7 @@ func (m *machine) receive(e qmp.Event) {
 	}
 }
 
-// checkStandstill looks after a machine that QEMU has stopped by itself.
+// checkStandstill handles a machine that QEMU has stopped by itself.
 func (m *machine) checkStandstill(state string) {
 	switch state {
 	case stateIOError:

@@ -12,17 +12,18 @@ import (
 	"switchyard/activities/executor/shell/cgroup"
 )
 
-// groupPrefix begins the names of the cgroups of machines. The shell executor does not take them for those of dead workers.
+// groupPrefix is the name prefix of machine cgroups. It keeps the shell executor from taking them for those of dead
+// workers.
 const groupPrefix = "switchyard-vm-"
 
-// group is the cgroup of a machine's processes. Nil: it has none.
+// group is the cgroup of a machine's processes, or nil if there is none.
 type group struct {
 	path string
 	dir  *os.File
 }
 
-// newGroup makes a cgroup beside that of this process, with limits where there are controllers for them. It returns nil where no
-// cgroup can be made: the machine is bounded by its processors and its memory anyway.
+// newGroup creates a cgroup beside that of this process and sets the limits for which it has controllers. It returns
+// nil if no cgroup can be created: the machine is bounded by its processors and its memory in any case.
 func newGroup(name string, l executor.Limits) *group {
 	base, err := cgroup.Own()
 	if err != nil {
@@ -46,7 +47,7 @@ func newGroup(name string, l executor.Limits) *group {
 	return &group{path: path, dir: dir}
 }
 
-// attributes are those of a process that starts in the group, in a session of its own.
+// attributes returns the attributes that start a process in the group and in a session of its own.
 func (g *group) attributes() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true}
 	if g != nil {
@@ -55,7 +56,7 @@ func (g *group) attributes() *syscall.SysProcAttr {
 	return a
 }
 
-// close gives up the group without ending what is in it.
+// close releases the group without ending its processes.
 func (g *group) close() {
 	if g != nil {
 		_ = g.dir.Close()
@@ -70,7 +71,7 @@ func (g *group) directory() string {
 	return g.path
 }
 
-// clearGroup ends all processes of a group, and removes it.
+// clearGroup kills all processes of a group and removes it.
 func clearGroup(path string) error {
 	if path == "" || !strings.HasPrefix(filepath.Base(path), groupPrefix) {
 		return nil
@@ -81,7 +82,7 @@ func clearGroup(path string) error {
 	return nil
 }
 
-// hasRunOutOfMemory reports whether the kernel has killed a process of a group for its memory.
+// hasRunOutOfMemory reports whether the kernel has killed a process of a group for lack of memory.
 func hasRunOutOfMemory(path string) bool {
 	if path == "" {
 		return false

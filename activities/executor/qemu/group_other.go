@@ -8,7 +8,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// group is the cgroup of a machine's processes, of which there are none on this system.
+// group is the cgroup of a machine's processes. This system has no cgroups.
 type group struct{}
 
 func newGroup(string, executor.Limits) *group { return nil }

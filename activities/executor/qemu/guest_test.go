@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	// bootTarget is how long a machine may take to its first login on a computer that is not busy, emulated.
+	// bootTarget is how long an emulated machine may take to its first login on an idle computer.
 	bootTarget = 30 * time.Second
-	// overlayTarget is how large its disk may be at the start.
+	// overlayTarget bounds the size of a machine's disk after the boot.
 	overlayTarget = 10 << 20
 )
 
-// enter waits until a machine answers, and returns its inside.
+// enter waits until a machine answers, and returns access to its inside.
 func (r *run) enter(t *testing.T, e *Executor) executor.Inside {
 	t.Helper()
 	await(t, "the machine answers", func() bool {
@@ -47,7 +47,7 @@ func (r *run) enter(t *testing.T, e *Executor) executor.Inside {
 	return in
 }
 
-// prints runs a line in a machine and returns what it prints.
+// prints runs a command line in a machine and returns its output.
 func prints(t *testing.T, in executor.Inside, line string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -113,7 +113,7 @@ func TestLongMachineIsShutDownFromInside(t *testing.T) {
 	r := newRun(t, guestimage.Build(t), nil)
 	r.start(t, e)
 	in := r.enter(t, e)
-	// One that reboots stays.
+	// A machine that reboots keeps its attempt.
 	prints(t, in, "echo kept >~/file; (sleep 0.5; reboot) >/dev/null 2>&1 &")
 	r.prints(t, r.notes, "the machine restarts by itself", 1)
 	r.prints(t, r.notes, "answers on SSH", 2)
@@ -130,7 +130,7 @@ func TestLongDeafMachineIsKilledAfterItsGracePeriod(t *testing.T) {
 	testneeds.Long(t)
 	e := newExecutor(t, newDir(t))
 	r := newRun(t, guestimage.BuildDeaf(t), nil)
-	r.Grace = 6 * time.Second // one that obeys needs 3 s
+	r.Grace = 6 * time.Second // a machine that obeys needs 3 s
 	r.start(t, e)
 	r.enter(t, e)
 	began := time.Now()
@@ -163,7 +163,7 @@ func TestLongSessionOutlastsAPause(t *testing.T) {
 	if err := e.Pause(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Minute) // longer than a connection without a sign of life lasts
+	time.Sleep(time.Minute) // longer than a connection without keep-alives lasts
 	if err := e.Resume(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}

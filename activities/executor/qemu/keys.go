@@ -9,13 +9,13 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// keyPair is a key of SSH.
+// keyPair is an SSH key pair.
 type keyPair struct {
-	// private is a PEM in OpenSSH's form, and public is a line.
+	// private is a PEM in OpenSSH format; public is a line as in authorized_keys.
 	private, public string
 }
 
-// newKeyPair returns a new ed25519 key.
+// newKeyPair returns a new ed25519 key pair.
 func newKeyPair() (keyPair, error) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -32,7 +32,7 @@ func newKeyPair() (keyPair, error) {
 	return keyPair{private: string(pem.EncodeToMemory(block)), public: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))}, nil
 }
 
-// clientConfig returns how the node logs in to the machine of a record.
+// clientConfig returns the SSH configuration with which the node logs in to the machine of a record.
 func clientConfig(r record) (*ssh.ClientConfig, error) {
 	signer, err := ssh.ParsePrivateKey([]byte(r.ClientKey))
 	if err != nil {

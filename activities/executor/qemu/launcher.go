@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// maxConsole bounds the file with what a machine prints, in bytes.
+// maxConsole bounds the console file, in bytes.
 const maxConsole = 64 << 20
 
-// launcher starts QEMU in the folder of its machine and outlives the worker with it. What QEMU and the machine print goes through a
-// pipe to the file of the console until that holds $1 bytes; the rest is thrown away, so that a machine cannot fill the disk of
-// the node. dd writes what it reads at once, and counts a short read as a block, so that it is started until the file is full. The
-// exit code is written when all of that is done.
+// launcher starts QEMU in the folder of its machine and outlives the worker together with QEMU. A pipe carries the
+// output of QEMU and the machine to the console file until the file holds $1 bytes. The rest is discarded, so that a
+// machine cannot fill the disk of the node. dd writes each read at once but counts a short read as a block, so it is
+// restarted until the file is full. The exit code is written after all of that.
 const launcher = `umask 077
 limit=$1
 shift
@@ -38,11 +38,11 @@ shift
 mv exit.new exit
 `
 
-// startLauncher starts QEMU. The process is its launcher.
+// startLauncher starts QEMU through the launcher and returns the launcher's process.
 func startLauncher(f folder, args []string, group *group) (*exec.Cmd, error) {
 	cmd := exec.Command("/bin/sh", append([]string{"-c", launcher, "sh", strconv.Itoa(maxConsole)}, args...)...)
 	cmd.Dir = string(f)
-	// None of the worker's variables, which may hold secrets.
+	// QEMU gets none of the worker's variables, which may hold secrets.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + string(f), "TMPDIR=" + string(f)}
 	cmd.SysProcAttr = group.attributes()
 	if err := cmd.Start(); err != nil {

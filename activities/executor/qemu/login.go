@@ -17,30 +17,31 @@ import (
 )
 
 const (
-	// loginPatience bounds a login to a machine that boots.
+	// loginPatience bounds a login after the banner.
 	loginPatience = 30 * time.Second
-	// firstBannerPatience and bannerPatience bound the wait for the first byte of its SSH server: QEMU makes a connection, and keeps it
-	// open, although nothing answers in the machine. On a computer that is busy, an answer takes seconds.
+	// firstBannerPatience and bannerPatience bound the wait for the first byte of the SSH server: QEMU accepts a
+	// connection and keeps it open even if nothing answers in the machine. On a busy computer, an answer takes seconds.
 	firstBannerPatience, bannerPatience = 500 * time.Millisecond, 8 * time.Second
-	// enterPatience is that of a session that begins while the machine boots, and bootPatience is how long it tries again.
+	// enterPatience is the banner wait of a session that begins while the machine boots; bootPatience is how long the
+	// session retries.
 	enterPatience, bootPatience = 3 * time.Second, time.Minute
-	// loginPause is between two tries to log in to a machine that boots.
+	// loginPause is the delay between two login attempts to a booting machine.
 	loginPause = 250 * time.Millisecond
-	// loginLate is when the log says that a machine still cannot be entered.
+	// loginLate is when the log reports that a machine still cannot be entered.
 	loginLate = 5 * time.Minute
 )
 
-// login knows whether the SSH server of a machine answers. The zero value does not know it yet.
+// login tracks whether the SSH server of a machine has answered. The zero value means that it has not.
 type login struct {
 	mu       sync.Mutex
 	answered bool
-	// port is that of forwardForm, or 0 if it is not known.
+	// port is the port forwarded to the SSH server, or 0 if it is not known yet.
 	port int
-	// forgotten is signalled when the machine boots again.
+	// forgotten is signalled when the machine reboots.
 	forgotten chan struct{}
 }
 
-// forget notes that the machine boots.
+// forget records that the machine reboots, so that no login has succeeded yet.
 func (l *login) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +52,7 @@ func (l *login) forget() {
 	}
 }
 
-// signal returns the channel of forget. The caller holds mu.
+// signal returns the channel that forget signals. The caller holds mu.
 func (l *login) signal() chan struct{} {
 	if l.forgotten == nil {
 		l.forgotten = make(chan struct{}, 1)
@@ -59,28 +60,28 @@ func (l *login) signal() chan struct{} {
 	return l.forgotten
 }
 
-// boots returns a channel that is signalled when the machine boots again.
+// boots returns a channel that is signalled when the machine reboots.
 func (l *login) boots() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.signal()
 }
 
-// hasAnswered reports whether a login was possible since the machine has booted.
+// hasAnswered reports whether a login has succeeded since the last boot.
 func (l *login) hasAnswered() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.answered
 }
 
-// note notes that a login was possible.
+// note records a successful login.
 func (l *login) note() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answered = true
 }
 
-// awaitLogin logs in to the machine after each boot until that is possible, and says so in the log.
+// awaitLogin logs in to the machine after each boot, retries until that succeeds, and reports it in the log.
 func (m *machine) awaitLogin() {
 	began, isFirst := m.record.StartedAt, !m.isAdopted
 	for m.life.Err() == nil {
@@ -93,7 +94,8 @@ func (m *machine) awaitLogin() {
 	}
 }
 
-// awaitOneLogin logs in to a machine that has booted at a time.
+// awaitOneLogin retries until a login to a machine that booted at began succeeds. It reports the outcome in the log if
+// tell is set.
 func (m *machine) awaitOneLogin(began time.Time, tell bool) {
 	isLate := false
 	for patience := firstBannerPatience; m.life.Err() == nil; sleep(m.life, loginPause) {
@@ -120,7 +122,8 @@ func (m *machine) awaitOneLogin(began time.Time, tell bool) {
 	}
 }
 
-// connect logs in to the machine as its user, for a session, which waits while the machine boots. Its errors are for whoever began that.
+// connect logs in to the machine as its user, for a session. It waits while the machine boots. Its errors are meant for
+// the user of the session.
 func (m *machine) connect(ctx context.Context) (*ssh.Client, error) {
 	for began := time.Now(); ; sleep(ctx, loginPause) {
 		answered, patience := m.login.hasAnswered(), enterPatience
@@ -148,10 +151,10 @@ func (m *machine) connect(ctx context.Context) (*ssh.Client, error) {
 	}
 }
 
-// errSilent is why a machine that boots cannot be entered.
+// errSilent reports that no SSH server answered.
 var errSilent = errors.New("nothing answers")
 
-// logIn connects to the forwarded port and logs in, if the first byte comes in time.
+// logIn connects to the forwarded port and logs in. The server's first byte must arrive within patience.
 func (m *machine) logIn(ctx context.Context, patience time.Duration) (*ssh.Client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, loginPatience+patience, errSilent)
 	defer cancel()
@@ -187,7 +190,7 @@ func (m *machine) logIn(ctx context.Context, patience time.Duration) (*ssh.Clien
 	return ssh.NewClient(client, channels, requests), nil
 }
 
-// awaitBanner waits for the first byte of a connection, which it closes after an error.
+// awaitBanner waits for the first byte of a connection. It closes the connection on error.
 func awaitBanner(conn net.Conn, patience time.Duration) (net.Conn, error) {
 	first := make([]byte, 1)
 	err := conn.SetReadDeadline(time.Now().Add(patience))
@@ -203,16 +206,16 @@ func awaitBanner(conn net.Conn, patience time.Duration) (net.Conn, error) {
 	return &begun{conn, io.MultiReader(bytes.NewReader(first), conn)}, nil
 }
 
-// begun is a connection whose first byte was read.
+// begun is a connection whose first byte was already read.
 type begun struct {
 	net.Conn
 	from io.Reader
 }
 
-// Read reads from the first byte on.
+// Read starts with the first byte.
 func (b *begun) Read(p []byte) (int, error) { return b.from.Read(p) }
 
-// sshPort returns the forwarded port, which does not change while QEMU runs.
+// sshPort returns the forwarded port, which is constant while QEMU runs.
 func (m *machine) sshPort(ctx context.Context) (int, error) {
 	m.login.mu.Lock()
 	port := m.login.port

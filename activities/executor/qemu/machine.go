@@ -11,7 +11,7 @@ import (
 	"switchyard/activities/executor/guest"
 )
 
-// machine is the virtual machine of an attempt from its start, or the start of a worker, to its end.
+// machine is the virtual machine of an attempt, from its start or its adoption by this worker to its end.
 type machine struct {
 	e       *Executor
 	attempt executor.Attempt
@@ -20,52 +20,52 @@ type machine struct {
 	monitor *monitor
 	console *console
 
-	// life is that of what belongs to the machine, which outlives the context of Run; giveUp ends it.
+	// life is the context of the machine's goroutines. It outlives the context of Run; giveUp ends it.
 	life   context.Context
 	giveUp context.CancelCauseFunc
 	calls  sync.WaitGroup
 
-	// capturing is held while its disk is copied and sent.
+	// capturing is held while the disk is copied and sent.
 	capturing sync.Mutex
 
-	// stopAsked is closed when the attempt is to end as asked.
+	// stopAsked is closed when a user has asked for the attempt to end.
 	stopAsked chan struct{}
-	// ended is closed when exit is known.
+	// ended is closed when exit is set.
 	ended chan struct{}
 	exit  exit
 
-	// steering is held while it is suspended, resumed, restarted or captured. untilStop ends when it is being stopped, which waits for
-	// steering.
+	// steering is held while the machine is suspended, resumed, restarted or captured. untilStop ends when a stop
+	// begins, which then waits for steering.
 	steering  sync.Mutex
 	untilStop context.Context
 	beginStop context.CancelFunc
 
 	login login
 	guest *guest.Guest
-	// isAdopted says that an earlier worker has started it.
+	// isAdopted reports whether an earlier worker started the machine.
 	isAdopted bool
 
 	mu sync.Mutex
-	// over says that the machine has ended, stopping that it is being stopped, asked that this is for Stop, and left that it is left to
-	// a later worker.
+	// over means that the machine has ended and stopping that it is being stopped. asked means that Stop was called,
+	// and left that the machine is left to a later worker.
 	over, stopping, asked, left bool
 	paused                      bool
-	// killed says that this process has ended it by force.
+	// killed reports whether this process has ended the machine by force.
 	killed bool
-	// isBroken says that this was because QEMU could not continue.
+	// isBroken reports whether that was because QEMU could not continue.
 	isBroken bool
-	// reason is that of the newest SHUTDOWN event, or "".
+	// reason is the reason of the latest SHUTDOWN event, or "".
 	reason string
-	// restarting is the restart that is under way, or nil.
+	// restarting is the restart in progress, or nil.
 	restarting *restart
 }
 
-// newMachine returns the machine of an attempt in a folder.
+// newMachine returns the machine of an attempt whose files are in folder f.
 func newMachine(ctx context.Context, e *Executor, a executor.Attempt, r record, f folder) *machine {
 	if a.Stdout == nil {
 		a.Stdout = io.Discard
 	}
-	a.Lease = nil // it bounds the start only
+	a.Lease = nil // the lease covers the start only
 	m := &machine{
 		e: e, attempt: a, record: r, folder: f, monitor: newMonitor(f), stopAsked: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -77,13 +77,13 @@ func newMachine(ctx context.Context, e *Executor, a executor.Attempt, r record, 
 }
 
 var (
-	// errClosed ends what belongs to a machine that has ended.
+	// errClosed ends the goroutines of a machine that has ended.
 	errClosed = errors.New("the machine has ended")
-	// errStopAsked ends an attempt by Stop.
+	// errStopAsked ends an attempt for which Stop was called.
 	errStopAsked = errors.New("it is stopped as asked")
 )
 
-// enter makes a machine that has started known.
+// enter registers a started machine with the executor.
 func (m *machine) enter() {
 	m.e.mu.Lock()
 	defer m.e.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *machine) enter() {
 	delete(m.e.starting, m.attempt.ID)
 }
 
-// close removes what is left of the attempt, unless it is left to a later worker.
+// close removes what is left of the attempt, unless the machine is left to a later worker.
 func (m *machine) close() error {
 	m.giveUp(errClosed)
 	m.calls.Wait()
@@ -108,7 +108,7 @@ func (m *machine) close() error {
 	return destroy(m.folder, m.record)
 }
 
-// destroy ends what is left of a machine, and removes its folder.
+// destroy ends what still runs of a machine and removes its folder.
 func destroy(f folder, r record) error {
 	if err := f.kill(); err != nil {
 		return err
@@ -121,7 +121,7 @@ func destroy(f folder, r record) error {
 		}
 		sleep(ctx, endPoll)
 	}
-	// The rest of its launcher ends by itself, where there is no group.
+	// Without a group, the rest of the launcher ends by itself.
 	if err := clearGroup(r.Cgroup); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func destroy(f folder, r record) error {
 	return os.RemoveAll(string(f))
 }
 
-// isEnding reports whether the machine has ended, or is being stopped.
+// isEnding reports whether the machine has ended or is being stopped.
 func (m *machine) isEnding() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -23,10 +23,10 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// patience is how long a machine may take for anything, emulated on a computer that is busy.
+// patience bounds every operation of a machine, emulated on a busy computer.
 const patience = 1 * time.Minute
 
-// newDir returns a folder for machines whose path is short.
+// newDir returns a folder for machines with a short path.
 func newDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "vm-*")
@@ -42,7 +42,7 @@ func newDir(t *testing.T) string {
 	return dir
 }
 
-// newExecutor returns an executor of a worker, or skips the test if this computer has no QEMU.
+// newExecutor returns the executor of a worker, or skips the test if this computer has no QEMU.
 func newExecutor(t *testing.T, dir string) *Executor {
 	t.Helper()
 	images, err := disk.NewImages(disk.Options{CacheDir: t.TempDir(), Directories: []string{"/"}})
@@ -63,7 +63,7 @@ func newExecutor(t *testing.T, dir string) *Executor {
 	return e
 }
 
-// output is what a machine prints, and what is told of it.
+// output collects the console output or the notices of a machine.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -81,7 +81,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// prints waits until a text is printed at least n times, by a machine that must not end before.
+// prints waits until a text has been printed at least n times. It fails if the machine ends before.
 func (r *run) prints(t *testing.T, o *output, text string, n int) {
 	t.Helper()
 	has := func() bool { return strings.Count(o.String(), text) >= n }
@@ -100,7 +100,7 @@ func await(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// run is an attempt that is being run.
+// run is an attempt in progress.
 type run struct {
 	executor.Attempt
 	out, notes *output
@@ -113,7 +113,7 @@ type run struct {
 
 var serial atomic.Int64
 
-// specOf returns the spec of a machine of an image.
+// specOf returns the spec of a machine with an image.
 func specOf(image string) map[string]any { return map[string]any{"backend": "qemu", "vmImage": image} }
 
 // attemptOf returns an attempt of a run.
@@ -140,13 +140,13 @@ func newRun(t *testing.T, image string, fields map[string]any) *run {
 	return r
 }
 
-// clear forgets what was printed, as the log of a later worker begins anew.
+// clear drops the output so far, as the log of a later worker starts empty.
 func (r *run) clear() {
 	r.out = &output{}
 	r.Stdout = r.out
 }
 
-// begin runs an attempt beside the test, which ends it.
+// begin runs an attempt in the background. The cleanup of the test ends it.
 func (r *run) begin(t *testing.T, do func(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error)) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
@@ -166,7 +166,7 @@ func (r *run) begin(t *testing.T, do func(ctx context.Context, a executor.Attemp
 	})
 }
 
-// start starts the machine of an attempt.
+// start starts the machine of an attempt and waits until it runs.
 func (r *run) start(t *testing.T, e *Executor) {
 	t.Helper()
 	r.begin(t, e.Run)
@@ -185,7 +185,7 @@ func (r *run) hasEnded() bool {
 	}
 }
 
-// wait waits for the end, which must be no error.
+// wait waits for the end of the attempt, which must not be an error, and returns the result.
 func (r *run) wait(t *testing.T) executor.Result {
 	t.Helper()
 	await(t, "the machine ends", r.hasEnded)

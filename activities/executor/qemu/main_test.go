@@ -18,7 +18,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// Variables that make the test program a worker with one machine.
+// Variables that turn the test program into a worker with one machine.
 const (
 	workerDir, workerImage = "SWITCHYARD_TEST_VM_DIR", "SWITCHYARD_TEST_VM_IMAGE"
 	workerRun              = "SWITCHYARD_TEST_VM_RUN"

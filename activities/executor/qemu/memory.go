@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// overheadMB is what QEMU needs beside the memory of its machine: the translated code of an emulated one, and its buffers.
+// overheadMB is what QEMU needs beside the memory of its machine: translated code of an emulated machine, and buffers.
 const overheadMB = 256 + codeCacheMB
 
-// checkMemory refuses a machine that the node has no memory for. meminfo is the text of /proc/meminfo; where it says nothing of the
-// memory, nothing is refused.
+// checkMemory rejects a machine that does not fit in the node's available memory. meminfo is the text of /proc/meminfo.
+// If it has no such figure, every machine is accepted.
 func checkMemory(meminfo string, memoryMB int) error {
 	for line := range strings.Lines(meminfo) {
 		value, ok := strings.CutPrefix(line, "MemAvailable:")

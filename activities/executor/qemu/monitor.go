@@ -14,36 +14,37 @@ import (
 )
 
 const (
-	// monitorPatience bounds one command, and one try to connect. QEMU answers at once unless its host is overloaded.
+	// monitorPatience bounds one command and one attempt to connect. QEMU answers at once unless its host is
+	// overloaded.
 	monitorPatience = 5 * time.Second
-	// monitorAgain is the pause between two tries to connect.
+	// monitorAgain is the delay between two attempts to connect.
 	monitorAgain = 100 * time.Millisecond
 )
 
-// Run states of QEMU that matter here.
+// Run states of QEMU that this package handles.
 const (
 	statePaused   = "paused"
 	stateRunning  = "running"
-	stateShutdown = "shutdown" // after a power-off that does not end QEMU
-	stateIOError  = "io-error" // its disk could not be written
-	// stateInternalError is that of a machine that cannot continue.
+	stateShutdown = "shutdown" // after a power-off that did not end QEMU
+	stateIOError  = "io-error" // the disk could not be written
+	// stateInternalError means that the machine cannot continue.
 	stateInternalError = "internal-error"
 )
 
-// monitor is the connection to the QEMU of a machine. It is made again when it has broken, as long as the machine runs. A worker that
-// hangs, and has the first socket, does not hinder the next one, which takes the second.
+// monitor is the connection to the QEMU of a machine. It reconnects as long as the machine runs. A worker that hangs
+// and holds the first socket does not block the next worker, which takes the second one.
 type monitor struct {
 	folder folder
 
 	mu sync.Mutex
-	// client is nil while there is no connection; changed is closed and replaced when there is another one.
+	// client is nil while disconnected. changed is closed and replaced whenever client changes.
 	client  *qmp.Client
 	changed chan struct{}
 }
 
 func newMonitor(f folder) *monitor { return &monitor{folder: f, changed: make(chan struct{})} }
 
-// connect makes a connection, by the socket that has none yet.
+// connect connects to the first socket that no other client holds.
 func (m *monitor) connect(ctx context.Context) (*qmp.Client, error) {
 	var errs error
 	for _, name := range []string{socketFile, socketFile2} {
@@ -58,8 +59,8 @@ func (m *monitor) connect(ctx context.Context) (*qmp.Client, error) {
 	return nil, errs
 }
 
-// keep keeps a connection, until ctx ends or the machine does, and passes on its events one at a time. connected is called after each
-// connection is made.
+// keep maintains a connection until ctx or the machine ends, and passes events on one at a time. It calls connected
+// after each new connection.
 func (m *monitor) keep(ctx context.Context, connected func(), event func(qmp.Event)) {
 	for ctx.Err() == nil {
 		client, err := m.connect(ctx)
@@ -89,7 +90,8 @@ func (m *monitor) set(client *qmp.Client) {
 	m.changed = make(chan struct{})
 }
 
-// execute has QEMU execute a command, as soon as there is a connection. It takes monitorPatience at most.
+// execute sends a command to QEMU as soon as there is a connection, and decodes the answer into result. It takes at
+// most monitorPatience.
 func (m *monitor) execute(ctx context.Context, command string, arguments, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, monitorPatience, fmt.Errorf("QEMU does not answer within %v", monitorPatience))
 	defer cancel()
@@ -108,14 +110,14 @@ func (m *monitor) execute(ctx context.Context, command string, arguments, result
 	}
 }
 
-// state returns the run state.
+// state returns the run state of the machine.
 func (m *monitor) state(ctx context.Context) (string, error) {
 	var answer struct{ Status string }
 	err := m.execute(ctx, "query-status", nil, &answer)
 	return answer.Status, err
 }
 
-// setShutdownAction has a power-off end QEMU ("poweroff"), or not ("pause").
+// setShutdownAction sets whether a power-off ends QEMU ("poweroff") or not ("pause").
 func (m *monitor) setShutdownAction(ctx context.Context, action string) error {
 	return m.execute(ctx, "set-action", map[string]string{"shutdown": action}, nil)
 }
@@ -123,7 +125,7 @@ func (m *monitor) setShutdownAction(ctx context.Context, action string) error {
 // forwardForm matches the forwarded port in the answer to "info usernet".
 var forwardForm = regexp.MustCompile(`TCP\[HOST_FORWARD\]\s+\S+\s+127\.0\.0\.1\s+(\d+)\s+\S+\s+22\b`)
 
-// sshPort returns the port of this machine's loopback interface that leads to the SSH server of the virtual one.
+// sshPort returns the port on the node's loopback interface that is forwarded to the machine's SSH server.
 func (m *monitor) sshPort(ctx context.Context) (int, error) {
 	var text string
 	err := m.execute(ctx, "human-monitor-command", map[string]string{"command-line": "info usernet"}, &text)
@@ -133,7 +135,7 @@ func (m *monitor) sshPort(ctx context.Context) (int, error) {
 	return parseForward(text)
 }
 
-// parseForward finds the port in the answer to "info usernet".
+// parseForward returns the forwarded port from the answer to "info usernet".
 func parseForward(text string) (int, error) {
 	found := forwardForm.FindStringSubmatch(text)
 	if found == nil {
@@ -145,11 +147,11 @@ func parseForward(text string) (int, error) {
 // shutdownReason returns the reason in the data of a SHUTDOWN or RESET event.
 func shutdownReason(data json.RawMessage) string {
 	var d struct{ Reason string }
-	_ = json.Unmarshal(data, &d) // an event of another form has no reason
+	_ = json.Unmarshal(data, &d) // an event in another format has no reason
 	return d.Reason
 }
 
-// sleep waits until ctx is done, or for a time.
+// sleep waits for d or until ctx is done.
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -9,26 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isRunning reports whether the QEMU of a folder runs. The folder in its command line distinguishes it from a later process of its
-// number.
+// isRunning reports whether the QEMU of a folder runs. The folder in the command line tells it apart from a later
+// process with the same number.
 func (f folder) isRunning() bool {
 	pid, ok := f.readNumber(pidFile)
 	return ok && f.isOf(pid)
 }
 
-// isOf reports whether a process is QEMU with the machine of the folder.
+// isOf reports whether a process is the QEMU of this folder's machine.
 func (f folder) isOf(pid int) bool {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	return err == nil && bytes.Contains(line, []byte(quoteOption(f.file(socketFile))+","))
 }
 
-// kill ends the QEMU of the folder by force. It is no error if it does not run.
+// kill kills the QEMU of the folder. It is a no-op if QEMU does not run.
 func (f folder) kill() error {
 	pid, ok := f.readNumber(pidFile)
 	if !ok || pid <= 1 {
 		return nil
 	}
-	// The file descriptor holds on to the process while it is looked at.
+	// The file descriptor pins the process, so that its number cannot be reused between the check and the signal.
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil

@@ -15,34 +15,35 @@ import (
 )
 
 const (
-	// programName is QEMU for machines of this architecture, and imagesName its tool for disks.
+	// programName is the QEMU program for machines of this architecture; imagesName is QEMU's tool for disk images.
 	programName, imagesName = "qemu-system-x86_64", "qemu-img"
-	// packages are Debian's of both.
+	// packages lists the Debian packages of both.
 	packages = "qemu-system-x86 qemu-utils"
-	// oldestMajor is the first major version with the command set-action.
+	// oldestMajor is the first major version that has the command set-action.
 	oldestMajor = 6
-	// findPatience bounds one call of QEMU that only looks at it.
+	// findPatience bounds all calls of QEMU in Find.
 	findPatience = 20 * time.Second
 )
 
-// Program is the QEMU of this machine.
+// Program is the QEMU installation of this node.
 type Program struct {
-	// Path and Images are those of qemu-system-x86_64 and of qemu-img.
+	// Path and Images are the paths of qemu-system-x86_64 and qemu-img.
 	Path, Images string
-	// Version is such as "7.2.22".
+	// Version is the version, such as "7.2.22".
 	Version string
-	// KVM reports whether the processor runs the machines, which are emulated otherwise.
+	// KVM reports whether machines run on KVM rather than in emulation.
 	KVM bool
-	// CPU is the model of their processors.
+	// CPU is the processor model of the machines.
 	CPU string
-	// Sandbox reports whether QEMU can have the kernel refuse calls that it does not need.
+	// Sandbox reports whether QEMU supports the options of sandbox.
 	Sandbox bool
 }
 
-// versionForm matches the version in the first line of --version.
+// versionForm matches the version in the output of --version.
 var versionForm = regexp.MustCompile(`version ((\d+)\.[0-9.]+)`)
 
-// Find returns the QEMU of this machine. Its error says why virtual machines cannot run, and what helps.
+// Find returns the QEMU installation of this node. Its error explains why virtual machines cannot run and how to fix
+// that.
 func Find() (Program, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return Program{}, fmt.Errorf("virtual machines run on Linux on amd64 only, and this node is %s on %s", runtime.GOOS, runtime.GOARCH)
@@ -68,17 +69,17 @@ func Find() (Program, error) {
 	if p.Sandbox = p.canStart(ctx, "-sandbox", sandbox); !canOpen(kvmDevice) {
 		return p, nil
 	}
-	// Where the node itself is a virtual machine, KVM may be there and not work.
+	// On a node that is itself a virtual machine, KVM may exist and still not work.
 	if p.canStart(ctx, "-accel", "kvm", "-cpu", kvmCPU) {
 		p.KVM, p.CPU = true, kvmCPU
 	}
 	return p, nil
 }
 
-// kvmDevice is how KVM is used.
+// kvmDevice is the device file of KVM.
 const kvmDevice = "/dev/kvm"
 
-// emulatedCPU and kvmCPU are models of processors: with all that QEMU can emulate, and that of the node.
+// emulatedCPU and kvmCPU are processor models: everything that QEMU can emulate, and the processor of the node.
 const emulatedCPU, kvmCPU = "max", "host"
 
 // versionOf returns the version in the output of --version.
@@ -102,7 +103,8 @@ func canOpen(path string) bool {
 	return device.Close() == nil
 }
 
-// canStart reports whether a machine without disks starts with arguments. It is told to quit at once.
+// canStart reports whether a machine without disks starts with the given arguments. The machine is told to quit at
+// once.
 func (p Program) canStart(ctx context.Context, args ...string) bool {
 	args = append([]string{"-machine", machineType, "-S", "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "stdio"}, args...)
 	cmd := exec.CommandContext(ctx, p.Path, args...)

@@ -8,18 +8,19 @@ import (
 	"switchyard/activities/executor"
 )
 
-// statePoll is how often QEMU is asked for the state of a machine that is being restarted.
+// statePoll is how often the state of a restarting machine is polled.
 const statePoll = 100 * time.Millisecond
 
-// restart is one that is under way.
+// restart is a restart in progress.
 type restart struct {
 	cancel context.CancelFunc
-	// done is closed at its end, and err is its error then.
+	// done is closed when the restart has ended; err is set before that.
 	done chan struct{}
 	err  error
 }
 
-// Restart shuts a machine down, or ends it by force after the grace period, and starts it again with its disk. QEMU itself continues.
+// Restart shuts a machine down, by force after the grace period, and boots it again with its disk. QEMU itself
+// continues.
 func (e *Executor) Restart(ctx context.Context, id string) error {
 	m := e.find(id)
 	if m == nil {
@@ -37,7 +38,7 @@ func (e *Executor) Restart(ctx context.Context, id string) error {
 	}
 }
 
-// beginRestart begins a restart, or returns the one that is under way.
+// beginRestart begins a restart, or returns the one in progress.
 func (m *machine) beginRestart() (*restart, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +94,7 @@ func (m *machine) restart(ctx context.Context) error {
 	return nil
 }
 
-// shutDown asks the machine to shut down and waits until it has, or the grace period is over.
+// shutDown asks the machine to shut down and waits until it has, or until the grace period is over.
 func (m *machine) shutDown(ctx context.Context) {
 	pressing, release := context.WithCancel(ctx)
 	defer release()
@@ -115,7 +116,7 @@ func (m *machine) shutDown(ctx context.Context) {
 	}
 }
 
-// boot waits until a machine that was reset runs, and has its next power-off end QEMU.
+// boot waits until a machine runs after its reset, and makes its next power-off end QEMU.
 func (m *machine) boot(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("it does not start within %v", startPatience))
 	defer cancel()
@@ -126,7 +127,7 @@ func (m *machine) boot(ctx context.Context) error {
 		case err != nil:
 			return err
 		case state == stateShutdown:
-			// It is not reset yet, or has shut down after the reset by force.
+			// The machine is not reset yet, or has shut down after the forced reset.
 			if isRestored {
 				err = m.monitor.execute(ctx, "system_reset", nil, nil)
 			}

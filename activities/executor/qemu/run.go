@@ -14,17 +14,17 @@ import (
 	"switchyard/activities/executor"
 )
 
-// startPatience is how long QEMU may take until it answers on its socket, on a machine that is busy.
+// startPatience is how long QEMU may take to answer on its socket, on a busy machine.
 const startPatience = time.Minute
 
-// errOver says that an attempt was over before it could start.
+// errOver reports that an attempt ended before its machine could start.
 var errOver = errors.New("the attempt is over")
 
-// exitCannotRun is the exit code of a machine that could not be started by a fault of the task.
+// exitCannotRun is the exit code of an attempt that cannot start because the task is at fault.
 const exitCannotRun = 126
 
-// Run starts a virtual machine and returns when it has ended and is removed. What it prints on its console goes to standard output. A
-// machine that powers itself off has ended with exit code 0.
+// Run starts a virtual machine and returns when it has ended and is removed. Its console output goes to standard
+// output. A machine that powers itself off ends with exit code 0.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if a.Notify == nil {
 		a.Notify = func(string) {}
@@ -40,12 +40,12 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	return m.follow(ctx)
 }
 
-// badSpec marks an error as that of a spec with which no attempt could start.
+// badSpec returns the error for a spec that no attempt can start with.
 func badSpec(err error) error {
 	return &executor.StartError{ExitCode: exitCannotRun, BadSpec: true, Err: err}
 }
 
-// isOver reports whether an attempt must not start any more.
+// isOver reports whether an attempt must no longer start.
 func isOver(ctx context.Context, a executor.Attempt) bool { return ctx.Err() != nil || a.Lease.Lost() }
 
 // start starts the machine of an attempt. After an error nothing of it is left.
@@ -113,7 +113,7 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *machine, e
 	return m, nil
 }
 
-// launch starts QEMU, where possible in a group.
+// launch starts QEMU, in the group if there is one.
 func (e *Executor) launch(f folder, p plan, group *group) error {
 	args := arguments(e.opts.Program, p, f)
 	launcher, err := startLauncher(f, args, group)
@@ -127,10 +127,10 @@ func (e *Executor) launch(f folder, p plan, group *group) error {
 	return nil
 }
 
-// reap takes the exit status of a launcher, which says nothing: it ends with the machine, or with this process.
+// reap waits for a launcher and ignores its exit status: the launcher ends with the machine, or with this process.
 func reap(launcher *exec.Cmd) { _ = launcher.Wait() }
 
-// awaitStart waits until QEMU answers, and notes when it has started.
+// awaitStart waits until QEMU answers, and records the start time.
 func (m *machine) awaitStart() error {
 	ctx, cancel := context.WithTimeoutCause(m.life, startPatience, fmt.Errorf("QEMU does not answer within %v after its start", startPatience))
 	defer cancel()
@@ -154,13 +154,13 @@ func (m *machine) awaitStart() error {
 	return m.folder.writeRecord(m.record)
 }
 
-// startPoll is how often QEMU is asked whether it has started.
+// startPoll is how often a starting QEMU is polled.
 const startPoll = 20 * time.Millisecond
 
-// maxLastWords bounds how much of the console an error has, in bytes.
+// maxLastWords bounds the console text in an error, in bytes.
 const maxLastWords = 1000
 
-// lastWords returns the end of what QEMU and the machine have printed, in one line.
+// lastWords returns the end of the console output, joined into one line.
 func (f folder) lastWords() string {
 	file, err := os.Open(f.file(consoleFile))
 	if err != nil {

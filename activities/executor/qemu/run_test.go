@@ -15,7 +15,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// kill ends QEMU as a person on the node would.
+// kill signals QEMU as an operator on the node would.
 func (r *run) kill(t *testing.T, e *Executor, signal unix.Signal) {
 	t.Helper()
 	pid, ok := e.folderOf(r.ID).readNumber(pidFile)

@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// defaultUser logs in to a machine that names no user.
+	// defaultUser is the login user of a machine whose spec names none.
 	defaultUser = "root"
-	// defaultMemoryMB is what a machine gets that asks for none.
+	// defaultMemoryMB is the memory of a machine whose spec sets none.
 	defaultMemoryMB = 1024
-	// minMemoryMB is what the firmware and a kernel need to start.
+	// minMemoryMB is what firmware and a kernel need to start.
 	minMemoryMB = 64
-	// noNetwork is the network of a machine that reaches nothing.
+	// noNetwork is the network of an isolated machine.
 	noNetwork = "none"
 )
 
-// plan is the machine that an attempt asks for.
+// plan describes the machine that an attempt asks for.
 type plan struct {
-	// image is the path, the URL or the name of an environment that its disk begins with.
+	// image is the base image of the disk: a path, a URL or the name of an environment.
 	image string
-	// diskSize is such as "50G"; empty: that of the image.
+	// diskSize is a size such as "50G", or empty for the size of the image.
 	diskSize string
-	// user logs in, with keys, one each; sessions start in dir, or in the user's home if it is empty.
+	// user logs in with keys, one per line. Sessions start in dir, or in the user's home if dir is empty.
 	user, dir string
 	keys      []string
-	// cpus are its processors, and memoryMB is its memory in MiB.
+	// cpus is the number of processors; memoryMB is the memory in MiB.
 	cpus, memoryMB int
-	// isAlone keeps it from reaching its node and other computers.
+	// isAlone keeps the machine from reaching its node and other computers.
 	isAlone bool
 }
 
-// newPlan returns the machine that an attempt asks for. Its error is a fault of the spec.
+// newPlan returns the plan for the spec and limits of an attempt. Its error means that the spec is at fault.
 func newPlan(a executor.Attempt) (plan, error) {
 	spec := &v1.VpsSpec{}
 	if err := container.DecodeSpec(a.Spec, spec); err != nil {

@@ -10,12 +10,12 @@ import (
 // Pause suspends a machine.
 func (e *Executor) Pause(ctx context.Context, id string) error { return e.steer(ctx, id, "stop", true) }
 
-// Resume lets a suspended machine continue.
+// Resume resumes a suspended machine.
 func (e *Executor) Resume(ctx context.Context, id string) error {
 	return e.steer(ctx, id, "cont", false)
 }
 
-// steer does one of both by a command of QEMU, which has no effect if it has been done before.
+// steer pauses or resumes a machine with a QEMU command. Repeating the command is a no-op.
 func (e *Executor) steer(ctx context.Context, id, command string, paused bool) error {
 	m := e.find(id)
 	if m == nil {
@@ -36,7 +36,7 @@ func (e *Executor) steer(ctx context.Context, id, command string, paused bool) e
 	return nil
 }
 
-// setPaused notes whether the machine is suspended.
+// setPaused records whether the machine is suspended.
 func (m *machine) setPaused(paused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// stands waits until nothing is printed for a while.
+// stands waits until nothing has been printed for a second.
 func (r *run) stands(t *testing.T) {
 	t.Helper()
 	had, since := r.out.String(), time.Now()
@@ -27,7 +27,7 @@ func (r *run) stands(t *testing.T) {
 // countTicks returns how often a machine has ticked.
 func countTicks(printed string) int { return strings.Count(printed, "tick\n") }
 
-// ticks waits until the machine has ticked twice more.
+// ticks waits until the machine has ticked two more times.
 func (r *run) ticks(t *testing.T) {
 	t.Helper()
 	r.prints(t, r.out, "tick\n", countTicks(r.out.String())+2)
@@ -85,7 +85,7 @@ func TestMachinesAreRestarted(t *testing.T) {
 			r.start(t, e)
 			for i := range 2 {
 				r.ticks(t)
-				if i == 1 { // it is resumed first
+				if i == 1 { // Restart resumes it first
 					if err := e.Pause(t.Context(), r.ID); err != nil {
 						t.Fatal(err)
 					}
@@ -108,7 +108,7 @@ func TestMachinesAreRestarted(t *testing.T) {
 			if got := strings.Count(r.out.String(), "bye\n"); action == ticksOn && got != 2 {
 				t.Errorf("it was shut down %d times", got)
 			}
-			// A power-off ends it again.
+			// A power-off ends QEMU again.
 			if err := e.Stop(t.Context(), r.ID); err != nil {
 				t.Fatal(err)
 			}

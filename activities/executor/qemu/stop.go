@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	// powerAgain is how often the power button is pressed. A press that comes before the machine listens has no effect.
+	// powerAgain is how often the power button is pressed. A press before the machine listens has no effect.
 	powerAgain = 2 * time.Second
-	// quitPatience is how long QEMU may take to end when it is told to.
+	// quitPatience is how long QEMU may take to end after the command quit.
 	quitPatience = 3 * time.Second
 )
 
-// Stop has the attempt that runs under an id end: its machine is asked to shut down, and ended by force after the grace period.
+// Stop stops the machine of an attempt at a user's request: the machine is asked to shut down, and ended by force after
+// the grace period.
 func (e *Executor) Stop(_ context.Context, id string) error {
 	m := e.find(id)
 	if m == nil {
@@ -51,9 +52,9 @@ func (m *machine) stop() {
 	m.steering.Lock()
 	defer m.steering.Unlock()
 	if m.isPaused() {
-		_ = m.monitor.execute(m.life, "cont", nil, nil) // it does not see the power button otherwise
+		_ = m.monitor.execute(m.life, "cont", nil, nil) // a paused machine does not see the power button
 	}
-	// A restart may have left that.
+	// A restart may have left the action "pause".
 	_ = m.monitor.setShutdownAction(m.life, "poweroff")
 	pressing, release := context.WithCancel(m.life)
 	m.calls.Go(func() { m.pressPower(pressing) })
@@ -67,7 +68,7 @@ func (m *machine) stop() {
 	<-m.ended
 }
 
-// pressPower presses the power button again and again until ctx ends.
+// pressPower presses the power button repeatedly until ctx ends.
 func (m *machine) pressPower(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := m.monitor.execute(ctx, "system_powerdown", nil, nil); err != nil && ctx.Err() == nil && m.folder.isRunning() {
@@ -77,7 +78,7 @@ func (m *machine) pressPower(ctx context.Context) {
 	}
 }
 
-// kill ends QEMU, by its own command if it obeys.
+// kill ends QEMU with its quit command, or by a signal if it does not obey.
 func (m *machine) kill() {
 	m.mu.Lock()
 	m.killed = true

@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Survivors are the machines of a node's attempts that this process has not started.
+// Survivors returns the machines of a node's attempts that this process does not run.
 func (e *Executor) Survivors(_ context.Context, node string) ([]executor.Leftover, error) {
 	all, err := folders(e.opts.Dir)
 	if err != nil {
@@ -20,7 +20,7 @@ func (e *Executor) Survivors(_ context.Context, node string) ([]executor.Leftove
 	for _, f := range all {
 		r, err := f.readRecord()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it is just being removed
+			continue // it is being removed
 		}
 		if err != nil {
 			e.logger.Warn("a folder of virtual machines has none that is known; remove it if it is of no use", "folder", string(f), "error", err)
@@ -34,7 +34,7 @@ func (e *Executor) Survivors(_ context.Context, node string) ([]executor.Leftove
 	return left, nil
 }
 
-// Reattach continues with the machine of an attempt that an earlier worker has started, and removes it in the end.
+// Reattach continues the machine of an attempt that an earlier worker started, and removes it in the end.
 func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	if a.Notify == nil {
 		a.Notify = func(string) {}

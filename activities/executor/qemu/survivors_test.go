@@ -15,7 +15,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// letGo has the worker of a machine leave it.
+// letGo makes the worker of a machine leave it running.
 func (r *run) letGo(t *testing.T) {
 	t.Helper()
 	r.stop(executor.ErrLetGo)
@@ -25,7 +25,7 @@ func (r *run) letGo(t *testing.T) {
 	r.clear()
 }
 
-// reattach has the machine continued by another worker.
+// reattach continues the machine on another worker.
 func (r *run) reattach(t *testing.T, e *Executor) {
 	t.Helper()
 	r.begin(t, func(ctx context.Context, a executor.Attempt, _ func()) (executor.Result, error) {
@@ -33,7 +33,7 @@ func (r *run) reattach(t *testing.T, e *Executor) {
 	})
 }
 
-// survives returns what is left of a machine.
+// survives checks that the machine is the only survivor, and returns it.
 func (r *run) survives(t *testing.T, e *Executor, running bool) executor.Leftover {
 	t.Helper()
 	left, err := e.Survivors(t.Context(), r.Identity.Node)
@@ -52,7 +52,7 @@ func TestMachinesOutliveTheirWorker(t *testing.T) {
 	for name, c := range map[string]struct {
 		ticks  uint16
 		action byte
-		// alone is done while no worker is there.
+		// alone runs while no worker is attached.
 		alone   func(t *testing.T, r *run, e *Executor)
 		running bool
 		want    executor.Result
@@ -101,7 +101,7 @@ func TestMachinesOutliveTheirWorker(t *testing.T) {
 	}
 }
 
-// isGone waits until nothing of QEMU runs.
+// isGone waits until the QEMU of a machine has ended.
 func (r *run) isGone(t *testing.T, e *Executor) {
 	t.Helper()
 	await(t, "the machine ends", func() bool {
@@ -164,7 +164,7 @@ func TestHangingWorkersDoNotHinderTheNextOne(t *testing.T) {
 	r := newRun(t, newImage(t, 0, ticksOn), nil)
 	r.start(t, hanging)
 	r.prints(t, r.out, "tick\n", 1)
-	client := hanging.find(r.ID) // which keeps the first socket
+	client := hanging.find(r.ID) // it holds the first socket
 	next := newExecutor(t, dir)
 	second := newRun(t, "", nil)
 	second.ID, second.Identity = r.ID, r.Identity

@@ -11,27 +11,29 @@ import (
 )
 
 const (
-	// keepReplaced is how long an older version stays after its last use. Between Ensure and CreateOverlay no overlay holds it.
+	// keepReplaced is how long an older version stays after its last use. No overlay holds it between Ensure and
+	// CreateOverlay.
 	keepReplaced = 10 * time.Minute
 	// keepUnused is how long any image stays after its last use.
 	keepUnused = 30 * 24 * time.Hour
 )
 
-// shortDigest returns a name for a text.
+// shortDigest returns a digest of a text that is short enough for a file name.
 func shortDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// key is what the names of all versions of an image begin with.
+// key returns the common name prefix of all versions of an image.
 func (s source) key() string { return shortDigest(s.kind + " " + s.ref) }
 
-// fileName returns the name of an image in the cache: a digest of its source, one of its version, and its format.
+// fileName returns the file name of an image in the cache: a digest of its source, a digest of its version, and its
+// format.
 func (s source) fileName(format string) string {
 	return s.key() + "-" + shortDigest(s.version) + "." + format
 }
 
-// find returns the image of a source if the cache has it, and notes its use.
+// find returns the image of a source if it is in the cache, and records its use.
 func (m *Images) find(ctx context.Context, s source) (Base, bool) {
 	for _, format := range []string{FormatQcow2, FormatRaw} {
 		path := filepath.Join(m.opts.CacheDir, s.fileName(format))
@@ -50,7 +52,7 @@ func (m *Images) find(ctx context.Context, s source) (Base, bool) {
 	return Base{}, false
 }
 
-// removePartial removes downloads that ended with their process.
+// removePartial removes downloads that were cut off by the end of their process.
 func (m *Images) removePartial() error {
 	files, err := filepath.Glob(filepath.Join(m.opts.CacheDir, "*"+partialSuffix))
 	if err != nil {
@@ -64,16 +66,16 @@ func (m *Images) removePartial() error {
 	return nil
 }
 
-// sweep removes images of the cache that are replaced or not used any more. Overlays that are made on them have names of
-// their own for them.
+// sweep removes cached images that are replaced or no longer used. Overlays keep their base alive by a hard link of
+// their own.
 func (m *Images) sweep() {
 	entries, err := os.ReadDir(m.opts.CacheDir)
 	if err != nil {
 		m.opts.Logger.Warn("cannot list the cache of images", "error", err)
 		return
 	}
-	used := map[string]time.Time{} // when the file was used last, by its name
-	newest := map[string]string{}  // the name of the file used last, by key
+	used := map[string]time.Time{} // last use by file name
+	newest := map[string]string{}  // the most recently used file by key
 	for _, entry := range entries {
 		key, _, isImage := strings.Cut(entry.Name(), "-")
 		info, err := entry.Info()

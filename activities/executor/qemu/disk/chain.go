@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// chainSize returns what an overlay and its base take on the node together, and the size of the disk. The overlay is one of
-// CreateOverlay, so that qemu-img may open its base.
+// chainSize returns the space that an overlay and its base use on the node, and the virtual size of the disk. The
+// overlay must come from CreateOverlay, because qemu-img opens the base that it names.
 func chainSize(ctx context.Context, overlay string) (used, virtual int64, err error) {
 	out, err := run(ctx, shortCall, 0, "info", "-U", "-f", FormatQcow2, "--backing-chain", "--output=json", overlay)
 	if err != nil {

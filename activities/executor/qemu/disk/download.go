@@ -13,10 +13,10 @@ import (
 	"switchyard/activities/executor"
 )
 
-// downloadProgress is how often a download is reported.
+// downloadProgress is how often a download reports progress.
 const downloadProgress = 5 * time.Second
 
-// download brings an image to the cache. It has a name of the cache only when it is complete and inspected.
+// download fetches an image into the cache. The file gets its final name only when it is complete and inspected.
 func (m *Images) download(ctx context.Context, s source, say func(string)) (base Base, err error) {
 	if err := checkRoom(m.opts.CacheDir, s.size); err != nil {
 		return Base{}, err
@@ -26,7 +26,7 @@ func (m *Images) download(ctx context.Context, s source, say func(string)) (base
 		return Base{}, err
 	}
 	defer func() {
-		// The file has another name if all went well.
+		// After a success the file has been renamed.
 		if removal := os.Remove(file.Name()); err != nil && !errors.Is(removal, os.ErrNotExist) {
 			err = errors.Join(err, removal)
 		}
@@ -54,14 +54,14 @@ func (m *Images) download(ctx context.Context, s source, say func(string)) (base
 	return Base{at, info.Format, info.VirtualSize, true}, nil
 }
 
-// fill writes the bytes of a source to a file.
+// fill copies the bytes of a source to a file.
 func (m *Images) fill(ctx context.Context, file *os.File, s source, say func(string)) (int64, error) {
 	whole := ""
 	if s.size > 0 {
 		whole = " of " + formatSize(s.size)
 	}
 	say(fmt.Sprintf("downloading %s%s", s.ref, whole))
-	// A reader that hangs is ended by its context, and by the end of the file.
+	// Closing the reader when ctx ends unblocks a read that hangs.
 	stop := context.AfterFunc(ctx, func() { _ = s.reader.Close() })
 	defer stop()
 	next := m.now().Add(downloadProgress)
@@ -93,7 +93,7 @@ func (m *Images) fill(ctx context.Context, file *os.File, s source, say func(str
 	}
 }
 
-// classify makes an error of an inspection that of the spec, unless the node is at fault.
+// classify blames the spec for a failed inspection, unless the node is at fault.
 func classify(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, ErrNoProgram) || errors.Is(err, os.ErrPermission) {
 		return err

@@ -10,23 +10,23 @@ import (
 	"unicode/utf8"
 )
 
-// Formats of images.
+// Image formats.
 const (
 	FormatQcow2 = "qcow2"
 	FormatRaw   = "raw"
 )
 
 const (
-	// beginSize is how much of a file its format is recognized by: up to the descriptor of a CD.
+	// beginSize is how much of a file is read to recognize its format: up to the descriptor of a CD.
 	beginSize = 34 << 10
-	// bootMarkAt is where a boot sector ends with bootMark.
+	// bootMarkAt is the offset of bootMark, which ends a boot sector.
 	bootMarkAt = 510
 	bootMark   = "\x55\xaa"
 	// gptMark begins the second sector, of 512 or 4096 bytes, of a disk with a GPT.
 	gptMark = "EFI PART"
 )
 
-// otherFormats are formats that are refused, by what is where in a file.
+// otherFormats lists formats that are refused, by a mark and its offset in the file.
 var otherFormats = []struct {
 	at          int
 	mark, named string
@@ -48,7 +48,7 @@ var otherFormats = []struct {
 	{0, "PK\x03\x04", "zip", true},
 }
 
-// recognize returns the format of an image by the begin of its file and its name.
+// recognize returns the format of an image from the first bytes and the name of its file.
 func recognize(begin []byte, name string) (format string, err error) {
 	has := func(at int, mark string) bool { return len(begin) >= at && bytes.HasPrefix(begin[at:], []byte(mark)) }
 	switch {
@@ -76,7 +76,7 @@ func recognize(begin []byte, name string) (format string, err error) {
 		"a raw image without them must have a name that ends in .raw or .img")
 }
 
-// isText reports whether the first sector of a file is text, which no sector of a disk is.
+// isText reports whether the first sector of a file is text, which is never true of a disk.
 func isText(begin []byte) bool {
 	sector := begin[:min(len(begin), 512)]
 	for len(sector) > 0 {

@@ -15,28 +15,31 @@ import (
 	"switchyard/activities/executor/singleflight"
 )
 
-// Options are what Images needs.
+// Options configure Images.
 type Options struct {
-	// CacheDir is where downloaded images are kept. It belongs to one Images at a time, and is on the file system of the machines.
+	// CacheDir is where downloaded images are kept. It belongs to one Images at a time, and must be on the file system
+	// of the machines.
 	CacheDir string
-	// Directories are those of the node below which images may be. They are absolute; none means that no path is allowed.
+	// Directories are the absolute paths of the node's directories that images may be in. If there are none, no path is
+	// allowed.
 	Directories []string
-	// OpenObject opens an object of a bucket, and returns when it was changed last. nil means that the node reaches none.
+	// OpenObject opens an object of a bucket and returns when it was last changed. nil means that the node has no
+	// access to buckets.
 	OpenObject func(ctx context.Context, url string) (io.ReadCloser, time.Time, error)
-	// Environments finds named environments. nil means that the node reaches none.
+	// Environments finds named environments. nil means that the node has no access to environments.
 	Environments executor.Environments
-	// Logger is for what goes wrong besides a call; nil means slog.Default.
+	// Logger receives errors that do not fail a call. nil means slog.Default.
 	Logger *slog.Logger
 }
 
-// Images has the images of a node. Its methods are safe for concurrent use.
+// Images provides the images of a node. Its methods are safe for concurrent use.
 type Images struct {
 	opts      Options
 	downloads singleflight.Group[Base]
 	now       func() time.Time
 }
 
-// NewImages returns the images of a node. It removes downloads that were cut short, and images that are not used any more.
+// NewImages returns the images of a node. It removes downloads that were cut off and images that are no longer used.
 func NewImages(o Options) (*Images, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -52,9 +55,9 @@ func NewImages(o Options) (*Images, error) {
 	return m, nil
 }
 
-// Ensure returns the image of a reference: an absolute path of the node, an object of a bucket (s3://, gs://), or the name of an
-// environment. What is not on the node, or has changed, is downloaded, once for all callers at a time; say is called
-// with lines of progress. An *executor.StartError means that the reference, or the image, is at fault.
+// Ensure returns the image of a reference: an absolute path of the node, an object of a bucket (s3://, gs://), or the
+// name of an environment. An image that is not on the node, or has changed, is downloaded once for all concurrent
+// callers; say receives lines of progress. An *executor.StartError means that the reference or the image is at fault.
 func (m *Images) Ensure(ctx context.Context, ref string, say func(string)) (base Base, err error) {
 	switch {
 	case filepath.IsAbs(ref):

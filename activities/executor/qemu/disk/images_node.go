@@ -9,14 +9,14 @@ import (
 	"switchyard/activities/executor"
 )
 
-// directoriesFlag is the flag of a worker that allows directories of images.
+// directoriesFlag is the worker flag that allows a directory of images.
 const directoriesFlag = "--vm-images DIR"
 
 // ofNode returns the image at a path of the node.
 func (m *Images) ofNode(ctx context.Context, path string) (Base, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		// Whether a file exists is told only of allowed directories.
+		// Whether a file exists is revealed only for allowed directories.
 		if !isBelow(filepath.Clean(path), m.opts.Directories) {
 			return Base{}, m.notAllowed()
 		}
@@ -38,7 +38,7 @@ func (m *Images) ofNode(ctx context.Context, path string) (Base, error) {
 	return Base{Path: resolved, Format: info.Format, VirtualSize: info.VirtualSize}, nil
 }
 
-// notAllowed returns why a path may not be used. Another node may allow it.
+// notAllowed returns the error for a path outside of the allowed directories. Another node may allow it.
 func (m *Images) notAllowed() error {
 	err := fmt.Errorf("it is in none of the directories of images of this node, %s; the operator adds one by %s of `switchyard worker`",
 		strings.Join(m.opts.Directories, ", "), directoriesFlag)

@@ -12,20 +12,20 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// bucketSchemes are the URLs of objects that images may be.
+// bucketSchemes are the URL schemes of buckets that images may come from.
 var bucketSchemes = []string{"s3://", "gs://"}
 
 // source is where an image is downloaded from.
 type source struct {
-	// kind and ref name it, and version is what it has at present.
+	// kind and ref identify the source; version identifies its current content.
 	kind, ref, version string
-	// size is how many bytes come, or 0 if that is not known.
+	// size is the number of bytes, or 0 if it is not known.
 	size int64
-	// reader has the bytes. It is closed by the download.
+	// reader provides the bytes. The download closes it.
 	reader io.ReadCloser
 }
 
-// ofBucket returns the image that an object of a bucket has.
+// ofBucket returns the image in an object of a bucket.
 func (m *Images) ofBucket(ctx context.Context, url string, say func(string)) (Base, error) {
 	if !slices.ContainsFunc(bucketSchemes, func(scheme string) bool { return strings.HasPrefix(url, scheme) }) {
 		return Base{}, badSpec(errors.New("it is the URL of no bucket; images come from s3:// and gs://"))
@@ -42,10 +42,10 @@ func (m *Images) ofBucket(ctx context.Context, url string, say func(string)) (Ba
 	})
 }
 
-// environmentTries is how often an environment is looked for whose newest version is replaced while it is downloaded.
+// environmentTries is how often ofEnvironment retries when the newest version is replaced during its download.
 const environmentTries = 5
 
-// ofEnvironment returns the image that the newest version of a named environment has.
+// ofEnvironment returns the image in the newest version of a named environment.
 func (m *Images) ofEnvironment(ctx context.Context, name string, say func(string)) (Base, error) {
 	if m.opts.Environments == nil {
 		return Base{}, &executor.StartError{ExitCode: exitCannotRun, Err: errors.New("this node reads no environments")}
@@ -64,7 +64,7 @@ func (m *Images) ofEnvironment(ctx context.Context, name string, say func(string
 	})
 }
 
-// ofVersion returns the image that the newest version of an environment has.
+// ofVersion returns the image in the version of an environment that is newest at the time of the call.
 func (m *Images) ofVersion(ctx context.Context, name string, say func(string)) (Base, error) {
 	e, err := m.opts.Environments.Find(ctx, name)
 	if err != nil {
@@ -84,7 +84,7 @@ func (m *Images) ofVersion(ctx context.Context, name string, say func(string)) (
 	return m.cached(ctx, s, say)
 }
 
-// cached returns the image of a source from the cache, to which it downloads it if need be. It closes the reader.
+// cached returns the image of a source from the cache, after downloading it if necessary. It closes the reader.
 func (m *Images) cached(ctx context.Context, s source, say func(string)) (base Base, err error) {
 	defer func() { err = errors.Join(err, s.reader.Close()) }()
 	if base, ok := m.find(ctx, s); ok {

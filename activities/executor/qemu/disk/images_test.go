@@ -18,16 +18,16 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// bucket has one object, whose content may change.
+// bucket has one object with replaceable content.
 type bucket struct {
 	mu      sync.Mutex
 	content []byte
 	changed time.Time
 	opened  atomic.Int32
 	read    atomic.Int64
-	// release has reads wait until it is closed; nil means that they do not.
+	// release blocks reads until it is closed. nil does not block.
 	release chan struct{}
-	// err ends each read after the content, rather than io.EOF.
+	// err ends each read after the content, instead of io.EOF.
 	err error
 }
 
@@ -72,7 +72,7 @@ func (r *objectReader) Close() error {
 	return nil
 }
 
-// imageOf returns a qcow2 image with a byte in it.
+// imageOf returns a qcow2 image whose first bytes are pattern.
 func imageOf(t testing.TB, pattern byte) []byte {
 	t.Helper()
 	path := newImage(t, t.TempDir(), "image", "64M")
@@ -84,7 +84,7 @@ func imageOf(t testing.TB, pattern byte) []byte {
 	return content
 }
 
-// newImages returns images with a cache beside the folder of machines.
+// newImages returns images with a temporary cache unless o names one.
 func newImages(t testing.TB, o Options) *Images {
 	t.Helper()
 	if o.CacheDir == "" {
@@ -209,7 +209,7 @@ func TestMachineKeepsTheVersionOfItsImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The image is found by its last use, which the next Ensure notes.
+	// The image is found by its last use, which the next Ensure records.
 	if _, err := m.Ensure(t.Context(), "gs://bucket/image", quiet); err != nil {
 		t.Fatal(err)
 	}

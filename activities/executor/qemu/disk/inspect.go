@@ -16,12 +16,12 @@ import (
 type Info struct {
 	// Format is FormatQcow2 or FormatRaw.
 	Format string
-	// VirtualSize is the size of the disk in bytes, and ActualSize what its file takes on the node.
+	// VirtualSize is the size of the disk in bytes; ActualSize is the space that its file uses on the node.
 	VirtualSize, ActualSize int64
 }
 
-// Inspect returns what an image is, or why no machine may have it: it is none, its format is neither qcow2 nor raw, it names
-// other files, or it is encrypted.
+// Inspect returns the properties of an image. It fails if no machine may use the file: it is no image, its format is
+// neither qcow2 nor raw, it names other files, or it is encrypted.
 func Inspect(ctx context.Context, path string) (Info, error) {
 	info, err := inspect(ctx, path, filepath.Base(path))
 	if err != nil {
@@ -30,7 +30,7 @@ func Inspect(ctx context.Context, path string) (Info, error) {
 	return info, nil
 }
 
-// inspect inspects an image whose file had another name before.
+// inspect inspects an image whose file may have been renamed from name.
 func inspect(ctx context.Context, path, name string) (Info, error) {
 	begin, size, err := readBegin(path)
 	if err != nil {
@@ -42,7 +42,7 @@ func inspect(ctx context.Context, path, name string) (Info, error) {
 	}
 	info := Info{Format: format, VirtualSize: size}
 	if format == FormatQcow2 {
-		// The header comes first: qemu-img would open the files that it names.
+		// The header is read first, because qemu-img would open the files that it names.
 		if info.VirtualSize, err = readQcow2Header(begin, size); err != nil {
 			return Info{}, err
 		}
@@ -70,8 +70,8 @@ func inspect(ctx context.Context, path, name string) (Info, error) {
 // checkLimit bounds the check of an image, which reads all of its tables.
 const checkLimit = 10 * time.Minute
 
-// check reports whether data of a qcow2 image is missing or has two owners, as in one that was cut short. Space without an owner
-// does no harm.
+// check returns an error if a qcow2 image lacks data or has data with two owners, as in a truncated file. Leaked
+// clusters are harmless.
 func check(ctx context.Context, path string) error {
 	const leaksOnly = 3
 	_, err := run(ctx, checkLimit, 0, "check", "-q", "-U", "-f", FormatQcow2, path)
@@ -81,7 +81,7 @@ func check(ctx context.Context, path string) error {
 	return err
 }
 
-// readBegin returns the begin of a regular file, and the size of the file.
+// readBegin returns the first bytes of a regular file, and its size.
 func readBegin(path string) (begin []byte, size int64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -35,7 +35,7 @@ func qemuImg(t testing.TB, folder string, args ...string) string {
 	return string(out)
 }
 
-// newImage makes a qcow2 image, and returns its path.
+// newImage creates a qcow2 image and returns its path.
 func newImage(t testing.TB, folder, name, size string) string {
 	t.Helper()
 	qemuImg(t, folder, "create", "-q", "-f", "qcow2", name, size)
@@ -51,7 +51,7 @@ func fill(t testing.TB, path string, pattern byte, at, length int64) {
 	}
 }
 
-// hasPattern fails the test unless a range of a disk has a byte.
+// hasPattern fails the test unless every byte of a range of a disk is pattern.
 func hasPattern(t testing.TB, path string, pattern byte, at, length int64) {
 	t.Helper()
 	command := fmt.Sprintf("read -q -P %d %d %d", pattern, at, length)
@@ -61,7 +61,7 @@ func hasPattern(t testing.TB, path string, pattern byte, at, length int64) {
 	}
 }
 
-// wantError fails the test unless err has a text. It returns whether the spec is at fault.
+// wantError fails the test unless err contains a text. It reports whether the spec is at fault.
 func wantError(t testing.TB, err error, text string) (isBadSpec bool) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {

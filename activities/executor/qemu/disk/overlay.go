@@ -11,9 +11,9 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Base is an image that overlays are made on. Nothing writes to it.
+// Base is an image that overlays are based on. It is never written to.
 type Base struct {
-	// Path is absolute.
+	// Path is the absolute path of the file.
 	Path string
 	// Format is FormatQcow2 or FormatRaw.
 	Format string
@@ -26,17 +26,17 @@ type Base struct {
 // exitCannotRun is the exit code of a task that cannot start.
 const exitCannotRun = 126
 
-// badSpec marks an error as that of a spec with which no attempt could start.
+// badSpec returns the error for a spec that no attempt can start with.
 func badSpec(err error) error {
 	return &executor.StartError{ExitCode: exitCannotRun, BadSpec: true, Err: err}
 }
 
-// overlayLimit bounds what qemu-img writes for an overlay: the tables of a disk of 1 PiB have less.
+// overlayLimit bounds what qemu-img writes for an overlay: the tables for a disk of 1 PiB are smaller.
 const overlayLimit = 1 << 30
 
-// CreateOverlay makes the disk of a machine at path, which must not exist: a qcow2 image of size bytes on a base, or of the size
-// of the base if size is 0. The base must not be removed as long as the overlay is there; one of the cache gets a second
-// name beside the overlay, so that the cache may remove it.
+// CreateOverlay creates the disk of a machine at path, which must not exist: a qcow2 overlay on a base, with a virtual
+// size of size bytes, or the size of the base if size is 0. The base must exist as long as the overlay does. A cached
+// base gets a hard link beside the overlay, so that the cache may remove its own name.
 func CreateOverlay(ctx context.Context, path string, base Base, size int64) (err error) {
 	if size == 0 {
 		size = base.VirtualSize
@@ -78,17 +78,17 @@ func CreateOverlay(ctx context.Context, path string, base Base, size int64) (err
 }
 
 const (
-	// flattenLimit bounds the conversion of a disk. At 50 MB/s it is enough for 1 TiB.
+	// flattenLimit bounds the conversion of a disk. It suffices for 1 TiB at 50 MB/s.
 	flattenLimit = 6 * time.Hour
-	// flattenProgress is how often a conversion is reported.
+	// flattenProgress is how often a conversion reports progress.
 	flattenProgress = 10 * time.Second
-	// partialSuffix is that of files that are not complete.
+	// partialSuffix is the suffix of incomplete files.
 	partialSuffix = ".partial"
 )
 
-// Flatten writes the disk of a machine, which may run, to the file to, which must not exist: a qcow2 image without a base. It
-// is what the disk has at the moment; a machine that runs may have written half of a change. The image is not compressed,
-// which would take ten times as long. say is called with lines of progress.
+// Flatten writes the disk of a machine, which may be running, to the file to, which must not exist, as a qcow2 image
+// without a base. The image is a snapshot: a running machine may be in the middle of a write. It is not compressed,
+// because compression would take ten times as long. say receives lines of progress.
 func Flatten(ctx context.Context, overlay, to string, say func(string)) (err error) {
 	defer func() {
 		if err != nil {
@@ -108,7 +108,7 @@ func Flatten(ctx context.Context, overlay, to string, say func(string)) (err err
 	partial := to + partialSuffix
 	stop := reportGrowth(partial, used, say)
 	defer stop()
-	// Tables and rounding come on top of the data.
+	// Tables and rounding add to the size of the data.
 	most := virtual + virtual>>6 + overlayLimit
 	if _, err := run(ctx, flattenLimit, most, "convert", "-U", "-f", FormatQcow2, "-O", FormatQcow2, overlay, partial); err != nil {
 		if removal := os.Remove(partial); !errors.Is(removal, os.ErrNotExist) {
@@ -119,7 +119,7 @@ func Flatten(ctx context.Context, overlay, to string, say func(string)) (err err
 	return os.Rename(partial, to)
 }
 
-// reportGrowth says how much of a file is written, until stop is called.
+// reportGrowth reports how much of a file is written until stop is called.
 func reportGrowth(path string, whole int64, say func(string)) (stop func()) {
 	ended, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -128,7 +128,7 @@ func TestOverlayNeedsFreeRoom(t *testing.T) {
 func TestCallsOfQemuImgAreBounded(t *testing.T) {
 	needQemuImg(t)
 	dir := t.TempDir()
-	// A preallocated image is written as a whole.
+	// A preallocated image is written in full.
 	_, err := run(t.Context(), time.Minute, 1<<20, "create", "-q", "-f", "raw", "-o", "preallocation=full", filepath.Join(dir, "large"), "16M")
 	if info, statErr := os.Stat(filepath.Join(dir, "large")); err == nil || statErr == nil && info.Size() > 1<<20 {
 		t.Errorf("a file larger than its bound is written: %v, %v", info, err)

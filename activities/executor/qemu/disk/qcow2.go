@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// Layout of a qcow2 header, from docs/interop/qcow2.txt of QEMU. Numbers are big-endian.
+// Layout of a qcow2 header, from QEMU's docs/interop/qcow2.txt. Numbers are big-endian.
 const (
 	qcow2Magic = "QFI\xfb"
-	// qcow2HeaderSize is the length of the header of version 2, and the part of later ones that is read.
+	// qcow2HeaderSize is the length of a version 2 header. Only that part of later headers is read, plus the features.
 	qcow2HeaderSize = 72
-	// qcow2FeaturesEnd is where the incompatible features of version 3 end.
+	// qcow2FeaturesEnd is the end offset of the incompatible features in version 3.
 	qcow2FeaturesEnd = 80
 )
 
@@ -21,14 +21,14 @@ const (
 	featureDataFile = 1 << 2
 )
 
-// maxVirtualSize bounds the size of a disk. It is far above what a node has, and below where sums overflow.
+// maxVirtualSize bounds the size of a disk. It is far above what a node has, and low enough that sums do not overflow.
 const maxVirtualSize = 1 << 50
 
-// errCut means that the end of an image is missing.
+// errCut reports that the end of an image is missing.
 var errCut = errors.New("the file is cut short; copy the image again")
 
-// readQcow2Header returns the virtual size of a qcow2 image by the begin of its file and the size of the file. It refuses images
-// that name other files, that need a key, or that QEMU has marked as broken.
+// readQcow2Header returns the virtual size of a qcow2 image from the first bytes and the size of its file. It rejects
+// images that name other files, need a key, or are marked as corrupt.
 func readQcow2Header(begin []byte, fileSize int64) (virtualSize int64, err error) {
 	if len(begin) < qcow2HeaderSize {
 		return 0, errCut
@@ -55,7 +55,7 @@ func readQcow2Header(begin []byte, fileSize int64) (virtualSize int64, err error
 			return 0, errors.New("it is marked as corrupt; repair it by `qemu-img check -r all`")
 		}
 	}
-	// QEMU reads what is behind the end of the file as zeros.
+	// QEMU reads anything past the end of the file as zeros.
 	for _, table := range []int{40, 48} {
 		if binary.BigEndian.Uint64(begin[table:]) >= uint64(fileSize) {
 			return 0, errCut

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// program is the program of QEMU that makes and converts images.
+// program is the QEMU tool that creates and converts images.
 const program = "qemu-img"
 
-// Bounds of a call of qemu-img.
+// Bounds for a call of qemu-img.
 const (
-	// memoryLimit bounds the address space. 512 MiB are enough for disks of some TiB.
+	// memoryLimit bounds the address space. 512 MiB suffice for disks of several TiB.
 	memoryLimit = 2 << 30
 	// shortCall bounds calls that read and write little.
 	shortCall = 30 * time.Second
 	// killDelay is how long a call may keep its output open after it is killed.
 	killDelay = 5 * time.Second
-	// outputLimit bounds what is kept of the output. An image can have thousands of snapshots.
+	// outputLimit bounds how much output is kept. An image can have thousands of snapshots.
 	outputLimit = 1 << 20
 )
 
-// ErrNoProgram means that the node has no qemu-img.
+// ErrNoProgram reports that the node has no qemu-img.
 var ErrNoProgram = errors.New("the node has no qemu-img; on Debian the package qemu-utils has it")
 
-// limited sets limits of a shell, which a program inherits: the address space in KiB, and the size of a file that it writes
-// in units of 512 bytes. A system that lacks one of them, or has a lower one, continues without.
+// limited sets shell limits that the program inherits: the address space in KiB, and the size of a written file in
+// units of 512 bytes. A shell that lacks a limit, or already has a lower one, continues without it.
 const limited = `ulimit -c 0; ulimit -v "$1"; ulimit -f "$2"; shift 2; exec "$@"`
 
 // run runs qemu-img, which may write files of up to maxFile bytes, and returns its output.
@@ -59,7 +59,7 @@ func run(ctx context.Context, limit time.Duration, maxFile int64, args ...string
 	}
 }
 
-// boundedBuffer keeps the begin of what is written to it.
+// boundedBuffer keeps the first outputLimit bytes written to it and discards the rest.
 type boundedBuffer struct{ bytes.Buffer }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {

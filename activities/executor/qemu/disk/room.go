@@ -2,10 +2,10 @@ package disk
 
 import "fmt"
 
-// reserve is what stays free on a file system: a full one would stop every task of the node.
+// reserve is the space that must stay free on a file system, because a full one would stop every task of the node.
 const reserve = 1 << 30
 
-// checkRoom refuses to write a file of some bytes to a folder if less than the reserve would stay free.
+// checkRoom refuses to write a number of bytes to a folder if less than the reserve would stay free.
 func checkRoom(folder string, bytes int64) error {
 	free, err := freeBytes(folder)
 	if err != nil {
@@ -14,7 +14,7 @@ func checkRoom(folder string, bytes int64) error {
 	return checkFree(folder, free, bytes)
 }
 
-// checkFree decides for checkRoom.
+// checkFree makes the decision of checkRoom.
 func checkFree(folder string, free, bytes int64) error {
 	switch {
 	case free >= reserve+bytes:

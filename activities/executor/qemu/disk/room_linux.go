@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeBytes returns how much a user may still write to the file system of a folder.
+// freeBytes returns how many bytes a user may still write to the file system of a folder.
 func freeBytes(folder string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(folder, &s); err != nil {

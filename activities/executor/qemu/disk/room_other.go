@@ -4,5 +4,5 @@ package disk
 
 import "math"
 
-// freeBytes knows no limit, because virtual machines run on Linux only.
+// freeBytes returns no limit, because virtual machines run on Linux only.
 func freeBytes(string) (int64, error) { return math.MaxInt64, nil }

@@ -14,7 +14,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// newKey returns a key, and the line of its public half.
+// newKey returns a key, its signer, and its public key in one line.
 func newKey(t *testing.T) (ed25519.PrivateKey, ssh.Signer, string) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)

@@ -10,10 +10,10 @@ import (
 	"github.com/docker/go-units"
 )
 
-// sizeForm matches a size of a disk.
+// sizeForm matches a disk size.
 var sizeForm = regexp.MustCompile(`^([0-9]+)([KMGT]?)$`)
 
-// ParseSize returns the bytes of a size such as "50G". Units are powers of 1024; a number alone is bytes.
+// ParseSize returns the number of bytes in a size such as "50G". Units are powers of 1024; a bare number is in bytes.
 func ParseSize(text string) (int64, error) {
 	found := sizeForm.FindStringSubmatch(text)
 	if found == nil {
@@ -33,7 +33,7 @@ func ParseSize(text string) (int64, error) {
 	return n * unit, nil
 }
 
-// formatSize returns a size as people read it, such as 1.5 GiB.
+// formatSize returns a size in readable form, such as 1.5 GiB.
 func formatSize(bytes int64) string {
 	return units.CustomSize("%.4g %s", float64(bytes), 1024, []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"})
 }

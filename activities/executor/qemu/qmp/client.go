@@ -20,11 +20,11 @@ const (
 	patience = 10 * time.Second
 )
 
-// ErrClosed says that the connection has ended.
+// ErrClosed reports that the connection has ended.
 var ErrClosed = errors.New("the connection to QEMU has ended")
 
-// Client is a connection to a machine. QEMU serves one at a time on a socket; another one waits for its greeting. Its methods may be
-// called from several goroutines at once.
+// Client is a connection to a machine. QEMU serves one connection at a time on a socket; a second one waits for its
+// greeting. Its methods are safe for concurrent use.
 type Client struct {
 	conn   net.Conn
 	events chan Event
@@ -34,11 +34,12 @@ type Client struct {
 	mu      sync.Mutex
 	pending map[uint64]chan<- message
 	next    uint64
-	// err is why the connection has ended, or nil.
+	// err is why the connection ended, or nil.
 	err error
 }
 
-// Dial connects to the socket of a machine and negotiates its capabilities, within 10 s, or less if ctx ends before.
+// Dial connects to the socket of a machine and negotiates capabilities. It takes at most 10 s, less if ctx ends
+// earlier.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -53,7 +54,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	return c, nil
 }
 
-// newClient negotiates over a connection. After an error the caller closes it.
+// newClient negotiates over a connection. After an error the caller closes the connection.
 func newClient(ctx context.Context, conn net.Conn) (*Client, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	lines := bufio.NewScanner(conn)
@@ -116,12 +117,12 @@ func (c *Client) deliver(m message) error {
 	defer c.mu.Unlock()
 	if answer := c.pending[m.ID]; answer != nil {
 		delete(c.pending, m.ID)
-		answer <- m // has room for it
+		answer <- m // the channel is buffered
 	}
 	return nil
 }
 
-// end notes why the connection has ended, and fails the commands under way.
+// end records why the connection has ended and fails the pending commands.
 func (c *Client) end(err error) {
 	c.mu.Lock()
 	c.err = err
@@ -134,8 +135,8 @@ func (c *Client) end(err error) {
 	close(c.events)
 }
 
-// Events returns the events of the machine since the connection was made. The channel is closed when the connection has ended, which
-// it also does when a thousand events wait to be read.
+// Events returns the events of the machine since the connection was made. The channel is closed when the connection has
+// ended. The connection also ends if a thousand events wait to be read.
 func (c *Client) Events() <-chan Event { return c.events }
 
 // Close ends the connection. The machine continues.
@@ -147,8 +148,8 @@ func (c *Client) Close() error {
 	return err
 }
 
-// Execute has the machine execute a command with arguments, or nil, and decodes the answer into result, unless it is nil. It waits
-// for at most 10 s if ctx has no deadline. An *Error is the machine's own.
+// Execute runs a command on the machine. arguments may be nil. The answer is decoded into result unless result is nil.
+// Without a deadline in ctx, Execute waits for at most 10 s. An *Error is the machine's own error.
 func (c *Client) Execute(ctx context.Context, command string, arguments, result any) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -180,7 +181,8 @@ func (c *Client) Execute(ctx context.Context, command string, arguments, result 
 	}
 }
 
-// expect returns the id of a new command, and where its answer comes, which is closed if none comes.
+// expect registers a new command and returns its id and the channel of its answer, which is closed if the connection
+// ends.
 func (c *Client) expect() (uint64, <-chan message, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,14 +195,14 @@ func (c *Client) expect() (uint64, <-chan message, error) {
 	return c.next, answer, nil
 }
 
-// forget ignores an answer that has not come.
+// forget drops a pending command, so that a late answer is ignored.
 func (c *Client) forget(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.pending, id)
 }
 
-// reason returns why the connection has ended.
+// reason returns why the connection ended.
 func (c *Client) reason() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 const greeting = `{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7}, "package": "Debian"}, "capabilities": ["oob"]}}` + "\r\n"
 
-// serve plays a machine: play gets the first connection.
+// serve plays a machine: play handles the first connection.
 func serve(t *testing.T, play func(conn net.Conn, lines *bufio.Scanner)) (path string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "qmp-*")
@@ -56,7 +56,7 @@ func dial(t *testing.T, path string) *Client {
 	return c
 }
 
-// negotiate plays the begin of a connection.
+// negotiate plays the start of a connection.
 func negotiate(conn net.Conn, lines *bufio.Scanner) {
 	fmt.Fprint(conn, greeting)
 	lines.Scan()
@@ -136,7 +136,7 @@ func TestPeersThatDoNotAnswerAreNotWaitedFor(t *testing.T) {
 			negotiate(conn, lines)
 			lines.Scan()
 			lines.Scan()
-			// The answer to the first one is late.
+			// The answer to the first command arrives late.
 			fmt.Fprint(conn, `{"return": "late", "id": 2}`+"\r\n"+`{"return": "second", "id": 3}`+"\r\n")
 			lines.Scan()
 		})

@@ -2,35 +2,35 @@ package qmp
 
 import "encoding/json"
 
-// Event is what a machine tells of itself.
+// Event is an asynchronous notification from a machine.
 type Event struct {
-	// Name is such as "SHUTDOWN".
+	// Name is the type of the event, such as "SHUTDOWN".
 	Name string
-	// Data is what belongs to it, or nil.
+	// Data is the payload of the event, or nil.
 	Data json.RawMessage
 }
 
-// Error is the answer to a command that has failed.
+// Error is the answer to a command that failed.
 type Error struct {
-	// Command is the command.
+	// Command is the command that failed.
 	Command string `json:"-"`
-	// Class is such as "CommandNotFound", mostly "GenericError".
+	// Class is the error class, such as "CommandNotFound" and mostly "GenericError".
 	Class string `json:"class"`
-	// Description is for people.
+	// Description is meant for people.
 	Description string `json:"desc"`
 }
 
-// Error returns the description.
+// Error returns the command and the description.
 func (e *Error) Error() string { return e.Command + ": " + e.Description }
 
-// request is a command.
+// request is a command to a machine.
 type request struct {
 	Execute   string `json:"execute"`
 	Arguments any    `json:"arguments,omitempty"`
 	ID        uint64 `json:"id"`
 }
 
-// message is what a machine sends: a greeting, an answer or an event.
+// message is anything that a machine sends: a greeting, an answer or an event.
 type message struct {
 	QMP    json.RawMessage `json:"QMP"`
 	Return json.RawMessage `json:"return"`

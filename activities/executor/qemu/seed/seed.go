@@ -7,22 +7,24 @@ import (
 	"strings"
 )
 
-// Root is the user for whom root's login is enabled rather than a user created.
+// Root is the user for whom root's login is enabled instead of creating a user.
 const Root = "root"
 
-// Seed is what a machine is given at its first boot.
+// Seed holds what a machine is given at its first boot.
 type Seed struct {
-	// InstanceID identifies the machine. cloud-init sets up a disk again if the ID differs from that of its last boot.
+	// InstanceID identifies the machine. cloud-init sets a disk up again if the ID differs from that of the disk's last
+	// boot.
 	InstanceID string
 	// Hostname is the name of the machine, without a domain.
 	Hostname string
-	// User may log in; "" means Root. Any other user becomes root by sudo without a password, which the user does not have.
+	// User may log in; "" means Root. Any other user can become root by sudo without a password, and has no password.
 	User string
-	// AuthorizedKeys are lines of public keys with which the user logs in.
+	// AuthorizedKeys are the lines of the public keys with which the user logs in.
 	AuthorizedKeys []string
-	// HostKey is the private ed25519 key of the machine: PEM in OpenSSH's form. The machine makes its own keys if it is "".
+	// HostKey is the private ed25519 key of the machine as a PEM in OpenSSH format. If it is "", the machine generates
+	// its own keys.
 	HostKey string
-	// HostKeyPublic is the line of the public key of HostKey.
+	// HostKeyPublic is the public key of HostKey in one line.
 	HostKeyPublic string
 }
 

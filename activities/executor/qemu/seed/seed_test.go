@@ -18,7 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// newKey returns a key as PEM, and the line of its public half.
+// newKey returns a private key as PEM, and its public key in one line.
 func newKey(t *testing.T) (private, public string) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)

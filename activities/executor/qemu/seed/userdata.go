@@ -6,11 +6,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// userData is the part of cloud-init's configuration that a seed sets. Everything else, such as the growth of the root file
-// system to the size of the disk, is left as the image has it.
+// userData is the part of cloud-init's configuration that a seed sets. Everything else, such as growing the root file
+// system to the size of the disk, stays as the image has it.
 type userData struct {
 	Hostname string `yaml:"hostname"`
-	// ManageHosts is "localhost", which adds the name of the machine to /etc/hosts: sudo looks it up.
+	// ManageHosts is "localhost", which adds the machine's name to /etc/hosts, where sudo looks it up.
 	ManageHosts   string   `yaml:"manage_etc_hosts"`
 	DisableRoot   bool     `yaml:"disable_root"`
 	PasswordLogin bool     `yaml:"ssh_pwauth"`
@@ -36,14 +36,14 @@ type metaData struct {
 	Hostname   string `yaml:"local-hostname"`
 }
 
-// userDataText returns the file user-data of a seed.
+// userDataText returns the content of the seed's user-data file.
 func userDataText(s Seed) ([]byte, error) {
 	u := user{Name: s.User, LockPassword: true, AuthorizedKeys: s.AuthorizedKeys}
 	if s.User == "" {
 		u.Name = Root
 	}
 	if u.Name != Root {
-		// Users of the images of Debian, Ubuntu and Fedora have the same shell.
+		// The images of Debian, Ubuntu and Fedora give users the same shell.
 		u.Shell, u.Sudo = "/bin/bash", "ALL=(ALL) NOPASSWD:ALL"
 	}
 	data := userData{Hostname: s.Hostname, ManageHosts: "localhost", DisableRoot: u.Name != Root, Users: []user{u}}
@@ -53,7 +53,7 @@ func userDataText(s Seed) ([]byte, error) {
 	return encode("#cloud-config\n", data)
 }
 
-// metaDataText returns the file meta-data of a seed.
+// metaDataText returns the content of the seed's meta-data file.
 func metaDataText(s Seed) ([]byte, error) {
 	return encode("", metaData{s.InstanceID, s.Hostname})
 }

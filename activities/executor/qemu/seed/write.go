@@ -13,12 +13,12 @@ import (
 const (
 	// volumeID is the label by which cloud-init finds a seed.
 	volumeID = "cidata"
-	// blockSize is that of a CD.
+	// blockSize is the block size of a CD, in bytes.
 	blockSize = 2048
 )
 
-// Write writes a seed as a CD image to path, which must not exist. Only the owner may read the file, because it has the
-// private key of the machine.
+// Write writes a seed as a CD image to path, which must not exist. Only the owner may read the file, because it
+// contains the private key of the machine.
 func Write(path string, s Seed) (err error) {
 	if err := s.validate(); err != nil {
 		return fmt.Errorf("seed of %s: %w", s.Hostname, err)
@@ -49,8 +49,8 @@ func Write(path string, s Seed) (err error) {
 	return writeISO(image, map[string][]byte{"user-data": user, "meta-data": meta})
 }
 
-// writeISO writes files of a root folder as a CD image. The library collects them in a folder, which is beside the image
-// rather than in /tmp, since a seed has a private key.
+// writeISO writes the files of a root folder as a CD image. The library collects them in a folder. It is beside the
+// image rather than in /tmp, because a seed contains a private key.
 func writeISO(image *os.File, files map[string][]byte) (err error) {
 	workspace, err := os.MkdirTemp(filepath.Dir(image.Name()), ".seed-*")
 	if err != nil {
@@ -66,6 +66,6 @@ func writeISO(image *os.File, files map[string][]byte) (err error) {
 	if err != nil {
 		return err
 	}
-	// The library pads identifiers with zeros, where ISO 9660 has spaces.
+	// The library pads identifiers with zeros, but ISO 9660 requires spaces.
 	return cd.Finalize(iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: fmt.Sprintf("%-32s", volumeID)})
 }
