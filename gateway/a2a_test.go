@@ -24,7 +24,7 @@ type peer struct {
 	card *sdk.AgentCard
 }
 
-// peer returns an agent that uses one of the bindings of the card, with a token or none.
+// peer returns an agent that uses one of the bindings of the card. An empty token means none.
 func (f *fixture) peer(t *testing.T, binding sdk.TransportProtocol, token string) peer {
 	t.Helper()
 	transport := &http.Transport{}
@@ -46,7 +46,7 @@ func (f *fixture) peer(t *testing.T, binding sdk.TransportProtocol, token string
 	return peer{made, card}
 }
 
-// skill returns a skill of the card.
+// skill returns the skill of the card with the given id.
 func (p peer) skill(t *testing.T, id string) sdk.AgentSkill {
 	t.Helper()
 	at := slices.IndexFunc(p.card.Skills, func(s sdk.AgentSkill) bool { return s.ID == id })
@@ -56,7 +56,7 @@ func (p peer) skill(t *testing.T, id string) sdk.AgentSkill {
 	return p.card.Skills[at]
 }
 
-// offer stores a workflow as a skill, with an approval named gate.
+// offer stores a workflow as a skill, with an approval task named gate.
 func (f *fixture) offer(t *testing.T, name, inputs string) {
 	t.Helper()
 	f.keep(t, "name: "+name+"\ndescription: Builds "+name+"\na2a: true\n"+inputs+
@@ -67,7 +67,7 @@ func (f *fixture) offer(t *testing.T, name, inputs string) {
 	})
 }
 
-// keep stores a workflow, whoever may.
+// keep stores a workflow without checking permissions.
 func (f *fixture) keep(t *testing.T, text string) {
 	t.Helper()
 	checked, err := f.definitionOf(nil, "", text)
@@ -108,13 +108,13 @@ func replyTo(task *sdk.Task, parts ...*sdk.Part) *sdk.SendMessageRequest {
 	return &sdk.SendMessageRequest{Message: sdk.NewMessageForTask(sdk.MessageRoleUser, task, parts...), Config: &sdk.SendMessageConfig{ReturnImmediately: true}}
 }
 
-// ask has the approval of a run wait.
+// ask makes the approval task of a run wait for a decision.
 func ask(t *testing.T, run string) {
 	t.Helper()
 	set(t, run, "gate", 1, &v1.Task{State: v1.TaskPaused, Type: v1.TypeApproval, Error: "ship it?"})
 }
 
-// TestAgentsTakeARunThroughItsLife has an agent start a run by either binding, follow it, approve it and read what it left.
+// TestAgentsTakeARunThroughItsLife lets an agent start, follow and approve a run over each binding, and read its results.
 func TestAgentsTakeARunThroughItsLife(t *testing.T) {
 	t.Parallel()
 	for _, binding := range []sdk.TransportProtocol{sdk.TransportProtocolJSONRPC, sdk.TransportProtocolHTTPJSON} {
@@ -252,7 +252,7 @@ func TestAgentsListAndCancelTasks(t *testing.T) {
 	}
 }
 
-// TestMessagesOfAgentsAreRefusedWithTheRemedy sends messages that can start nothing.
+// TestMessagesOfAgentsAreRefusedWithTheRemedy sends messages that cannot start a run.
 func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -307,7 +307,7 @@ func TestMessagesOfAgentsAreRefusedWithTheRemedy(t *testing.T) {
 	}
 }
 
-// TestAgentsSeeTheirOwnTasks holds agents to the rights of their tokens.
+// TestAgentsSeeTheirOwnTasks checks that agents are limited to the rights of their tokens.
 func TestAgentsSeeTheirOwnTasks(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())

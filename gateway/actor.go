@@ -6,5 +6,5 @@ import (
 	"switchyard/gateway/auth"
 )
 
-// actor returns who sends the request that ctx is of, as runs and events show it, or "" if that is not known.
+// actor returns the name of the caller of ctx as runs and events record it, or "" if the caller is unknown.
 func actor(ctx context.Context) string { return auth.From(ctx).Name }

@@ -10,7 +10,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// What a client says of who it is goes with what it does, marked as unverified and in a form that cannot pretend otherwise.
+// TestActorOfARequestIsAClaim checks that the name a client claims is recorded with its actions, marked as unverified and
+// sanitised so that it cannot pass as verified.
 func TestActorOfARequestIsAClaim(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -13,13 +13,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Fields of the spec of an agent that new limits replace: SubagentSpec.max_turns and max_cost_usd.
+// The fields of an agent's spec that new limits replace: SubagentSpec.max_turns and max_cost_usd.
 const (
 	maxTurnsField   = "maxTurns"
 	maxCostUsdField = "maxCostUsd"
 )
 
-// checkAgentLimits returns an error unless each of the new limits is one of an agent of the run.
+// checkAgentLimits returns an error unless every new limit is valid and names an agent task of the run.
 func checkAgentLimits(v *runview.View, limits map[string]*v1.AgentLimits) error {
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		task, l := v.Tasks[name], limits[name]
@@ -36,7 +36,8 @@ func checkAgentLimits(v *runview.View, limits map[string]*v1.AgentLimits) error 
 	return nil
 }
 
-// withAgentLimits returns a definition with other limits of its agents. The argument is not changed.
+// withAgentLimits returns a copy of def with the limits of its agents replaced, or def itself if there are
+// none to replace.
 func withAgentLimits(def *v1.Definition, limits map[string]*v1.AgentLimits) *v1.Definition {
 	if len(limits) == 0 {
 		return def
@@ -45,7 +46,7 @@ func withAgentLimits(def *v1.Definition, limits map[string]*v1.AgentLimits) *v1.
 	for name, l := range limits {
 		task := def.GetTasks()[name]
 		if task == nil {
-			continue // checkAgentLimits has looked
+			continue // checkAgentLimits has validated the names
 		}
 		if task.Spec == nil {
 			task.Spec = &structpb.Struct{}

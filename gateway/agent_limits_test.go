@@ -16,7 +16,8 @@ func (f *fixture) againWith(t *testing.T, run string, limits map[string]*v1.Agen
 	return err
 }
 
-// TestRetryRunRaisesLimitsOfAgents has the limits of a retry replace those of the definition, from that generation on.
+// TestRetryRunRaisesLimitsOfAgents checks that the limits of a retry replace those of the definition from that
+// generation on.
 func TestRetryRunRaisesLimitsOfAgents(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -73,7 +74,7 @@ tasks:
 	end(t, id, "completed")
 }
 
-// TestRetryRunContinuesAgentsOfACompletedRun raises the limit of an agent whose failure its run has survived.
+// TestRetryRunContinuesAgentsOfACompletedRun raises the limit of a failed agent whose run completed regardless.
 func TestRetryRunContinuesAgentsOfACompletedRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -14,12 +14,12 @@ import (
 	"switchyard/workflows/names"
 )
 
-// happening returns an event of a run that happens at a time.
+// happening returns a numbered event of a run at the given time.
 func happening(at time.Time, number int, task, what string) *v1.Event {
 	return &v1.Event{Id: names.EventID(0, "", int64(number)), At: timestamppb.New(at), Task: task, Event: what}
 }
 
-// runEventsOf returns the events of some runs among others, as "run id".
+// runEventsOf returns the events among all that belong to some runs, as "run id".
 func runEventsOf(t *testing.T, all []sent, runs ...string) []string {
 	t.Helper()
 	var found []string
@@ -35,7 +35,7 @@ func runEventsOf(t *testing.T, all []sent, runs ...string) []string {
 	return found
 }
 
-// readUntil reads until the events of some runs are so many, and returns all that came.
+// readUntil reads until n events of the given runs have arrived, and returns everything that it read.
 func (s *eventStream) readUntil(t *testing.T, n int, runs ...string) []sent {
 	t.Helper()
 	var all []sent
@@ -45,8 +45,8 @@ func (s *eventStream) readUntil(t *testing.T, n int, runs ...string) []sent {
 	return all
 }
 
-// A stream of all runs has the events of the runs that are open and of those that come. It continues exactly at the gateway
-// that it was of, and without a loss at another one.
+// TestEventStreamOfAllRuns checks that a stream of all runs has the events of open runs and of runs that start later. It
+// resumes exactly at the gateway that served it, and without a loss at another one.
 func TestEventStreamOfAllRuns(t *testing.T) {
 	t.Parallel()
 	location := "file://" + t.TempDir()
@@ -78,7 +78,7 @@ func TestEventStreamOfAllRuns(t *testing.T) {
 	if len(want) != 5 {
 		t.Errorf("the stream has %v", want)
 	}
-	// At the same gateway.
+	// Resume at the same gateway.
 	mine := slices.IndexFunc(got, func(e sent) bool { return len(runEventsOf(t, []sent{e}, old, fresh)) > 0 })
 	again, _ := f.openStream(t, "/v1/events", "Last-Event-ID", got[mine].id)
 	if have := runEventsOf(t, again.readUntil(t, 4, old, fresh), old, fresh); !slices.Equal(have, want[1:]) {
@@ -87,7 +87,7 @@ func TestEventStreamOfAllRuns(t *testing.T) {
 	if n := f.sse.CountFeeds(); n != 0 {
 		t.Errorf("%d feeds of single runs have been started", n)
 	}
-	// At another one, which also sends again what happened in the minute before.
+	// Resume at another gateway, which also repeats the events of the minute before.
 	elsewhere := startIn(t, location)
 	for k, e := range got {
 		if len(runEventsOf(t, []sent{e}, old, fresh)) == 0 {
@@ -113,7 +113,7 @@ func TestEventStreamOfAllRuns(t *testing.T) {
 	if seen[old+" 0-0"] || seen[old+" 0-2"] {
 		t.Error("since has an event from before")
 	}
-	// After a long absence the client gets an event about the gap.
+	// A client that was away for long gets an event about the gap.
 	gone, _ := elsewhere.openStream(t, "/v1/events", "Last-Event-ID", fmt.Sprintf("0123456789ab-7-%d", past.Add(-time.Hour).UnixMilli()))
 	if e := gone.take(t, 1)[0]; e.event != "gap" || e.id == "" {
 		t.Errorf("after two hours comes %v", e)

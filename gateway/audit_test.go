@@ -21,11 +21,12 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestAuditHasEveryWriteAndEveryRefusal sends each call to a gateway, as who may make it and as who may not.
+// TestAuditHasEveryWriteAndEveryRefusal sends each call to a gateway, from callers who may make it and from
+// callers who may not.
 func TestAuditHasEveryWriteAndEveryRefusal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// Each entry is of another second, so that none is left out as one of a flood.
+	// Each entry has its own second, so that none is dropped as part of a flood.
 	var seconds atomic.Int64
 	began := time.Now()
 	f := startLocked(t, dir, func(c *Config) {
@@ -54,7 +55,7 @@ func TestAuditHasEveryWriteAndEveryRefusal(t *testing.T) {
 			want["vera "+action] = "permission_denied"
 		}
 	})
-	// Refusals are not waited for.
+	// The recorder writes refusals asynchronously; Close flushes them.
 	f.recorder.Close()
 	res, err := f.auditClient(t, root).ListAuditEntries(t.Context(), connect.NewRequest(&v1.ListAuditEntriesRequest{PageSize: 1000}))
 	if err != nil {
@@ -90,7 +91,7 @@ func TestAuditHasEveryWriteAndEveryRefusal(t *testing.T) {
 	}
 }
 
-// TestAuditHasWhatReachesNoCall refuses requests without a token, and at doors that are no calls.
+// TestAuditHasWhatReachesNoCall sends requests without a token, and requests to paths outside the services.
 func TestAuditHasWhatReachesNoCall(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
@@ -132,7 +133,7 @@ func TestAuditHasWhatReachesNoCall(t *testing.T) {
 	}
 	for action, want := range map[string]string{
 		"GET /v1/runs": " unauthenticated", "GET /v1/nodes": " unauthenticated", "GET /openapi.json": "gpu-1 permission_denied", "GET /v1/events": "gpu-1 permission_denied",
-		"GET /v1/workflows": " permission_denied", // by a page that has its name point at this machine
+		"GET /v1/workflows": " permission_denied", // from a web page whose host name was pointed at this machine
 	} {
 		if found[action] != want {
 			t.Errorf("%s: %q, want %q", action, found[action], want)
@@ -162,34 +163,34 @@ func TestAuditIsSharedByGateways(t *testing.T) {
 		}
 		return res.Msg.GetItems()
 	}
-	// The entry is there once the call is answered.
+	// The entry exists once the call is answered.
 	if found := entries(&v1.ListAuditEntriesRequest{Object: run}); len(found) != 1 || found[0].GetBy() != "ann" || found[0].GetRole() != v1.RoleUser || found[0].GetToken() != token.GetId() ||
 		found[0].GetAction() != "RunService/SubmitRun" || found[0].GetResult() != v1.AuditOK || strings.Contains(found[0].String(), "true") {
 		t.Errorf("the entry of the submit is %v", found)
 	}
-	// To another user the run does not exist, which refuses nothing.
+	// To another user the run does not exist, so the call fails but is not a refusal.
 	_, err = f.dialAs(t, bob).CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: run}))
 	wantCode(t, "cancel a run of another user", err, connect.CodeNotFound)
 	if found := entries(&v1.ListAuditEntriesRequest{Who: "bob", Result: v1.AuditFailed}); len(found) != 1 || found[0].GetResult() != "not_found" || found[0].GetObjects()["run"] != run || found[0].GetReason() != "" {
 		t.Errorf("the entry of the cancel is %v", found)
 	}
-	// A node was given no task of the run.
+	// The node has no task of the run.
 	key := storekey.Checkpoint(run+"/c", 0, "a", 1)
 	if err := f.openAs(t, f.nodeToken(t, "gpu-1")).Put(t.Context(), key, nil); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("a node stores a value of a run that it was given no task of: %v", err)
 	}
-	f.recorder.Close() // refusals are not waited for
+	f.recorder.Close() // flushes refusals, which are written asynchronously
 	if found := entries(&v1.ListAuditEntriesRequest{Object: run, Result: v1.AuditRefused}); len(found) != 1 || found[0].GetBy() != "worker-gpu-1" || found[0].GetObjects()["value"] != key || !strings.Contains(found[0].GetReason(), "gpu-1") {
 		t.Errorf("the entry of the value is %v", found)
 	}
-	// A call that a gateway answers while it closes has its entry, too.
+	// A call that a gateway answers while it closes is audited too.
 	if _, err := f.dialAs(t, ann).CancelRun(t.Context(), connect.NewRequest(&v1.CancelRunRequest{Id: run})); err != nil {
 		t.Fatal(err)
 	}
 	if found := entries(&v1.ListAuditEntriesRequest{Who: "ann", What: "cancel"}); len(found) != 1 {
 		t.Errorf("the entries of the cancel are %v", found)
 	}
-	// No call but that of the audit serves its values.
+	// Only the call of the audit serves its values.
 	for kept, err := range f.store.Keys(t.Context(), storekey.AuditPrefix) {
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +207,7 @@ func TestAuditIsSharedByGateways(t *testing.T) {
 	}
 }
 
-// TestAuditOfAGatewayWithoutTokensHasClaimedNames submits by a name that nothing proves.
+// TestAuditOfAGatewayWithoutTokensHasClaimedNames submits under an unverified name.
 func TestAuditOfAGatewayWithoutTokensHasClaimedNames(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -224,7 +225,7 @@ func TestAuditOfAGatewayWithoutTokensHasClaimedNames(t *testing.T) {
 	if all := found.Msg.GetItems(); len(all) != 1 || all[0].GetBy() != "ann"+auth.Unverified || all[0].GetKind() != auth.KindNone || all[0].GetFrom() != "127.0.0.1" || all[0].GetForwardedFor() != "192.0.2.1" {
 		t.Errorf("the entries are %v", all)
 	}
-	// Its store is open to nodes without tokens, but not the audit.
+	// The store of a gateway without tokens is open to nodes, except for the audit.
 	s := f.openRemote(t)
 	for kept, err := range f.store.Keys(t.Context(), storekey.AuditPrefix) {
 		if err != nil {

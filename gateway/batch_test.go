@@ -12,8 +12,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Runs of one batch are found together, with who submitted them. A copy of a run is of its batch and of whoever asked
-// for it; a run that is started again stays whose it was.
+// TestRunKeepsOwnerAndBatch checks that the runs of a batch are found together with their owners. A copy of a run
+// belongs to the same batch and to the caller who made it; a retried run keeps its owner.
 func TestRunKeepsOwnerAndBatch(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -22,12 +22,12 @@ import (
 const (
 	// maxBlobMessageBytes leaves room for a key beside the largest value.
 	maxBlobMessageBytes = store.MaxValueBytes + 64<<10
-	// defaultBlobPage is how many keys a page holds that names no size.
+	// defaultBlobPage is the number of keys on a page if the request names no size.
 	defaultBlobPage = 1000
 )
 
-// blobs answers the calls of BlobService from the gateway's store. Callers choose
-// the keys: they read what runs have, environments and the identity of the store, and store what nodes do.
+// blobs implements BlobService on the gateway's store. Callers choose the keys. They may read the values of runs, the
+// environments and the identity of the store, and store what nodes produce.
 type blobs struct {
 	store  *store.Store
 	access *nodeaccess.Access
@@ -35,7 +35,7 @@ type blobs struct {
 
 var _ switchyardv1connect.BlobServiceHandler = blobs{}
 
-// PutBlob stores a value of a node.
+// PutBlob stores a value that a node has produced.
 func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error) {
 	key, data := req.Msg.GetKey(), req.Msg.GetData()
 	if key == probeKey {
@@ -78,10 +78,10 @@ func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReque
 	return connect.NewResponse(&v1.PutBlobResponse{}), nil
 }
 
-// probeKey is the key of the value by which nodes find out whether the store answers. It is of no run.
+// probeKey is the key under which nodes probe whether the store answers. It belongs to no run.
 var probeKey = storekey.Probe(store.ProbeRun)
 
-// maxProbeBytes is more than Probe writes.
+// maxProbeBytes is a bound above the size of the value that store.Probe writes.
 const maxProbeBytes = 64
 
 func (b blobs) putProbe(ctx context.Context, data []byte) (*connect.Response[v1.PutBlobResponse], error) {
@@ -97,7 +97,7 @@ func (b blobs) putProbe(ctx context.Context, data []byte) (*connect.Response[v1.
 	return connect.NewResponse(&v1.PutBlobResponse{}), nil
 }
 
-// checkNodeValue returns an error for a value that those who read it would trip over.
+// checkNodeValue rejects a value that its readers could not decode.
 func checkNodeValue(kind storekey.NodeValue, data []byte) error {
 	switch kind {
 	case storekey.ResultValue, storekey.BatchValue:
@@ -108,8 +108,7 @@ func checkNodeValue(kind storekey.NodeValue, data []byte) error {
 	return nil
 }
 
-// putChunk stores a chunk of a log once. A node that has not received its success
-// stores the same again.
+// putChunk stores a chunk of a log once. A node that missed the reply stores the same chunk again, which succeeds.
 func (b blobs) putChunk(ctx context.Context, key string, data []byte) error {
 	existed, err := b.store.PutIfAbsent(ctx, key, data)
 	if err != nil || !existed {
@@ -122,7 +121,7 @@ func (b blobs) putChunk(ctx context.Context, key string, data []byte) error {
 	return err
 }
 
-// putResult replaces a record that does not say completed.
+// putResult stores a result record. It may replace any record except that of a completed attempt.
 func (b blobs) putResult(ctx context.Context, key string, data []byte) error {
 	var stored v1.ExecuteResponse
 	switch err := b.store.GetMessage(ctx, key, &stored); {
@@ -139,7 +138,7 @@ func alreadyStored(format string, args ...any) error {
 	return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf(format, args...))
 }
 
-// failed gives the error of a call its code: while the store is away a node is to try again.
+// failed attaches a code to the error of a call: Unavailable while the store does not answer, so that the node tries again.
 func (b blobs) failed(ctx context.Context, key string, err error) error {
 	run := store.ProbeRun
 	if of, _, err := storekey.SplitRun(key); err == nil {
@@ -187,8 +186,8 @@ func tooLarge(key string, bytes int) error {
 	return connect.NewError(connect.CodeOutOfRange, fmt.Errorf("the value of %s has %d bytes; at most %d are sent", key, bytes, store.MaxValueBytes))
 }
 
-// checkRead returns an error unless the caller may read what lies under a key, or under those that start with it. Grants are
-// the gateway's own business.
+// checkRead returns an error unless the caller may read the values under a key or key prefix. Grants are never served; only
+// gateways and control processes read them.
 func (b blobs) checkRead(ctx context.Context, key string) error {
 	if storekey.IsGrant(key) {
 		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not served: grants are for gateways and control processes", key))
@@ -204,7 +203,7 @@ func (b blobs) checkRead(ctx context.Context, key string) error {
 	return b.access.CheckRead(ctx, run)
 }
 
-// ListBlobs lists keys.
+// ListBlobs lists the keys that start with a prefix.
 func (b blobs) ListBlobs(ctx context.Context, req *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error) {
 	prefix := req.Msg.GetPrefix()
 	if err := storekey.CheckPrefix(prefix); err != nil {

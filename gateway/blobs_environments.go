@@ -18,11 +18,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// isOfEnvironment reports whether a key is one of named environments.
+// isOfEnvironment reports whether a key belongs to the named environments.
 func isOfEnvironment(key string) bool { return strings.HasPrefix(key, storekey.EnvironmentsPrefix) }
 
-// putEnvironmentPart stores a part of an archive that is reserved for the node of the caller. A node that has not received its success
-// stores the same again.
+// putEnvironmentPart stores a part of an archive that is reserved for the caller's node. A node that missed the reply stores the
+// same part again, which succeeds.
 func (b blobs) putEnvironmentPart(ctx context.Context, req *v1.PutBlobRequest) (*connect.Response[v1.PutBlobResponse], error) {
 	key, data := req.GetKey(), req.GetData()
 	node, err := nodeaccess.Node(ctx)
@@ -57,8 +57,8 @@ func (b blobs) putEnvironmentPart(ctx context.Context, req *v1.PutBlobRequest) (
 	return connect.NewResponse(&v1.PutBlobResponse{Exists: exists && req.GetIfAbsent()}), nil
 }
 
-// getEnvironmentValue returns an environment that is ready, or a part of an archive. Any node may run any environment; archives have
-// names that cannot be guessed.
+// getEnvironmentValue returns a ready environment or a part of an archive. Any node may run any environment, and the names of
+// archives cannot be guessed.
 func (b blobs) getEnvironmentValue(ctx context.Context, key string) (*connect.Response[v1.GetBlobResponse], error) {
 	if _, err := nodeaccess.Node(ctx); err != nil {
 		return nil, err

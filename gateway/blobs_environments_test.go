@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// captured is an environment of which a node has stored an archive.
+// captured stores an archive and returns the environment that it belongs to.
 func captured(t *testing.T, s *store.Store, archive string, data []byte) *v1.Environment {
 	t.Helper()
 	w := environments.New(s).NewWriter(t.Context(), archive)

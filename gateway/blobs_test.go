@@ -70,7 +70,7 @@ func TestGatewayIsAStore(t *testing.T) {
 		if got, err := s.Get(t.Context(), key); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("a value of %d bytes comes back as one of %d, %v", len(want), len(got), err)
 		}
-		// It is where the gateway looks for it.
+		// The value is under the same key in the gateway's store.
 		if got, err := f.store.Get(t.Context(), key); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("a value of %d bytes is one of %d in the gateway's store, %v", len(want), len(got), err)
 		}
@@ -240,7 +240,7 @@ func TestBlobsOfNoValueAreNotFound(t *testing.T) {
 	}
 }
 
-// logChunk is a chunk of a log with one entry.
+// logChunk returns a log chunk with one entry.
 func logChunk(t *testing.T, text string) []byte {
 	t.Helper()
 	var chunk bytes.Buffer
@@ -250,11 +250,11 @@ func logChunk(t *testing.T, text string) []byte {
 	return chunk.Bytes()
 }
 
-// relay is an address that stays while the gateway behind it comes and goes.
+// relay is an address that stays up while the gateway behind it is replaced.
 type relay struct {
 	net.Listener
 	mu    sync.Mutex
-	to    string // empty: the gateway is away
+	to    string // empty while there is no gateway
 	conns []net.Conn
 	all   sync.WaitGroup
 }
@@ -310,7 +310,8 @@ func (r *relay) forward(client net.Conn) {
 	back.Wait()
 }
 
-// A node is refused a chunk for which the run has no quota left, and may store results.
+// TestGatewayBoundsTheLogsOfARun checks that a node may not store a chunk beyond the log quota of the run,
+// but may still store results.
 func TestGatewayBoundsTheLogsOfARun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -330,7 +331,7 @@ func TestGatewayBoundsTheLogsOfARun(t *testing.T) {
 	}
 }
 
-// point cuts all connections and sends the next ones elsewhere.
+// point closes all connections and forwards new ones to another address.
 func (r *relay) point(to string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -341,8 +342,8 @@ func (r *relay) point(to string) {
 	r.conns = nil
 }
 
-// TestSpoolOverARestartOfTheGateway writes while one gateway ends and another
-// starts, and loses nothing.
+// TestSpoolOverARestartOfTheGateway writes while one gateway stops and another starts, and checks that
+// nothing is lost.
 func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -388,7 +389,7 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	for range writers {
 		<-reached
 	}
-	// The gateway has gone; what was written last is to be read all the same.
+	// The gateway is down, but the newest value can be read from the spool.
 	last := storekey.LogChunk("ci-0k/c", 0, "task-0", 0, 0, 2*values/3-1)
 	if err := s.Put(t.Context(), last, value(0, 2*values/3-1)); err != nil {
 		t.Error(err)
@@ -432,7 +433,8 @@ func TestSpoolOverARestartOfTheGateway(t *testing.T) {
 	}
 }
 
-// While its own store is away a gateway tells nodes to try again, and not that they are wrong.
+// TestBlobsOfStoreThatIsAway checks that a gateway whose own store is down tells nodes to try again instead
+// of reporting an error of theirs.
 func TestBlobsOfStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// followingPage follows a run with an EventSource, and has the ids of the events and how often it was disconnected.
+// followingPage follows a run with an EventSource. It records the ids of the events and counts disconnections.
 const followingPage = `<!DOCTYPE html><link rel="icon" href="data:,"><script>
 const run = new URLSearchParams(location.search).get("run")
 const seen = [], source = new EventSource("/v1/runs/" + run + "/events")
@@ -23,7 +23,7 @@ for (const name of ["queued", "end"]) source.addEventListener(name, e => seen.pu
 source.onerror = () => { errors++ }
 </script>`
 
-// serveWithPage serves a gateway and the page at an address, until the function that it returns is called.
+// serveWithPage serves a gateway and followingPage at an address until the returned function is called.
 func serveWithPage(t *testing.T, address, location string) (string, func()) {
 	t.Helper()
 	kept, err := store.Open(t.Context(), location)
@@ -56,8 +56,8 @@ func serveWithPage(t *testing.T, address, location string) (string, func()) {
 	}
 }
 
-// An EventSource of a real browser follows a run to its end over restarts of the gateway: it sees each event once, and stays
-// away after the end.
+// TestLongBrowserFollowsARunOverRestarts checks that the EventSource of a real browser follows a run to its end over
+// restarts of the gateway. It sees each event once and does not reconnect after the end.
 func TestLongBrowserFollowsARunOverRestarts(t *testing.T) {
 	testneeds.Long(t)
 	location := "file://" + t.TempDir()
@@ -86,7 +86,7 @@ func TestLongBrowserFollowsARunOverRestarts(t *testing.T) {
 	if seen := browsertest.Eval[[]string](tab, "seen"); !slices.Equal(seen, append(want, "0-end")) {
 		t.Errorf("the browser has seen %v", seen)
 	}
-	// The gateways that were stopped.
+	// The errors of connections to the stopped gateways.
 	tab.Allow("net::ERR_")
 	tab.Check(t)
 }

@@ -12,8 +12,8 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// The logs of a run are followed by those of the runs that its tasks and instances have started, and of theirs. A stream that
-// resumes another sends what that had not sent.
+// TestLogsOfChildRuns checks that the logs of a run include those of its child runs, started by tasks or instances, at any
+// depth. A stream that resumes another one sends only what that one did not.
 func TestLogsOfChildRuns(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -11,8 +11,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestUnknownJSONFields holds that an unknown field is refused by name
-// rather than dropped.
+// TestUnknownJSONFields checks that an unknown field is rejected by name rather than dropped.
 func TestUnknownJSONFields(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -48,7 +47,7 @@ func TestUnknownJSONFields(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range []string{test.code, "unknown field", test.field} {
-				// An error of gRPC-Web is in the headers.
+				// gRPC-Web returns errors in the headers.
 				if said := fmt.Sprint(string(body), res.Header); !strings.Contains(said, want) {
 					t.Errorf("%q is not in the answer %d %s", want, res.StatusCode, said)
 				}

@@ -19,65 +19,64 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// Config is what a Gateway is made of.
+// Config holds the dependencies and settings of a Gateway.
 type Config struct {
-	// Client talks to Temporal. The gateway does not close it.
+	// Client is the Temporal client. The gateway does not close it.
 	Client client.Client
 	// Store holds result records, statuses and logs. The gateway does not close it.
 	Store *store.Store
-	// Namespace of Temporal that Client works in. Default: "default".
+	// Namespace is the Temporal namespace of Client. Default: "default".
 	Namespace string
-	// Nodes is the registry of the nodes. Default: the one in Temporal.
+	// Nodes is the node registry. Default: the one in Temporal.
 	Nodes Nodes
-	// Observer serves what reads, and refuses what changes something.
+	// Observer makes the gateway read-only: it refuses calls that change anything.
 	Observer bool
-	// Logger takes what an operator should know. Default: nothing is logged.
+	// Logger receives messages for operators. Default: messages are discarded.
 	Logger *slog.Logger
-	// Metrics are the figures of the process, served under GET /metrics. Default: they are not served.
+	// Metrics holds the metrics of the process, served under GET /metrics. Default: they are not served.
 	Metrics *metrics.Metrics
-	// Authenticator finds out who sends a request. Default: authentication is off, and each caller may do all.
+	// Authenticator identifies callers. Default: authentication is off, and every caller may do everything.
 	Authenticator auth.Authenticator
-	// Tokens are what callers log in with, if Authenticator asks for them.
+	// Tokens holds the tokens that callers log in with if Authenticator asks for them.
 	Tokens *tokens.Registry
-	// Vault has the secrets of tasks. Default: the gateway keeps none.
+	// Vault holds the secrets of tasks. Default: the gateway stores no secrets.
 	Vault *vault.Vault
-	// ApproveUserRuns has runs that users submit wait for the approval of an operator.
+	// ApproveUserRuns makes runs that users submit wait for the approval of an operator.
 	ApproveUserRuns bool
-	// TLS is how Listen serves https. Default: it serves http.
+	// TLS configures https for Listen. Default: Listen serves http.
 	TLS *tls.Config
-	// PeerURL is where the other gateways of the deployment reach this one, for sessions on nodes that are connected to it.
-	// Default: what Listen listens on, by the name of the machine if that is all addresses.
+	// PeerURL is the URL under which other gateways of the deployment reach this one, for sessions on nodes that are
+	// connected to it. Default: the address that Listen binds, with the host name of the machine in place of an unspecified
+	// address.
 	PeerURL string
-	// PeerTLS is how other gateways with an https URL are reached. Default: with the authorities of the system.
+	// PeerTLS configures connections to other gateways with an https URL. Default: the system's certificate authorities.
 	PeerTLS *tls.Config
-	// Hosts are the names, besides localhost, the machine's own and IP addresses,
-	// under which the gateway answers on a loopback address; a reverse proxy on the
-	// same machine makes them necessary.
+	// Hosts are further host names under which the gateway answers on a loopback address, besides localhost, the machine's
+	// own name and IP addresses. A reverse proxy on the same machine needs them.
 	Hosts []string
-	// Defaults are what runs are given that do not say otherwise.
+	// Defaults are the settings of runs that do not set their own.
 	Defaults definition.RunDefaults
-	// Limits bound what clients make the gateway hold.
+	// Limits bound the resources that clients can make the gateway hold.
 	Limits edge.Limits
-	// SSHAddress is where Listen listens for SSH clients, host:port. Default: it does not.
+	// SSHAddress is the address, host:port, on which Listen accepts SSH clients. Default: it accepts none.
 	SSHAddress string
-	// SSHPort is where SSH clients reach the gateway. Default: the port of SSHAddress.
+	// SSHPort is the port under which SSH clients reach the gateway. Default: the port of SSHAddress.
 	SSHPort int
-	// SSHHost is the name under which SSH clients reach the gateway. Default: clients know it.
+	// SSHHost is the host name under which SSH clients reach the gateway. Default: clients use the name that they know.
 	SSHHost string
-	// PollInterval is the shortest time between two looks at a watched run.
-	// Default: 100 ms.
+	// PollInterval is the shortest time between two polls of a watched run. Default: 100 ms.
 	PollInterval time.Duration
-	// StreamKeepAlive is the pause after which a stream of server-sent events sends a comment. Default: 15 s.
+	// StreamKeepAlive is the idle time after which a stream of server-sent events sends a comment. Default: 15 s.
 	StreamKeepAlive time.Duration
-	// StreamWriteTimeout is how long a client of server-sent events may take nothing. Default: 30 s.
+	// StreamWriteTimeout is how long a write to a client of server-sent events may block. Default: 30 s.
 	StreamWriteTimeout time.Duration
-	// Version is that of the program, for agents. Default: "devel".
+	// Version is the version of the program that agents see. Default: "devel".
 	Version string
-	// Now is the clock that lists of runs start from. Default: time.Now.
+	// Now is the clock of the gateway. Default: time.Now.
 	Now func() time.Time
 }
 
-// WithDefaults returns c with what is missing filled in.
+// WithDefaults returns a copy of c with default values for unset fields.
 func (c Config) WithDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -105,7 +104,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports everything that is wrong with c.
+// Validate returns an error that lists every invalid field of c.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Client == nil {

@@ -22,20 +22,18 @@ import (
 )
 
 const (
-	// defaultDeadLetterPage is how many runs a page of dead letters covers when the
-	// request does not say.
+	// defaultDeadLetterPage is the number of runs that a page of dead letters covers if the request names no size.
 	defaultDeadLetterPage = 100
-	// readers is how many runs are read at once for one list.
+	// readers is the number of runs that one list reads concurrently.
 	readers = 8
 )
 
-// deadLettersQuery finds the executions of runs that have ended, or are, with
-// dead letters. Which of those are dead letters still, the status of the run says.
+// deadLettersQuery selects the executions of runs, open or closed, that report dead letters. The status of a run tells
+// which of them are still dead letters.
 const deadLettersQuery = runindex.RunsQuery + " AND " + names.DeadLettersAttribute + " > 0"
 
-// ListDeadLetters lists the tasks whose retries are spent, but for those that
-// were purged. A page covers some runs, the newest first; within the page the
-// newest dead letter is first.
+// ListDeadLetters lists the tasks that have used up their retries, except purged ones. A page covers a number of runs,
+// newest first; within the page the newest dead letter comes first.
 func (g *Gateway) ListDeadLetters(ctx context.Context, req *connect.Request[v1.ListDeadLettersRequest]) (*connect.Response[v1.ListDeadLettersResponse], error) {
 	if req.Msg.GetRun() != "" {
 		id, err := g.index.Resolve(ctx, req.Msg.GetRun())
@@ -77,7 +75,7 @@ func (g *Gateway) ListDeadLetters(ctx context.Context, req *connect.Request[v1.L
 	return connect.NewResponse(res), nil
 }
 
-// wanted are the dead letters that a request asks for, the newest first.
+// wanted returns the dead letters that match the filters of a request, newest first.
 func wanted(letters []*v1.DeadLetter, req *v1.ListDeadLettersRequest) []*v1.DeadLetter {
 	letters = slices.DeleteFunc(letters, func(d *v1.DeadLetter) bool {
 		return req.GetType() != "" && d.GetType() != req.GetType() || req.GetNode() != "" && lastNode(d) != req.GetNode()
@@ -88,7 +86,7 @@ func wanted(letters []*v1.DeadLetter, req *v1.ListDeadLettersRequest) []*v1.Dead
 	return letters
 }
 
-// lastNode is the node of the last attempt.
+// lastNode returns the node of the last attempt, or "" if there was no attempt.
 func lastNode(d *v1.DeadLetter) string {
 	if n := len(d.GetAttempts()); n > 0 {
 		return d.GetAttempts()[n-1].GetNode()
@@ -96,8 +94,8 @@ func lastNode(d *v1.DeadLetter) string {
 	return ""
 }
 
-// deadLettersOf reads the dead letters of runs. A run that is gone by now has none, and one that cannot be read is named in
-// the warnings.
+// deadLettersOf reads the dead letters of several runs. It skips runs that no longer exist and names those that cannot be
+// read in the warnings.
 func (g *Gateway) deadLettersOf(ctx context.Context, runs []*workflowpb.WorkflowExecutionInfo) (letters []*v1.DeadLetter, warnings []string, err error) {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -121,7 +119,7 @@ func (g *Gateway) deadLettersOf(ctx context.Context, runs []*workflowpb.Workflow
 	return letters, warnings, group.Wait()
 }
 
-// deadLetters are the dead letters of a run that were not purged, by name of the task and number of the instance.
+// deadLetters returns the unpurged dead letters of a run, ordered by task name and instance number.
 func (g *Gateway) deadLetters(ctx context.Context, id string) ([]*v1.DeadLetter, error) {
 	v, err := g.reader.Read(ctx, id)
 	if err != nil {
@@ -143,7 +141,7 @@ func (g *Gateway) deadLetters(ctx context.Context, id string) ([]*v1.DeadLetter,
 	return letters, nil
 }
 
-// dead are the dead-lettered tasks among some, and the dead-lettered instances of those, that were not purged.
+// dead returns the unpurged dead letters among some tasks and their instances.
 func (g *Gateway) dead(ctx context.Context, v *runview.View, tasks []string) ([]runview.TaskRef, error) {
 	var all []runview.TaskRef
 	add := func(about runview.TaskRef) error {
@@ -184,8 +182,8 @@ func (g *Gateway) dead(ctx context.Context, v *runview.View, tasks []string) ([]
 	return all, nil
 }
 
-// purged reports whether a dead letter was taken off the list. The mark
-// names the claim, so that the task, put back and dead-lettered again, is listed anew.
+// purged reports whether a dead letter was purged. The mark names the claim, so a task that is retried and dead-lettered
+// again is listed anew.
 func (g *Gateway) purged(ctx context.Context, v *runview.View, about runview.TaskRef) (bool, error) {
 	var mark v1.ClaimRef
 	err := g.store.GetMessage(ctx, storekey.Purged(v.Home(), v.Run.GetGeneration(), about.Name), &mark)
@@ -198,8 +196,8 @@ func (g *Gateway) purged(ctx context.Context, v *runview.View, about runview.Tas
 	return mark.GetClaim() == about.Claim(), nil
 }
 
-// choose are the dead letters that a request about one task, one instance, or about all of a
-// run, is about. Those of a task that has fanned out are its instances'.
+// choose returns the dead letters that a request selects: those of one task or instance, or those of the whole run if name
+// is "". For a fanned-out task these are the dead letters of its instances.
 func (g *Gateway) choose(ctx context.Context, v *runview.View, name string) ([]runview.TaskRef, error) {
 	id := v.Run.GetId()
 	if name == "" {
@@ -230,7 +228,7 @@ func (g *Gateway) choose(ctx context.Context, v *runview.View, name string) ([]r
 	return []runview.TaskRef{about}, err
 }
 
-// namesOf are the names of tasks and instances.
+// namesOf returns the names of tasks and instances.
 func namesOf(subjects []runview.TaskRef) []string {
 	all := make([]string, len(subjects))
 	for i, about := range subjects {
@@ -239,7 +237,7 @@ func namesOf(subjects []runview.TaskRef) []string {
 	return all
 }
 
-// PurgeDeadLetter takes dead letters off the list for good.
+// PurgeDeadLetter removes dead letters from the list for good.
 func (g *Gateway) PurgeDeadLetter(ctx context.Context, req *connect.Request[v1.PurgeDeadLetterRequest]) (*connect.Response[v1.PurgeDeadLetterResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetRun())
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// deadLetter shows a task of a scripted run dead-lettered on a node.
+// deadLetter dead-letters a task of a scripted run on a node.
 func deadLetter(t *testing.T, run, task string, claim int32, node string) {
 	t.Helper()
 	set(t, run, task, claim, &v1.Task{
@@ -48,8 +48,8 @@ func (f *fixture) retry(t *testing.T, run, task string) (*v1.RetryDeadLetterResp
 	return res.Msg, nil
 }
 
-// TestListDeadLetters lists the dead letters of several runs, filtered and page by page. The pages have those of all
-// runs, so that no other test may add one meanwhile.
+// TestListDeadLetters lists the dead letters of several runs, filtered and page by page. The lists cover all runs,
+// so no other test may add a dead letter meanwhile.
 func TestListDeadLetters(t *testing.T) {
 	f := start(t)
 	first, second, none := f.submit(t, "letters"), f.submit(t, "letters"), f.submit(t, "letters")
@@ -110,7 +110,7 @@ func TestListDeadLetters(t *testing.T) {
 	}
 }
 
-// TestPurge takes dead letters off the list, one and all, until they are dead again.
+// TestPurge purges one dead letter and then all. Each is listed again once its task is dead-lettered anew.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -151,7 +151,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// TestRetryOpen puts dead letters of a run back that has not ended.
+// TestRetryOpen puts back dead letters of an open run.
 func TestRetryOpen(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -177,8 +177,8 @@ func TestRetryOpen(t *testing.T) {
 	wantCode(t, "retry all of none", err, connect.CodeAborted)
 }
 
-// TestRetryClosed starts a run that has ended again, once however many ask, and
-// lists show its newest execution only.
+// TestRetryClosed reopens a closed run exactly once for concurrent requests. Lists then show its newest execution
+// only.
 func TestRetryClosed(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -237,8 +237,8 @@ func TestRetryClosed(t *testing.T) {
 		t.Errorf("dead letters %v", got)
 	}
 
-	// A caller that looked before the run was started again does not start it once
-	// more, not even when it has ended in the meantime.
+	// A caller with a stale view of the run does not reopen it once more, not even if the run has ended again in the
+	// meantime.
 	deadLetter(t, id, "a", 5, "n")
 	end(t, id, "failed")
 	stale, err := f.reader.Describe(t.Context(), id)
@@ -259,7 +259,7 @@ func TestRetryClosed(t *testing.T) {
 	}
 }
 
-// TestRetryCancelled refuses what would not continue.
+// TestRetryCancelled checks that dead letters of a cancelled run cannot be put back.
 func TestRetryCancelled(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -273,14 +273,14 @@ func TestRetryCancelled(t *testing.T) {
 	}
 }
 
-// TestRetryTerminated stores what a run that was ended from outside has not.
+// TestRetryTerminated checks that a retry stores what a terminated run could not store itself.
 func TestRetryTerminated(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "shot", "a", "b")
 	deadLetter(t, id, "a", 3, "n")
 	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 2, Events: []*v1.Event{event(0, "a", "dead_lettered")}})
-	f.get(t, id) // has the signals taken in
+	f.get(t, id) // makes the run process the signals
 	shot := temporalClient.GetWorkflow(t.Context(), id, "").GetRunID()
 	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", "test"); err != nil {
 		t.Fatal(err)

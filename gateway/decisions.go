@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// ApproveTask approves a task that waits for it.
+// ApproveTask approves a task that waits for approval.
 func (g *Gateway) ApproveTask(ctx context.Context, req *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
 	id, err := g.decideTask(ctx, req.Msg.GetId(), req.Msg.GetTask(), names.ApproveUpdate, v1.ApprovalApproved, req.Msg.GetReason())
 	return answered(&v1.ApproveTaskResponse{Id: id}, err)
@@ -26,19 +26,19 @@ func (g *Gateway) RejectTask(ctx context.Context, req *connect.Request[v1.Reject
 	return answered(&v1.RejectTaskResponse{Id: id}, err)
 }
 
-// ApproveRun lets a run start that waits for approval.
+// ApproveRun approves a run that waits for approval, which then starts.
 func (g *Gateway) ApproveRun(ctx context.Context, req *connect.Request[v1.ApproveRunRequest]) (*connect.Response[v1.ApproveRunResponse], error) {
 	id, err := g.decideRun(ctx, req.Msg.GetId(), names.ApproveRunUpdate, v1.ApprovalApproved, req.Msg.GetReason())
 	return answered(&v1.ApproveRunResponse{Id: id}, err)
 }
 
-// RejectRun ends a run that waits for approval.
+// RejectRun rejects a run that waits for approval, which then ends.
 func (g *Gateway) RejectRun(ctx context.Context, req *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error) {
 	id, err := g.decideRun(ctx, req.Msg.GetId(), names.RejectRunUpdate, v1.ApprovalRejected, req.Msg.GetReason())
 	return answered(&v1.RejectRunResponse{Id: id}, err)
 }
 
-// decideTask sends a decision about a task to its run, or to the child of it that carries the instance.
+// decideTask sends a decision about a task to its run, or to the child of the run that carries the instance.
 func (g *Gateway) decideTask(ctx context.Context, text, task, update, verdict, reason string) (id string, err error) {
 	id, err = g.index.Resolve(ctx, text)
 	if err != nil {
@@ -60,7 +60,7 @@ func (g *Gateway) decideTask(ctx context.Context, text, task, update, verdict, r
 	return id, err
 }
 
-// decideRun sends a decision about a run to it. Who has submitted the run may not take it.
+// decideRun sends a decision about a run to the run. The user who submitted the run may not decide.
 func (g *Gateway) decideRun(ctx context.Context, text, update, verdict, reason string) (id string, err error) {
 	id, err = g.index.Resolve(ctx, text)
 	if err != nil {
@@ -80,7 +80,8 @@ func (g *Gateway) decideRun(ctx context.Context, text, update, verdict, reason s
 	return id, g.update(ctx, id, update, &v1.RunCommand{Reason: reason, By: actor(ctx), Decision: d})
 }
 
-// signedDecision completes and signs a decision of the caller, or returns nil if nothing proves who that is.
+// signedDecision completes and signs a decision of the caller, or returns nil if the caller's identity is not
+// verified.
 func (g *Gateway) signedDecision(ctx context.Context, d *v1.Decision) (*v1.Decision, error) {
 	p := auth.From(ctx)
 	if !p.IsVerified() {

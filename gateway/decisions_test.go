@@ -10,7 +10,8 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestRunsOfUsersNeedApproval submits as each role to a gateway that has runs of users wait.
+// TestRunsOfUsersNeedApproval submits with each role to a gateway that requires approval for the runs of
+// users.
 func TestRunsOfUsersNeedApproval(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())

@@ -1,7 +1,5 @@
-// Package gateway is the service that people and programs talk to. It submits
-// runs to Temporal, and shows how they are doing from what Temporal, the Run
-// workflow and the store know; it keeps no state that matters of its own, so
-// several gateways may serve one cluster.
+// Package gateway is the service that users and programs talk to. It submits runs to Temporal and reports on them from Temporal,
+// the Run workflow and the store. It keeps no durable state of its own, so several gateways may serve one cluster.
 //
 //	client ── Connect, gRPC, gRPC-Web ──> Handler
 //	                                        │
@@ -23,10 +21,10 @@
 //	            ListRunEvents ──────────────┼──> store, and a query while open; of all runs: visibility
 //	            StreamRunLogs ──────────────┴──> log store
 //
-// Package edge is what calls pass before they get here. Package runview reads runs, package paging makes page tokens,
-// package runindex finds runs, package tasklist lists their tasks, package runevents lists their events, package runlogs
-// sends their logs, package tunnel connects clients to what runs on nodes, package sshdoor lets SSH clients in, package openapi serves the document of the REST
-// paths, and package rpcerror gives errors their codes.
+// Package edge handles calls before they reach this package. Package runview reads runs, package paging makes page tokens,
+// package runindex finds runs, package tasklist lists their tasks, package runevents lists their events, package runlogs sends
+// their logs, package tunnel connects clients to sessions on nodes, package sshdoor lets SSH clients in, package openapi serves
+// the document of the REST paths, and package rpcerror gives errors their codes.
 //
 // It may import proto, workflows/condition, workflows/definition, workflows/names, workflows/sshkey, workflows/nearest, workflows/phrase,
 // workflows/visibility, activities/store, activities/environments, activities/logs, activities/library, activities/schedules, activities/registry,

@@ -24,7 +24,7 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// libraries are those of the gateways of tests, by the names of environments, of which each test has its own.
+// libraries maps environment names to the libraries of the tests' gateways. Each test uses its own names.
 var libraries sync.Map
 
 func keepEnvironment(ctx context.Context, e *v1.Environment) (*v1.Environment, error) {
@@ -43,14 +43,14 @@ func (f *fixture) environmentsAs(t *testing.T, token string) switchyardv1connect
 	return switchyardv1connect.NewEnvironmentServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
 }
 
-// capturer is the node of a test that captures environments.
+// capturer is a test node that captures environments.
 type capturer struct {
 	library *library.Library
 	asked   chan *v1.CaptureRequest
-	answer  chan error // nil: the archive is stored
+	answer  chan error // nil if the archive is stored
 }
 
-// startCapturer starts a node that captures the environments of the names.
+// startCapturer starts a node that captures the named environments.
 func startCapturer(t *testing.T, f *fixture, node string, environments ...string) *capturer {
 	t.Helper()
 	c := &capturer{library: library.New(f.store), asked: make(chan *v1.CaptureRequest, 8), answer: make(chan error)}
@@ -108,7 +108,7 @@ func submitMachine(t *testing.T, client switchyardv1connect.RunServiceClient) st
 	return res.Msg.GetId()
 }
 
-// startUser starts a scripted run whose definition names an environment.
+// startUser starts a scripted run whose definition uses an environment.
 func startUser(t *testing.T, environment string) string {
 	t.Helper()
 	def, err := definition.Parse("user.yaml", []byte("name: environment-user\ntasks: { use: { type: container, spec: { environment: "+environment+", command: [ls] } } }\n"))
@@ -228,7 +228,7 @@ func TestEnvironmentOfAMachineByREST(t *testing.T) {
 	}
 }
 
-// TestEnvironmentIsForOperators holds that who may not enter a machine does not copy its files either.
+// TestEnvironmentIsForOperators checks that callers who may not enter a machine cannot copy its files either.
 func TestEnvironmentIsForOperators(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, "mem://")

@@ -30,8 +30,8 @@ type eventStream struct {
 	retry    string
 }
 
-// openStream sends a request for a stream, again while the answer is that the run cannot be read now: on a busy machine a
-// run may take longer than the gateway waits. The stream is nil if the answer has another status than 200.
+// openStream requests a stream. It repeats the request while the gateway reports that the run cannot be read now, because
+// on a busy machine a run may take longer to answer than the gateway waits. The stream is nil if the status is not 200.
 func (f *fixture) openStream(t *testing.T, path string, header ...string) (*eventStream, *http.Response) {
 	t.Helper()
 	return openStreamAt(t, f.server.URL()+path, header...)
@@ -95,7 +95,7 @@ func (s *eventStream) next() (e sent, ok bool) {
 	return sent{}, false
 }
 
-// take returns the next n events.
+// take reads the next n events.
 func (s *eventStream) take(t *testing.T, n int) []sent {
 	t.Helper()
 	var all []sent
@@ -109,7 +109,7 @@ func (s *eventStream) take(t *testing.T, n int) []sent {
 	return all
 }
 
-// rest returns what comes to the end of the stream.
+// rest reads all events until the end of the stream.
 func (s *eventStream) rest() []sent {
 	var all []sent
 	for e, ok := s.next(); ok; e, ok = s.next() {
@@ -127,7 +127,7 @@ func ids(all []sent) []string {
 	return found
 }
 
-// numbered returns n events of a generation, with ids from a number on.
+// numbered returns n events of a generation, with consecutive ids that start at from.
 func numbered(generation int32, from, n int) []*v1.Event {
 	var all []*v1.Event
 	for k := range n {
@@ -138,7 +138,7 @@ func numbered(generation int32, from, n int) []*v1.Event {
 	return all
 }
 
-// wantStatus checks the answer to a request that gets no stream.
+// wantStatus checks the response to a request that gets no stream.
 func wantStatus(t *testing.T, what string, res *http.Response, status int, code, message string) {
 	t.Helper()
 	text, err := io.ReadAll(res.Body)
@@ -161,8 +161,9 @@ func wantStatus(t *testing.T, what string, res *http.Response, status int, code,
 	}
 }
 
-// A stream sends each event once with its id, whether the store has it or the workflow, and continues exactly after any of
-// them. The end event has how the run ended, and a client that returns with its id gets 204.
+// TestEventStreamContinuesExactlyAfterAnID checks that a stream sends each event once with its id, from the store or from
+// the workflow, and resumes exactly after any id. The end event tells how the run ended, and a client that returns with
+// the id of the end event gets 204.
 func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -185,7 +186,7 @@ func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 	}
 	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: all[4:9]})
 	got = append(got, s.take(t, 3)...)
-	// What the stream has sent is stored, and there is more.
+	// The sent events move to the store, and new ones follow.
 	f.storeEvents(t, id, 0, 1, all[4:7]...)
 	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 2, Events: all[7:11]})
 	got = append(got, s.take(t, 2)...)
@@ -224,7 +225,7 @@ func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 	_, res = f.openStream(t, path, "Last-Event-ID", "0-end")
 	wantStatus(t, "after the end", res, http.StatusNoContent, "", "")
 
-	// A retry begins a generation. Its events follow the end of the one before.
+	// A retry starts a new generation. Its events follow the end of the previous one.
 	f.storeEvents(t, id, 1, 0, numbered(1, 0, 2)...)
 	if _, err := f.again(t, id); err != nil {
 		t.Fatal(err)
@@ -243,7 +244,7 @@ func TestEventStreamContinuesExactlyAfterAnID(t *testing.T) {
 	}
 }
 
-// A stream has the events that its parameters select, and refuses parameters that make no sense.
+// TestEventStreamFilters checks that a stream has the events that its parameters select, and rejects invalid parameters.
 func TestEventStreamFilters(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -288,7 +289,7 @@ func TestEventStreamFilters(t *testing.T) {
 	}
 }
 
-// Whoever does not ask for a stream gets the list.
+// TestEventsAreListedUnlessTheyAreFollowed checks that a request that does not ask for a stream gets the list.
 func TestEventsAreListedUnlessTheyAreFollowed(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -310,7 +311,7 @@ func TestEventsAreListedUnlessTheyAreFollowed(t *testing.T) {
 	}
 }
 
-// A client that has too many streams open is refused.
+// TestEventStreamsAreBounded checks that a client with too many open streams is refused another one.
 func TestEventStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	f := startWith(t, "mem://", edge.Limits{Calls: 10, ClientCalls: 10, Streams: 4, ClientStreams: 2, BodyBytes: 1 << 20, BodyTime: limit})

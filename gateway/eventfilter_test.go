@@ -30,7 +30,7 @@ func (f *fixture) pagedEvents(t *testing.T, req *v1.ListRunEventsRequest) (all [
 	}
 }
 
-// The events of a run are narrowed by kind, node, time and task, wherever the list begins and however large its pages are.
+// TestEventFilters filters the events of a run by kind, node, time and task, for any start and page size.
 func TestEventFilters(t *testing.T) {
 	t.Parallel()
 	f := start(t)

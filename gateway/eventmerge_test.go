@@ -13,8 +13,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestEventsOfChildren merges the events of the children that carry a large fan-out through into those of the run,
-// whatever the size of the pages, and tells those of one instance alone.
+// TestEventsOfChildren merges the events of the children that carry a large fan-out into those of the run, for any
+// page size, and lists those of a single instance.
 func TestEventsOfChildren(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -74,7 +74,7 @@ func TestEventsOfChildren(t *testing.T) {
 			t.Errorf("pages of %d: %v", size, got)
 		}
 	}
-	// What there is to know of the instance is with a child, as the scripted run says.
+	// The scripted run names a child as the holder of the instance.
 	kept := &v1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {Instances: []*v1.Instance{{Index: 7, State: "completed"}}}}}}
 	if err := f.store.PutMessage(t.Context(), storekey.Status(names.FanOut{Run: id, Task: "each", From: childFrom}.ID(), 0), kept); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestEventsOfChildren(t *testing.T) {
 	}
 }
 
-// TestEventsOfAnOpenChild asks a child that continues for what it has not stored.
+// TestEventsOfAnOpenChild queries an open child for the events that it has not stored yet.
 func TestEventsOfAnOpenChild(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -16,7 +16,7 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// startedOn starts a scripted run that was submitted at a time and has sent tasks to a node.
+// startedOn starts a scripted run with the given submission time that has sent tasks to a node.
 func startedOn(t *testing.T, node string, submitted time.Time) string {
 	t.Helper()
 	a := visibility.Started("everywhere", v1.TriggerSubmit, submitted)
@@ -24,7 +24,7 @@ func startedOn(t *testing.T, node string, submitted time.Time) string {
 	return startedWith(t, a)
 }
 
-// seen waits until visibility has as many runs that have sent tasks to a node.
+// seen waits until visibility lists the given number of runs with tasks on a node.
 func (f *fixture) seen(t *testing.T, node string, runs int) {
 	t.Helper()
 	eventually(t, "visibility has the runs", func() bool {
@@ -33,7 +33,7 @@ func (f *fixture) seen(t *testing.T, node string, runs int) {
 	})
 }
 
-// The events of all runs come run by run, whatever the size of the pages.
+// TestEventsOfAllRuns checks that the events of all runs are listed run by run, for any page size.
 func TestEventsOfAllRuns(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -107,7 +107,8 @@ func TestEventsOfAllRuns(t *testing.T) {
 	}
 }
 
-// Runs that ended before the time asked for, or were submitted after it, are not read.
+// TestEventsOfAllRunsReadOnlyRunsOfTheirTime checks that a list does not read runs that ended before its time
+// range or were submitted after it.
 func TestEventsOfAllRunsReadOnlyRunsOfTheirTime(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -146,7 +147,8 @@ func TestEventsOfAllRunsReadOnlyRunsOfTheirTime(t *testing.T) {
 	}
 }
 
-// A page reads a bounded number of runs, so that it may be empty and not the last.
+// TestPageOfEventsReadsFewRuns checks that a page reads a bounded number of runs. It may therefore be empty
+// without being the last page.
 func TestPageOfEventsReadsFewRuns(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -169,7 +171,8 @@ func TestPageOfEventsReadsFewRuns(t *testing.T) {
 	}
 }
 
-// One run that does not answer any more keeps no other run from being listed; what it has stored is listed.
+// TestEventsOfAStuckRun checks that a run that no longer answers does not keep other runs from being listed.
+// Its stored events are still listed.
 func TestEventsOfAStuckRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// event is one about a task at a second after the start of 2026.
+// event returns an event of a task at the given second of 2026.
 func event(second int64, task, what string) *v1.Event {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &v1.Event{At: timestamppb.New(start.Add(time.Duration(second) * time.Second)), Task: task, Event: what}
@@ -27,7 +27,7 @@ func (f *fixture) storeEvents(t *testing.T, run string, generation, part int32, 
 	}
 }
 
-// words are events as "task event".
+// words renders events as "task event".
 func words(events []*v1.Event) []string {
 	var all []string
 	for _, e := range events {
@@ -36,7 +36,7 @@ func words(events []*v1.Event) []string {
 	return all
 }
 
-// events reads the events of a run page by page; between is called between two.
+// events reads the events of a run page by page. It calls between after each page except the last.
 func (f *fixture) events(t *testing.T, run, task string, size int32, between func()) []string {
 	t.Helper()
 	var all []string
@@ -55,8 +55,8 @@ func (f *fixture) events(t *testing.T, run, task string, size int32, between fun
 	}
 }
 
-// TestRunEvents reads events over stored parts, what the workflow holds, and
-// generations, while they move from the one to the other.
+// TestRunEvents reads events from stored parts, from the workflow and from several generations, while events move
+// from the workflow to the store.
 func TestRunEvents(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -72,7 +72,7 @@ func TestRunEvents(t *testing.T) {
 	if got := f.events(t, id, "test", 2, func() {}); !slices.Equal(got, want[5:]) {
 		t.Errorf("got %v of one task", got)
 	}
-	// The first of what the workflow holds is stored between two pages.
+	// The first part of the workflow's events moves to the store between two pages.
 	pages := 0
 	got := f.events(t, id, "", 4, func() {
 		if pages++; pages == 1 {
@@ -104,8 +104,8 @@ func TestRunEvents(t *testing.T) {
 	wantCode(t, "a task that the run does not have", err, connect.CodeNotFound)
 }
 
-// TestEventsOfTerminated asks the workflow of a run that was ended from outside.
-// A list can resume after any of its events: whole or of one task, page by page, from the workflow or from the store.
+// TestEventsAfterAnID checks that a list can resume after any of its events: whole or filtered by task, page by page,
+// from the workflow or from the store.
 func TestEventsAfterAnID(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -114,7 +114,7 @@ func TestEventsAfterAnID(t *testing.T) {
 	for n := range 9 {
 		at := int64(n)
 		if n == 8 {
-			at = 0 // the run learned of it late, and it is not the last of a page
+			at = 0 // the run learned of this event late, so it is not the last of a page
 		}
 		e := event(at, []string{"build", "test"}[n%2], "queued")
 		e.Id = names.EventID(0, "", int64(n))
@@ -167,7 +167,7 @@ func TestEventsOfTerminated(t *testing.T) {
 	id := f.submit(t, "cut-short")
 	f.storeEvents(t, id, 0, 0, event(0, "", "submitted"))
 	signal(t, id, eventsSignal, &v1.EventsResponse{Parts: 1, Events: []*v1.Event{event(1, "build", "queued")}})
-	f.get(t, id) // has the signal taken in
+	f.get(t, id) // makes the run process the signal
 	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", ""); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestExplain explains tasks in their states.
+// TestExplain explains tasks in each of their states.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -65,7 +65,7 @@ tasks:
 	set(t, id, "build", 4, &v1.Task{State: "completed", Node: "a", CompletedAt: timestamppb.Now()})
 	check("build", "completed", "a", "score 5: cpu 5")
 
-	// Of a task that ended without asking for a node the nodes say nothing; its parents do.
+	// A task that ended before its placement is explained by its parents, not by nodes.
 	for _, reason := range []string{v1.ReasonUpstream, v1.ReasonWhen, v1.ReasonCondition, v1.ReasonConditionError, v1.ReasonHalt} {
 		state := v1.TaskSkipped
 		if reason == v1.ReasonConditionError {
@@ -94,7 +94,8 @@ tasks:
 	wantCode(t, "a run that is not there", err, connect.CodeNotFound)
 }
 
-// A fan-out that waits for other child workflows of its run to end says so.
+// TestExplainOfAFanOutThatWaits checks that a fan-out reports that it waits for other child workflows of its
+// run to end.
 func TestExplainOfAFanOutThatWaits(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -32,13 +32,14 @@ func startedWith(t *testing.T, a visibility.Attributes) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The error is that the run has ended.
+		// The call fails if the run has already ended.
 		_ = temporalClient.TerminateWorkflow(context.Background(), id, "", "the test is over")
 	})
 	return id
 }
 
-// Lists are filtered by what runs are, where they ran, and when they were submitted, with values as people write them.
+// TestListFilters filters lists by the properties of runs, by their nodes and by submission time, with values in user
+// notation.
 func TestListFilters(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -97,7 +98,7 @@ func TestListFilters(t *testing.T) {
 	wantCode(t, "an unknown parent", err, connect.CodeNotFound)
 }
 
-// countingClient counts the executions that visibility has listed.
+// countingClient counts the executions that visibility returns.
 type countingClient struct {
 	client.Client
 	listed atomic.Int64
@@ -109,7 +110,7 @@ func (c *countingClient) ListWorkflow(ctx context.Context, req *workflowservice.
 	return res, err
 }
 
-// A list by state reads the runs that it shows, and none of the many others.
+// TestListByStateReadsNoOtherRuns checks that a list by state reads only the runs that it shows.
 func TestListByStateReadsNoOtherRuns(t *testing.T) {
 	t.Parallel()
 	kept, err := store.Open(t.Context(), "mem://")
@@ -155,7 +156,7 @@ func TestListByStateReadsNoOtherRuns(t *testing.T) {
 	for state, want := range want {
 		eventually(t, "visibility has the run that is "+state, func() bool { return slices.Equal(listed(state), want) })
 		counting.listed.Store(0)
-		// Each span of time that is searched finds the one run again.
+		// Each time window that is searched finds the same run again.
 		if got := listed(state); !slices.Equal(got, want) || counting.listed.Load() > int64(len(runindex.ListWindows)+1) {
 			t.Errorf("%s: %v after %d executions were read", state, got, counting.listed.Load())
 		}

@@ -11,7 +11,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// The words that a filter takes are those of the field that it filters by, and "" for all.
+// TestFiltersTakeTheWordsOfTheirFields checks that a filter accepts the values of the field that it filters
+// by, and "" for all.
 func TestFiltersTakeTheWordsOfTheirFields(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -30,7 +31,7 @@ func TestFiltersTakeTheWordsOfTheirFields(t *testing.T) {
 	}
 }
 
-// wordsOf are those that the rules of a field let it hold.
+// wordsOf returns the values that the validation rules of a field allow.
 func wordsOf(t *testing.T, m proto.Message, name protoreflect.Name) []string {
 	t.Helper()
 	field := m.ProtoReflect().Descriptor().Fields().ByName(name)

@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestFinal reads runs that ended in each of the ways there are.
+// TestFinal reads runs that ended in each possible way.
 func TestFinal(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -78,7 +78,7 @@ func TestFinalInStore(t *testing.T) {
 	if run.GetState() != "completed" || run.GetTasks()["test"].GetState() != "skipped" {
 		t.Errorf("the run is %v", run)
 	}
-	// Without it the workflow still knows the tasks' states, but for those it gave up.
+	// Without the stored status, the workflow still knows the states of the tasks that it has not dropped.
 	lost := f.submit(t, "lost")
 	end(t, lost, "large")
 	if run := f.get(t, lost); run.GetState() != "completed" {
@@ -86,7 +86,7 @@ func TestFinalInStore(t *testing.T) {
 	}
 }
 
-// TestTerminatedUnheard reads a run that ended before any worker had heard of it.
+// TestTerminatedUnheard reads a run that was terminated before any worker picked it up.
 func TestTerminatedUnheard(t *testing.T) {
 	t.Parallel()
 	f := start(t)

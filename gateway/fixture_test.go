@@ -14,11 +14,10 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// limit is how long a test waits for something that will happen. It is far beyond
-// what anything takes, so that a slow machine fails no test.
+// limit is how long a test waits for an expected event. It is generous enough for slow machines.
 const limit = 2 * time.Minute
 
-// fixture is a gateway with a store of its own that listens on a free port.
+// fixture is a gateway with its own store, listening on a free port.
 type fixture struct {
 	*Gateway
 	server *Server
@@ -30,7 +29,7 @@ func start(t *testing.T) *fixture {
 	return startIn(t, "mem://")
 }
 
-// startIn starts a gateway with the store of a location.
+// startIn starts a gateway with the store at a location.
 func startIn(t *testing.T, location string) *fixture {
 	t.Helper()
 	return startWith(t, location, edge.Limits{})
@@ -64,13 +63,13 @@ func startWith(t *testing.T, location string, limits edge.Limits) *fixture {
 	return f
 }
 
-// dial makes a client over HTTP/2.
+// dial returns a client over HTTP/2.
 func (f *fixture) dial(t *testing.T, options ...connect.ClientOption) switchyardv1connect.RunServiceClient {
 	t.Helper()
 	return switchyardv1connect.NewRunServiceClient(f.httpClient(t), f.server.URL(), options...)
 }
 
-// httpClient makes an HTTP/2 client.
+// httpClient returns an HTTP/2 client.
 func (f *fixture) httpClient(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{Protocols: new(http.Protocols)}
@@ -79,7 +78,7 @@ func (f *fixture) httpClient(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// document is a definition with tasks that do not matter, as YAML.
+// document returns a YAML definition with trivial tasks of the given names.
 func document(name string, tasks ...string) string {
 	text := "name: " + name + "\ntasks:\n"
 	for _, task := range tasks {
@@ -88,7 +87,7 @@ func document(name string, tasks ...string) string {
 	return text
 }
 
-// submit starts a scripted run with two tasks, unless it is told others.
+// submit starts a scripted run with the named tasks, or with build and test if there are none.
 func (f *fixture) submit(t *testing.T, name string, tasks ...string) (id string) {
 	t.Helper()
 	if len(tasks) == 0 {
@@ -102,7 +101,7 @@ func (f *fixture) submit(t *testing.T, name string, tasks ...string) (id string)
 	}
 	id = res.Msg.GetId()
 	t.Cleanup(func() {
-		// The error is that the run has ended, mostly.
+		// The call fails if the run has already ended, as most have.
 		_ = temporalClient.TerminateWorkflow(context.Background(), id, "", "the test is over")
 	})
 	return id
@@ -117,11 +116,11 @@ func (f *fixture) get(t *testing.T, id string) *v1.Run {
 	return res.Msg.GetRun()
 }
 
-// watching collects what a watcher is sent.
+// watching collects the messages that a watcher receives.
 type watching struct {
 	stream *connect.ServerStreamForClient[v1.WatchRunResponse]
 	cancel context.CancelFunc
-	run    *v1.Run // merged
+	run    *v1.Run // merged from all messages
 	sent   int
 }
 
@@ -142,7 +141,7 @@ func (w *watching) close() {
 	_ = w.stream.Close()
 }
 
-// next takes in one message; false at the end of the stream.
+// next applies one message. It returns false at the end of the stream.
 func (w *watching) next() bool {
 	if !w.stream.Receive() {
 		return false
@@ -158,7 +157,7 @@ func (w *watching) next() bool {
 	return true
 }
 
-// until takes in messages until check holds.
+// until applies messages until check holds.
 func (w *watching) until(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	for !check() {

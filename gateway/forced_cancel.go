@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// lastWordTimeout bounds the question to a run that is about to be terminated.
+	// lastWordTimeout bounds the last query to a run before it is terminated.
 	lastWordTimeout = time.Second
-	// terminators is how many workflows below a run are terminated at once.
+	// terminators is the number of workflows below a run that are terminated concurrently.
 	terminators = 16
-	// maxDepth is how far below a run workflows are looked for.
+	// maxDepth bounds how many levels below a run are searched for workflows.
 	maxDepth = 32
 )
 
-// cancelByForce terminates a run with all that it has started, in whatever state they
-// are. The end of a workflow is pushed to the nodes that run its attempts, or reaches
-// them with the answer to a beat. The error is Aborted when nothing was open.
+// cancelByForce terminates a run and every workflow below it, in whatever state they are. Nodes learn that a
+// workflow has ended by a push, or from the reply to their next heartbeat. The error is Aborted if nothing
+// was open.
 func (g *Gateway) cancelByForce(ctx context.Context, id, reason string) (*v1.CancelRunResponse, error) {
 	cause := "ended by force"
 	if who := actor(ctx); who != "" {
@@ -52,7 +52,7 @@ func (g *Gateway) cancelByForce(ctx context.Context, id, reason string) (*v1.Can
 	return &v1.CancelRunResponse{Id: id, Children: int32(t.children), Attempts: int32(t.attempts)}, nil
 }
 
-// lastWord returns what a run says of itself before it is terminated, or nil if it does not answer.
+// lastWord returns the status of a run just before it is terminated, or nil if the run does not answer.
 func (g *Gateway) lastWord(ctx context.Context, id string) *v1.StatusResponse {
 	desc, err := g.reader.Describe(ctx, id)
 	if err != nil || desc.GetPendingWorkflowTask().GetAttempt() > 1 {
@@ -67,8 +67,8 @@ func (g *Gateway) lastWord(ctx context.Context, id string) *v1.StatusResponse {
 	return said.Status
 }
 
-// saveTerminated keeps what a terminated run has said last, which its workflow may not
-// answer any more. Without it, readers ask the workflow.
+// saveTerminated stores the last status of a terminated run, because its workflow may no longer answer
+// queries. Without a stored status, readers query the workflow.
 func (g *Gateway) saveTerminated(ctx context.Context, id string, status *v1.StatusResponse) {
 	key := storekey.Status(names.Home(id, status.GetChain()), status.GetRun().GetGeneration())
 	if _, err := g.store.PutMessageIfAbsent(ctx, key, status); err != nil {
@@ -85,7 +85,8 @@ type termination struct {
 	seen  map[string]bool // workflow ids
 	root  bool            // the run itself was open
 	ended int
-	// children are the workflows below the run that were terminated, attempts what ran of all of them.
+	// children counts the terminated workflows below the run, attempts the attempts that were running in all
+	// of them.
 	children, attempts int
 }
 
@@ -128,7 +129,7 @@ func (t *termination) terminateOne(ctx context.Context, id string, root bool) ([
 		return nil, fmt.Errorf("terminate %s: %w", id, err)
 	}
 	t.count(before, err == nil, root)
-	// What it has started can be listed completely only now that it starts nothing more.
+	// The list of children is complete only now that the workflow can start no more of them.
 	children, err := t.childrenOf(ctx, id)
 	if err != nil {
 		return nil, err
@@ -160,8 +161,8 @@ func (t *termination) count(before *runview.Description, terminated, root bool) 
 	t.attempts += len(runview.RunningAttempts(before.GetPendingActivities(), time.Now()))
 }
 
-// childrenOf returns the ids of open workflows that a workflow has started: those that
-// its newest execution knows, and those of the executions before it, which visibility knows.
+// childrenOf returns the ids of the open child workflows of a workflow. The newest execution lists its own
+// children; visibility has those of the earlier executions.
 func (t *termination) childrenOf(ctx context.Context, id string) ([]string, error) {
 	desc, err := t.gateway.client.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {

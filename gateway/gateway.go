@@ -22,8 +22,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// Gateway answers the calls of RunService, and keeps what those of the other services need. Its methods may be called from
-// several goroutines at once.
+// Gateway implements RunService and holds what the other services share. Its methods may be called concurrently.
 type Gateway struct {
 	config   Config
 	client   client.Client
@@ -51,7 +50,7 @@ type Gateway struct {
 
 var _ switchyardv1connect.RunServiceHandler = (*Gateway)(nil)
 
-// New makes a gateway. Close ends it.
+// New returns a gateway. The caller must Close it.
 func New(config Config) (*Gateway, error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
@@ -91,11 +90,11 @@ func New(config Config) (*Gateway, error) {
 	return g, nil
 }
 
-// Sessions has the links of nodes, and opens sessions.
+// Sessions returns the hub that holds the links of nodes and opens sessions.
 func (g *Gateway) Sessions() *tunnel.Hub { return g.tunnel }
 
-// Close ends the streams that are open, with the code Unavailable, and waits
-// until nothing of the gateway runs any more. A second Close does nothing.
+// Close ends all open streams with the code Unavailable and waits until no goroutine of the gateway runs. A second Close
+// is a no-op.
 func (g *Gateway) Close() {
 	g.stop.Do(func() { close(g.stopping) })
 	g.tunnel.Close()

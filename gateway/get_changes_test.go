@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestGetRunFollowsChanges reads a run again and again while it changes, and sees each change.
+// TestGetRunFollowsChanges reads a changing run repeatedly and checks that it sees each change.
 func TestGetRunFollowsChanges(t *testing.T) {
 	t.Parallel()
 	f := start(t)

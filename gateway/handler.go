@@ -43,10 +43,10 @@ import (
 	"switchyard/workflows/names"
 )
 
-// maxMessageBytes is the largest request that is read.
+// maxMessageBytes bounds the size of a request.
 const maxMessageBytes = 4 << 20
 
-// service is a service of the API with its Connect handler.
+// service pairs a service of the API with its Connect handler.
 type service struct {
 	path    string
 	handler http.Handler
@@ -78,7 +78,7 @@ func (g *Gateway) services() []service {
 	}
 }
 
-// environments returns what answers the calls of EnvironmentService.
+// environments returns the implementation of EnvironmentService.
 func (g *Gateway) environments() environments.Service {
 	return environments.Service{
 		Library: library.New(g.store), Creations: environments.Workflows{Client: g.client, Now: g.config.Now}, Nodes: g.nodes,
@@ -90,21 +90,22 @@ func (g *Gateway) environments() environments.Service {
 	}
 }
 
-// secrets returns what answers the calls of SecretService.
+// secrets returns the implementation of SecretService.
 func (g *Gateway) secrets() secrets.Releaser {
 	return secrets.Releaser{
 		Service: secrets.Service{Vault: g.config.Vault}, Attempts: nodeaccess.Attempts{Client: g.client}, Reader: g.reader, Locked: g.config.Authenticator != nil,
 	}
 }
 
-// door is a path of the gateway that is no call of a service.
+// door is a path of the gateway that is not a call of a service.
 type door struct {
 	pattern string  // of http.ServeMux
-	role    v1.Role // least role of a caller
+	role    v1.Role // minimum role of a caller
 	handler http.Handler
 }
 
-// doors returns the doors that are no calls of services, and say of themselves what they need. They have room even while the bounds are reached.
+// doors returns the paths outside the services that state the role they need. They stay available while the limits on calls are
+// reached.
 func (g *Gateway) doors() []door {
 	all := []door{
 		{"GET " + openapi.Path, v1.Role_ROLE_VIEWER, openapi.Handler()},
@@ -116,7 +117,7 @@ func (g *Gateway) doors() []door {
 	return all
 }
 
-// rpcDoors returns the services that gRPC clients expect beside those of the API: health and reflection.
+// rpcDoors returns the services that gRPC clients expect besides those of the API: health and reflection.
 func (g *Gateway) rpcDoors(services []string) []door {
 	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
 	streams := connect.WithInterceptors(edge.NewInterceptor(g.log, g.bounds))
@@ -130,8 +131,8 @@ func (g *Gateway) rpcDoors(services []string) []door {
 	}
 }
 
-// agentDoors returns the doors for agents, which make their calls by a handler of the services. The bounds count what passes
-// them.
+// agentDoors returns the paths for agents, which make their calls through a handler of the services. Those calls count against
+// the limits.
 func (g *Gateway) agentDoors(calls http.Handler) []door {
 	client := inprocess.Client{Handler: calls}
 	tools := mcp.Handler(mcp.Config{Services: mcp.NewServices(client, inprocess.URL), Version: g.config.Version, Log: g.log})
@@ -150,7 +151,7 @@ func (g *Gateway) agentDoors(calls http.Handler) []door {
 	}
 }
 
-// newMux returns a mux that holds callers of doors to the roles of these.
+// newMux returns a mux that enforces the minimum role of each door.
 func newMux(doors []door) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, d := range doors {
@@ -159,10 +160,12 @@ func newMux(doors []door) *http.ServeMux {
 	return mux
 }
 
-// Handler serves every door of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for
-// health and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; the
-// Agent2Agent protocol; the page for browsers, GET / and /ui/...; sessions under GET /v1/sessions, for which nodes connect to GET /v1/links; figures under GET /metrics. Before all of them is one lock, but for GET /healthz (the process lives) and
-// GET /readyz (it can answer calls), which say one word to any caller, and GET /v1/peers, which checks for itself that another gateway calls. gRPC needs an HTTP/2 server; Listen starts one.
+// Handler serves every path of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for health
+// and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; the Agent2Agent
+// protocol; the page for browsers, GET / and /ui/...; sessions under GET /v1/sessions, for which nodes connect to GET /v1/links;
+// metrics under GET /metrics. All of them require authentication except GET /healthz (the process is alive) and GET /readyz (it
+// can answer calls), which return one word to any caller, and GET /v1/peers, which authenticates the calling gateway by itself.
+// gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
 	services := g.services()
 	var called []string
@@ -176,18 +179,18 @@ func (g *Gateway) Handler() http.Handler {
 	for _, d := range g.agentDoors(rpc) {
 		rpc.Handle(d.pattern, auth.Require(d.role, d.handler))
 	}
-	// Probes get an answer even while the bounds are reached, and so do other doors.
+	// Probes and the other doors get an answer even while the limits are reached.
 	probes := http.NewServeMux()
 	probes.HandleFunc("GET /healthz", g.healthz)
 	probes.HandleFunc("GET /readyz", g.readyz)
-	probes.Handle("GET "+tunnel.PeersPath, g.tunnel.Peers()) // proves by itself who connects
+	probes.Handle("GET "+tunnel.PeersPath, g.tunnel.Peers()) // authenticates the caller by itself
 	others := newMux(g.doors())
-	others.Handle("GET "+tunnel.LinksPath, g.tunnel.Links()) // for nodes, whose role includes no other one
+	others.Handle("GET "+tunnel.LinksPath, g.tunnel.Links()) // for nodes; their role includes no other one
 	others.Handle("GET /healthz", probes)
 	others.Handle("GET /readyz", probes)
 	door, err := rest.New(rest.Config{Services: v1.Services(), Calls: rpc, Others: others, MaxBodyBytes: maxMessageBytes})
 	if err != nil {
-		panic(err) // the annotations in proto contradict one another, which every test of the gateway shows
+		panic(err) // the annotations in proto contradict one another, which every test of the gateway would show
 	}
 	lock := auth.Lock{Authenticator: g.config.Authenticator, ActorHeader: names.ActorHeader, OnRefused: g.recorder.NoteRequest}
 	streams := g.sse.Wrap(firstOf(rpc, rpc, door))
@@ -199,8 +202,8 @@ func (g *Gateway) Handler() http.Handler {
 	return edge.GuardHosts(g.config.Hosts, g.recorder.NoteRequest, firstOf(probes, probes, firstOf(others, lock.Middleware(others), bounded)))
 }
 
-// firstOf returns a handler that has matched answer what the mux has a pattern for, and rest all else. Unlike a pattern for
-// all paths in the mux it redirects no request.
+// firstOf returns a handler that serves a request with matched if the mux has a pattern for it, and with rest otherwise. Unlike a
+// catch-all pattern in the mux, it never redirects.
 func firstOf(mux *http.ServeMux, matched, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
@@ -211,7 +214,7 @@ func firstOf(mux *http.ServeMux, matched, rest http.Handler) http.Handler {
 	})
 }
 
-// healthz reports that the process lives.
+// healthz reports that the process is alive.
 func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) { writeWord(w, http.StatusOK, "ok") }
 
 func (g *Gateway) recovered(_ context.Context, spec connect.Spec, _ http.Header, cause any) error {
@@ -219,18 +222,18 @@ func (g *Gateway) recovered(_ context.Context, spec connect.Spec, _ http.Header,
 	return connect.NewError(connect.CodeInternal, fmt.Errorf("%s panicked; the gateway's log has more", spec.Procedure))
 }
 
-// requestValidator checks the rules of requests but for definitions and their parts, about which
-// workflows/definition has the better messages.
+// requestValidator checks the rules of requests. It skips definitions and their parts, for which workflows/definition has better
+// messages.
 type requestValidator struct{ protovalidate.Validator }
 
-// Validate checks m.
+// Validate checks m against its rules, except inside definitions.
 func (v requestValidator) Validate(m proto.Message, options ...protovalidate.ValidationOption) error {
 	return v.Validator.Validate(m, append(options, protovalidate.WithFilter(outsideDefinitions{}))...)
 }
 
 type outsideDefinitions struct{}
 
-// ShouldValidate leaves out what lies in a definition, or in a part of one.
+// ShouldValidate reports whether a field lies outside definitions.
 func (outsideDefinitions) ShouldValidate(_ protoreflect.Message, d protoreflect.Descriptor) bool {
 	field, ok := d.(protoreflect.FieldDescriptor)
 	if !ok || field.Message() == nil {
@@ -240,7 +243,7 @@ func (outsideDefinitions) ShouldValidate(_ protoreflect.Message, d protoreflect.
 	return file != v1.File_switchyard_v1_definition_proto && file != v1.File_switchyard_v1_spec_proto
 }
 
-// errStopping ends the streams of a gateway that shuts down.
+// errStopping returns the error that ends the streams of a gateway that is shutting down.
 func errStopping() error {
 	return connect.NewError(connect.CodeUnavailable, errors.New("the gateway is shutting down"))
 }

@@ -13,13 +13,14 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// readyTimeout bounds how long Temporal and the store may take to count as there.
+// readyTimeout bounds how long Temporal and the store may take to answer a readiness probe.
 const readyTimeout = 3 * time.Second
 
-// readyKey has no value; that the store can say so shows that it reads.
+// readyKey never has a value. If the store reports that, it can be read.
 var readyKey = storekey.Status("readyz", 0)
 
-// readyz reports to load balancers whether this gateway can answer calls. The log has what keeps it from that.
+// readyz reports to load balancers whether this gateway can answer calls. The reason why it cannot goes to the
+// log.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -31,15 +32,15 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	writeWord(w, http.StatusOK, "ready")
 }
 
-// writeWord answers a probe. Any caller reads it, so that it says one word.
+// writeWord answers a probe. Any caller may read the answer, so it is a single word.
 func writeWord(w http.ResponseWriter, status int, word string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	// An error means that the caller has gone.
+	// An error means that the caller has disconnected.
 	_, _ = fmt.Fprintln(w, word)
 }
 
-// ready returns what keeps the gateway from answering calls, or nil.
+// ready returns the reasons why the gateway cannot answer calls, or nil.
 func (g *Gateway) ready(ctx context.Context) error {
 	select {
 	case <-g.stopping:

@@ -13,7 +13,7 @@ import (
 	"switchyard/activities/store"
 )
 
-// TestReadyNeedsTemporalAndTheStore asks a gateway that has both, and some that lack one.
+// TestReadyNeedsTemporalAndTheStore probes a gateway with both, and gateways that lack one of them.
 func TestReadyNeedsTemporalAndTheStore(t *testing.T) {
 	t.Parallel()
 	gone, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1", Logger: quietLogger})
@@ -41,7 +41,7 @@ func TestReadyNeedsTemporalAndTheStore(t *testing.T) {
 			}
 			defer kept.Close()
 			if test.location == broken {
-				// What lies in the way of the key is no file that can be read.
+				// A symbolic link that points to itself stands in the way of the key, so reading it fails.
 				if err := os.MkdirAll(filepath.Join(broken, "runs", "readyz"), 0o700); err != nil {
 					t.Fatal(err)
 				}

@@ -25,10 +25,10 @@ import (
 // keyHeader is the header in which a client may send the idempotency key of a request.
 const keyHeader = "Idempotency-Key"
 
-// maxKey is the longest idempotency key, as the rule of the field has it.
+// maxKey is the maximum length of an idempotency key, the same as in the validation rule of the field.
 const maxKey = 255
 
-// idempotencyKey returns the key of a request: the one in its message, or else the one in its headers.
+// idempotencyKey returns the key in the message of a request, or else the one in its headers.
 func idempotencyKey(ctx context.Context, given string) (string, error) {
 	call, ok := connect.CallInfoForHandlerContext(ctx)
 	if !ok {
@@ -48,8 +48,8 @@ func idempotencyKey(ctx context.Context, given string) (string, error) {
 	return sent[0], nil
 }
 
-// ownKey returns the key that an idempotency key of a caller stands for, which no other caller has, or "" for none. Callers whose names
-// nothing proves have their keys in common.
+// ownKey scopes an idempotency key to its caller, so that no other caller can use it. It returns "" for an empty key. Callers
+// without a verified name share their keys.
 func ownKey(by, key string) string {
 	if key == "" || by == "" || strings.HasSuffix(by, auth.Unverified) {
 		return key
@@ -57,8 +57,8 @@ func ownKey(by, key string) string {
 	return by + "\x00" + key
 }
 
-// fingerprint is a hash of what must be the same in requests of one idempotency key: definition and input. It
-// does not depend on the order of fields or on how the definition was written down.
+// fingerprint returns a hash of what requests with the same idempotency key must have in common: definition and input. The hash
+// does not depend on the order of fields or the notation of the definition.
 func fingerprint(in *v1.RunInput, key string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%d %s\n", len(key), key)
@@ -67,7 +67,7 @@ func fingerprint(in *v1.RunInput, key string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("hash the request: %w", err)
 		}
-		// What protojson writes is not stable; with its keys sorted it is.
+		// The output of protojson is not stable; sorting its keys makes it so.
 		var value any
 		if err := json.Unmarshal(text, &value); err != nil {
 			return "", fmt.Errorf("hash the request: %w", err)
@@ -79,16 +79,15 @@ func fingerprint(in *v1.RunInput, key string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// claimSettled is after which time a run that is not there will not be started any more
-// by the request that has claimed its key.
+// claimSettled is the time after which a request that has claimed its key will no longer start a run that is still missing.
 const claimSettled = time.Minute
 
 // claimTimeout bounds how long a submit waits for the store.
 const claimTimeout = 10 * time.Second
 
-// claim notes that an idempotency key stands for a run of the id; AlreadyExists when it
-// stands for a run of another workflow. While the store is away that is not known, and the run is started: its id
-// keeps the same request from starting two.
+// claim records that an idempotency key stands for the run with the given id. It returns AlreadyExists if the key stands for a
+// run of another workflow. While the store is down this cannot be checked and the run is started regardless; its id keeps the
+// same request from starting two runs.
 func (g *Gateway) claim(ctx context.Context, key, by, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
@@ -117,7 +116,7 @@ func (g *Gateway) tryClaim(ctx context.Context, key, by, id string) error {
 	}
 	_, err = g.reader.Describe(ctx, first)
 	if claimed, bad := time.Parse(time.RFC3339Nano, since); rpcerror.CodeOf(err) == connect.CodeNotFound && (bad != nil || now.Sub(claimed) > claimSettled) {
-		return g.store.Put(ctx, at, note) // the server has forgotten the run, or it never began
+		return g.store.Put(ctx, at, note) // the server has deleted the run, or the run never started
 	}
 	if err != nil && rpcerror.CodeOf(err) != connect.CodeNotFound {
 		return err
@@ -130,8 +129,7 @@ func otherRequest(key, first string) error {
 		"the idempotency key %q has started run %s with another definition or input; use another key, or submit the same", key, first))
 }
 
-// sameRequest reports whether the run that is there under an idempotency key was started by the same request:
-// AlreadyExists if not.
+// sameRequest returns AlreadyExists unless the run under an idempotency key was started by the same request.
 func (g *Gateway) sameRequest(ctx context.Context, id, key, print string) error {
 	desc, err := g.reader.Describe(ctx, id)
 	if err != nil {

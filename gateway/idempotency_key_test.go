@@ -13,7 +13,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestIdempotencyKey submits the same and other things under one key, while the run is open and after its end.
+// TestIdempotencyKey submits the same request and others under one key, while the run is open and after its
+// end.
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -34,7 +35,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	check := func(when string) {
 		t.Helper()
-		// The same definition, written otherwise.
+		// The same definition in another notation.
 		same := "tasks: { a: { spec: { command: 'true' }, type: shell } }\nname: keyed\n"
 		if got, err := submit(same, input, "k"); err != nil || !got.GetExisted() || got.GetId() != first.GetId() {
 			t.Errorf("%s, the same: %v, %v", when, got, err)
@@ -77,7 +78,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	end(t, second.GetId(), "completed")
 
-	// What a key stood for that never began may be claimed again, but not at once.
+	// A key of a run that never started may be claimed again, but not at once.
 	if err := f.claim(t.Context(), "k3", "", "gone-12345678"); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestIdempotencyKey(t *testing.T) {
 	end(t, elsewhere.GetId(), "completed")
 }
 
-// TestIdempotencyRace has many callers submit the same at once; one starts it.
+// TestIdempotencyRace submits the same request concurrently from many callers; exactly one starts the run.
 func TestIdempotencyRace(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// defaultInstancePage is how many instances a page holds when the request does not say.
+	// defaultInstancePage is the number of instances on a page if the request names no size.
 	defaultInstancePage = 1000
-	// instancesAtOnce is how many instances are read at once for a page that is cut by its size.
+	// instancesAtOnce is the number of instances that are read at once for a page that is cut by its size.
 	instancesAtOnce = 1000
-	// maxSearched is how many instances are read for a page of those in one state.
+	// maxSearched bounds how many instances are read for a page of those in one state.
 	maxSearched = 10_000
 )
 
-// ListInstances lists the instances of a task that has fanned out, or those in one state, by number, with their whole
-// results. The children of the run hold those of a large one.
+// ListInstances lists the instances of a fanned-out task, optionally only those in one state, by number and with their
+// whole results. The instances of a large fan-out come from the children of the run.
 func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -96,11 +96,11 @@ func (g *Gateway) ListInstances(ctx context.Context, req *connect.Request[v1.Lis
 	return connect.NewResponse(res), nil
 }
 
-// maxItem is how much of an item lists show, in characters.
+// maxItem is the length, in characters, to which lists truncate an item.
 const maxItem = 80
 
-// itemsOf returns the list of the `foreach` that the instances of a task are for, or nil if there is none or it cannot
-// be read: instances are shown without their items then.
+// itemsOf returns the `foreach` list behind the instances of a task, or nil if there is none or it cannot be read.
+// Instances are then shown without their items.
 func (g *Gateway) itemsOf(ctx context.Context, v *runview.View, task string) []*structpb.Value {
 	items, err := g.reader.Items(ctx, v, task)
 	if err == nil && items.GetKey() != "" {
@@ -114,7 +114,7 @@ func (g *Gateway) itemsOf(ctx context.Context, v *runview.View, task string) []*
 	return items.GetList().GetValues()
 }
 
-// shortItem is an item in one line for people.
+// shortItem renders an item as one line of text.
 func shortItem(item *structpb.Value) string {
 	text := []rune(strings.Join(strings.FieldsFunc(condition.Text(item), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == unicode.ReplacementChar

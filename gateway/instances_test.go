@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// fanOut shows a task of a scripted run with instances.
+// fanOut shows a fanned-out task of a scripted run with instances.
 func fanOut(t *testing.T, run, task, state string, count int32, counts map[string]int32, instances ...*v1.Instance) {
 	t.Helper()
 	claims := map[string]int32{task: 1}
@@ -31,7 +31,8 @@ func fanOut(t *testing.T, run, task, state string, count int32, counts map[strin
 	})
 }
 
-// TestInstances reads a task of which the run tells two instances, has two more, and a child the other three.
+// TestInstances reads a task with instances from three sources: two in the status of the run, two more from
+// its query, and three from a child.
 func TestInstances(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -150,7 +151,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// TestGetAsksTheChildren shows the instances of a task of which the run itself tells none.
+// TestGetAsksTheChildren shows the instances of a task that are not in the status of the run.
 func TestGetAsksTheChildren(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -171,7 +172,7 @@ func TestGetAsksTheChildren(t *testing.T) {
 	if want := []string{"n0", "n1", "n2", "n3", "n4", "n5", "n6"}; !slices.Equal(nodes, want) {
 		t.Errorf("the instances are on %q", nodes)
 	}
-	// What is to be done to one is the child's to do.
+	// Commands for an instance go to the child that carries it.
 	for instance, known := range map[string]bool{"each[5]": true, "each[1]": false, "each[7]": false} {
 		_, err := f.client.HoldTask(t.Context(), connect.NewRequest(&v1.HoldTaskRequest{Id: id, Task: instance}))
 		if known && err != nil {
@@ -182,7 +183,8 @@ func TestGetAsksTheChildren(t *testing.T) {
 	}
 }
 
-// TestInstancesOfAnEndedChild are read from the store: no workflow that could answer is needed.
+// TestInstancesOfAnEndedChild reads the instances of an ended child from the store, without a workflow that
+// answers.
 func TestInstancesOfAnEndedChild(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -218,7 +220,7 @@ func TestInstancesOfAnEndedChild(t *testing.T) {
 	}
 }
 
-// TestDeadLetterOfAChild has the child put an instance back that carries it.
+// TestDeadLetterOfAChild checks that the child that carries a dead-lettered instance puts it back.
 func TestDeadLetterOfAChild(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -243,14 +245,14 @@ func TestDeadLetterOfAChild(t *testing.T) {
 	}
 }
 
-// TestInstancesAreCutOff shows what had not ended of a run that was terminated as cancelled.
+// TestInstancesAreCutOff checks that unfinished instances of a terminated run are shown as cancelled.
 func TestInstancesAreCutOff(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := f.submit(t, "cut", "each")
 	fanOut(t, id, "each", "running", 2, map[string]int32{"completed": 1, "assigned": 1},
 		&v1.Instance{Index: 0, State: "completed"}, &v1.Instance{Index: 1, State: "assigned"})
-	f.get(t, id) // has the signals taken in
+	f.get(t, id) // makes the run process the signals
 	if err := temporalClient.TerminateWorkflow(t.Context(), id, "", "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +267,8 @@ func TestInstancesAreCutOff(t *testing.T) {
 	}
 }
 
-// TestInstanceLogs sends the logs of instances and batches: of all, of a task, and of one instance.
+// TestInstanceLogs sends the logs of instances and batches: those of all tasks, of one task, and of one
+// instance.
 func TestInstanceLogs(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -284,7 +287,7 @@ func TestInstanceLogs(t *testing.T) {
 	set(t, id, "other", 1, &v1.Task{State: "completed", AssignedAt: timestamppb.Now()})
 	fanOut(t, id, "each", "completed", 4, map[string]int32{"completed": 4},
 		&v1.Instance{Index: 0, State: "completed", Attempt: 1}, &v1.Instance{Index: 1, State: "completed"}, &v1.Instance{Index: 3, State: "completed"})
-	f.get(t, id) // has the signals taken in
+	f.get(t, id) // makes the run process the signals
 	for _, test := range []struct {
 		req  *v1.StreamRunLogsRequest
 		want map[string]string
@@ -315,7 +318,7 @@ func TestInstanceLogs(t *testing.T) {
 	end(t, id, "completed")
 }
 
-// TestFollowInstances follows a task while its instances come and print.
+// TestFollowInstances follows a task while its instances start and print.
 func TestFollowInstances(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -13,7 +13,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Instances of an open run and of one that has ended show their items, which the run has or the store.
+// TestInstancesShowTheirItems checks that instances of open and ended runs show their items, whether the run
+// or the store holds them.
 func TestInstancesShowTheirItems(t *testing.T) {
 	t.Parallel()
 	f := start(t)

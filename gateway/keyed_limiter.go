@@ -5,24 +5,25 @@ import (
 	"sync"
 )
 
-// runUpdates is how many updates of a run the gateway has in flight. Temporal takes 10,
-// and what it refuses for that is asked again and again, by every layer on the way: a few
-// dozen callers at once would keep a small machine from answering any of them.
+// runUpdates is how many updates of a run the gateway has in flight. Temporal accepts 10 and refuses the
+// rest, and every layer on the way retries a refused update: a few dozen concurrent callers would keep a
+// small machine from answering any of them.
 const runUpdates = 8
 
-// keyedLimiter lets few callers at once have to do with each of many things.
+// keyedLimiter limits the number of concurrent callers per key.
 type keyedLimiter struct {
 	mu   sync.Mutex
 	open map[string]*limiterKey
 }
 
-// limiterKey is the way to one thing, there for as long as a caller holds it.
+// limiterKey is the semaphore of one key. It exists while a caller uses it.
 type limiterKey struct {
-	taken chan struct{} // holds one for each that has its turn
+	taken chan struct{} // one element per caller that holds a slot
 	users int
 }
 
-// take waits for a turn, and returns how to give it back. The error is that of the context.
+// take waits for a slot of the key and returns the function that releases it. The only error is that of the
+// context.
 func (t *keyedLimiter) take(ctx context.Context, id string) (giveBack func(), err error) {
 	t.mu.Lock()
 	if t.open == nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Few at once have their turn, another thing's do not count, and nothing is left.
+// TestKeyedLimiter checks that a key admits a bounded number of concurrent callers, that keys are
+// independent, and that no entry is left behind.
 func TestKeyedLimiter(t *testing.T) {
 	t.Parallel()
 	var turns keyedLimiter

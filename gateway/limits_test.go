@@ -23,16 +23,16 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// bodyTime is a time in which the body of a call arrives on a busy machine, too.
+// bodyTime is long enough for the body of a call to arrive, even on a busy machine.
 const bodyTime = 2 * time.Second
 
-// halfSent is a call over a connection of its own whose body does not end.
+// halfSent is a call on its own connection whose body is never completed.
 type halfSent struct {
 	net.Conn
-	status chan int // 0: the connection ended without an answer
+	status chan int // 0 if the connection ended without a response
 }
 
-// sendHalf announces a body of some size, sends the start of it, and leaves it at that.
+// sendHalf announces a body of the given size, sends only the start of it, and keeps the connection open.
 func (f *fixture) sendHalf(t *testing.T, procedure string, announced int, body []byte) *halfSent {
 	t.Helper()
 	conn, err := net.Dial("tcp", f.server.Address())
@@ -48,13 +48,13 @@ func (f *fixture) sendHalf(t *testing.T, procedure string, announced int, body [
 		_, _ = fmt.Sscanf(string(buffer[:n]), "HTTP/1.1 %d", &status)
 		h.status <- status
 	}()
-	// The gateway may have refused the call before all is sent.
+	// The gateway may refuse the call before everything is sent.
 	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/proto\r\nContent-Length: %d\r\n\r\n", procedure, announced)
 	_, _ = conn.Write(body)
 	return h
 }
 
-// answer waits for the status.
+// answer waits for the status of the response.
 func (h *halfSent) answer(t *testing.T) int {
 	t.Helper()
 	select {
@@ -66,7 +66,7 @@ func (h *halfSent) answer(t *testing.T) int {
 	}
 }
 
-// isHealthy checks that probes get an answer.
+// isHealthy checks that probes are answered.
 func (f *fixture) isHealthy(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -149,7 +149,7 @@ func TestBodyThatDoesNotComeEndsTheCall(t *testing.T) {
 	if err != nil || res.StatusCode != http.StatusGatewayTimeout || !strings.Contains(string(answer), "did not arrive within") {
 		t.Errorf("over HTTP/2: %s %s, %v", res.Status, answer, err)
 	}
-	// What follows a body on its connection has time again, and so has an answer.
+	// The time limit restarts with the next request on the connection, and does not cover the response.
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	for i := range 2 {
@@ -228,7 +228,7 @@ func TestCallsAreBounded(t *testing.T) {
 	f.isHealthy(t)
 }
 
-// TestStreamsAreBounded has a client ask for many more streams than it may have.
+// TestStreamsAreBounded requests many more streams than a client may have.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	const each, asked = 40, 1000
@@ -267,7 +267,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	f.isHealthy(t)
 	cancel()
 	all.Wait()
-	// It may have others then.
+	// After that, the client may open streams again.
 	eventually(t, "the streams have ended", func() bool {
 		return f.bounds.OpenStreams() == 0
 	})

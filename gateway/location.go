@@ -2,7 +2,7 @@ package gateway
 
 import "connectrpc.com/connect"
 
-// markCreated names the run that a call has started in the headers of the answer, which REST then gives the status 201.
+// markCreated sets the Location header to the run that a call has started. REST then answers with the status 201.
 func markCreated(res connect.AnyResponse, run string) {
 	res.Header().Set("Location", "/v1/runs/"+run)
 }

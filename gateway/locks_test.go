@@ -24,7 +24,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// How a request at a door ends.
+// The outcomes of a request to a door.
 const (
 	refused401 = "unauthenticated"
 	refused403 = "denied"
@@ -32,29 +32,29 @@ const (
 	passed     = "passed"
 )
 
-// knock is one way to ask at a door.
+// knock is one way to send a request to a door.
 type knock struct {
 	name   string
-	least  v1.Role // that the door asks for
+	least  v1.Role // minimum role that the door requires
 	node   bool    // nodes may pass
 	open   bool    // any caller may pass
-	ofRun  bool    // it names a run
+	ofRun  bool    // names a run
 	method string
 	path   string
 	body   []byte
 	header map[string]string
 }
 
-// frame is a message as gRPC and streams of Connect send it.
+// frame wraps a message in the envelope of gRPC and Connect streams.
 func frame(message []byte) []byte {
 	n := len(message)
 	return append([]byte{0, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, message...)
 }
 
-// pathVariable is a variable of a REST path.
+// pathVariable matches a variable of a REST path.
 var pathVariable = regexp.MustCompile(`\{[a-z_]+\}`)
 
-// knocksOf returns every way to make a call, for a run.
+// knocksOf returns every way to make a call about a run.
 func knocksOf(call protoreflect.MethodDescriptor, run string) []knock {
 	rules, field := v1.RulesOf(call), namesRun(call)
 	message := dynamicpb.NewMessage(call.Input())
@@ -76,7 +76,7 @@ func knocksOf(call protoreflect.MethodDescriptor, run string) []knock {
 	add := func(how, method, path string, body []byte, header map[string]string) {
 		all = append(all, knock{
 			name: string(call.Name()) + " by " + how, least: rules.GetRole(), node: rules.GetNode(),
-			ofRun:  field != nil && (strings.Contains(path, run) || !strings.HasPrefix(how, "REST") && !strings.HasPrefix(how, "SSE")), // else it is a list
+			ofRun:  field != nil && (strings.Contains(path, run) || !strings.HasPrefix(how, "REST") && !strings.HasPrefix(how, "SSE")), // otherwise it is a list
 			method: method, path: path, body: body, header: header,
 		})
 	}
@@ -128,7 +128,7 @@ func knocksOf(call protoreflect.MethodDescriptor, run string) []knock {
 	return all
 }
 
-// knocks returns every way to ask at every door of a gateway.
+// knocks returns every way to send a request to every door of a gateway.
 func (f *fixture) knocks(run string) []knock {
 	var all []knock
 	var names []string
@@ -167,7 +167,7 @@ func (f *fixture) knocks(run string) []knock {
 	return all
 }
 
-// ask knocks with a token and returns how that ends.
+// ask sends the request with a token and returns the outcome.
 func (k knock) ask(t *testing.T, client *http.Client, base, token string) (outcome, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -188,9 +188,9 @@ func (k knock) ask(t *testing.T, client *http.Client, base, token string) (outco
 	}
 	defer res.Body.Close()
 	if res.StatusCode == http.StatusOK && strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		return passed, "" // which lasts
+		return passed, "" // without an end
 	}
-	// A stream that has begun lasts, too: its first part tells.
+	// An accepted stream has no end either; its first message is enough.
 	part := make([]byte, 64<<10)
 	n := 0
 	for n < len(part) && !k.hasAnswer(part[:n]) {
@@ -219,12 +219,12 @@ func (k knock) ask(t *testing.T, client *http.Client, base, token string) (outco
 	return passed, text
 }
 
-// hasAnswer reports whether a part of an answer of a stream is its first message.
+// hasAnswer reports whether part contains the first message of a streaming response.
 func (k knock) hasAnswer(part []byte) bool {
 	return strings.HasPrefix(k.header["Content-Type"], "application/connect+") && len(part) > 5 || strings.HasPrefix(k.header["Content-Type"], "application/grpc") && len(part) > 5
 }
 
-// TestEveryDoorIsLocked asks at every door that the descriptors and the muxes have, in every protocol, with every kind of token.
+// TestEveryDoorIsLocked sends requests to every door in the descriptors and muxes, in every protocol, with every kind of token.
 func TestEveryDoorIsLocked(t *testing.T) {
 	t.Parallel()
 	figures, err := metrics.New("test")
@@ -256,7 +256,7 @@ func TestEveryDoorIsLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens["a revoked token"] = revoked
-	// The run is that of another user than the one that asks.
+	// The run belongs to a user other than the callers.
 	owner, _ := f.token(t, "door-owner", v1.RoleUser)
 	f.client = f.dialAs(t, owner)
 	run := f.submit(t, "behind-doors")
@@ -291,13 +291,13 @@ func TestEveryDoorIsLocked(t *testing.T) {
 		for role, token := range byRole {
 			switch {
 			case role == v1.Role_ROLE_NODE && k.node:
-				expect("the token of a node", token, passed, refused403, notThere) // by what the node has been given
+				expect("the token of a node", token, passed, refused403, notThere) // depends on the tasks that the node was given
 			case !role.Includes(k.least):
 				expect("the role "+role.Word(), token, refused403)
 			case k.ofRun && !role.Includes(v1.Role_ROLE_OPERATOR):
 				expect("another user's role "+role.Word(), token, notThere)
 			case role == k.least || !k.ofRun:
-				// The control: the lock lets those in whom it is to let in.
+				// The counter-check: callers with a sufficient role are let in.
 				expect("the role "+role.Word(), token, passed, notThere)
 			}
 		}
@@ -308,7 +308,7 @@ func TestEveryDoorIsLocked(t *testing.T) {
 	end(t, run, "completed")
 }
 
-// TestNoSpellingOfAPathIsOpen spells paths as servers and proxies are tricked with, without a token.
+// TestNoSpellingOfAPathIsOpen sends requests without a token to paths spelled in ways that trick servers and proxies.
 func TestNoSpellingOfAPathIsOpen(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
@@ -355,7 +355,7 @@ func TestNoSpellingOfAPathIsOpen(t *testing.T) {
 	if status := rawRequest(t, f.server.Address(), http.MethodGet, "/v1/runs?access_token="+admin, ""); status != http.StatusBadRequest {
 		t.Errorf("a token in the URL: %d", status)
 	}
-	// A page of another site has no token, and one that has come by one is kept away, too.
+	// A page of another site has no token. Even one that has obtained a token is refused.
 	for _, token := range []string{"", "Authorization: Bearer " + admin + "\r\n"} {
 		if status := rawRequest(t, f.server.Address(), http.MethodPost, "/v1/runs", token+"Origin: https://evil.example\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n"); status != http.StatusForbidden {
 			t.Errorf("a page of another site: %d", status)
@@ -363,7 +363,7 @@ func TestNoSpellingOfAPathIsOpen(t *testing.T) {
 	}
 }
 
-// rawRequest sends a request as it is written, which no client would do, and returns the status of the answer.
+// rawRequest sends a request verbatim, in forms that no client would send, and returns the status of the response.
 func rawRequest(t *testing.T, address, method, path, header string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -382,7 +382,7 @@ func rawRequest(t *testing.T, address, method, path, header string) int {
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
-		return http.StatusBadRequest // the server has cut the connection
+		return http.StatusBadRequest // the server has closed the connection
 	}
 	defer res.Body.Close()
 	return res.StatusCode

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// line is the data of an event of a log.
+// line is the data of a log event.
 type line struct {
 	Task, Stream, Time, Text string
 	Attempt                  int32
@@ -20,7 +20,7 @@ type line struct {
 	Partial, Notice          bool
 }
 
-// lineOf returns the data of an event, or the zero line if the event is not of a log.
+// lineOf returns the data of an event, or the zero line if the event is not a log event.
 func lineOf(t *testing.T, e sent) line {
 	t.Helper()
 	var l line
@@ -32,7 +32,7 @@ func lineOf(t *testing.T, e sent) line {
 	return l
 }
 
-// texts returns what the events of logs have of each task, a line in brackets if it is not whole.
+// texts returns the lines of log events with their tasks. Partial lines are in brackets.
 func texts(t *testing.T, all []sent) []string {
 	t.Helper()
 	var found []string
@@ -46,8 +46,8 @@ func texts(t *testing.T, all []sent) []string {
 	return found
 }
 
-// A stream of logs sends lines while tasks print them, and continues exactly after the line whose id a client has, be it
-// in the middle of what was stored at once.
+// TestLogStreamContinuesExactlyAfterALine checks that a stream of logs sends lines as tasks print them, and resumes
+// exactly after the line with a given id, even in the middle of a stored chunk.
 func TestLogStreamContinuesExactlyAfterALine(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -115,7 +115,7 @@ func TestLogStreamContinuesExactlyAfterALine(t *testing.T) {
 	wantStatus(t, "children that are followed", res, http.StatusBadRequest, "invalid_argument", "children goes with none of follow")
 }
 
-// tail=N begins with the last lines of each task, and continues from there.
+// TestLogStreamBeginsWithTheLastLines checks that tail=N starts with the last lines of each task and then continues.
 func TestLogStreamBeginsWithTheLastLines(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -123,7 +123,7 @@ func TestLogStreamBeginsWithTheLastLines(t *testing.T) {
 	set(t, id, "a", 1, assigned(0))
 	w := logs.NewWriter(f.store, logs.Attempt{Run: id, Task: "a", Claim: 1}, logs.Options{})
 	print(t, w, "stdout", "1\n2\n3\n4\n")
-	whole, _ := f.openStream(t, "/v1/runs/"+id+"/logs") // has the lines stored
+	whole, _ := f.openStream(t, "/v1/runs/"+id+"/logs") // waits until the lines are stored
 	whole.take(t, 4)
 	writeLog(t, f.store, id, "b", 0, 2, "5\n6\n7\n")
 	set(t, id, "b", 2, &v1.Task{State: "completed"})
@@ -153,7 +153,8 @@ func TestLogStreamBeginsWithTheLastLines(t *testing.T) {
 	}
 }
 
-// A stream of the logs of very many tasks has ids while they are short.
+// TestLogStreamOfManyTasksHasShortIDs checks that a stream of the logs of very many tasks has ids only as long as they
+// are short.
 func TestLogStreamOfManyTasksHasShortIDs(t *testing.T) {
 	t.Parallel()
 	f := start(t)

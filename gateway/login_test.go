@@ -18,7 +18,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// startLocked starts a gateway with the store of a folder that asks for tokens. Several gateways may have one store.
+// startLocked starts a gateway that requires tokens, with the store in dir. Several gateways may share a store.
 func startLocked(t *testing.T, dir string, changes ...func(*Config)) *fixture {
 	t.Helper()
 	kept, err := store.Open(t.Context(), dir)
@@ -52,7 +52,7 @@ func startLocked(t *testing.T, dir string, changes ...func(*Config)) *fixture {
 	return f
 }
 
-// token creates a token.
+// token creates a token with a name and a role.
 func (f *fixture) token(t *testing.T, name, role string) (secret string, created *v1.Token) {
 	t.Helper()
 	secret, created, err := f.config.Tokens.Create(t.Context(), &v1.Token{Name: name, Role: role}, time.Hour)
@@ -62,7 +62,7 @@ func (f *fixture) token(t *testing.T, name, role string) (secret string, created
 	return secret, created
 }
 
-// nodeToken creates a token of a node.
+// nodeToken creates a token for a node.
 func (f *fixture) nodeToken(t *testing.T, node string) string {
 	t.Helper()
 	secret, _, err := f.config.Tokens.Create(t.Context(), &v1.Token{Name: "worker-" + node, Role: v1.RoleNode, Node: node}, time.Hour)
@@ -72,7 +72,7 @@ func (f *fixture) nodeToken(t *testing.T, node string) string {
 	return secret
 }
 
-// dialAs makes a client with a token.
+// dialAs returns a client with a token.
 func (f *fixture) dialAs(t *testing.T, token string) switchyardv1connect.RunServiceClient {
 	t.Helper()
 	return f.dial(t, connect.WithInterceptors(bearer(token)))
@@ -100,7 +100,7 @@ func (b bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.
 	return next
 }
 
-// TestStreamEndsWhenItsTokenIsRevoked revokes at one gateway the token of a stream of another.
+// TestStreamEndsWhenItsTokenIsRevoked revokes a token at one gateway that a stream at another gateway uses.
 func TestStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

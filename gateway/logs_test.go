@@ -59,7 +59,7 @@ func (f *fixture) logs(t *testing.T, req *v1.StreamRunLogsRequest) *logStream {
 	return stream
 }
 
-// receive reads until it has a text, all of it from one task and attempt.
+// receive reads until the text want has arrived, and checks that all of it comes from one task and attempt.
 func receive(t *testing.T, stream *logStream, task string, attempt int32, want string) {
 	t.Helper()
 	var got string
@@ -83,7 +83,7 @@ func assigned(attempt int32) *v1.Task {
 	return &v1.Task{State: "assigned", Node: "n", Attempt: attempt, AssignedAt: timestamppb.Now()}
 }
 
-// TestFollow follows a task over a retry to its end, while another one prints.
+// TestFollow follows a task over a retry to its end, while another task prints.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -102,7 +102,7 @@ func TestFollow(t *testing.T) {
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The second attempt comes and goes between two looks.
+	// The second attempt starts and ends between two polls.
 	writeLog(t, f.store, id, "build", 1, 2, "missed\n")
 	set(t, id, "build", 3, assigned(2))
 	receive(t, one, "build", 1, "missed\n")
@@ -120,7 +120,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowPrompt has what is printed arrive while the task continues printing.
+// TestFollowPrompt checks that output arrives while the task is still printing.
 func TestFollowPrompt(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -137,8 +137,7 @@ func TestFollowPrompt(t *testing.T) {
 	}
 }
 
-// TestLogs reads what is there: the newest attempt of each task, or another one,
-// or one stream.
+// TestLogs reads the available logs: the newest attempt of each task, another attempt, or one stream.
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -192,8 +191,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// A stream that resumes another one sends what that one did not, and nothing twice, also when attempts have come and
-// gone meanwhile.
+// TestLogsResume checks that a stream that resumes another one sends exactly what that one did not, even if attempts
+// have started and ended meanwhile.
 func TestLogsResume(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -244,7 +243,7 @@ func TestLogsResume(t *testing.T) {
 	}
 }
 
-// An attempt that printed something of which the store has nothing is told, with its node.
+// TestLogsTellWhatIsMissing checks that an attempt with output that is not in the store is reported with its node.
 func TestLogsTellWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -285,7 +284,8 @@ func TestLogsTellWhatIsMissing(t *testing.T) {
 	}
 }
 
-// An attempt that was answered by the record of an earlier one printed nothing itself.
+// TestLogsAreThoseOfTheAttemptThatRan checks that an attempt that returned the record of an earlier one has no
+// missing output of its own.
 func TestLogsAreThoseOfTheAttemptThatRan(t *testing.T) {
 	t.Parallel()
 	f := start(t)

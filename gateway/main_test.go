@@ -20,18 +20,18 @@ import (
 	"switchyard/workflows/names"
 )
 
-// quietLogger keeps the Temporal SDK from writing into the output of tests.
+// quietLogger keeps the output of the Temporal SDK out of the tests.
 var quietLogger = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 
 var (
-	// temporalClient talks to the Temporal server of the tests.
+	// temporalClient is connected to the Temporal server of the tests.
 	temporalClient client.Client
 	// controlWorker runs scriptedRun and scriptedExplain.
 	controlWorker worker.Worker
 )
 
 func TestMain(m *testing.M) {
-	// Most tests wait for Temporal.
+	// Most tests wait for Temporal, so several can run per core.
 	testneeds.Parallel(4)
 	os.Exit(runTests(m))
 }

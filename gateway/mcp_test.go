@@ -16,7 +16,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// tokenTransport sends a token with each request, or none.
+// tokenTransport adds a token, if there is one, to each request.
 type tokenTransport struct {
 	http.RoundTripper
 	token string
@@ -51,7 +51,7 @@ func (f *fixture) connectAgent(ctx context.Context, path, token string, transpor
 	}, nil)
 }
 
-// use calls a tool, and returns its answer, or the text of its error.
+// use calls a tool and returns its result or the text of its error.
 func use(t *testing.T, session *sdk.ClientSession, name string, arguments map[string]any) (answer map[string]any, failure string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -70,7 +70,7 @@ func use(t *testing.T, session *sdk.ClientSession, name string, arguments map[st
 	return answer, ""
 }
 
-// TestAgentsUseToolsOverHTTP drives runs by tools.
+// TestAgentsUseToolsOverHTTP drives runs with tools.
 func TestAgentsUseToolsOverHTTP(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -98,7 +98,8 @@ func TestAgentsUseToolsOverHTTP(t *testing.T) {
 	}
 }
 
-// TestAgentsAreHeldToRoles holds tools to the caller: what it may see and do, and which tools it is offered.
+// TestAgentsAreHeldToRoles checks that tools are limited to what their caller may see and do, and that only allowed tools
+// are offered.
 func TestAgentsAreHeldToRoles(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
@@ -149,8 +150,8 @@ func TestAgentsAreHeldToRoles(t *testing.T) {
 	waitClosed(t, run)
 }
 
-// TestManyAgentsLeaveNothing has 200 clients at once make calls, some of which leave in the middle, and compares what the
-// gateway holds afterwards.
+// TestManyAgentsLeaveNothing lets 200 concurrent clients make calls, some of which disconnect midway, and then compares
+// the resources that the gateway holds.
 func TestManyAgentsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -168,7 +169,7 @@ func TestManyAgentsLeaveNothing(t *testing.T) {
 				defer session.Close()
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
-				if n%4 == 0 { // leaves while the tool waits
+				if n%4 == 0 { // disconnects while the tool waits
 					time.AfterFunc(50*time.Millisecond, cancel)
 					_, _ = session.CallTool(ctx, &sdk.CallToolParams{Name: "get_workflow_status", Arguments: map[string]any{"run": run, "waitSeconds": 50}})
 					return
@@ -193,7 +194,7 @@ func TestManyAgentsLeaveNothing(t *testing.T) {
 	for range 3 {
 		round()
 	}
-	// Other tests run in this process and need memory for a while, which sessions that stay do for ever.
+	// Other tests in this process use memory temporarily; leaked sessions would hold it forever.
 	eventually(t, "the heap is at most 60 MiB larger after 600 sessions", func() bool { return heap() <= before+600*100<<10 })
 	end(t, run, v1.RunCompleted)
 }

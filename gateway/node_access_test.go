@@ -16,7 +16,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// openAs opens the gateway as the store of who has a token.
+// openAs opens the gateway as a store with a token.
 func (f *fixture) openAs(t *testing.T, token string) *store.Store {
 	t.Helper()
 	s, err := store.OpenWith(t.Context(), f.server.URL(), store.Options{Gateway: gatewayclient.Options{Token: func() string { return token }}})
@@ -100,7 +100,8 @@ func TestNodeTokenOpensWhatItsNodeWasGiven(t *testing.T) {
 	}
 }
 
-// TestStolenNodeTokenDoesNothingElse tries what a person would, and the store with the tokens of people.
+// TestStolenNodeTokenDoesNothingElse uses the token of a node for the calls of users, and the tokens of users for the
+// store.
 func TestStolenNodeTokenDoesNothingElse(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
@@ -150,7 +151,7 @@ func TestStolenNodeTokenDoesNothingElse(t *testing.T) {
 	}
 }
 
-// TestNodeIsLetInWhileItsAttemptRunsWithoutAGrant is about attempts that began before the deployment asked for tokens.
+// TestNodeIsLetInWhileItsAttemptRunsWithoutAGrant covers attempts that started before the deployment required tokens.
 func TestNodeIsLetInWhileItsAttemptRunsWithoutAGrant(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
@@ -181,7 +182,7 @@ func TestNodeIsLetInWhileItsAttemptRunsWithoutAGrant(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// What it has been let in for once stays open: results may be delivered after the end.
+	// Access once granted stays: results may be delivered after the attempt has ended.
 	if err := temporalClient.CompleteActivity(t.Context(), running, nil, nil); err != nil {
 		t.Fatal(err)
 	}

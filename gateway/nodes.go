@@ -21,29 +21,28 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// Nodes is the registry of the nodes. Its methods may be called from several
-// goroutines at once. Asking for the same again is harmless. Errors are those of
+// Nodes is the node registry. Its methods may be called concurrently and are idempotent. Their errors are those of
 // activities/registry.
 type Nodes interface {
 	// List returns the nodes, in any order, with or without snapshots.
 	List(ctx context.Context) ([]*v1.Node, error)
 	// Get returns a node with its snapshot.
 	Get(ctx context.Context, name string) (*v1.Node, error)
-	// Drain takes a node out of service, or changes how.
+	// Drain takes a node out of service, or changes the terms of its drain.
 	Drain(ctx context.Context, name string, drain *v1.NodeDrain) (*v1.Node, error)
 	// Undrain puts a node back into service.
 	Undrain(ctx context.Context, name string) (*v1.Node, error)
-	// Remove forgets a node that is offline.
+	// Remove deletes an offline node from the registry.
 	Remove(ctx context.Context, name string) error
 }
 
-// defaultNodePage is how many nodes a page holds when the request does not say.
+// defaultNodePage is the number of nodes on a page if the request names no size.
 const defaultNodePage = 1000
 
-// nodeNameText is what names of nodes consist of.
+// nodeNameText matches valid node names.
 var nodeNameText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`) })
 
-// nodeService answers the calls of NodeService.
+// nodeService implements NodeService.
 type nodeService struct{ *Gateway }
 
 var _ switchyardv1connect.NodeServiceHandler = nodeService{}
@@ -82,7 +81,7 @@ func (s nodeService) ListNodes(ctx context.Context, req *connect.Request[v1.List
 	return connect.NewResponse(res), nil
 }
 
-// withoutSnapshot is a node as lists show it.
+// withoutSnapshot returns a node without its snapshot, as lists show it.
 func withoutSnapshot(n *v1.Node) *v1.Node {
 	if n.GetSnapshot() == nil {
 		return n
@@ -92,7 +91,7 @@ func withoutSnapshot(n *v1.Node) *v1.Node {
 	return listed
 }
 
-// GetNode returns everything about a node.
+// GetNode returns a node with its snapshot.
 func (s nodeService) GetNode(ctx context.Context, req *connect.Request[v1.GetNodeRequest]) (*connect.Response[v1.GetNodeResponse], error) {
 	var n *v1.Node
 	err := onNode("look at", req.Msg.GetName(), func(name string) (err error) {
@@ -102,7 +101,7 @@ func (s nodeService) GetNode(ctx context.Context, req *connect.Request[v1.GetNod
 	return connect.NewResponse(&v1.GetNodeResponse{Node: forCaller(ctx, n)}), err
 }
 
-// forCaller returns a node without the names of what runs there, unless the caller reaches all runs.
+// forCaller returns a node with the names of running tasks blanked out, unless the caller may see all runs.
 func forCaller(ctx context.Context, n *v1.Node) *v1.Node {
 	if n.GetSnapshot() == nil || auth.From(ctx).SeesAll() {
 		return n
@@ -117,7 +116,7 @@ func forCaller(ctx context.Context, n *v1.Node) *v1.Node {
 	return shown
 }
 
-// GetNodeWorkers returns what the worker of a node has claimed since it started.
+// GetNodeWorkers returns the claim statistics of a node's worker since it started.
 func (s nodeService) GetNodeWorkers(ctx context.Context, req *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error) {
 	name := req.Msg.GetName()
 	var n *v1.Node
@@ -131,8 +130,8 @@ func (s nodeService) GetNodeWorkers(ctx context.Context, req *connect.Request[v1
 	return connect.NewResponse(workersOf(name, forCaller(ctx, n).GetSnapshot())), nil
 }
 
-// workersOf returns the figures of a node's snapshot. What runs is what was taken up and has not ended, since the list of
-// active claims is bounded.
+// workersOf returns the claim statistics in a node's snapshot. The number of running claims is the claimed ones minus the
+// ended ones, because the list of active claims is bounded.
 func workersOf(name string, snapshot *v1.NodeSnapshot) *v1.GetNodeWorkersResponse {
 	claims := snapshot.GetClaims()
 	res := &v1.GetNodeWorkersResponse{
@@ -159,8 +158,8 @@ func workersOf(name string, snapshot *v1.NodeSnapshot) *v1.GetNodeWorkersRespons
 	return res
 }
 
-// DrainNode takes a node out of service. It returns when the registry has taken
-// the request, not when the node is empty.
+// DrainNode takes a node out of service. It returns when the registry has accepted the request, not when the node is
+// empty.
 func (s nodeService) DrainNode(ctx context.Context, req *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error) {
 	drain := &v1.NodeDrain{Reason: req.Msg.GetReason(), By: actor(ctx)}
 	if d := req.Msg.GetDeadline(); d != nil {
@@ -184,13 +183,13 @@ func (s nodeService) UndrainNode(ctx context.Context, req *connect.Request[v1.Un
 	return connect.NewResponse(&v1.UndrainNodeResponse{Node: n}), err
 }
 
-// RemoveNode forgets a node that is offline.
+// RemoveNode deletes an offline node from the registry.
 func (s nodeService) RemoveNode(ctx context.Context, req *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error) {
 	err := onNode("remove", req.Msg.GetName(), func(name string) error { return s.nodes.Remove(ctx, name) })
 	return connect.NewResponse(&v1.RemoveNodeResponse{}), err
 }
 
-// onNode does something to the node of a name and says what could not be done.
+// onNode calls do with a valid node name and maps errors of the registry to those that clients see.
 func onNode(what, name string, do func(name string) error) error {
 	if !nodeNameText().MatchString(name) {
 		return rpcerror.NoNode(name)

@@ -18,11 +18,11 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeNodes is a registry in memory.
+// fakeNodes is an in-memory registry.
 type fakeNodes struct {
 	nodes map[string]*v1.Node
 	drain *v1.NodeDrain
-	err   error // what everything fails with
+	err   error // error of every call if set
 }
 
 func (f *fakeNodes) List(context.Context) ([]*v1.Node, error) {
@@ -66,7 +66,7 @@ func (f *fakeNodes) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// startNodes starts a gateway with a registry in memory.
+// startNodes starts a gateway with an in-memory registry.
 func startNodes(t *testing.T, nodes *fakeNodes, change func(*Config)) (switchyardv1connect.NodeServiceClient, *Server) {
 	t.Helper()
 	kept, err := store.Open(t.Context(), "mem://")
@@ -92,7 +92,7 @@ func startNodes(t *testing.T, nodes *fakeNodes, change func(*Config)) (switchyar
 	return switchyardv1connect.NewNodeServiceClient(&http.Client{Transport: transport}, server.URL()), server
 }
 
-// TestNodes lists nodes page by page, shows, drains and removes them.
+// TestNodes lists nodes page by page, and shows, drains and removes them.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	nodes := &fakeNodes{nodes: map[string]*v1.Node{}}
@@ -169,8 +169,7 @@ func TestNodes(t *testing.T) {
 	wantCode(t, "drain without a control process", err, connect.CodeUnavailable)
 }
 
-// TestNodesOfTemporal has a gateway read the registry in Temporal unless it is
-// given another.
+// TestNodesOfTemporal checks that a gateway reads the registry in Temporal by default.
 func TestNodesOfTemporal(t *testing.T) {
 	t.Parallel()
 	f := start(t)

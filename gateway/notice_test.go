@@ -14,7 +14,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// What the heartbeats of an attempt report to wait for is in the run that GetRun returns.
+// TestRunHasTheNoticesOfItsAttempts checks that GetRun returns the notices that attempts report in their
+// heartbeats.
 func TestRunHasTheNoticesOfItsAttempts(t *testing.T) {
 	t.Parallel()
 	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits"})

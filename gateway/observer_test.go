@@ -10,7 +10,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestObserver reads, and changes nothing.
+// TestObserver checks that an observer can read and cannot change anything.
 func TestObserver(t *testing.T) {
 	t.Parallel()
 	nodes := &fakeNodes{nodes: map[string]*v1.Node{"a": {Name: "a", State: "active"}}}

@@ -18,7 +18,7 @@ import (
 	"switchyard/gateway/openapi/openapitest"
 )
 
-// TestGatewayServesItsDocument holds that a gateway has the document of its REST paths.
+// TestGatewayServesItsDocument checks that a gateway serves the document of its REST paths.
 func TestGatewayServesItsDocument(t *testing.T) {
 	t.Parallel()
 	response, err := http.Get(start(t).server.URL() + openapi.Path)
@@ -32,8 +32,8 @@ func TestGatewayServesItsDocument(t *testing.T) {
 	}
 }
 
-// TestDrawnRequestsGetDocumentedAnswers sends each operation of the document requests that are right, nearly right and
-// wrong. Each is answered soon, with what the document says, and none breaks the gateway.
+// TestDrawnRequestsGetDocumentedAnswers sends valid, almost valid and invalid requests to each operation of the
+// document. Each gets a prompt and documented response, and none breaks the gateway.
 func TestDrawnRequestsGetDocumentedAnswers(t *testing.T) {
 	testneeds.Checks(t, 10)
 	drawnRequestsGetDocumentedAnswers(t)
@@ -88,7 +88,8 @@ func drawnRequestsGetDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// exchange sends a drawn request and returns the status of the answer, and what is wrong with the answer.
+// exchange sends a drawn request. It returns the status of the response and an error if the response is not as
+// documented.
 func (f *fixture) exchange(ctx context.Context, client *http.Client, operation *openapitest.Operation, drawn openapitest.Request) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -120,7 +121,7 @@ func (f *fixture) exchange(ctx context.Context, client *http.Client, operation *
 	return response.StatusCode, nil
 }
 
-// TestRequestsWithOddBytesAreRefused holds what drawn requests have found.
+// TestRequestsWithOddBytesAreRefused covers defects that drawn requests have found.
 func TestRequestsWithOddBytesAreRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// eventIDs returns the ids that the data of events has.
+// eventIDs returns the ids in the data of events.
 func eventIDs(t *testing.T, all []sent) []string {
 	t.Helper()
 	var found []string
@@ -29,8 +29,8 @@ func eventIDs(t *testing.T, all []sent) []string {
 	return found
 }
 
-// A stream of a run whose large fan-out is carried by children has the events of all of them, and continues exactly after
-// each: its ids say how far each child was read.
+// TestEventStreamOfChildrenContinuesExactly checks that the stream of a run with a large fan-out has the events of all
+// its children, and resumes exactly after each. Its ids record the position in each child.
 func TestEventStreamOfChildrenContinuesExactly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -45,7 +45,7 @@ func TestEventStreamOfChildrenContinuesExactly(t *testing.T) {
 		for part := range int32(2) {
 			var events []*v1.Event
 			for k := range instances + 1 {
-				e := event(int64(3*c+k), "", "submitted") // of the child alone
+				e := event(int64(3*c+k), "", "submitted") // belongs to the child only
 				if k > 0 {
 					e = event(int64(3*c+k), names.InstanceName("each", from+k-1), []string{"queued", "completed"}[part])
 				}
@@ -77,7 +77,7 @@ func TestEventStreamOfChildrenContinuesExactly(t *testing.T) {
 		if rest := eventIDs(t, s.rest()); !slices.Equal(rest, got[k+1:]) {
 			t.Errorf("after %s come %v, want %v", e.id, rest, got[k+1:])
 		}
-		// The id that lists have loses nothing either.
+		// The short id that lists use loses nothing either.
 		s, _ = f.openStream(t, path, "Last-Event-ID", got[k])
 		rest := eventIDs(t, s.rest())
 		for _, id := range got[k+1:] {

@@ -22,13 +22,12 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// explainTimeout is how long the placement queue may take to explain something;
-// another process takes it over in that time when its owner dies.
+// explainTimeout bounds an explanation by the placement queue. It is long enough for another process to take the queue
+// over if its owner dies.
 const explainTimeout = 10 * time.Second
 
-// ExplainTask says why a task is where it is: what the placement queue thinks of
-// each node for it now, and, once it has been given to one, why it was given to
-// that one then.
+// ExplainTask explains the placement of a task: how the placement queue rates each node for it now, and, once it has
+// been placed, why it was placed on its node.
 func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.ExplainTaskRequest]) (*connect.Response[v1.ExplainTaskResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -63,7 +62,7 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 		if waits := waitsFor(v, t); waits != "" {
 			res.Reason = waits
 		} else if state == v1.TaskQueued && !said.GetHeld() && t.GetError() != "" {
-			res.Reason = t.GetError() // it waits in the run, for a lock or its turn
+			res.Reason = t.GetError() // it waits in the run, for a lock or a free slot
 		}
 		if res.Reason == "" {
 			res.Reason = t.GetError()
@@ -74,7 +73,7 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 			return nil, err
 		}
 		if t.Count != nil && !ended {
-			res.Reason = t.GetError() // a fan-out may wait, as for its turn to open child workflows
+			res.Reason = t.GetError() // a fan-out may wait too, such as for a slot to open child workflows
 		}
 		if res.Reason == "" && !ended {
 			res.Reason = said.GetReason()
@@ -88,12 +87,13 @@ func (g *Gateway) ExplainTask(ctx context.Context, req *connect.Request[v1.Expla
 	return connect.NewResponse(res), nil
 }
 
-// endedUnplaced reports whether a task has ended for a reason that no node could have changed.
+// endedUnplaced reports whether a task ended for a reason unrelated to nodes.
 func endedUnplaced(t *v1.Task) bool {
 	return v1.IsTaskTerminal(t.GetState()) && t.GetNode() == "" && t.GetReason() != v1.ReasonPlacementTimeout && t.GetReason() != v1.ReasonNoSession
 }
 
-// parentEnds returns how the parents of a task ended if that, or what its condition read of them, kept it from starting.
+// parentEnds returns how the parents of a task ended if their ends, or what its condition read of them, kept it from
+// starting.
 func parentEnds(v *runview.View, about runview.TaskRef) (ends []*v1.ParentEnd) {
 	t := about.Brief()
 	switch t.GetReason() {
@@ -109,15 +109,15 @@ func parentEnds(v *runview.View, about runview.TaskRef) (ends []*v1.ParentEnd) {
 	return ends
 }
 
-// explainNotes returns what else explains where a task is: what holds it up on its node, how it ended there, and why it
-// was taken from the node before.
+// explainNotes returns further notes on the placement of a task: what holds it up on its node, how it ended there, and
+// why it was moved off the previous node.
 func (g *Gateway) explainNotes(ctx context.Context, v *runview.View, about runview.TaskRef) []string {
 	t := about.Brief()
 	notes := []string{t.GetNotice()}
 	if v1.HasTaskFailed(t) && t.GetNode() != "" {
 		notes = append(notes, t.GetError())
 	}
-	if about.Claim() <= 1 { // it has been on one node at most
+	if about.Claim() <= 1 { // it has been on at most one node
 		return notes
 	}
 	moved, err := g.events.LastDetail(ctx, v, about.Name, v1.EventReassigned)
@@ -130,7 +130,7 @@ func (g *Gateway) explainNotes(ctx context.Context, v *runview.View, about runvi
 	return notes
 }
 
-// explainTask asks the placement queue about a task or an instance of a run.
+// explainTask queries the placement queue about a task or instance of a run.
 func (g *Gateway) explainTask(ctx context.Context, id string, about runview.TaskRef) (*v1.ExplainResponse, error) {
 	desc, err := g.reader.Describe(ctx, id)
 	if err != nil {
@@ -145,7 +145,7 @@ func (g *Gateway) explainTask(ctx context.Context, id string, about runview.Task
 	return g.askPlacement(ctx, &v1.ExplainRequest{RunId: id, Request: req})
 }
 
-// taskRequest is what a run would ask the placement queue for a task.
+// taskRequest returns the request that a run would send to the placement queue for a task.
 func (g *Gateway) taskRequest(name string, def *v1.TaskDefinition, options *v1.RunOptions) *v1.TaskRequest {
 	return &v1.TaskRequest{
 		Task: name, Type: def.GetType(), Constraints: definition.Constraints(def), Resources: def.GetResources(),
@@ -154,7 +154,7 @@ func (g *Gateway) taskRequest(name string, def *v1.TaskDefinition, options *v1.R
 	}
 }
 
-// askPlacement asks the placement queue what it thinks of tasks of a run.
+// askPlacement queries the placement queue about tasks of a run.
 func (g *Gateway) askPlacement(ctx context.Context, ask *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
@@ -178,8 +178,7 @@ func (g *Gateway) askPlacement(ctx context.Context, ask *v1.ExplainRequest) (*v1
 	return &said, nil
 }
 
-// waitsFor says what a task that is not in the placement queue waits for; empty:
-// it is in the queue.
+// waitsFor returns what a task outside the placement queue waits for, or "" if the task is in the queue.
 func waitsFor(v *runview.View, t *v1.Task) string {
 	switch {
 	case t.GetHeld():
@@ -205,15 +204,15 @@ func waitsFor(v *runview.View, t *v1.Task) string {
 }
 
 const (
-	// plansAtOnce is how many kinds of tasks the placement queue is asked about at once, and maxPlanAsks how often for
-	// one plan.
+	// plansAtOnce is the number of kinds of tasks in one query to the placement queue, and maxPlanAsks the maximum
+	// number of queries for one plan.
 	plansAtOnce = 64
 	maxPlanAsks = 16
-	// planNodeBytes is what the nodes of a plan may take; of the tasks after that there is only the line.
+	// planNodeBytes bounds the size of the nodes in a plan. Tasks beyond it get only their summary line.
 	planNodeBytes = 2 << 20
 )
 
-// PlanRun says what a run of a definition would do, and starts nothing.
+// PlanRun describes what a run of a definition would do, without starting anything.
 func (g *Gateway) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunRequest]) (*connect.Response[v1.PlanRunResponse], error) {
 	in, warnings, err := g.prepare(ctx, req.Msg.GetSubmit())
 	if err != nil {
@@ -241,7 +240,7 @@ func (g *Gateway) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunRe
 	return connect.NewResponse(res), nil
 }
 
-// triggers are what `when` says, in words.
+// triggers describes each value of `when` in words.
 var triggers = map[string]string{
 	"all_success":    "all its parents have succeeded",
 	"all_done":       "all its parents have ended",
@@ -255,15 +254,15 @@ var triggers = map[string]string{
 	conditionGuarded: "all its parents have ended and none has failed that the condition does not mention",
 }
 
-// What starts a task that says nothing with `when`.
+// The trigger kinds of tasks without `when`.
 const (
 	onFailureRun     = "run"
 	conditionAlone   = "condition"
 	conditionGuarded = "guarded condition"
 )
 
-// startsWhen says in words what decides whether a task runs, whose condition reads the tasks in mentioned; empty: that
-// its parents have ended, and none has failed and one has succeeded.
+// startsWhen describes in words what lets a task start. mentioned lists the tasks that its condition reads. The result
+// is "" for the default: all parents have ended, none has failed and one has succeeded.
 func startsWhen(task *v1.TaskDefinition, mentioned []string) string {
 	kind := task.GetWhen()
 	isGuard := func(parent string) bool { return !slices.Contains(mentioned, parent) }
@@ -286,7 +285,8 @@ func startsWhen(task *v1.TaskDefinition, mentioned []string) string {
 	return strings.Join(parts, " and ")
 }
 
-// plannedInstances is the number of instances of a task, or what gives it; empty: it is not fanned out.
+// plannedInstances returns the number of instances of a task, or the expression that gives it, or "" if the task does
+// not fan out.
 func plannedInstances(task *v1.TaskDefinition) string {
 	fan, ok := definition.Fan(task)
 	switch {
@@ -300,8 +300,8 @@ func plannedInstances(task *v1.TaskDefinition) string {
 	return fan.Expression
 }
 
-// planPlacement asks the placement queue where each of the tasks could run now. Of tasks that want the same of a node
-// it asks about one.
+// planPlacement queries the placement queue where each of the tasks could run now. It asks only once for tasks with the
+// same requirements.
 func (g *Gateway) planPlacement(ctx context.Context, in *v1.RunInput, tasks []*v1.PlannedTask) error {
 	var asks []*v1.TaskRequest
 	kinds := map[string][]*v1.PlannedTask{}
@@ -349,14 +349,14 @@ func (g *Gateway) planPlacement(ctx context.Context, in *v1.RunInput, tasks []*v
 	return nil
 }
 
-// kindOf is the same for tasks of which the placement queue would say the same.
+// kindOf returns a key that is equal for tasks with the same placement requirements.
 func kindOf(req *v1.TaskRequest) (string, error) {
 	bare := &v1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources(), Container: req.GetContainer()}
 	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
 	return string(key), err
 }
 
-// whereTo says in a line where a task could run now, or why nowhere.
+// whereTo summarises in one line how many nodes could run a task now, or why none can.
 func whereTo(said *v1.ExplainResponse) string {
 	fit := 0
 	for _, n := range said.GetNodes() {

@@ -24,7 +24,7 @@ func (f *fixture) plan(t *testing.T, document string) (*v1.PlanRunResponse, erro
 	return res.Msg, nil
 }
 
-// TestPlan plans a run of each kind of task, and starts nothing.
+// TestPlan plans a run with each kind of task, without starting anything.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -94,7 +94,7 @@ tasks:
 	wantCode(t, "a bad definition", err, connect.CodeInvalidArgument)
 }
 
-// TestPlanOfManyKinds asks about a bounded number of kinds of tasks.
+// TestPlanOfManyKinds checks that a plan asks about a bounded number of kinds of tasks.
 func TestPlanOfManyKinds(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -118,8 +118,8 @@ func TestPlanOfManyKinds(t *testing.T) {
 	}
 }
 
-// TestPlanTellsContainersApart holds that tasks that differ in what their containers need
-// of a node are asked about each.
+// TestPlanTellsContainersApart checks that a plan asks separately about tasks whose containers have different
+// requirements.
 func TestPlanTellsContainersApart(t *testing.T) {
 	def, err := definition.Parse("d.yaml", []byte(`
 name: apart

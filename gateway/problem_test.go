@@ -17,8 +17,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestProblemOfRunWhoseWorkflowTaskFails has a run that answers nothing any more: it is shown with what is known
-// of it and why it makes no progress, and ends by force with all that it has started.
+// TestProblemOfRunWhoseWorkflowTaskFails covers a run that no longer answers. It is shown with its last known status
+// and its problem, and a forced cancellation ends it along with everything below it.
 func TestProblemOfRunWhoseWorkflowTaskFails(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "wedged")
@@ -75,8 +75,8 @@ func TestProblemOfRunWhoseWorkflowTaskFails(t *testing.T) {
 	wantCode(t, "force twice", err, connect.CodeAborted)
 }
 
-// TestForceKeepsWhatAHealthyRunHasSaid ends a run that answers: what it has done stays known, though its workflow
-// is asked no more.
+// TestForceKeepsWhatAHealthyRunHasSaid forcibly ends a run that still answers. Its progress stays known although its
+// workflow is no longer queried.
 func TestForceKeepsWhatAHealthyRunHasSaid(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -95,8 +95,8 @@ func TestForceKeepsWhatAHealthyRunHasSaid(t *testing.T) {
 	}
 }
 
-// TestForceTellsRunsOfOneIDApart ends two runs by force that had the same id one after the other: what the first has
-// done is not shown as done by the second.
+// TestForceTellsRunsOfOneIDApart forcibly ends two runs that had the same id one after the other. The progress of
+// the first is not attributed to the second.
 func TestForceTellsRunsOfOneIDApart(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -140,7 +140,7 @@ func (f *fixture) isOpen(t *testing.T, id string) bool {
 	return err == nil && runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus())
 }
 
-// TestProblemOfAPartIsShownOnItsRun has a part of a large fan-out that answers nothing any more.
+// TestProblemOfAPartIsShownOnItsRun covers a part of a large fan-out that no longer answers.
 func TestProblemOfAPartIsShownOnItsRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)

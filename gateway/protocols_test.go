@@ -12,8 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestProtocols takes a run through its life with each kind of client. It asks for the last run, so that no other test
-// may start one meanwhile.
+// TestProtocols takes a run through its life with each kind of client. It uses the name "last", so no other test may
+// start a run meanwhile.
 func TestProtocols(t *testing.T) {
 	f := start(t)
 	for name, option := range map[string]connect.ClientOption{
@@ -109,7 +109,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestUnknownRun asks every method for a run that is not there.
+// TestUnknownRun calls every method with a run that does not exist.
 func TestUnknownRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -138,7 +138,7 @@ func TestUnknownRun(t *testing.T) {
 	wantCode(t, "get without an id", err, connect.CodeInvalidArgument)
 }
 
-// missingRun says that an error tells clients of a run that is not known.
+// missingRun reports whether an error has the detail for a missing run.
 func missingRun(err error) bool {
 	refused, _ := errors.AsType[*connect.Error](err)
 	if refused == nil || len(refused.Details()) != 1 {

@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestQueueGroupsWhatWaits has tasks and instances of two runs wait for several reasons.
+// TestQueueGroupsWhatWaits covers tasks and instances of two runs that wait for several reasons.
 func TestQueueGroupsWhatWaits(t *testing.T) {
 	t.Parallel()
 	f := startWithNodes(t, &fakeNodes{nodes: map[string]*v1.Node{

@@ -18,13 +18,14 @@ import (
 	"switchyard/workflows/names"
 )
 
-// secretsAs returns a client of the secrets of a gateway for who has a token.
+// secretsAs returns a client of SecretService with a token.
 func (f *fixture) secretsAs(t *testing.T, token string) switchyardv1connect.SecretServiceClient {
 	t.Helper()
 	return switchyardv1connect.NewSecretServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
 }
 
-// startAttempt has a run schedule an attempt on a node, and returns the token by which the node ends it.
+// startAttempt makes a run schedule an attempt on a node, and returns the token with which the node completes
+// it.
 func startAttempt(t *testing.T, run, node, task string, claim int32) []byte {
 	t.Helper()
 	queue := names.NodeQueue(node, names.CPULane)
@@ -47,7 +48,7 @@ tasks:
   each: { type: shell, parallel: 4, secretEnv: { TOKEN: "store:deploy" }, spec: { command: 'true' } }
 `
 
-// TestSecretIsReleasedToItsAttemptAlone asks two gateways with one store.
+// TestSecretIsReleasedToItsAttemptAlone uses two gateways with one store.
 func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -55,7 +56,7 @@ func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 	operator, _ := f.token(t, "ann", v1.RoleOperator)
 	user, _ := f.token(t, "bob", v1.RoleUser)
 	admin, _ := f.token(t, "root", v1.RoleAdmin)
-	a, b := "release-a", "release-b" // nodes that no other test has
+	a, b := "release-a", "release-b" // used by no other test
 	tokenA, tokenB := f.nodeToken(t, a), f.nodeToken(t, b)
 	const value = "hunter2-of-the-release"
 	set := func(role string) {
@@ -123,7 +124,7 @@ func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 		}
 	}
 
-	// A run of a user may not use it before the secret is open to users.
+	// A run of a user may not use the secret until it is opened to users.
 	usersRun, usersChain := submit(user)
 	startAttempt(t, usersRun, b, "build", 1)
 	ofUser := connect.NewRequest(&v1.ReleaseSecretRequest{Run: usersRun, Chain: usersChain, Task: "build", Claim: 1, Node: b, Secret: "deploy"})
@@ -135,7 +136,7 @@ func TestSecretIsReleasedToItsAttemptAlone(t *testing.T) {
 		t.Errorf("a run of a user whom it is open to: %v, %v", res, err)
 	}
 
-	// A gateway with another key says which, and one of an attempt that has ended is refused.
+	// A gateway without the key names the flag that sets it. A request for an ended attempt is refused.
 	if err := os.Rename(dir+".secrets-key", dir+".hidden"); err != nil {
 		t.Fatal(err)
 	}

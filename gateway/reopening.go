@@ -29,13 +29,12 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// reopenPause is the pause before the next attempt to reopen a run that has changed in the meantime.
+// reopenPause is the pause before another attempt to reopen a run that has changed in the meantime.
 const reopenPause = 200 * time.Millisecond
 
-// RetryDeadLetter puts dead letters of a run back. The workflow of an open run
-// does that; one that has closed is started again under its id, as the next
-// generation. Of calls that race for the same closed run one starts it, and the
-// others find the task put back already.
+// RetryDeadLetter retries dead letters of a run. An open run puts them back itself; a closed run is reopened under its id as
+// the next generation. Of concurrent calls for the same closed run one reopens it, and the others find the task already put
+// back.
 func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.RetryDeadLetterRequest]) (*connect.Response[v1.RetryDeadLetterResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetRun())
 	if err != nil {
@@ -52,7 +51,7 @@ func (g *Gateway) RetryDeadLetter(ctx context.Context, req *connect.Request[v1.R
 	return connect.NewResponse(res), nil
 }
 
-// retryDeadLetters puts back the dead letter of a task, or all of a run if the task is "".
+// retryDeadLetters puts back the dead letter of a task, or all those of the run if task is "".
 func (g *Gateway) retryDeadLetters(ctx context.Context, id, task string) (*v1.RetryDeadLetterResponse, error) {
 	var tasks []string
 	var generation int32
@@ -80,8 +79,8 @@ func (g *Gateway) retryDeadLetters(ctx context.Context, id, task string) (*v1.Re
 	return &v1.RetryDeadLetterResponse{Run: id, Tasks: tasks, Generation: generation}, nil
 }
 
-// retryWhileChanging tries something on a settled run, and tries it again on the newest state while the run ends or is
-// started again meanwhile. try returns what it has tried, for the error; "" if it has found out that it cannot be done.
+// retryWhileChanging calls try with a settled run, and again with its newest state if the run ends or is reopened meanwhile.
+// try returns what it attempted, for the error, or "" if its error is final.
 func (g *Gateway) retryWhileChanging(ctx context.Context, id string,
 	try func(desc *runview.Description, v *runview.View) (what string, err error)) error {
 	for {
@@ -104,8 +103,8 @@ func (g *Gateway) retryWhileChanging(ctx context.Context, id string,
 	}
 }
 
-// retryTask asks the workflow of an open run to put a task back, or an instance; one of a large fan-out whose child is
-// open is that child's.
+// retryTask asks the workflow of an open run to put a task or instance back. If an open child carries the instance of a large
+// fan-out, the request goes to the child.
 func (g *Gateway) retryTask(ctx context.Context, id, task string) error {
 	req := &v1.RetryTaskRequest{Task: task, By: actor(ctx)}
 	err := g.updateOnce(ctx, id, names.RetryUpdate, req)
@@ -117,9 +116,8 @@ func (g *Gateway) retryTask(ctx context.Context, id, task string) error {
 	return err
 }
 
-// requeue asks the workflow of an open run to put tasks back and returns those
-// that it has. Unless the one task was named, one that the workflow refuses is
-// left out as long as there are others.
+// requeue asks the workflow of an open run to put tasks back and returns those that it has. If named is false, tasks that the
+// workflow refuses are skipped as long as it accepts others.
 func (g *Gateway) requeue(ctx context.Context, id string, tasks []string, named bool) ([]string, error) {
 	var done []string
 	var refused error
@@ -147,10 +145,9 @@ func (g *Gateway) requeue(ctx context.Context, id string, tasks []string, named 
 	return done, nil
 }
 
-// reopen starts a closed run again, as the generation of again, which does what that says. Its agents have new limits from
-// then on where there are any. The id of the request
-// is that of the closed execution: whoever asks for the same again gets the execution that has been started, even when
-// that has ended by now. If that was started for something else, it is AlreadyExists.
+// reopen starts a new generation of a closed run with the plan in again and, if limits is not empty, new limits for its
+// agents. The request id is that of the closed execution, so a repeated request returns the execution that was started, even
+// if that one has ended by now. The error is AlreadyExists if that execution was started with another plan.
 func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *v1.RunInput, limits map[string]*v1.AgentLimits) error {
 	info := desc.GetWorkflowExecutionInfo()
 	first, err := g.reader.Input(ctx, info.GetExecution())
@@ -168,7 +165,7 @@ func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *
 	if err != nil {
 		return err
 	}
-	next := proto.CloneOf(first) // with its chain: what the generations before have left is found there
+	next := proto.CloneOf(first) // with its chain, which leads to what earlier generations have left
 	next.Generation, next.Retry, next.Again, next.Carry = again.GetGeneration(), again.GetRetry(), again.GetAgain(), nil
 	next.By, next.Terminated = actor(ctx), ""
 	next.Definition = withAgentLimits(next.GetDefinition(), limits)
@@ -184,7 +181,7 @@ func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *
 		return fmt.Errorf("encode the input of a run: %w", err)
 	}
 	memo := &commonpb.Memo{Fields: maps.Clone(info.GetMemo().GetFields())}
-	delete(memo.Fields, names.ProblemMemo) // of the generation before
+	delete(memo.Fields, names.ProblemMemo) // it belongs to the previous generation
 	attributes, err := visibility.Decode(info.GetSearchAttributes()).Reopened().Encode()
 	if err != nil {
 		return err
@@ -216,8 +213,8 @@ func (g *Gateway) reopen(ctx context.Context, desc *runview.Description, again *
 	return nil
 }
 
-// keep stores the status of a generation, and its last events, which one that was
-// ended from outside has not stored itself. It returns the status.
+// keep returns the status of a generation. If the generation was closed from outside and could not store its status and last
+// events, keep stores them.
 func (g *Gateway) keep(ctx context.Context, desc *runview.Description, chain string, generation int32) (*v1.StatusResponse, error) {
 	id := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	home, stored := names.Home(id, chain), &v1.StatusResponse{}
@@ -237,8 +234,8 @@ func (g *Gateway) keep(ctx context.Context, desc *runview.Description, chain str
 	return status, g.putOnce(ctx, storekey.Status(home, generation), status)
 }
 
-// putOnce stores a message unless there is one. The names of parts of fan-outs are not among the keys for which the store can
-// decide that by itself; what two calls store there is the same.
+// putOnce stores a message unless the key has one. For the keys of fan-out parts the store has no atomic put-if-absent;
+// concurrent calls for them store the same message.
 func (g *Gateway) putOnce(ctx context.Context, key string, m proto.Message) error {
 	if storekey.Check(key) == nil {
 		_, err := g.store.PutMessageIfAbsent(ctx, key, m)
@@ -250,9 +247,9 @@ func (g *Gateway) putOnce(ctx context.Context, key string, m proto.Message) erro
 	return g.store.PutMessage(ctx, key, m)
 }
 
-// endParts ends what FanOut children still carry through for a run that has closed, and waits until nothing of it runs.
-// A run that was ended from outside leaves them behind, and they would continue beside its next generation. Of those that
-// were ended with it, it keeps how far they were.
+// endParts cancels the open FanOut children of a closed run and waits until they have ended. A run that was closed from
+// outside leaves them behind, and they would continue beside its next generation. For children that were closed along with
+// the run it keeps their progress.
 func (g *Gateway) endParts(ctx context.Context, status *v1.StatusResponse) error {
 	ctx, cancel := context.WithTimeout(ctx, endPartsTimeout)
 	defer cancel()
@@ -270,7 +267,7 @@ func (g *Gateway) endParts(ctx context.Context, status *v1.StatusResponse) error
 	}
 	for _, p := range open {
 		id := runview.PartID(status.GetRun().GetId(), p)
-		_ = g.client.GetWorkflow(ctx, id, "").Get(ctx, nil) // keepPart reads how it has ended
+		_ = g.client.GetWorkflow(ctx, id, "").Get(ctx, nil) // keepPart reads how the child ended
 		if ctx.Err() != nil {
 			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("instances of run %s are still being stopped; try again", status.GetRun().GetId()))
 		}
@@ -281,17 +278,17 @@ func (g *Gateway) endParts(ctx context.Context, status *v1.StatusResponse) error
 	return nil
 }
 
-// keepPart stores the status of a FanOut child that was ended from outside, in which its next generation finds what has
+// keepPart stores the status of a FanOut child that was closed from outside. The next generation reads from it what has
 // completed.
 func (g *Gateway) keepPart(ctx context.Context, id string, generation int32) error {
 	desc, err := g.client.DescribeWorkflowExecution(ctx, id, "")
 	switch _, unknown := errors.AsType[*serviceerror.NotFound](err); {
 	case unknown:
-		return nil // it was never started
+		return nil // the child was never started
 	case err != nil:
 		return fmt.Errorf("look up %s: %w", id, err)
 	case !runview.WasClosedFromOutside(desc.GetWorkflowExecutionInfo().GetStatus()):
-		return nil // it has stored its status
+		return nil // the child has stored its status itself
 	}
 	if _, err := g.keep(ctx, desc, "", generation); err != nil {
 		return fmt.Errorf("keep what has completed of %s: %w", id, err)
@@ -299,5 +296,5 @@ func (g *Gateway) keepPart(ctx context.Context, id string, generation int32) err
 	return nil
 }
 
-// endPartsTimeout is more than a task may take that does not listen to SIGTERM.
+// endPartsTimeout exceeds the time that a task may take to end if it ignores SIGTERM.
 const endPartsTimeout = 15 * time.Second

@@ -7,8 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestRESTRefusals holds the status, the code and the words with which requests are refused that a program makes by mistake,
-// in the order of the life of a workflow: stored, started, looked at, steered, ended.
+// TestRESTRefusals checks the status, code and message with which common mistakes are refused, in the order of the life of a
+// workflow: stored, started, inspected, controlled, ended.
 func TestRESTRefusals(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -26,7 +26,7 @@ func TestRESTRefusals(t *testing.T) {
 
 	for _, c := range []struct {
 		name, method, path string
-		body               []string // and its type
+		body               []string // and its content type
 		status             int
 		code               string
 		words              []string

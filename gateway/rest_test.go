@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// httpAnswer is what a REST request was answered with.
+// httpAnswer is the response to a REST request.
 type httpAnswer struct {
 	status int
 	header http.Header
@@ -17,14 +17,14 @@ type httpAnswer struct {
 	value  map[string]any
 }
 
-// rest sends a request as curl would; the headers come in pairs.
+// rest sends a request as curl would. The headers are pairs of name and value.
 func (f *fixture) rest(t *testing.T, method, path, body string, headers ...string) httpAnswer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, f.server.URL(), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.URL.Opaque = "//" + f.server.Address() + path // as it is, escapes included
+	req.URL.Opaque = "//" + f.server.Address() + path // verbatim, including escapes
 	if body == "" {
 		req.Body, req.ContentLength = http.NoBody, 0
 	}
@@ -55,7 +55,7 @@ func (a httpAnswer) message() string { text, _ := a.value["message"].(string); r
 
 const jsonHeader = "application/json"
 
-// TestRESTLife takes a run through its life with REST alone.
+// TestRESTLife takes a run through its life over REST alone.
 func TestRESTLife(t *testing.T) {
 	f := start(t)
 	definition := document("rest-life", "build", "test")
@@ -117,8 +117,8 @@ func TestRESTLife(t *testing.T) {
 	}
 }
 
-// TestRESTBadInput holds that what handlers, their rules and the guards refuse has the form of what the door itself
-// refuses, and names the place and the remedy.
+// TestRESTBadInput checks that refusals by handlers, validation rules and guards have the same form as those of the
+// REST layer itself, and name the field and the remedy.
 func TestRESTBadInput(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "rest-bad")

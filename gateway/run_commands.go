@@ -13,43 +13,43 @@ import (
 	"switchyard/workflows/names"
 )
 
-// PauseRun lets nothing new start in a run.
+// PauseRun pauses a run: no further task starts.
 func (g *Gateway) PauseRun(ctx context.Context, req *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.PauseUpdate, &v1.RunCommand{Reason: req.Msg.GetReason(), By: actor(ctx)})
 	return answered(&v1.PauseRunResponse{Id: id}, err)
 }
 
-// ResumeRun continues with a paused run.
+// ResumeRun resumes a paused run.
 func (g *Gateway) ResumeRun(ctx context.Context, req *connect.Request[v1.ResumeRunRequest]) (*connect.Response[v1.ResumeRunResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.ResumeUpdate, &v1.RunCommand{By: actor(ctx)})
 	return answered(&v1.ResumeRunResponse{Id: id}, err)
 }
 
-// HoldTask holds a task back that has not started.
+// HoldTask holds back a task that has not started.
 func (g *Gateway) HoldTask(ctx context.Context, req *connect.Request[v1.HoldTaskRequest]) (*connect.Response[v1.HoldTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.HoldUpdate, command(ctx, req.Msg))
 	return answered(&v1.HoldTaskResponse{Id: id}, err)
 }
 
-// ReleaseTask lets a held task start.
+// ReleaseTask releases a held task.
 func (g *Gateway) ReleaseTask(ctx context.Context, req *connect.Request[v1.ReleaseTaskRequest]) (*connect.Response[v1.ReleaseTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.ReleaseUpdate, &v1.TaskCommand{Task: req.Msg.GetTask(), By: actor(ctx)})
 	return answered(&v1.ReleaseTaskResponse{Id: id}, err)
 }
 
-// CancelTask cancels one task or instance.
+// CancelTask cancels a task or instance.
 func (g *Gateway) CancelTask(ctx context.Context, req *connect.Request[v1.CancelTaskRequest]) (*connect.Response[v1.CancelTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.CancelTaskUpdate, command(ctx, req.Msg))
 	return answered(&v1.CancelTaskResponse{Id: id}, err)
 }
 
-// PauseTask suspends a task or instance that runs.
+// PauseTask suspends a running task or instance.
 func (g *Gateway) PauseTask(ctx context.Context, req *connect.Request[v1.PauseTaskRequest]) (*connect.Response[v1.PauseTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.PauseTaskUpdate, command(ctx, req.Msg))
 	return answered(&v1.PauseTaskResponse{Id: id}, err)
 }
 
-// ResumeTask lets a suspended task or instance continue.
+// ResumeTask resumes a suspended task or instance.
 func (g *Gateway) ResumeTask(ctx context.Context, req *connect.Request[v1.ResumeTaskRequest]) (*connect.Response[v1.ResumeTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.ResumeTaskUpdate, &v1.TaskCommand{Task: req.Msg.GetTask(), By: actor(ctx)})
 	return answered(&v1.ResumeTaskResponse{Id: id}, err)
@@ -61,19 +61,19 @@ func (g *Gateway) StopTask(ctx context.Context, req *connect.Request[v1.StopTask
 	return answered(&v1.StopTaskResponse{Id: id}, err)
 }
 
-// RestartTask starts the machine of a task or instance again that runs until it is stopped.
+// RestartTask restarts the machine of a task or instance that runs until it is stopped.
 func (g *Gateway) RestartTask(ctx context.Context, req *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.RestartTaskUpdate, command(ctx, req.Msg))
 	return answered(&v1.RestartTaskResponse{Id: id}, err)
 }
 
-// KillTask kills one task or instance.
+// KillTask kills a task or instance.
 func (g *Gateway) KillTask(ctx context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error) {
 	id, err := g.control(ctx, req.Msg.GetId(), names.KillTaskUpdate, command(ctx, req.Msg))
 	return answered(&v1.KillTaskResponse{Id: id}, err)
 }
 
-// command is what a request says about a task, as the run takes it.
+// command returns the command that a request about a task stands for, in the caller's name.
 func command(ctx context.Context, req interface {
 	GetTask() string
 	GetReason() string
@@ -81,8 +81,8 @@ func command(ctx context.Context, req interface {
 	return &v1.TaskCommand{Task: req.GetTask(), Reason: req.GetReason(), By: actor(ctx)}
 }
 
-// control resolves what was typed for a run and has that carry out an update, or
-// the child of it that carries the instance which the update is about.
+// control resolves the text that names a run and sends an update to the run, or to the child of the run that
+// carries the instance.
 func (g *Gateway) control(ctx context.Context, text, update string, arg any) (id string, err error) {
 	id, err = g.index.Resolve(ctx, text)
 	if err != nil {
@@ -97,7 +97,7 @@ func (g *Gateway) control(ctx context.Context, text, update string, arg any) (id
 	return id, err
 }
 
-// childWith is the child of a run that carries an instance; empty: there is none.
+// childWith returns the id of the child of a run that carries an instance, or "" if none does.
 func (g *Gateway) childWith(ctx context.Context, id, instance string) string {
 	task, index, ok := names.ParseInstanceName(instance)
 	if !ok {
@@ -117,8 +117,8 @@ func answered[M any](msg *M, err error) (*connect.Response[M], error) {
 	return connect.NewResponse(msg), nil
 }
 
-// CancelRun asks a run to end. It returns when Temporal has taken the request, not
-// when the run has ended; by force, when everything of it has been terminated.
+// CancelRun requests the cancellation of a run. It returns once Temporal has accepted the request, not when
+// the run has ended. With force it returns when the run and everything below it have been terminated.
 func (g *Gateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -137,7 +137,7 @@ func (g *Gateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelR
 	return connect.NewResponse(&v1.CancelRunResponse{Id: id}), nil
 }
 
-// signalCancel signals an open run to end. A run that is continuing as new gets the signal again.
+// signalCancel signals an open run to end. It repeats the signal while the run is continuing as new.
 func (g *Gateway) signalCancel(ctx context.Context, id string, command *v1.RunCommand) error {
 	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
@@ -149,7 +149,7 @@ func (g *Gateway) signalCancel(ctx context.Context, id string, command *v1.RunCo
 		if !rpcerror.Is[*serviceerror.NotFound](err) {
 			return fmt.Errorf("cancel run %s: %w", id, err)
 		}
-		// Temporal returns NotFound for a closed workflow, too.
+		// Temporal also returns NotFound for a closed workflow.
 		if err = g.closed(ctx, id); rpcerror.CodeOf(err) != connect.CodeUnavailable {
 			return err
 		}

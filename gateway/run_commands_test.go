@@ -20,8 +20,8 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestControl pauses and resumes a run, and has its tasks held, released, cancelled, approved and rejected.
-// It asks for the last run, so that no other test may start one meanwhile.
+// TestControl pauses and resumes a run, and holds, releases, cancels, approves and rejects its tasks. It uses the
+// name "last", so no other test may start a run meanwhile.
 func TestControl(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "controlled", "a", "b", "c", "d", "e", "f")
@@ -108,10 +108,10 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// listed is the state in which lists show a run.
+// listed returns the state in which lists show a run.
 func (f *fixture) listed(t *testing.T, id string) string {
 	t.Helper()
-	res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{PageSize: 1000})) // with those of other tests
+	res, err := f.client.ListRuns(t.Context(), connect.NewRequest(&v1.ListRunsRequest{PageSize: 1000})) // includes the runs of other tests
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func (f *fixture) listed(t *testing.T, id string) string {
 	return ""
 }
 
-// TestManyCommands has more requests at once than a run may have in flight.
+// TestManyCommands sends more concurrent requests than a run may have in flight.
 func TestManyCommands(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -149,7 +149,7 @@ func TestManyCommands(t *testing.T) {
 	}
 }
 
-// continuingClient finds no open execution for the first signals, as a run that is continuing as new has none.
+// continuingClient returns NotFound for the first signals, as for a run that is continuing as new.
 type continuingClient struct {
 	client.Client
 	refusals atomic.Int32
@@ -162,8 +162,8 @@ func (c *continuingClient) SignalWorkflow(ctx context.Context, id, runID, name s
 	return c.Client.SignalWorkflow(ctx, id, runID, name, arg)
 }
 
-// A cancel that arrives while its run continues as new reaches the next execution; that of a run that has ended is a
-// conflict at once.
+// TestCancelReachesARunThatContinuesAsNew checks that a cancel during continue-as-new reaches the next execution.
+// For a run that has ended it fails at once with a conflict.
 func TestCancelReachesARunThatContinuesAsNew(t *testing.T) {
 	t.Parallel()
 	f := start(t)

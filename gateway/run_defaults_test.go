@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// The fleet's defaults are in what a run is started with: one that is submitted, and one that a schedule starts.
+// TestRunDefaultsOfGateway checks that submitted and scheduled runs are started with the defaults of the fleet.
 func TestRunDefaultsOfGateway(t *testing.T) {
 	t.Parallel()
 	kept, err := store.Open(t.Context(), "mem://")

@@ -56,7 +56,7 @@ func (g *Gateway) ListRunLogs(ctx context.Context, req *connect.Request[v1.ListR
 	return connect.NewResponse(res), nil
 }
 
-// decodeLogPage returns the positions at which a page begins, or nil if it is the first page.
+// decodeLogPage returns the positions at which a page begins, or nil for the first page.
 func decodeLogPage(pages paging.List, token, run string) ([]*v1.LogPosition, error) {
 	if token == "" {
 		return nil, nil

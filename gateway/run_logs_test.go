@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// lines returns the texts of a page of lines.
+// lines returns the texts of a page of log lines.
 func (a httpAnswer) lines(t *testing.T) (texts []string) {
 	t.Helper()
 	if a.status != 200 {

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// defaultTaskPage is how many tasks a page holds when the request does not say.
+	// defaultTaskPage is the number of tasks on a page if the request names no size.
 	defaultTaskPage = 1000
-	// wholeInstanceBytes is what the instances that are shown with a task may take until those that follow are shown
-	// without streams and output.
+	// wholeInstanceBytes bounds the instances that are shown whole with a task. Further instances are shown without
+	// streams and outputs.
 	wholeInstanceBytes = 1 << 20
-	// resultsAtOnce is how many results are read from the store at once.
+	// resultsAtOnce is the number of results that are read concurrently from the store.
 	resultsAtOnce = 16
 )
 
-// GetRun returns a run with a page of its tasks, streams and outputs included, and the first instances of those that
-// have fanned out.
+// GetRun returns a run with a page of its tasks, including their streams and outputs, and the first instances of
+// fanned-out tasks.
 func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -57,7 +57,7 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 		n := min(len(names), resultsAtOnce)
 		for i, task := range g.fillAll(ctx, v, names[:n], req.Msg.GetBrief()) {
 			size += proto.Size(task)
-			// What does not fit is read once more with the next page.
+			// A task that does not fit is read again with the next page.
 			if len(res.Run.Tasks) == limit || size > paging.MaxBytes && len(res.Run.Tasks) > 0 {
 				res.NextPageToken = pages.EncodeTask(id, names[i])
 				return connect.NewResponse(res), nil
@@ -69,7 +69,7 @@ func (g *Gateway) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequ
 	return connect.NewResponse(res), nil
 }
 
-// fillAll returns tasks of a run with their whole results, or briefly, without streams and outputs.
+// fillAll returns tasks of a run with their whole results, or, if brief is set, without streams and outputs.
 func (g *Gateway) fillAll(ctx context.Context, v *runview.View, tasks []string, brief bool) []*v1.Task {
 	all := make([]*v1.Task, len(tasks))
 	var group errgroup.Group
@@ -84,12 +84,12 @@ func (g *Gateway) fillAll(ctx context.Context, v *runview.View, tasks []string, 
 			return nil
 		})
 	}
-	_ = group.Wait() // none fails
+	_ = group.Wait() // no call returns an error
 	return all
 }
 
-// fill returns a task with its whole result, which is in the store where the
-// workflow holds only part of it. Without the record the part has to do.
+// fill returns a task with its whole result. If the workflow holds only part of the result, the rest comes from the
+// record in the store; without the record, fill returns the part.
 func (g *Gateway) fill(ctx context.Context, v *runview.View, name string, brief bool) *v1.Task {
 	run, t := v.Run.GetId(), v.Tasks[name]
 	task := runview.CopyWithoutInstances(t.Task)
@@ -116,9 +116,8 @@ func (g *Gateway) fill(ctx context.Context, v *runview.View, name string, brief 
 	return task
 }
 
-// firstInstances are those that are shown with a task. What the view does not hold,
-// as those of a large fan-out that children of the run carry, the children are asked
-// for; without their answer the task is shown without them.
+// firstInstances returns the instances that are shown with a task. Those of a large fan-out are not in the view and
+// are queried from the children of the run. If the children do not answer, the task is shown without instances.
 func (g *Gateway) firstInstances(ctx context.Context, v *runview.View, name string) []*runview.InstanceView {
 	t := v.Tasks[name]
 	if len(t.Instances) > 0 {
@@ -148,7 +147,7 @@ func (g *Gateway) fillInstance(ctx context.Context, run, task string, i *runview
 	return whole
 }
 
-// result returns the whole of a result of which the workflow holds a part, and the record, if there is one, all.
+// result returns the result in the store's record, or the workflow's part of it if there is no readable record.
 func (g *Gateway) result(ctx context.Context, run, name string, part *v1.TaskResult, record string) *v1.TaskResult {
 	if record != "" {
 		kept, err := g.store.GetResult(ctx, record)

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestGetPages reads a run page by page, by number and by size.
+// TestGetPages reads a run page by page, with pages limited by number and by size.
 func TestGetPages(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -86,7 +86,7 @@ func TestGetTokens(t *testing.T) {
 	}
 }
 
-// TestGetMissingRecord makes do with what the workflow holds.
+// TestGetMissingRecord checks that a result without its record shows the workflow's part of it.
 func TestGetMissingRecord(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -17,8 +17,8 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// RetryRun starts a run that has ended again, as its next generation. Of calls that race for the same run one
-// starts it, and the others find it open.
+// RetryRun starts the next generation of a run that has ended. Of concurrent calls for the same run one starts it, and the
+// others find it open.
 func (g *Gateway) RetryRun(ctx context.Context, req *connect.Request[v1.RetryRunRequest]) (*connect.Response[v1.RetryRunResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -59,8 +59,9 @@ func (g *Gateway) retryRun(ctx context.Context, id string, from []string, limits
 	return &v1.RetryRunResponse{Id: id, Generation: generation}, nil
 }
 
-// rerunOf returns what a new generation of an ended run does again: some tasks with all below them, or, if none is named,
-// everything that did not complete. A run that has completed although agents failed is continued if these have new limits.
+// rerunOf returns what the next generation of an ended run repeats: the named tasks with everything downstream, or, if
+// none is named, everything that did not complete. A completed run can only continue if it has failed agents that get new
+// limits.
 func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) (*v1.Again, error) {
 	id := v.Run.GetId()
 	if len(from) > 0 {
@@ -86,7 +87,7 @@ func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) 
 	return nil, rpcerror.WrongState("every task of run %s has completed; name the tasks to do again from", id)
 }
 
-// failedWithNewLimits reports whether one of the tasks that have new limits did not complete.
+// failedWithNewLimits reports whether one of the tasks with new limits did not complete.
 func failedWithNewLimits(v *runview.View, limits map[string]*v1.AgentLimits) bool {
 	for name := range limits {
 		if t := v.Tasks[name]; t != nil && !v1.IsTaskSuccess(t.Task.GetState()) {
@@ -96,8 +97,8 @@ func failedWithNewLimits(v *runview.View, limits map[string]*v1.AgentLimits) boo
 	return false
 }
 
-// RerunRun starts a new run with the definition that another one was started with, and its input where the
-// request has no other.
+// RerunRun starts a new run with the definition and the input of another run. Values in the request replace those of the
+// input.
 func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRunRequest]) (*connect.Response[v1.RerunRunResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -130,7 +131,7 @@ func (g *Gateway) RerunRun(ctx context.Context, req *connect.Request[v1.RerunRun
 	return res, nil
 }
 
-// merged is an input with some values replaced; neither argument is changed.
+// merged returns input with some values replaced. It changes neither argument.
 func merged(input, values *structpb.Struct) *structpb.Struct {
 	if len(values.GetFields()) == 0 {
 		return input

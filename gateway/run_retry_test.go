@@ -25,7 +25,7 @@ func (f *fixture) again(t *testing.T, run string, from ...string) (*v1.RetryRunR
 	return res.Msg, nil
 }
 
-// inputOf is what the newest execution of a run was started with.
+// inputOf returns the input of the newest execution of a run.
 func (f *fixture) inputOf(t *testing.T, run string) *v1.RunInput {
 	t.Helper()
 	desc, err := f.reader.Describe(t.Context(), run)
@@ -39,7 +39,7 @@ func (f *fixture) inputOf(t *testing.T, run string) *v1.RunInput {
 	return in
 }
 
-// TestRetryRun starts a run again that has failed, was cancelled and has completed.
+// TestRetryRun retries failed, cancelled and completed runs.
 func TestRetryRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -90,7 +90,7 @@ func TestRetryRun(t *testing.T) {
 	wantCode(t, "an unknown run", err, connect.CodeNotFound)
 }
 
-// TestRetryRunRace has one of many callers start the run.
+// TestRetryRunRace checks that of many concurrent retries only one plan takes effect.
 func TestRetryRunRace(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -104,7 +104,7 @@ func TestRetryRunRace(t *testing.T) {
 			res, err := f.client.RetryRun(t.Context(), connect.NewRequest(&v1.RetryRunRequest{Id: id, From: from}))
 			switch {
 			case err == nil && slices.Equal(f.inputOf(t, id).GetAgain().GetFrom(), from) && res.Msg.GetGeneration() == 1:
-				started.Add(1) // both of those that ask for the same may have looked before the start
+				started.Add(1) // both callers with the same plan may have looked before the start
 			case err == nil:
 				t.Errorf("another generation was started than one from %v", from)
 			default:
@@ -119,7 +119,7 @@ func TestRetryRunRace(t *testing.T) {
 	end(t, id, "completed")
 }
 
-// TestRerun starts a new run with the definition and the input of another, ended or not.
+// TestRerun starts a new run with the definition and the input of another run, open or ended.
 func TestRerun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -164,7 +164,7 @@ func TestRerun(t *testing.T) {
 	end(t, again.Msg.GetId(), "completed")
 }
 
-// A run that another has started is as deep inside of others when it is started again, but no parent waits for it.
+// TestChildIsStartedAgain checks that a restarted child run keeps its depth, but that no parent awaits it.
 func TestChildIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	in, err := packed(&v1.RunInput{
@@ -175,8 +175,8 @@ func TestChildIsStartedAgain(t *testing.T) {
 	}
 }
 
-// The retry of a run that was ended by force names the execution that was, and finds what had completed of the parts of its
-// fan-outs that were ended with it.
+// TestRetryAfterForceKeepsWhatPartsHaveCompleted checks that the retry of a run that was ended by force refers to the
+// previous execution, and finds what the fan-out parts that ended along with the run had completed.
 func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -189,7 +189,7 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	}
 	signal(t, id, setSignal, &v1.StatusResponse{Parts: []*v1.PartReport{{Task: "each", From: childFrom}}})
 	fanOut(t, id, "each", "running", 10, map[string]int32{"pending": 10})
-	f.get(t, id) // has the signals taken in
+	f.get(t, id) // makes the run process the signals
 	ended := newestExecution(t, id)
 	for _, workflow := range []string{child, id} {
 		if err := temporalClient.TerminateWorkflow(t.Context(), workflow, "", "ended by force"); err != nil {
@@ -215,7 +215,7 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	}
 }
 
-// newestExecution returns the id of the newest execution of a run.
+// newestExecution returns the run id of the newest execution of a run.
 func newestExecution(t *testing.T, id string) string {
 	t.Helper()
 	desc, err := temporalClient.DescribeWorkflowExecution(t.Context(), id, "")

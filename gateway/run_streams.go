@@ -11,12 +11,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// logInterval is the shortest time between two looks at the logs of running tasks.
+// logInterval is the shortest time between two polls of the logs of running tasks.
 const logInterval = 100 * time.Millisecond
 
-// StreamRunLogs sends what tasks have printed. Without follow it sends what is
-// there, task by task in the order in which they started; with follow it continues
-// with what comes until the run, or the one task, has ended.
+// StreamRunLogs sends what tasks have printed. Without follow it sends the current output, task by task in the order in
+// which they started. With follow it then continues until the run, or the selected task, has ended.
 func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -29,8 +28,8 @@ func (g *Gateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.Str
 	return g.sendLogs(ctx, req.Msg, func() error { return nil }, stream.Send)
 }
 
-// sendLogs sends the logs that a request selects, which names its run by its id. It calls accept once the request has turned
-// out to be valid, before it sends anything.
+// sendLogs sends the logs that a request selects. The request names its run by id. sendLogs calls accept after validating
+// the request and before sending anything.
 func (g *Gateway) sendLogs(ctx context.Context, req *v1.StreamRunLogsRequest, accept func() error, send func(*v1.StreamRunLogsResponse) error) error {
 	if req.GetChildren() {
 		if err := runlogs.ValidateTree(req); err != nil {
@@ -57,7 +56,7 @@ func (g *Gateway) sendLogs(ctx context.Context, req *v1.StreamRunLogsRequest, ac
 	return f.SendAll(ctx, v.Since(0))
 }
 
-// followLogs sends logs as they come.
+// followLogs sends logs as tasks print them.
 func (g *Gateway) followLogs(ctx context.Context, f *runlogs.Follower, accept func() error) error {
 	p, release := g.pollers.Watch(f.Run)
 	defer release()
@@ -98,7 +97,7 @@ func (g *Gateway) followLogs(ctx context.Context, f *runlogs.Follower, accept fu
 	}
 }
 
-// WatchRun sends a run as it is, then what changes, and ends with it.
+// WatchRun sends a run in its current state, then its changes, and ends with the run.
 func (g *Gateway) WatchRun(ctx context.Context, req *connect.Request[v1.WatchRunRequest], stream *connect.ServerStream[v1.WatchRunResponse]) error {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -110,7 +109,7 @@ func (g *Gateway) WatchRun(ctx context.Context, req *connect.Request[v1.WatchRun
 	return g.watch(ctx, id, stream.Send)
 }
 
-// watch sends a run as it is, then what changes, and returns when it has ended.
+// watch sends a run in its current state, then its changes, and returns when the run has ended.
 func (g *Gateway) watch(ctx context.Context, id string, send func(*v1.WatchRunResponse) error) error {
 	p, release := g.pollers.Watch(id)
 	defer release()
@@ -138,11 +137,10 @@ func (g *Gateway) watch(ctx context.Context, id string, send func(*v1.WatchRunRe
 	}
 }
 
-// sendHeaders shows the client that its call is being answered; clients wait for
-// that, and the first message may be long in coming.
+// sendHeaders sends the response headers. Clients wait for them, and the first message may take long.
 func sendHeaders[M any](stream *connect.ServerStream[M]) error { return stream.Send(nil) }
 
-// ended is the error of a stream whose poller has ended with err.
+// ended returns the error of a stream that ended with err: Unavailable if the gateway is shutting down.
 func (g *Gateway) ended(err error) error {
 	select {
 	case <-g.stopping:

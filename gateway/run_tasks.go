@@ -46,7 +46,7 @@ func (g *Gateway) ListRunTasks(ctx context.Context, req *connect.Request[v1.List
 		n := min(len(some), resultsAtOnce)
 		for i, task := range g.fillAll(ctx, v, some[:n], m.GetBrief()) {
 			size += proto.Size(task)
-			// What does not fit is read once more with the next page.
+			// A task that does not fit is read again with the next page.
 			if len(res.Items) == limit || size > paging.MaxBytes && len(res.Items) > 0 {
 				res.NextPageToken = pages.EncodeTask(id, some[i])
 				return connect.NewResponse(res), nil
@@ -59,7 +59,7 @@ func (g *Gateway) ListRunTasks(ctx context.Context, req *connect.Request[v1.List
 	return connect.NewResponse(res), nil
 }
 
-// GetRunTask returns a task of a run with its whole result, or an instance.
+// GetRunTask returns a task or instance of a run with its whole result.
 func (g *Gateway) GetRunTask(ctx context.Context, req *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error) {
 	id, err := g.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {

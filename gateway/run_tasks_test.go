@@ -8,8 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestFilteredTasksAreNotForgotten lists the tasks of a run that has ended, which the gateway keeps, with a filter and then
-// without one.
+// TestFilteredTasksAreNotForgotten lists the tasks of an ended, cached run with a filter and then without one.
 func TestFilteredTasksAreNotForgotten(t *testing.T) {
 	t.Parallel()
 	f := start(t)

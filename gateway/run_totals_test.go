@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// totals returns the states with runs that a list counts.
+// totals returns the number of runs in each state.
 func (f *fixture) totals(t *testing.T, req *v1.ListRunsRequest) map[string]int32 {
 	t.Helper()
 	req.Totals = true
@@ -29,7 +29,7 @@ func (f *fixture) totals(t *testing.T, req *v1.ListRunsRequest) map[string]int32
 	return res.Msg.GetTotals()
 }
 
-// startedUnworked starts a run with search attributes that no worker changes.
+// startedUnworked starts a run whose search attributes no worker changes.
 func startedUnworked(t *testing.T, a visibility.Attributes) {
 	t.Helper()
 	id := names.NewRunID(a.Workflow)
@@ -46,7 +46,7 @@ func startedUnworked(t *testing.T, a visibility.Attributes) {
 	})
 }
 
-// TestTotalsCountEachRunOnceInItsState counts runs in all states, and one of three generations.
+// TestTotalsCountEachRunOnceInItsState counts runs in all states, including one with three generations.
 func TestTotalsCountEachRunOnceInItsState(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -10,7 +10,8 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// Runs show what has started them in every answer, while they are open and after their end.
+// TestRunsShowTheirTrigger checks that every response shows how a run was started, while the run is open and
+// after its end.
 func TestRunsShowTheirTrigger(t *testing.T) {
 	t.Parallel()
 	f := start(t)

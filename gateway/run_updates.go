@@ -19,15 +19,16 @@ import (
 )
 
 const (
-	// updateTimeout bounds an update of a run, which a control process has to carry out.
+	// updateTimeout bounds an update of a run. A control process must carry it out.
 	updateTimeout = 15 * time.Second
-	// crowdedPause is the wait before a run gets an update again that has as many in flight as it may, or is continuing as new.
+	// crowdedPause is the wait before an update is sent again to a run that is continuing as new or has too many updates in
+	// flight.
 	crowdedPause = 50 * time.Millisecond
 )
 
-// update has the workflow of an open run carry out an update. A task that it does not know is NotFound, what the
-// state of the run or the task forbids Aborted. At most 10 updates of a run are in flight, those of other
-// gateways included; one more waits.
+// update sends an update to the workflow of an open run and waits for its result. The error is NotFound for an unknown task,
+// and Aborted if the state of the run or task forbids the update. Temporal allows 10 updates of a run in flight over all
+// gateways; further ones wait.
 func (g *Gateway) update(ctx context.Context, id, name string, arg any) error {
 	giveBack, err := g.updates.take(ctx, id)
 	if err != nil {
@@ -43,7 +44,7 @@ func (g *Gateway) update(ctx context.Context, id, name string, arg any) error {
 			return nil
 		case rpcerror.Is[*serviceerror.ResourceExhausted](err):
 		case rpcerror.Is[*serviceerror.NotFound](err):
-			// Temporal says so of a closed workflow, too.
+			// Temporal also returns ResourceExhausted for a closed workflow.
 			if err = g.closed(ctx, id); rpcerror.CodeOf(err) != connect.CodeUnavailable {
 				return err
 			}
@@ -60,7 +61,7 @@ func (g *Gateway) update(ctx context.Context, id, name string, arg any) error {
 	}
 }
 
-// updateOnce sends an update and returns the answer of the run. A run that is continuing as new gets it again.
+// updateOnce sends an update and returns the reply of the run. It repeats the update while the run is continuing as new.
 func (g *Gateway) updateOnce(ctx context.Context, id, name string, arg any) error {
 	for {
 		err := g.sendUpdate(ctx, id, name, arg)
@@ -85,13 +86,13 @@ func (g *Gateway) sendUpdate(ctx context.Context, id, name string, arg any) erro
 	return handle.Get(ctx, nil)
 }
 
-// isRefusal reports whether a run has refused an update with an error of a type.
+// isRefusal reports whether err is a run's refusal of an update with the given error type.
 func isRefusal(err error, kind string) bool {
 	said, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && said.Type() == kind
 }
 
-// refused gives the words with which a run refuses an update their code.
+// refused maps the error with which a run refuses an update to a Connect error.
 func (g *Gateway) refused(ctx context.Context, id, name string, err error) error {
 	said, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -99,7 +100,7 @@ func (g *Gateway) refused(ctx context.Context, id, name string, err error) error
 		return fmt.Errorf("%s: run %s: %w", name, id, err)
 	case said.Type() == names.UnknownTaskError:
 		return g.noTask(ctx, id, said.Message())
-	// The SDK answers so for a workflow without the handler, and gives it no type of its own.
+	// This is what the SDK returns for a workflow without the handler; the error has no type of its own.
 	case strings.Contains(said.Message(), "unknown update"):
 		return rpcerror.WrongState("run %s was started by an older version, which does not know %s", id, name)
 	case said.Type() == names.RunEndedError:
@@ -108,7 +109,7 @@ func (g *Gateway) refused(ctx context.Context, id, name string, err error) error
 	return rpcerror.WrongState("run %s: %s", id, said.Message())
 }
 
-// noTask is the error for a task that a run does not have, with the names that may be meant where these can be read.
+// noTask returns the error for a task that a run does not have. It suggests similar names if the run can be read.
 func (g *Gateway) noTask(ctx context.Context, id, said string) error {
 	v, err := g.reader.Read(ctx, id)
 	task, quoted := strings.CutPrefix(said, "task \"")
@@ -119,7 +120,7 @@ func (g *Gateway) noTask(ctx context.Context, id, said string) error {
 	return v.NoTask(task)
 }
 
-// closed is the error for a request that only an open run can take.
+// closed returns the error for a request that needs an open run.
 func (g *Gateway) closed(ctx context.Context, id string) error {
 	desc, err := g.reader.Describe(ctx, id)
 	if err != nil {

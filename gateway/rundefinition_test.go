@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// The definition of a run can be read while it is open and after its end.
+// TestRunDefinition reads the definition of a run while it is open and after its end.
 func TestRunDefinition(t *testing.T) {
 	t.Parallel()
 	f := start(t)

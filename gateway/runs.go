@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// defaultRunPage is how many runs a page holds when the request does not say.
+	// defaultRunPage is the number of runs on a page if the request names no size.
 	defaultRunPage = 100
 )
 
@@ -77,10 +77,9 @@ func (g *Gateway) GetRunDefinition(ctx context.Context, req *connect.Request[v1.
 	return connect.NewResponse(&v1.GetRunDefinitionResponse{Id: id, Definition: in.GetDefinition()}), nil
 }
 
-// ListRunEvents returns the transitions of the tasks of a run, over all its
-// generations, or those of all runs. The workflow keeps the newest events, the store the others. That
-// an attempt has started the workflow learns with its end; until then the
-// heartbeat reports, and the last page of a run holds that event too.
+// ListRunEvents lists the events of the tasks of one run over all its generations, or those of all runs. The
+// workflow holds the newest events, the store the others. The workflow learns of the start of an attempt only
+// when the attempt ends. Until then the start comes from the heartbeat, and is on the last page of the run.
 func (g *Gateway) ListRunEvents(ctx context.Context, req *connect.Request[v1.ListRunEventsRequest]) (*connect.Response[v1.ListRunEventsResponse], error) {
 	res, err := g.events.List(ctx, req.Msg)
 	if err != nil {

@@ -24,8 +24,8 @@ func (f *fixture) list(t *testing.T, req *v1.ListRunsRequest) ([]string, string)
 	return ids, res.Msg.GetNextPageToken()
 }
 
-// TestList lists runs by state, by name and page by page, newest first although
-// they close in another order.
+// TestList lists runs by state, by name and page by page. The newest run comes first even though the runs close in another
+// order.
 func TestList(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -97,7 +97,7 @@ func TestListOpenStates(t *testing.T) {
 	}
 }
 
-// TestResolve finds runs by prefix and as the last one, at once after their submit. No other test may start one meanwhile.
+// TestResolve finds runs by prefix and as "last" right after their submission. No other test may start a run meanwhile.
 func TestResolve(t *testing.T) {
 	f := start(t)
 	first := f.submit(t, "resolved-one")
@@ -114,7 +114,7 @@ func TestResolve(t *testing.T) {
 	if !strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), second) {
 		t.Errorf("the error names no candidates: %v", err)
 	}
-	// Another gateway knows only what Temporal knows.
+	// Another gateway has only the data of Temporal.
 	other := start(t)
 	eventually(t, "the other gateway knows the last run", func() bool { return other.get(t, "last").GetId() == second })
 	if run := other.get(t, "resolved-o"); run.GetId() != first {

@@ -19,10 +19,10 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// defaultTimes is how many times of a schedule are listed when the request does not say.
+// defaultTimes is the number of listed times of a schedule if the request names no number.
 const defaultTimes = 10
 
-// scheduleService answers the calls of ScheduleService.
+// scheduleService implements ScheduleService.
 type scheduleService struct {
 	schedules *schedules.Schedules
 	index     *runindex.Index
@@ -73,7 +73,7 @@ func (s scheduleService) GetSchedule(ctx context.Context, req *connect.Request[v
 	return connect.NewResponse(&v1.GetScheduleResponse{Schedule: found}), nil
 }
 
-// addEnds adds to the runs of schedules how they stand, as lists of runs show it.
+// addEnds adds the current state to the runs of schedules, as lists of runs show it.
 func (s scheduleService) addEnds(ctx context.Context, of ...*v1.Schedule) error {
 	var ids []string
 	for _, schedule := range of {
@@ -105,7 +105,7 @@ func (s scheduleService) UpdateSchedule(ctx context.Context, req *connect.Reques
 	return connect.NewResponse(&v1.UpdateScheduleResponse{Schedule: changed}), nil
 }
 
-// PauseSchedule has a schedule start nothing by the clock.
+// PauseSchedule pauses a schedule: the clock starts no more runs.
 func (s scheduleService) PauseSchedule(ctx context.Context, req *connect.Request[v1.PauseScheduleRequest]) (*connect.Response[v1.PauseScheduleResponse], error) {
 	changed, err := s.setPaused(ctx, req.Msg.GetName(), true, req.Msg.GetReason())
 	if err != nil {
@@ -114,7 +114,7 @@ func (s scheduleService) PauseSchedule(ctx context.Context, req *connect.Request
 	return connect.NewResponse(&v1.PauseScheduleResponse{Schedule: changed}), nil
 }
 
-// ResumeSchedule has a paused schedule start runs again.
+// ResumeSchedule resumes a paused schedule.
 func (s scheduleService) ResumeSchedule(ctx context.Context, req *connect.Request[v1.ResumeScheduleRequest]) (*connect.Response[v1.ResumeScheduleResponse], error) {
 	changed, err := s.setPaused(ctx, req.Msg.GetName(), false, req.Msg.GetReason())
 	if err != nil {
@@ -138,7 +138,7 @@ func (s scheduleService) setPaused(ctx context.Context, name string, paused bool
 	return changed, scheduleError(name, err)
 }
 
-// TriggerSchedule has a schedule start a run now.
+// TriggerSchedule starts a run of a schedule now.
 func (s scheduleService) TriggerSchedule(ctx context.Context, req *connect.Request[v1.TriggerScheduleRequest]) (*connect.Response[v1.TriggerScheduleResponse], error) {
 	triggered, err := s.schedules.Trigger(ctx, req.Msg.GetName(), req.Msg.GetOverlap())
 	if err != nil {
@@ -147,7 +147,7 @@ func (s scheduleService) TriggerSchedule(ctx context.Context, req *connect.Reque
 	return connect.NewResponse(&v1.TriggerScheduleResponse{RunId: triggered.RunID, Outcome: triggered.Outcome}), nil
 }
 
-// BackfillSchedule has a schedule start the runs of a span of time that it has not started.
+// BackfillSchedule starts the runs that a schedule has missed in a time span.
 func (s scheduleService) BackfillSchedule(ctx context.Context, req *connect.Request[v1.BackfillScheduleRequest]) (*connect.Response[v1.BackfillScheduleResponse], error) {
 	from, to := req.Msg.GetFrom().AsTime(), req.Msg.GetTo().AsTime()
 	switch {
@@ -181,7 +181,7 @@ func (s scheduleService) ListScheduleTimes(ctx context.Context, req *connect.Req
 	return connect.NewResponse(&v1.ListScheduleTimesResponse{Times: stamps(times), Timezone: zone}), nil
 }
 
-// errNoTime is for a time that no clock shows.
+// errNoTime returns the error for a timestamp out of range.
 func errNoTime() error {
 	return rpcerror.Invalid("a time of the request is no time: the years are 1 to 9999")
 }
@@ -194,7 +194,7 @@ func stamps(times []time.Time) []*timestamppb.Timestamp {
 	return all
 }
 
-// scheduleError gives what the schedules say of a name the words and the code that clients see.
+// scheduleError maps an error of the schedules about a name to the one that clients see.
 func scheduleError(name string, err error) error {
 	switch {
 	case errors.Is(err, schedules.ErrUnknown):

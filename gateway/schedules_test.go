@@ -17,7 +17,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// scheduleClients returns clients of a gateway's schedules and stored workflows.
+// scheduleClients returns clients for the schedules and stored workflows of a gateway.
 func (f *fixture) scheduleClients(t *testing.T) (switchyardv1connect.ScheduleServiceClient, switchyardv1connect.WorkflowServiceClient) {
 	t.Helper()
 	transport := &http.Transport{}
@@ -125,7 +125,7 @@ func TestScheduleOfStoredWorkflow(t *testing.T) {
 	wantCode(t, "pause what is deleted", err, connect.CodeNotFound)
 }
 
-// TestForeignScheduleIsShownAsItIs shows a schedule that was made and paused with Temporal's own client.
+// TestForeignScheduleIsShownAsItIs shows a schedule that was created and paused with Temporal's own client.
 func TestForeignScheduleIsShownAsItIs(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -175,7 +175,7 @@ func TestForeignScheduleIsShownAsItIs(t *testing.T) {
 	}
 }
 
-// TestBackfillRefusesWhatIsNoSpan names what is wrong with the ends of a backfill.
+// TestBackfillRefusesWhatIsNoSpan checks the errors for invalid time spans of a backfill.
 func TestBackfillRefusesWhatIsNoSpan(t *testing.T) {
 	t.Parallel()
 	schedules, _ := start(t).scheduleClients(t)
@@ -193,7 +193,8 @@ func TestBackfillRefusesWhatIsNoSpan(t *testing.T) {
 	}
 }
 
-// TestSubmitWarnsOfSchedule warns, at its place, of a schedule in a definition that is run without being stored.
+// TestSubmitWarnsOfSchedule checks that the submission of an unstored definition with a schedule returns a
+// warning with its position.
 func TestSubmitWarnsOfSchedule(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -217,7 +218,7 @@ func TestSubmitWarnsOfSchedule(t *testing.T) {
 	end(t, res.Msg.GetId(), "completed")
 }
 
-// TestSchedulesAreListedPageByPage lists one schedule a page, each once.
+// TestSchedulesAreListedPageByPage lists one schedule per page, each exactly once.
 func TestSchedulesAreListedPageByPage(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -18,7 +18,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// post sends a message as JSON to a call over Connect, and returns what is answered.
+// post sends a JSON message to a call over Connect, and returns the status and body of the response.
 func (f *fixture) post(t *testing.T, token string, call protoreflect.MethodDescriptor, message string) (status int, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -72,11 +72,11 @@ func namesRun(call protoreflect.MethodDescriptor) protoreflect.FieldDescriptor {
 	return nil
 }
 
-// encodedDetail is a detail of an error in its binary form; "debug" has it to read.
+// encodedDetail matches the binary form of an error detail; "debug" has the readable form.
 var encodedDetail = regexp.MustCompile(`"value":"[^"]*",`)
 
-// TestRunOfAnotherIsNotThere asks each call that names a run for one of another owner: it answers as for one that does not
-// exist.
+// TestRunOfAnotherIsNotThere sends each call that names a run with a run of another owner. The response equals that for a
+// run that does not exist.
 func TestRunOfAnotherIsNotThere(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
@@ -92,7 +92,7 @@ func TestRunOfAnotherIsNotThere(t *testing.T) {
 			call := service.Methods().Get(i)
 			field := namesRun(call)
 			if field == nil || !v1.Role_ROLE_USER.Includes(v1.RulesOf(call).GetRole()) {
-				continue // its role alone keeps users away
+				continue // users already lack the role
 			}
 			tried++
 			message := func(run string) string {
@@ -112,7 +112,7 @@ func TestRunOfAnotherIsNotThere(t *testing.T) {
 				}
 			}
 			if v1.RulesOf(call).GetEffect() != v1.Effect_EFFECT_READ {
-				continue // what it would do is tried elsewhere
+				continue // its effect is tested elsewhere
 			}
 			for who, token := range map[string]string{"its owner": ann, "an operator": boss} {
 				if _, text := f.post(t, token, call, message(id)); strings.Contains(text, "there is no run") || strings.Contains(text, "unauthenticated") || strings.Contains(text, "permission_denied") {
@@ -127,7 +127,7 @@ func TestRunOfAnotherIsNotThere(t *testing.T) {
 	end(t, id, "completed")
 }
 
-// TestListsShowOwnRuns has two people and an operator list, search, and follow.
+// TestListsShowOwnRuns lists, searches and follows runs as two users and an operator.
 func TestListsShowOwnRuns(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())
@@ -147,7 +147,7 @@ func TestListsShowOwnRuns(t *testing.T) {
 		}
 		ids[name] = res.Msg.GetId()
 		t.Cleanup(func() {
-			// The error is that the run has ended.
+			// The call fails if the run has already ended.
 			_ = temporalClient.TerminateWorkflow(context.Background(), ids[name], "", "the test is over")
 		})
 	}
@@ -193,7 +193,7 @@ func TestListsShowOwnRuns(t *testing.T) {
 	if found := listed("carol", &v1.ListRunsRequest{Owner: "dave"}); len(found) > 0 {
 		t.Errorf("carol lists runs of dave: %v", found)
 	}
-	// A later round of the feed has read the events of both.
+	// A later round of the feed has read the events of both users.
 	got := follower.readUntil(t, 2, ids["dave"])
 	signal(t, ids["dave"], eventsSignal, &v1.EventsResponse{Events: []*v1.Event{
 		happening(time.Now(), 0, "", v1.EventSubmitted), happening(time.Now(), 1, "build", v1.EventQueued), happening(time.Now(), 2, "build", v1.EventAssigned),
@@ -202,12 +202,12 @@ func TestListsShowOwnRuns(t *testing.T) {
 	if others := runEventsOf(t, got, ids["carol"]); len(others) > 0 {
 		t.Errorf("dave follows events of carol: %v", others)
 	}
-	// Who comes later is sent what has happened, and no more.
+	// A later stream replays only the events that the caller may see.
 	later, _ := f.openStream(t, "/v1/events?since="+began.UTC().Format(time.RFC3339Nano), "Authorization", "Bearer "+tokens["carol"])
 	if others := runEventsOf(t, later.readUntil(t, 1, ids["carol"]), ids["dave"]); len(others) > 0 {
 		t.Errorf("carol is sent events of dave: %v", others)
 	}
-	// Another generation, which an operator starts, stays the owner's.
+	// A new generation that an operator starts still belongs to the owner.
 	end(t, ids["dave"], "failed")
 	if _, err := clients["chief"].RetryRun(t.Context(), connect.NewRequest(&v1.RetryRunRequest{Id: ids["dave"]})); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// handleCommands takes the updates of people, and the query for instances. The first update of each task is refused as by a run
-// that is continuing as new.
+// handleCommands handles the updates for commands and the query for instances. It refuses the first update of each task, like a
+// run that is continuing as new.
 func (s *script) handleCommands(ctx workflow.Context) error {
 	for name, paused := range map[string]bool{names.PauseUpdate: true, names.ResumeUpdate: false} {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, name, func(ctx workflow.Context, req *v1.RunCommand) error {
@@ -76,13 +76,13 @@ func (s *script) mayCommand(name string, req *v1.TaskCommand) error {
 	return nil
 }
 
-// childFrom is the first instance that is not with the scripted run itself but with a child.
+// childFrom is the first instance that a child of the scripted run carries.
 const childFrom = 4
 
-// deadInChild is an instance that is a dead letter with a child.
+// deadInChild is an instance that is dead-lettered in a child.
 const deadInChild = 9
 
-// instances answers the query for the instances from 2 on: the run tells two at a time, up to childFrom.
+// instances answers the query for instances. The run returns two at a time, and refers to the child from childFrom on.
 func (s *script) instances(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 	if req.GetFrom() >= childFrom {
 		child := names.FanOut{Run: s.status.Run.GetId(), Task: req.GetTask(), From: childFrom}.ID()
@@ -106,7 +106,7 @@ func answerInstances(req *v1.InstancesRequest, to int32) *v1.InstancesResponse {
 	return res
 }
 
-// scriptedFanOut stands in for a child that carries the instances of a part, until it is told to end.
+// scriptedFanOut stands in for a child that carries a part of a fan-out, until it is told to end.
 func scriptedFanOut(ctx workflow.Context, in *v1.RunInput) error {
 	part := in.GetPart()
 	err := workflow.SetQueryHandler(ctx, names.InstancesQuery, func(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {

@@ -18,32 +18,32 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Signals that tell scriptedRun what to do.
+// Signals that control scriptedRun.
 const (
 	setSignal     = "set"     // *v1.StatusResponse: tasks, records, claims, context, error and state to show
-	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute, on executeQueue or the queue that is its outcome
-	eventsSignal  = "events"  // *v1.EventsResponse: events to tell, and parts that are stored before them
+	executeSignal = "execute" // *v1.ClaimRef: starts an activity Execute, on the queue in its outcome or else on executeQueue
+	eventsSignal  = "events"  // *v1.EventsResponse: events to return, and the number of parts stored before them
 	endSignal     = "end"     // string: completed, failed, cancelled, bare, large, continued
-	panicSignal   = "panic"   // string: the workflow task fails with it, again and again
+	panicSignal   = "panic"   // string: the workflow task keeps failing with this panic
 	childSignal   = "child"   // string: id of a child to start, a Run that outlives this one
 )
 
-// stateKey is the search attribute by which lists know the state.
+// stateKey is the search attribute with the state that lists use.
 var stateKey = temporal.NewSearchAttributeKeyKeyword(names.StateAttribute)
 
 // executeQueue has no worker; one test at a time polls it by hand.
 const executeQueue = "node:test:cpu"
 
-// answerTasks and answerEvents are how many tasks and events scriptedRun puts
-// into an answer, so that few already make several.
+// answerTasks and answerEvents are the numbers of tasks and events in a response of scriptedRun. They are
+// small, so a few already span several responses.
 const (
 	answerTasks  = 3
 	answerEvents = 2
-	// answerExplained is about how many tasks an answer of the placement queue is.
+	// answerExplained is the number of tasks in a response of the placement queue.
 	answerExplained = 2
 )
 
-// scriptedRun stands in for the workflow Run: it shows and does what signals say.
+// scriptedRun stands in for the Run workflow. Signals control what it shows and does.
 func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, error) {
 	in, err := definition.Unpack(in)
 	if err != nil {
@@ -120,9 +120,9 @@ func scriptedRun(ctx workflow.Context, in *v1.RunInput) (*v1.StatusResponse, err
 
 type script struct {
 	status *v1.StatusResponse
-	at     map[string]int64 // revision that changed a task last
+	at     map[string]int64 // revision of the last change of each task
 	events v1.EventsResponse
-	// commanded are the tasks that have had an update.
+	// commanded holds the tasks that have received an update.
 	commanded map[string]bool
 }
 
@@ -214,7 +214,7 @@ func (s *script) tellEvents(req *v1.EventsRequest) (*v1.EventsResponse, error) {
 	return res, nil
 }
 
-// mayRetry and retry are the update that puts a dead letter back.
+// mayRetry validates the update that puts back a dead letter; retry applies it.
 func (s *script) mayRetry(req *v1.RetryTaskRequest) error {
 	if s.status.Run.Tasks[req.GetTask()] == nil {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %q: unknown task", req.GetTask()), names.UnknownTaskError, nil)
@@ -231,7 +231,7 @@ func (s *script) retry(ctx workflow.Context, req *v1.RetryTaskRequest) error {
 	return nil
 }
 
-// count tells visibility the number of dead letters.
+// count updates the number of dead letters in visibility.
 func (s *script) count(ctx workflow.Context) {
 	n := int64(0)
 	for _, task := range s.status.Run.Tasks {
@@ -245,7 +245,7 @@ func (s *script) count(ctx workflow.Context) {
 	}
 }
 
-// scriptedExplain stands in for the workflow Explain: it tells what it was asked.
+// scriptedExplain stands in for the Explain workflow. Its response reflects the request.
 func scriptedExplain(_ workflow.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	if len(req.GetMore()) > 0 {
 		res := &v1.ExplainResponse{}
@@ -257,10 +257,10 @@ func scriptedExplain(_ workflow.Context, req *v1.ExplainRequest) (*v1.ExplainRes
 	return explained(req.GetRequest()), nil
 }
 
-// inQueue is the claim of what the scripted placement queue holds.
+// inQueue is the claim that the scripted placement queue holds.
 const inQueue = 77
 
-// explained is what the scripted placement queue says: node a takes anything but what needs a GPU.
+// explained returns the verdict of the scripted placement queue: node a accepts every task without a GPU.
 func explained(r *v1.TaskRequest) *v1.ExplainResponse {
 	return &v1.ExplainResponse{
 		Held:   r.GetClaim() == inQueue,

@@ -15,27 +15,27 @@ import (
 	"switchyard/gateway/sshdoor"
 )
 
-// DefaultAddress is where a gateway listens unless it is configured otherwise: on this
-// machine only.
+// DefaultAddress is the address of a gateway unless it is configured otherwise. Only the local machine can
+// reach it.
 const DefaultAddress = "127.0.0.1:7280"
 
-// maxHeaderBytes bounds the headers of a request; a token of an issuer with many groups takes some KiB.
+// maxHeaderBytes bounds the headers of a request. A token of an OIDC issuer with many groups takes some KiB.
 const maxHeaderBytes = 64 << 10
 
-// Server is a gateway that listens.
+// Server is a listening gateway.
 type Server struct {
 	gateway  *Gateway
 	scheme   string
 	http     *http.Server
 	listener net.Listener
-	ssh      *sshdoor.Door // nil: no SSH client is served
+	ssh      *sshdoor.Door // nil if no SSH clients are served
 	served   chan struct{}
-	err      error // of Serve, once served is closed
+	err      error // error of Serve, valid once served is closed
 	close    func() error
 }
 
-// Listen serves the gateway on an address, host:port, where port 0 is a free one
-// and no host is the loopback address. It returns once the port is bound.
+// Listen serves the gateway on an address, host:port. Port 0 picks a free port, and an empty host means the
+// loopback address. Listen returns once the port is bound.
 func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -64,7 +64,7 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 		ReadHeaderTimeout: 10 * time.Second,
 		MaxHeaderBytes:    maxHeaderBytes,
 		IdleTimeout:       2 * time.Minute,
-		// A watcher that has gone without a word is noticed by pings.
+		// Pings detect a watcher that has vanished without closing its connection.
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
@@ -88,10 +88,11 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 	return s, nil
 }
 
-// Address is where the server listens, host:port.
+// Address returns the address, host:port, on which the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// SSHAddress is where the server listens for SSH clients, host:port, or "" if it does not.
+// SSHAddress returns the address, host:port, on which the server accepts SSH clients, or "" if it accepts
+// none.
 func (s *Server) SSHAddress() string {
 	if s.ssh == nil {
 		return ""
@@ -99,10 +100,11 @@ func (s *Server) SSHAddress() string {
 	return s.ssh.Address()
 }
 
-// URL is the base URL for clients of the server.
+// URL returns the base URL for clients of the server.
 func (s *Server) URL() string { return s.scheme + "://" + s.Address() }
 
-// peerURL returns where other machines reach the server, or this one if it listens on loopback.
+// peerURL returns the URL under which other machines reach the server. If the server listens on loopback,
+// only this machine does.
 func (s *Server) peerURL() string {
 	host, port, err := net.SplitHostPort(s.Address())
 	if err != nil {
@@ -116,19 +118,19 @@ func (s *Server) peerURL() string {
 	return s.scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// Done is closed when the server has stopped listening.
+// Done returns a channel that is closed when the server has stopped listening.
 func (s *Server) Done() <-chan struct{} { return s.served }
 
-// Close stops the server and its gateway: streams end with the code Unavailable,
-// other calls get some seconds to end. A second Close does nothing.
+// Close stops the server and its gateway. Streams end with the code Unavailable; other calls get
+// shutdownTimeout to finish. A second Close is a no-op.
 func (s *Server) Close() error { return s.close() }
 
-// shutdownTimeout is what calls get to end when the server closes.
+// shutdownTimeout is the grace period for calls when the server closes.
 const shutdownTimeout = 5 * time.Second
 
 func (s *Server) shutdown() error {
 	if s.ssh != nil {
-		s.ssh.Close() // before what its sessions need
+		s.ssh.Close() // before the parts that its sessions need
 	}
 	s.gateway.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)

@@ -67,9 +67,9 @@ func TestReflection(t *testing.T) {
 	}
 }
 
-// TestGatewayAnswersToItsOwnNamesOnly asks as a page does whose site was pointed at
-// loopback after it had loaded: a browser takes the gateway for that site then, and
-// sends reading requests without a word about their origin.
+// TestGatewayAnswersToItsOwnNamesOnly covers DNS rebinding: a page whose host name is re-pointed at loopback
+// after it has loaded. The browser then treats the gateway as the page's own site and sends read requests
+// without an Origin header.
 func TestGatewayAnswersToItsOwnNamesOnly(t *testing.T) {
 	t.Parallel()
 	figures, err := metrics.New("test")
@@ -136,7 +136,8 @@ func TestGatewayAnswersToItsOwnNamesOnly(t *testing.T) {
 	}
 }
 
-// TestRefusalSpeaksTheClientsProtocol holds that a client of the gateway shows why it was refused.
+// TestRefusalSpeaksTheClientsProtocol checks that clients of each protocol can show why the gateway refused
+// them.
 func TestRefusalSpeaksTheClientsProtocol(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -172,7 +173,7 @@ func TestListenTaken(t *testing.T) {
 	}
 }
 
-// TestClose ends open streams, and may be called twice.
+// TestClose checks that Close ends open streams and may be called twice.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	f := start(t)

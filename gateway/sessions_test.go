@@ -25,7 +25,8 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// scriptedNode connects a node to a gateway. It answers an exec with what it was asked for, and echoes connections.
+// scriptedNode connects a node to a gateway. It answers an exec with a description of the request, and echoes
+// connections.
 func scriptedNode(t *testing.T, gateway, token, node string) *link.Link {
 	t.Helper()
 	l := link.Start(link.Options{
@@ -80,7 +81,7 @@ func (c *sessionClient) inside(run, task string) executor.Inside {
 	})
 }
 
-// mustDial dials until the gateway answers.
+// mustDial dials a gateway and fails the test if that does not work.
 func mustDial(t *testing.T, gateway, token string) *sessionClient {
 	t.Helper()
 	c, err := dialSessions(t, gateway, token)
@@ -256,7 +257,8 @@ func TestSessionIsForThoseWhoReachItsRun(t *testing.T) {
 	}
 }
 
-// TestSessionIsForwardedToGatewayOfNode has two gateways with one store, and a node that moves from one to the other.
+// TestSessionIsForwardedToGatewayOfNode uses two gateways with one store, and a node that moves from one to the
+// other.
 func TestSessionIsForwardedToGatewayOfNode(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -294,7 +296,7 @@ func TestSessionIsForwardedToGatewayOfNode(t *testing.T) {
 		return nil
 	}
 	deadline := time.Now().Add(limit)
-	for err := echo(); err != nil; err = echo() { // where the node is may not be stored yet
+	for err := echo(); err != nil; err = echo() { // the location of the node may not be stored yet
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
@@ -361,7 +363,7 @@ func TestSessionEndsWithItsReason(t *testing.T) {
 	ends(open, "the gateway is shutting down")
 }
 
-// TestManySessionsAtOnce opens 200 at once, and holds 500 idle ones, each with a connection of its own.
+// TestManySessionsAtOnce opens 200 sessions concurrently, and then holds 500 idle ones, each on its own connection.
 func TestManySessionsAtOnce(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "session-many", "build")
@@ -389,7 +391,7 @@ func TestManySessionsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The clients and the node are in this process, too.
+	// The clients and the node are part of this process too.
 	grown := int64(heap()) - int64(before)
 	t.Logf("%d idle sessions take %.1f MiB, with their clients and nodes", idle, float64(grown)/(1<<20))
 	if grown > 100<<20 {
@@ -407,7 +409,7 @@ func TestManySessionsAtOnce(t *testing.T) {
 	}
 }
 
-// heap returns what is in use after a collection, stacks included.
+// heap returns the memory in use after a collection, including stacks.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

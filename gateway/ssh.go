@@ -23,7 +23,7 @@ import (
 	"switchyard/workflows/sshkey"
 )
 
-// listenSSH opens the door for SSH clients, and notes its port for those who ask how to reach a machine.
+// listenSSH opens the port for SSH clients, and records it for callers who ask how to reach a machine.
 func (g *Gateway) listenSSH(ctx context.Context) (*sshdoor.Door, error) {
 	key, err := sshdoor.HostKey(ctx, g.store)
 	if err != nil {
@@ -43,18 +43,18 @@ func (g *Gateway) listenSSH(ctx context.Context) (*sshdoor.Door, error) {
 	}
 	if g.config.SSHPort == 0 {
 		_, port, _ := net.SplitHostPort(door.Address())
-		g.config.SSHPort, _ = strconv.Atoi(port) // which the address of a listener has
+		g.config.SSHPort, _ = strconv.Atoi(port) // the address of a listener always has a port
 	}
 	return door, nil
 }
 
-// enter returns the inside of a task for an SSH client, over streams that are opened as its principal.
+// enter returns the inside of a task for an SSH client. Its streams are opened in the name of the principal.
 func (g *Gateway) enter(p *auth.Principal, from net.Addr, run, task string) executor.Inside {
 	return caller.New(func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 		h.RunId, h.Task = run, task
 		conn, reply, err := g.tunnel.Open(tunnel.WithAddress(auth.With(ctx, p), from.String()), h)
 		if coded, ok := errors.AsType[*connect.Error](err); ok {
-			err = errors.New(coded.Message()) // the codes of Connect mean nothing to clients of SSH
+			err = errors.New(coded.Message()) // Connect codes mean nothing to SSH clients
 		}
 		return conn, reply, err
 	})
@@ -80,8 +80,8 @@ func (s sshRuns) Find(ctx context.Context, id string) (sshdoor.Run, error) {
 	return sshdoor.Run{ID: id, Owner: runindex.OwnerOf(info), Open: runview.IsOpen(info.GetStatus())}, nil
 }
 
-// TaskKeys returns the keys that the machines of a run name: as its definition has them, or, where templates make them, as the node
-// of a machine tells.
+// TaskKeys returns the SSH keys of the machines of a run. They come from the definition, or from the node of a machine if the
+// definition makes them with templates.
 func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, error) {
 	desc, err := s.gateway.reader.Describe(ctx, id)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, er
 		if task.GetType() != v1.TypeVPS || text == "" {
 			continue
 		}
-		if _, fault := sshkey.Parse(text); fault != nil { // a template is no key
+		if _, fault := sshkey.Parse(text); fault != nil { // a template is not a key
 			made[name] = true
 			continue
 		}
@@ -119,7 +119,8 @@ func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, er
 	return keys, nil
 }
 
-// Starting returns the ids of open runs with machines that begin with a text, whoever owns them, at most a number of them.
+// Starting returns the ids of at most the given number of open runs with machines that start with prefix, regardless of their
+// owner.
 func (s sshRuns) Starting(ctx context.Context, prefix string, most int) ([]string, error) {
 	return s.gateway.index.OpenOfType(ctx, v1.TypeVPS, prefix, most)
 }

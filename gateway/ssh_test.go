@@ -14,7 +14,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestSSHReachesAttemptsOfTheOwner takes the way from OpenSSH to a node, with the key of a person and the key of a machine.
+// TestSSHReachesAttemptsOfTheOwner connects from OpenSSH to a node, with the key of a user and with the key of a machine.
 func TestSSHReachesAttemptsOfTheOwner(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir(), func(c *Config) { c.SSHAddress = "127.0.0.1:0" })
@@ -61,7 +61,7 @@ tasks:
 	for _, test := range []struct {
 		client *sessiontest.OpenSSH
 		task   string
-		want   string // "": refused
+		want   string // "" if refused
 	}{
 		{person, "build", id + " build#3 on " + node + " by ann: []"}, {person, "box", id + " box#4 on " + node + " by ann: []"},
 		{made, "made", id + " made#5 on " + node + " by ann: []"}, {made, "box", ""}, {made, "forged", ""},
@@ -87,7 +87,7 @@ tasks:
 	}
 }
 
-// TestKeysByREST holds the paths of keys, in which a fingerprint has other letters.
+// TestKeysByREST covers the REST paths of keys, whose fingerprints use a different alphabet.
 func TestKeysByREST(t *testing.T) {
 	t.Parallel()
 	f := startLocked(t, t.TempDir())

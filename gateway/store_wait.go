@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// storePatience bounds how long a call that needs the store waits for it, and for a run that keeps changing.
+	// storePatience bounds how long a call waits for the store, and for a run that keeps changing.
 	storePatience = 30 * time.Second
-	// storeProbeTimeout is how long a store that is not away takes at most for a value.
+	// storeProbeTimeout bounds a probe of the store. A store that takes longer counts as down.
 	storeProbeTimeout = 5 * time.Second
-	// storePause is the time between two tries of a call whose store is away.
+	// storePause is the pause between two attempts of a call while the store is down.
 	storePause = 500 * time.Millisecond
 )
 
 // awaitStore calls f until f succeeds, fails twice in a row while the store answers, or storePatience has passed. f must
-// be idempotent. what names the call in the error of a store that stayed away, or came back too late for another call.
+// be idempotent. what names the call in the error for a store that stayed down, or came back too late for another
+// attempt.
 func (g *Gateway) awaitStore(ctx context.Context, what string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
@@ -33,7 +34,7 @@ func (g *Gateway) awaitStore(ctx context.Context, what string, f func(context.Co
 		if err == nil {
 			return nil
 		}
-		cut := ctx.Err() != nil // err may be of that, and the store may have come back in this moment
+		cut := ctx.Err() != nil // err may stem from the context even though the store has just come back
 		switch rpcerror.CodeOf(err) {
 		case connect.CodeInternal, connect.CodeUnavailable, connect.CodeDeadlineExceeded:
 		default:

@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestRetryWaitsForTheStore retries a run, and puts a dead letter back, while the store is away for a while.
+// TestRetryWaitsForTheStore retries a run, and puts back a dead letter, while the store is temporarily down.
 func TestRetryWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

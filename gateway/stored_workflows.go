@@ -23,13 +23,13 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// defaultStoredPage is how many stored definitions a page holds when the request does not say.
+// defaultStoredPage is the number of stored definitions on a page if the request names no size.
 const defaultStoredPage = 100
 
-// workflowNameText is what names of workflows consist of.
+// workflowNameText matches valid workflow names.
 var workflowNameText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
-// checkWorkflowName returns an error for a text that names no workflow.
+// checkWorkflowName returns an error for an invalid workflow name.
 func checkWorkflowName(name string) error {
 	if !workflowNameText().MatchString(name) {
 		return rpcerror.Invalid("%.80q is no workflow name; those are at most 63 of [A-Za-z0-9._-] and begin with a letter or a digit", name)
@@ -37,13 +37,13 @@ func checkWorkflowName(name string) error {
 	return nil
 }
 
-// workflowService answers the calls of WorkflowService.
+// workflowService implements WorkflowService.
 type workflowService struct{ *Gateway }
 
 var _ switchyardv1connect.WorkflowServiceHandler = workflowService{}
 
-// PutWorkflow checks a definition and stores it under its name. A workflow that it names may be stored later, so that a
-// missing one is a warning.
+// PutWorkflow checks a definition and stores it under its name. A missing workflow that it refers to is only a warning,
+// because it may be stored later.
 func (s workflowService) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWorkflowRequest]) (*connect.Response[v1.PutWorkflowResponse], error) {
 	checked, err := s.definitionOf(req.Msg.GetDefinition(), req.Msg.GetFile(), req.Msg.GetDocument())
 	if err != nil {
@@ -83,8 +83,7 @@ func (s workflowService) GetWorkflow(ctx context.Context, req *connect.Request[v
 	return connect.NewResponse(&v1.GetWorkflowResponse{Definition: stored.Definition, UpdatedAt: rfc3339(stored.UpdatedAt)}), nil
 }
 
-// ListWorkflows lists the stored definitions by name. What was stored or deleted a
-// moment ago may not show yet.
+// ListWorkflows lists the stored definitions by name. The list may lag behind recent changes for a moment.
 func (s workflowService) ListWorkflows(ctx context.Context, req *connect.Request[v1.ListWorkflowsRequest]) (*connect.Response[v1.ListWorkflowsResponse], error) {
 	pages, err := paging.ListOf(req.Msg)
 	if err != nil {
@@ -138,7 +137,7 @@ func (s workflowService) TriggerWorkflow(ctx context.Context, req *connect.Reque
 	return answer, nil
 }
 
-// DeleteWorkflow forgets a stored definition.
+// DeleteWorkflow deletes a stored definition.
 func (s workflowService) DeleteWorkflow(ctx context.Context, req *connect.Request[v1.DeleteWorkflowRequest]) (*connect.Response[v1.DeleteWorkflowResponse], error) {
 	if err := checkWorkflowName(req.Msg.GetName()); err != nil {
 		return nil, err
@@ -149,11 +148,11 @@ func (s workflowService) DeleteWorkflow(ctx context.Context, req *connect.Reques
 	return connect.NewResponse(&v1.DeleteWorkflowResponse{}), nil
 }
 
-// maxStoredChecks bounds the names of stored workflows that one request has looked up; a task that names another one
-// fails when it runs.
+// maxStoredChecks bounds the number of stored workflows that one request looks up. A task that names a missing workflow
+// beyond it fails when it runs.
 const maxStoredChecks = 200
 
-// missingWorkflows returns a problem for each place that names a workflow that is not stored.
+// missingWorkflows returns a problem for each reference to a workflow that is not stored.
 func (g *Gateway) missingWorkflows(ctx context.Context, places []definition.StoredReference) (source.Problems, error) {
 	var missing source.Problems
 	var stored []string
@@ -187,7 +186,7 @@ func (g *Gateway) missingWorkflows(ctx context.Context, places []definition.Stor
 	return missing, nil
 }
 
-// storedNames lists the names of stored workflows for a hint, or none if they cannot be listed.
+// storedNames returns the names of stored workflows for a hint, or nil if they cannot be listed.
 func (g *Gateway) storedNames(ctx context.Context) (names []string) {
 	all, err := g.library.List(ctx)
 	if err != nil {
@@ -199,8 +198,8 @@ func (g *Gateway) storedNames(ctx context.Context) (names []string) {
 	return names
 }
 
-// libraryError gives what the library says of a name the words and the code that clients see, with the near name of an
-// unknown one.
+// libraryError maps an error of the library about a name to the one that clients see. For an unknown name it suggests a
+// similar one.
 func (g *Gateway) libraryError(ctx context.Context, name string, err error) error {
 	switch {
 	case errors.Is(err, library.ErrUnknown):

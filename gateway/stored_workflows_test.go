@@ -108,7 +108,8 @@ func TestStoredWorkflows(t *testing.T) {
 	}
 }
 
-// ListWorkflows shows which stored workflows are offered to other agents, without a read of each definition.
+// TestListOfStoredWorkflowsShowsWhatIsOfferedToAgents checks that ListWorkflows shows which workflows are offered to
+// other agents, without a read of each definition.
 func TestListOfStoredWorkflowsShowsWhatIsOfferedToAgents(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -164,7 +165,7 @@ func TestTextThatIsNoWorkflowNameIsTheCallersFault(t *testing.T) {
 	}
 }
 
-// TestLargeDefinition runs a document of 1 MiB, of which its defaults make much more.
+// TestLargeDefinition runs a document of 1 MiB that its defaults expand to much more.
 func TestLargeDefinition(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -189,7 +190,8 @@ func TestLargeDefinition(t *testing.T) {
 	}
 }
 
-// A name under which nothing is stored is refused where a run would need it, and warned of where it may be stored later.
+// TestNamesOfMissingWorkflowsAreFoundEarly checks that a missing workflow is an error where a run would need it, and a
+// warning where it may be stored later.
 func TestNamesOfMissingWorkflowsAreFoundEarly(t *testing.T) {
 	t.Parallel()
 	f := start(t)

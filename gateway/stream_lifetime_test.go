@@ -22,7 +22,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// startStreaming starts a gateway at an address, with a store and with times for its streams.
+// startStreaming starts a gateway at an address, with a store and the timings of its streams.
 func startStreaming(t *testing.T, address, location string, keepAlive, writeTimeout time.Duration) *fixture {
 	t.Helper()
 	kept, err := store.Open(t.Context(), location)
@@ -50,8 +50,8 @@ func startStreaming(t *testing.T, address, location string, keepAlive, writeTime
 	return f
 }
 
-// A stream that a gateway ends by shutting down has no end event. It continues at the next gateway to the end of the run,
-// with nothing lost and nothing twice.
+// TestEventStreamContinuesOverARestart checks that a stream that ends with its gateway has no end event. It resumes at
+// the next gateway and reaches the end of the run without losing or repeating events.
 func TestEventStreamContinuesOverARestart(t *testing.T) {
 	t.Parallel()
 	location := "file://" + t.TempDir()
@@ -65,7 +65,7 @@ func TestEventStreamContinuesOverARestart(t *testing.T) {
 		signal(t, id, eventsSignal, &v1.EventsResponse{Events: all[:from+10]})
 		s, _ := f.openStream(t, path, "Last-Event-ID", last)
 		got = append(got, s.take(t, from+10-len(got))...)
-		// While the gateway is away, the run continues.
+		// The run continues while the gateway is down.
 		if err := f.server.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestEventStreamContinuesOverARestart(t *testing.T) {
 	}
 }
 
-// A stream that has nothing to send sends comments.
+// TestSilentStreamSendsComments checks that an idle stream sends comments.
 func TestSilentStreamSendsComments(t *testing.T) {
 	t.Parallel()
 	f := startStreaming(t, "127.0.0.1:0", "mem://", 20*time.Millisecond, 0)
@@ -106,7 +106,7 @@ func TestSilentStreamSendsComments(t *testing.T) {
 	}
 }
 
-// A reader that takes nothing is dropped, and holds up no other.
+// TestSlowReaderIsDropped checks that a stalled reader is dropped and does not delay others.
 func TestSlowReaderIsDropped(t *testing.T) {
 	t.Parallel()
 	f := startStreaming(t, "127.0.0.1:0", "mem://", 0, 200*time.Millisecond)
@@ -115,7 +115,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 	for part := range int32(40) {
 		events := numbered(0, len(all), 100)
 		for _, e := range events {
-			e.Detail = strings.Repeat("x", 4<<10) // more than sockets hold
+			e.Detail = strings.Repeat("x", 4<<10) // exceeds the socket buffers
 		}
 		f.storeEvents(t, id, 0, part, events...)
 		all = append(all, events...)
@@ -141,7 +141,8 @@ func TestSlowReaderIsDropped(t *testing.T) {
 	}
 }
 
-// A start that only the heartbeat of its attempt reports is shown, and counts with the event that follows.
+// TestRunningAttemptIsShownWithoutAnID checks that a start known only from the heartbeat of an attempt is shown, and gets
+// its id with the later event.
 func TestRunningAttemptIsShownWithoutAnID(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "beating")
@@ -178,13 +179,13 @@ func TestRunningAttemptIsShownWithoutAnID(t *testing.T) {
 	}
 }
 
-// Streams that clients leave are ended, and nothing of them is left.
+// TestStreamsThatAreLeftLeakNothing checks that streams end when their clients disconnect, and leak nothing.
 func TestStreamsThatAreLeftLeakNothing(t *testing.T) {
 	t.Parallel()
 	leaveStreams(t, 1000)
 }
 
-// leaveStreams opens streams of all kinds, some at a time, and leaves each of them after its first bytes.
+// leaveStreams opens streams of all kinds, several at a time, and disconnects from each after its first bytes.
 func leaveStreams(t *testing.T, n int) {
 	t.Helper()
 	f := startStreaming(t, "127.0.0.1:0", "mem://", 0, 0)
@@ -224,7 +225,7 @@ func leaveStreams(t *testing.T, n int) {
 	eventually(t, "all streams have ended", func() bool {
 		return f.bounds.OpenStreams() == 0 && f.bounds.OpenCalls() == 0 && f.sse.CountOpen() == 0 && f.pollers.CountOpen() == 0
 	})
-	// The feed of all runs stays for a while, and tests beside this one have goroutines of their own.
+	// The feed of all runs lingers for a while, and concurrent tests have goroutines of their own.
 	if now := runtime.NumGoroutine(); now > before+200 {
 		t.Errorf("%d goroutines were running, and %d are", before, now)
 	}

@@ -28,21 +28,20 @@ import (
 )
 
 const (
-	// maxDefinitionBytes bounds a definition that comes as a message; a document
-	// has the same bound.
+	// maxDefinitionBytes bounds a definition that is sent as a message. A document has the same bound.
 	maxDefinitionBytes = 1 << 20
-	// maxInputBytes bounds the input of a run, as JSON; it is part of what the run answers about itself.
+	// maxInputBytes bounds the input of a run, as JSON. The input is part of the status that a run reports.
 	maxInputBytes = 1 << 20
-	// maxPayloadBytes is what the input of a workflow may take, encoded; Temporal
-	// takes 2 MB, with everything around it and what later executions carry.
+	// maxPayloadBytes bounds the encoded input of a workflow. Temporal's own limit is 2 MB, which also has to hold the
+	// rest of the request and what later executions carry.
 	maxPayloadBytes = 1_600_000
-	// maxDetailBytes is what the description of a run in Temporal may take.
+	// maxDetailBytes bounds the description of a run in Temporal.
 	maxDetailBytes = 4 << 10
-	// runTaskTimeout is after which time a workflow task whose worker has died goes to
-	// another one; a dead owner of the control queue is replaced well within 10 s.
+	// runTaskTimeout is the time after which a workflow task of a dead worker moves to another one. It lets a dead
+	// owner of the control queue be replaced well within 10 s.
 	runTaskTimeout = 6 * time.Second
-	// minHeartbeatTimeout is the least heartbeat time-out of attempts; with less they
-	// would not have the time to beat, and to end when they cannot.
+	// minHeartbeatTimeout is the shortest heartbeat time-out of attempts. A shorter one would leave attempts no time
+	// to send a heartbeat, or to end themselves when they cannot.
 	minHeartbeatTimeout = time.Second
 	// idAttempts is how often a fresh id is drawn before giving up.
 	idAttempts = 3
@@ -61,7 +60,7 @@ func (g *Gateway) SubmitRun(ctx context.Context, req *connect.Request[v1.SubmitR
 	return res, nil
 }
 
-// submit starts the run that a request asks for. The header Idempotency-Key gives the key if the request does not.
+// submit starts the run that a request describes. The header Idempotency-Key supplies the key if the request has none.
 func (g *Gateway) submit(ctx context.Context, req *v1.SubmitRunRequest) (*v1.SubmitRunResponse, error) {
 	key, err := idempotencyKey(ctx, req.GetIdempotencyKey())
 	if err != nil {
@@ -79,7 +78,7 @@ func (g *Gateway) submit(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Sub
 	return &v1.SubmitRunResponse{Id: id, Name: name, Existed: existed, Warnings: warnings}, nil
 }
 
-// prepare checks a request and returns what its run is started with, and what its definition warns of.
+// prepare checks a request and returns the input of its run and the warnings about its definition.
 func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.RunInput, source.Problems, error) {
 	checked, err := g.readDefinition(ctx, req)
 	if err != nil {
@@ -112,7 +111,7 @@ func (g *Gateway) prepare(ctx context.Context, req *v1.SubmitRunRequest) (*v1.Ru
 	}), slices.Concat(checked.Warnings, unusedSchedule(req, checked)), nil
 }
 
-// submittedBy adds to the input of a run who submits it, and what follows from that.
+// submittedBy records the caller in the input of a run, along with the consequences of the caller's role.
 func (g *Gateway) submittedBy(ctx context.Context, in *v1.RunInput) *v1.RunInput {
 	p := auth.From(ctx)
 	in.By = p.Name
@@ -122,7 +121,7 @@ func (g *Gateway) submittedBy(ctx context.Context, in *v1.RunInput) *v1.RunInput
 	return in
 }
 
-// unusedSchedule warns of a schedule in a definition that is not stored.
+// unusedSchedule returns a warning if a definition that is not stored has a schedule.
 func unusedSchedule(req *v1.SubmitRunRequest, checked definition.Checked) source.Problems {
 	if checked.Schedule == nil || req.GetWorkflow() != "" {
 		return nil
@@ -157,10 +156,11 @@ func checkInput(input *structpb.Struct) error {
 	return nil
 }
 
-// packed is the form in which a run is started with in; InvalidArgument when it is too large even so.
+// packed returns in as it is sent to Temporal, with its definition compressed. The error is InvalidArgument if it is
+// still too large.
 func packed(in *v1.RunInput) (*v1.RunInput, error) {
 	in = proto.CloneOf(in)
-	in.Carry, in.ParentFirst = nil, "" // it begins, and nothing awaits it
+	in.Carry, in.ParentFirst = nil, "" // a new run carries nothing, and no parent awaits it
 	if err := definition.Pack(in); err != nil {
 		return nil, fmt.Errorf("pack the definition: %w", err)
 	}
@@ -187,11 +187,11 @@ func (g *Gateway) readDefinition(ctx context.Context, req *v1.SubmitRunRequest) 
 	if err != nil {
 		return definition.Checked{}, g.libraryError(ctx, name, err)
 	}
-	// A newer version may have come since, and with it new rules.
+	// A newer version of the program may have stricter rules than the one that stored the definition.
 	return g.completed(stored.Definition)
 }
 
-// definitionOf returns the checked definition that came as a message or as a document, with the defaults of the fleet.
+// definitionOf returns the checked definition from a message or a document, with the defaults of the fleet filled in.
 func (g *Gateway) definitionOf(def *v1.Definition, file, document string) (definition.Checked, error) {
 	if def != nil {
 		if size := proto.Size(def); size > maxDefinitionBytes {
@@ -207,7 +207,7 @@ func (g *Gateway) definitionOf(def *v1.Definition, file, document string) (defin
 	return checked, nil
 }
 
-// completed returns a checked definition that has its own defaults and those of the fleet in its tasks.
+// completed returns a checked definition with its own defaults and those of the fleet filled into its tasks.
 func (g *Gateway) completed(def *v1.Definition) (definition.Checked, error) {
 	checked, err := definition.CompleteChecked(def)
 	if err != nil {
@@ -217,7 +217,7 @@ func (g *Gateway) completed(def *v1.Definition) (definition.Checked, error) {
 	return checked, nil
 }
 
-// definitionError is InvalidArgument with every problem as its detail.
+// definitionError returns err as InvalidArgument, with every problem as its detail.
 func definitionError(err error) error {
 	if err == nil {
 		return nil
@@ -228,8 +228,8 @@ func definitionError(err error) error {
 	return connect.NewError(connect.CodeInvalidArgument, err)
 }
 
-// start starts the workflow of a run and returns its id: a fresh one, or the one that belongs to an idempotency
-// key. existed says that the run was there, started by the same request.
+// start starts the workflow of a run and returns the run's id: a fresh one, or the one that belongs to an idempotency
+// key. existed reports that the same request had already started the run.
 func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key string) (id string, existed bool, err error) {
 	name := in.GetDefinition().GetName()
 	sent, err := packed(in)
@@ -280,7 +280,7 @@ func (g *Gateway) start(ctx context.Context, in *v1.RunInput, trigger, key strin
 	return id, false, err
 }
 
-// runSummary is the line that Temporal's Web UI shows for a run.
+// runSummary returns the one-line summary of a run in Temporal's Web UI.
 func runSummary(def *v1.Definition) string {
 	if n := len(def.GetTasks()); n != 1 {
 		return fmt.Sprintf("%s: %d tasks", def.GetName(), n)
@@ -288,7 +288,7 @@ func runSummary(def *v1.Definition) string {
 	return def.GetName() + ": 1 task"
 }
 
-// runDetails is the text, in Markdown, that Temporal's Web UI shows for a run.
+// runDetails returns the description, in Markdown, of a run in Temporal's Web UI.
 func runDetails(def *v1.Definition) string {
 	var b strings.Builder
 	if d := def.GetDescription(); d != "" {

@@ -123,7 +123,7 @@ func TestSubmitTooLarge(t *testing.T) {
 	wantCode(t, "neither document nor definition", err, connect.CodeInvalidArgument)
 }
 
-// TestBadOptions refuses settings that no run could live with.
+// TestBadOptions checks that unusable run options are refused.
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	f := start(t)

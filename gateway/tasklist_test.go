@@ -16,7 +16,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// startWithNodes starts a gateway with a registry in memory.
+// startWithNodes starts a gateway with an in-memory registry.
 func startWithNodes(t *testing.T, nodes *fakeNodes) *fixture {
 	t.Helper()
 	kept, err := store.Open(t.Context(), "mem://")
@@ -50,7 +50,7 @@ func (f *fixture) submitBatch(t *testing.T, batch, name string, tasks ...string)
 	return res.Msg.GetId()
 }
 
-// listTasks reads all pages of a list of tasks, by REST, and returns "run/task state" of each, and how many pages there were.
+// listTasks reads all pages of a list of tasks over REST. It returns "run/task state" for each task, and the number of pages.
 func (f *fixture) listTasks(t *testing.T, query string) (found []string, pages int) {
 	t.Helper()
 	for token := ""; ; pages++ {
@@ -68,7 +68,7 @@ func (f *fixture) listTasks(t *testing.T, query string) (found []string, pages i
 	}
 }
 
-// TestListTasks finds the tasks of all runs by what they are and where they are.
+// TestListTasks finds the tasks of all runs by their properties and nodes.
 func TestListTasks(t *testing.T) {
 	t.Parallel()
 	nodes := &fakeNodes{nodes: map[string]*v1.Node{}}
@@ -92,7 +92,7 @@ func TestListTasks(t *testing.T) {
 			idle + "/r running", young + "/each[0] completed", young + "/each[1] running", young + "/each[2] queued", young + "/z pending",
 			old + "/a failed", old + "/b running", old + "/c pending",
 		},
-		// No node says that it runs the task of the idle run.
+		// No node reports that it runs the task of the idle run.
 		"batch=listed&state=running":           {young + "/each[1] running", old + "/b running"},
 		"batch=listed&state=running&node=n1":   {old + "/b running"},
 		"batch=listed&state=running&node=none": nil,
@@ -158,7 +158,7 @@ func TestListTasks(t *testing.T) {
 	}
 }
 
-// TestListTasksReadsFewRunsForAPage bounds what a page costs, and continues behind it.
+// TestListTasksReadsFewRunsForAPage checks that the cost of a page is bounded, and that the next page continues after it.
 func TestListTasksReadsFewRunsForAPage(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -17,7 +17,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// taskService answers the calls of TaskService.
+// taskService implements TaskService.
 type taskService struct {
 	*Gateway
 	lister *tasklist.Lister
@@ -51,7 +51,7 @@ func (s taskService) ListTasks(ctx context.Context, req *connect.Request[v1.List
 	return connect.NewResponse(listed), nil
 }
 
-// GetQueue shows what waits to start, and why.
+// GetQueue returns the tasks that wait to start, with the reasons.
 func (s taskService) GetQueue(ctx context.Context, req *connect.Request[v1.GetQueueRequest]) (*connect.Response[v1.GetQueueResponse], error) {
 	queue, err := s.lister.Queue(ctx, req.Msg)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s taskService) GetQueue(ctx context.Context, req *connect.Request[v1.GetQu
 	return connect.NewResponse(queue), nil
 }
 
-// submit starts a run of one task. The batch and the key are not those of the request.
+// submit starts a run of one task. It uses the given batch and key, not those of the request.
 func (s taskService) submit(ctx context.Context, req *v1.SubmitTaskRequest, batch, key string) (*v1.SubmitTaskResponse, error) {
 	name := singletask.Name(req)
 	def := singletask.Definition(req)
@@ -80,7 +80,7 @@ func (s taskService) submit(ctx context.Context, req *v1.SubmitTaskRequest, batc
 	return &v1.SubmitTaskResponse{Id: id, Task: name, Existed: existed, Warnings: problemsOfTask(warnings, name)}, nil
 }
 
-// problemsOfTask returns the problems of a definition that has one task, with the places that they have in the request.
+// problemsOfTask returns the problems of a one-task definition with their paths relative to the task request.
 func problemsOfTask(problems source.Problems, name string) source.Problems {
 	place := source.Root.Field("tasks").Key(name).String()
 	var moved source.Problems
@@ -89,12 +89,12 @@ func problemsOfTask(problems source.Problems, name string) source.Problems {
 		switch path, inTask := strings.CutPrefix(problem.GetPath(), place+"."); {
 		case inTask:
 			problem.Path = path
-		case problem.GetPath() == place: // only its name is told of there
+		case problem.GetPath() == place: // only the name of the task is reported at this path
 			problem.Path = "name"
 		}
 		moved = append(moved, problem)
 	}
-	// What is wrong with the name of a task is mostly wrong with that of a workflow, too.
+	// An invalid task name is usually an invalid workflow name too, so one of the two problems suffices.
 	if names := slices.DeleteFunc(slices.Clone(moved), func(p *v1.Problem) bool { return p.GetPath() != "name" }); len(names) > 1 {
 		moved = slices.DeleteFunc(moved, func(p *v1.Problem) bool { return p == names[0] })
 	}

@@ -15,14 +15,14 @@ import (
 	"switchyard/workflows/names"
 )
 
-// tasksAtOnce is how many tasks of a batch are started at once.
+// tasksAtOnce is the number of tasks of a batch that are started concurrently.
 const tasksAtOnce = 16
 
-// madeBatch is what names of batches begin with that the gateway makes.
+// madeBatch is the prefix of the names of batches that the gateway generates.
 const madeBatch = "batch"
 
-// SubmitTasks starts a run for each of several tasks and says of each what became of it. Tasks for which the time of the
-// call does not suffice have an error.
+// SubmitTasks starts a run for each of several tasks and returns the outcome of each. Tasks that could not be started
+// within the time limit of the call have an error.
 func (s taskService) SubmitTasks(ctx context.Context, req *connect.Request[v1.SubmitTasksRequest]) (*connect.Response[v1.SubmitTasksResponse], error) {
 	key, err := idempotencyKey(ctx, req.Msg.GetIdempotencyKey())
 	if err != nil {
@@ -37,7 +37,7 @@ func (s taskService) SubmitTasks(ctx context.Context, req *connect.Request[v1.Su
 			return nil
 		})
 	}
-	_ = group.Wait() // each item has its own error
+	_ = group.Wait() // each item carries its own error
 	for _, item := range res.GetItems() {
 		if item.GetError() != nil {
 			res.Refused++
@@ -48,7 +48,7 @@ func (s taskService) SubmitTasks(ctx context.Context, req *connect.Request[v1.Su
 	return connect.NewResponse(res), nil
 }
 
-// batchID returns the name that links the runs of a batch: the same for requests with the same key.
+// batchID returns the name that links the runs of a batch. Requests with the same key get the same name.
 func batchID(given, key string) string {
 	switch {
 	case given != "":
@@ -59,7 +59,7 @@ func batchID(given, key string) string {
 	return names.NewRunID(madeBatch)
 }
 
-// itemKey returns the idempotency key of a task of a batch, or "" if the batch has none.
+// itemKey returns the idempotency key of a task of a batch, or "" if the batch has no key.
 func itemKey(key string, index int) string {
 	if key == "" {
 		return ""
@@ -87,7 +87,7 @@ func (s taskService) submitItem(ctx context.Context, index int, task *v1.SubmitT
 	return item
 }
 
-// submissionError returns an error as a part of an answer.
+// submissionError converts an error to a part of the response.
 func submissionError(err error) *v1.SubmissionError {
 	failed := &v1.SubmissionError{Code: rpcerror.CodeOf(err).String(), Message: err.Error()}
 	if coded, ok := errors.AsType[*connect.Error](err); ok {

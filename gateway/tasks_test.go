@@ -24,23 +24,23 @@ func (f *fixture) tasks(t *testing.T) switchyardv1connect.TaskServiceClient {
 	return switchyardv1connect.NewTaskServiceClient(&http.Client{Transport: transport}, f.server.URL())
 }
 
-// terminate ends runs with the test.
+// terminate ends runs at the end of the test.
 func terminate(t *testing.T, ids ...string) {
 	t.Helper()
 	t.Cleanup(func() {
 		for _, id := range ids {
-			// The error is that the run has ended, mostly.
+			// The call fails if the run has already ended, as most have.
 			_ = temporalClient.TerminateWorkflow(context.Background(), id, "", "the test is over")
 		}
 	})
 }
 
-// echo is a task for tests.
+// echo returns the spec of a shell task that prints text.
 func echo(text string) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewStringValue("echo " + text)}}
 }
 
-// TestSubmitTask starts runs of one task, by REST and by RPC.
+// TestSubmitTask starts runs of one task, over REST and over RPC.
 func TestSubmitTask(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -96,7 +96,7 @@ func TestSubmitTask(t *testing.T) {
 	}
 }
 
-// TestBadTask names the places of the request.
+// TestBadTask checks that errors name the fields of the request.
 func TestBadTask(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -127,7 +127,8 @@ func TestBadTask(t *testing.T) {
 	}
 }
 
-// TestSubmitTasks starts what it can of a batch, says what became of each task, and does the rest when it is asked again.
+// TestSubmitTasks checks that a batch starts what it can and reports the outcome of each task, and that a repeated
+// request starts the rest.
 func TestSubmitTasks(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -198,7 +199,7 @@ func TestSubmitTasks(t *testing.T) {
 	}
 }
 
-// TestSubmitTasksOutOfTime says of the tasks that were not started that they were not.
+// TestSubmitTasksOutOfTime checks that tasks that were not started in time are reported as such.
 func TestSubmitTasksOutOfTime(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// pagesOf returns the list that a request asks for a page of.
+// pagesOf returns the list that a request pages through.
 func pagesOf(t *testing.T, req proto.Message) paging.List {
 	t.Helper()
 	l, err := paging.ListOf(req)
@@ -22,7 +22,8 @@ func pagesOf(t *testing.T, req proto.Message) paging.List {
 	return l
 }
 
-// TestTokenOfOneListIsNoneOfAnother sends tokens of runs, by name or state, of dead letters and of keys around.
+// TestTokenOfOneListIsNoneOfAnother checks that the page token of one list is rejected by every other list:
+// those of runs, by name or state, of dead letters and of keys.
 func TestTokenOfOneListIsNoneOfAnother(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -12,7 +12,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// A run that was started with something else than the input of a run is left out of the lists that read it, and named.
+// TestUnreadableRunIsLeftOutOfLists checks that lists skip a run whose input is not a RunInput, and name it in a
+// warning.
 func TestUnreadableRunIsLeftOutOfLists(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -7,7 +7,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// vpsRuns are the runs of machines.
+// vpsRuns submits the runs of machines.
 type vpsRuns struct{ *Gateway }
 
 var _ vps.Runs = vpsRuns{}

@@ -21,7 +21,7 @@ func (f *fixture) vps(t *testing.T, token string) switchyardv1connect.VpsService
 	return switchyardv1connect.NewVpsServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
 }
 
-// TestMachinesByREST takes a machine through its life by REST.
+// TestMachinesByREST takes a machine through its life over REST.
 func TestMachinesByREST(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -68,7 +68,7 @@ func TestMachinesByREST(t *testing.T) {
 	}
 }
 
-// TestBadMachine names the places of the request.
+// TestBadMachine checks that errors name the fields of the request.
 func TestBadMachine(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -98,8 +98,8 @@ func TestBadMachine(t *testing.T) {
 	}
 }
 
-// TestPrivateKeyIsInNoOtherPlaceThanTheAnswer makes a pair of keys, and looks for the private one in the run, the audit and
-// the store.
+// TestPrivateKeyIsInNoOtherPlaceThanTheAnswer generates a key pair, and searches the run, the audit and the store for the
+// private key.
 func TestPrivateKeyIsInNoOtherPlaceThanTheAnswer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestWatchers has many watchers of one run share a poller.
+// TestWatchers checks that many watchers of one run share a poller.
 func TestWatchers(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -69,7 +69,7 @@ func TestWatchers(t *testing.T) {
 	}
 }
 
-// TestPollerEnds has the poller stop with the last watcher.
+// TestPollerEnds checks that the poller stops with the last watcher.
 func TestPollerEnds(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -86,7 +86,8 @@ func TestPollerEnds(t *testing.T) {
 	})
 }
 
-// TestRunning has a task run once its attempt beats, and not for another claim's beat.
+// TestRunning checks that a task is running once its own attempt sends a heartbeat, and not because of another
+// claim's heartbeat.
 func TestRunning(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "beats")
@@ -142,14 +143,15 @@ func TestContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestWorkerAway has a watcher wait while no worker answers, and continue then. It stops the worker of all tests.
+// TestWorkerAway checks that a watcher waits while no worker answers, and then continues. It stops the worker
+// that all tests share.
 func TestWorkerAway(t *testing.T) {
 	f := start(t)
 	id := f.submit(t, "away")
 	w := f.watch(t, id)
 	w.next()
 	controlWorker.Stop()
-	// The run's history grows, so that the poller has to ask.
+	// The history of the run grows, so the poller has to query it.
 	set(t, id, "build", 1, &v1.Task{State: "queued"})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -159,7 +161,7 @@ func TestWorkerAway(t *testing.T) {
 	w.until(t, "the run continues", func() bool { return w.run.GetTasks()["build"].GetState() == "queued" })
 }
 
-// TestWatchMessages has no message much larger than its bound.
+// TestWatchMessages checks that no message exceeds its size bound by much.
 func TestWatchMessages(t *testing.T) {
 	n := runview.Delta{Run: &v1.Run{Id: "r"}}
 	for i := range 40 {
