@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// countAgent counts what an attempt of an agent has used; nil: it is of none.
+// countAgent adds the usage of an agent's attempt to the metrics. r is nil for any other attempt.
 func (n *Node) countAgent(r *executor.AgentReport) {
 	if r == nil {
 		return

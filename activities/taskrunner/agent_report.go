@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxAgentEvents and maxAgentEventBytes bound the events of an agent in an answer, and minAgentEventBytes is how many
-	// bytes of them travel in a run of many tasks, too.
+	// maxAgentEvents and maxAgentEventBytes bound the agent events in an answer. minAgentEventBytes is the share that
+	// always travels, even in a run with many tasks.
 	maxAgentEvents     = 100
 	maxAgentEventBytes = 16 << 10
 	minAgentEventBytes = 4 << 10
-	// maxAgentText bounds each text of such an event, in bytes.
+	// maxAgentText bounds each text of an agent event, in bytes.
 	maxAgentText = 300
 )
 
-// addAgentReport adds to an answer what an agent has done, without the values of secrets. An attempt that is handed back
-// reports its events, and leaves what it has used to the next one.
+// addAgentReport adds an agent's usage and events to an answer, with the values of secrets masked. An attempt that is
+// handed back reports only its events; the next attempt reports the usage.
 func (w *work) addAgentReport(res *v1.ExecuteResponse, report *executor.AgentReport) {
 	if report == nil {
 		return
@@ -33,7 +33,7 @@ func (w *work) addAgentReport(res *v1.ExecuteResponse, report *executor.AgentRep
 	res.AgentEvents = newestAgentEvents(report.Events, limit, w.secrets.masks.Text)
 }
 
-// newestAgentEvents returns the newest events that take at most limit bytes together, with their texts masked and cut.
+// newestAgentEvents returns the newest events that fit into limit bytes together, with their texts masked and cut.
 func newestAgentEvents(events []*v1.AgentEvent, limit int, mask func(string) string) []*v1.AgentEvent {
 	var kept []*v1.AgentEvent
 	for _, e := range slices.Backward(events) {

@@ -15,8 +15,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// An agent that fails without an exit code fails for the reason that its executor gives, unless it was stopped or is out of
-// memory.
+// If an agent fails without an exit code, the answer has the executor's reason, unless the agent was stopped or ran out
+// of memory.
 func TestInterpretTellsWhyAnAgentFailed(t *testing.T) {
 	t.Parallel()
 	failure := &executor.Failure{Reason: v1.ReasonMaxCost, Err: errors.New("the agent has cost $1.20, and may cost $1")}
@@ -51,7 +51,7 @@ func TestAgentReportIsMaskedAndBounded(t *testing.T) {
 		})
 	}
 	for name, test := range map[string]struct {
-		limit, least, most int // events
+		limit, least, most int // number of events
 	}{"few tasks": {24 << 10, 40, 100}, "many tasks": {100, 10, 15}} {
 		w := &work{attempt: &attempt{req: &v1.ExecuteRequest{InlineLimit: int32(test.limit)}}, secrets: secretEnv{masks: mask.New([]string{"hunter2secret"})}}
 		res := &v1.ExecuteResponse{State: v1.TaskCompleted, Result: &v1.TaskResult{}}
@@ -79,7 +79,7 @@ func TestAgentReportIsMaskedAndBounded(t *testing.T) {
 	w.addAgentReport(moved, nil)
 }
 
-// The events of an agent travel with the answer and are not in its record; what it has used is in both.
+// The events of an agent travel with the answer but are not in its record. The usage is in both.
 func TestAgentEventsAreNotInTheRecord(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), t.TempDir())

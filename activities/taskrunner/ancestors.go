@@ -7,14 +7,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxShownInstances is how many instances of a parent a task finds described.
+// maxShownInstances is the largest number of instances of a parent that a task's input describes.
 const maxShownInstances = 1000
 
-// ancestors returns how the ancestors of the task of a request ended, as the task finds it, by name:
+// ancestors returns how the ancestors of a request's task ended, by name, in the form that the task reads:
 //
 //	{"state": "failed", "reason": "exit_code", "error": "exit code 1", "exitCode": 1, "attempt": 3}
 //
-// One that fanned out has no attempt, but `count`, `completed` and `failed`, and if it is a parent `instances`.
+// A fanned-out ancestor has no attempt, but `count`, `completed` and `failed`. If it is a parent, it also has
+// `instances`.
 func (n *Node) ancestors(ctx context.Context, req *v1.ExecuteRequest) (map[string]any, error) {
 	ends := req.GetEnds()
 	all := make(map[string]any, len(ends.GetCompleted())+len(ends.GetOthers()))
@@ -44,7 +45,7 @@ func (n *Node) ancestors(ctx context.Context, req *v1.ExecuteRequest) (map[strin
 	return all, nil
 }
 
-// shownEnd returns how an ancestor ended, but for its instances.
+// shownEnd describes how an ancestor ended, without its instances.
 func shownEnd(end *v1.AncestorEnd) map[string]any {
 	shown := map[string]any{"state": end.GetState(), "exitCode": end.GetExitCode()}
 	if end.GetReason() != "" {
@@ -61,7 +62,8 @@ func shownEnd(end *v1.AncestorEnd) map[string]any {
 	return shown
 }
 
-// instances describes the instances of a parent: all of them, or of very many the first that did not complete.
+// instances describes the instances of a parent. If there are too many, it describes only the first that did not
+// complete.
 func (n *Node) instances(ctx context.Context, view *v1.FanOutView, items *v1.Items) ([]any, error) {
 	outputs, err := n.lists.All(ctx, n.Store, view.GetOutputs())
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Of a parent with very many instances a task finds those that did not complete, and no more than there is room for.
+// For a very large parent, a task sees only the instances that did not complete, and only up to the limit.
 func TestInstancesOfALargeParentAreBounded(t *testing.T) {
 	t.Parallel()
 	states := map[int32]string{}

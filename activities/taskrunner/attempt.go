@@ -15,13 +15,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// attempt is one dispatch of a task, from when the node takes it up to its answer. It is
-// what one call of Execute has brought; others may reattach it, see detach.go.
+// attempt is one dispatch of a task, from the moment that the node accepts it until its answer. One call of Execute
+// brings it; other calls may reattach it (see detach.go).
 //
 //	waiting ──start──▶ starting ──spawned──▶ running ──▶ answering
 //
-// While it waits, a drain hands it back at once; from start on it may finish until
-// the drain's deadline. Without a process in time it is handed back, too.
+// A drain hands a waiting attempt back at once. From start on, the attempt may finish until the drain's deadline. An
+// attempt that has no process within the start time-out is handed back, too.
 type attempt struct {
 	node    *Node
 	req     *v1.ExecuteRequest
@@ -29,16 +29,16 @@ type attempt struct {
 	key     attemptKey
 	// stop ends the attempt; the first cause counts.
 	stop context.CancelCauseFunc
-	// queue is that by which it came.
+	// queue is the task queue that delivered the attempt.
 	queue string
-	// heartbeat is its heartbeat time-out; 0: the default.
+	// heartbeat is the heartbeat time-out, or 0 for the default.
 	heartbeat time.Duration
-	// run runs it and returns its answer.
+	// run executes the attempt and returns its answer.
 	run func(context.Context) (*v1.ExecuteResponse, error)
 
 	terms terms
 	lease *executor.Lease
-	// takenUp is when it came, and startBy when its process must have started.
+	// takenUp is when the node accepted the attempt, and startBy when its process must have started.
 	takenUp   executor.Instant
 	startBy   atomic.Int64 // an executor.Instant
 	takenUpAt *timestamppb.Timestamp
@@ -46,42 +46,42 @@ type attempt struct {
 	progress atomic.Pointer[v1.ExecuteProgress]
 	steering steering
 	spawns   chan struct{} // closed when the process, or the first of a batch, has started
-	news     chan struct{} // asks for a beat now, because of what progress says
+	news     chan struct{} // asks for a heartbeat now, because progress has changed
 	beating  sync.WaitGroup
 	endBeats context.CancelFunc
 
 	// started is guarded by the mutex of the node's attempts.
 	started bool
 
-	// first is closed when the activity that has brought it is to leave it.
+	// first is closed when the activity that brought the attempt is to leave it.
 	first <-chan struct{}
-	// ending says why the attempt is to end; nil: it is not.
+	// ending returns why the attempt is to end, or nil if it is not.
 	ending func() error
-	// done is closed when the attempt has its answer, res and err, and fetched when
-	// no caller needs to ask for it any more.
+	// done is closed when the attempt has its answer, res and err. fetched is closed when no caller needs that answer any
+	// more.
 	done, fetched chan struct{}
 	res           *v1.ExecuteResponse
 	err           error
 
 	mu sync.Mutex
-	// token is that of the newest activity that waits for the attempt, or has, and attended
-	// counts them. left is closed when it is to leave; nil: it has.
+	// token is the token of the newest activity that waits, or has waited, for the attempt. attended counts those
+	// activities. left is closed when the newest is to leave the attempt, and is nil once it has.
 	token    []byte
 	attended int
 	left     chan struct{}
-	// leftAt is when it did, alone for how long the attempt may continue then, and released
-	// says that the server knows that it did.
+	// leftAt is when the activity left, and alone how long the attempt may then continue. released is set once the server
+	// has the activity's answer.
 	leftAt   executor.Instant
 	alone    time.Duration
 	released bool
-	// recoveryFile is for a worker after this one; nil: the attempt would not outlive this one.
+	// recoveryFile lets a later worker continue the attempt. It is nil if the attempt cannot outlive this worker.
 	recoveryFile *recoveryFile
 
-	// claimFile is for a worker after this one, too; nil: there is none.
+	// claimFile lets a later worker answer for the attempt, or is nil.
 	claimFile *claimFile
 
-	// lasting says that neither a lease nor a drain ends the attempt, and isLeft that this worker has left it as it is, for a later
-	// one; mu guards isLeft. unattended has room for one: the attempt has become so.
+	// lasting is set when neither a lease nor a drain ends the attempt. isLeft is set when this worker leaves the running
+	// attempt to a later one; mu guards isLeft. unattended holds one signal: no activity waits for the attempt any more.
 	lasting    atomic.Bool
 	isLeft     bool
 	unattended chan struct{}
@@ -89,11 +89,11 @@ type attempt struct {
 	transfers  transfers
 }
 
-// delivery is how an attempt came from the server.
+// delivery holds what the server sent along with a request.
 type delivery struct {
 	token []byte
 	queue string
-	// heartbeat is its heartbeat time-out.
+	// heartbeat is the heartbeat time-out of the activity.
 	heartbeat time.Duration
 	// stopping is closed when the worker stops.
 	stopping <-chan struct{}
@@ -107,15 +107,14 @@ func deliveryOf(ctx context.Context) delivery {
 	}
 }
 
-// accept begins an attempt, whose end must be called. The context that it
-// returns ends when the attempt must.
+// accept creates and begins an attempt. The caller must call its end. The returned context ends when the attempt must.
 func (n *Node) accept(ctx context.Context, d delivery, req *v1.ExecuteRequest) (context.Context, *attempt) {
 	a := n.newAttempt(d, req)
 	a.claimFile = n.writeClaim(a, d)
 	return n.begin(ctx, a, d.stopping), a
 }
 
-// newAttempt is an attempt that has not begun.
+// newAttempt returns an attempt that has not begun.
 func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
 	t := termsOf(d.heartbeat, n.BeatInterval)
 	members := membersOf(req)
@@ -125,8 +124,8 @@ func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
 		unattended: make(chan struct{}, 1),
 	}
 	a.startBy.Store(int64(a.takenUp.Add(n.startTimeout())))
-	// The server counts from when it gave the task away, of which the node knows nothing. Until
-	// confirm renews the lease, it only bounds how long the attempt waits.
+	// The server counts from when it handed out the task, a time that the node does not know. Until confirm renews this
+	// lease, it only bounds how long the attempt waits.
 	a.lease = executor.NewLease(a.takenUp, t.stop, t.kill)
 	a.run = func(ctx context.Context) (*v1.ExecuteResponse, error) { return n.execute(ctx, a) }
 	a.progress.Store(&v1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: a.members[0].checkpoint})
@@ -134,13 +133,13 @@ func (n *Node) newAttempt(d delivery, req *v1.ExecuteRequest) *attempt {
 	return a
 }
 
-// begin has the attempt beat. The context that it returns ends when the attempt must.
+// begin starts the heartbeats of the attempt. The returned context ends when the attempt must.
 func (n *Node) begin(ctx context.Context, a *attempt, stopping <-chan struct{}) context.Context {
 	ctx, a.stop = context.WithCancelCause(ctx)
 	a.ending = ctx.Err
 	n.attempts.enter(a)
 	n.claims.takeUp()
-	// Beats continue while a cancelled attempt ends: they hold its lease.
+	// Heartbeats continue while a cancelled attempt ends: they hold its lease.
 	var beats context.Context
 	beats, a.endBeats = context.WithCancel(context.WithoutCancel(ctx))
 	a.beating.Go(func() { a.beats(beats, stopping) })
@@ -150,20 +149,20 @@ func (n *Node) begin(ctx context.Context, a *attempt, stopping <-chan struct{}) 
 	return ctx
 }
 
-// silence ends the heartbeats, when nothing of the attempt is left but its answer.
+// silence stops the heartbeats, once only the answer of the attempt is left.
 func (a *attempt) silence() {
 	a.endBeats()
 	a.beating.Wait()
 }
 
-// end gives up an attempt of which nothing is left.
+// end removes an attempt that has nothing running any more.
 func (a *attempt) end() {
 	a.silence()
 	a.node.attempts.leave(a)
 	a.stop(nil)
 }
 
-// spawned notes that the task's process, or the first of a batch, has started.
+// spawned records that the task's process, or the first of a batch, has started.
 func (a *attempt) spawned(at time.Time) {
 	a.advance(func(p *v1.ExecuteProgress) { p.Spawned, p.StartedAt = true, timestamppb.New(at) })
 	close(a.spawns)
@@ -172,7 +171,8 @@ func (a *attempt) spawned(at time.Time) {
 	a.updateRecoveryFile(func(k *recoveryState) { k.StartedAt = at })
 }
 
-// advance changes what the next heartbeat says. It may call change more than once, when another call comes between.
+// advance changes the content of the next heartbeat. It may call change more than once, if another goroutine advances it
+// at the same time.
 func (a *attempt) advance(change func(p *v1.ExecuteProgress)) {
 	for {
 		before := a.progress.Load()
@@ -184,8 +184,8 @@ func (a *attempt) advance(change func(p *v1.ExecuteProgress)) {
 	}
 }
 
-// extendStart notes that what the process needs is being brought, which may be silent for a
-// while.
+// extendStart postpones the start deadline while something that the process needs is being fetched, which may be silent
+// for a while.
 func (a *attempt) extendStart() {
 	if a.isRemote() {
 		return
@@ -196,10 +196,9 @@ func (a *attempt) extendStart() {
 // waiting reports whether no process has started yet.
 func (a *attempt) waiting() bool { return !a.progress.Load().GetSpawned() }
 
-// confirm asks the server, with a heartbeat that it acknowledges, whether it still wants the
-// attempt, and renews the lease. It is called before anything is started: the task may have been
-// given to another node meanwhile, by a network or a worker that stood still. It returns nil, or
-// why ctx has ended.
+// confirm asks the server whether it still wants the attempt, with a heartbeat that the server acknowledges, and renews
+// the lease. It must be called before anything is started: if the network or the worker was stalled, the server may have
+// given the task to another node. It returns nil, or why ctx has ended.
 func (a *attempt) confirm(ctx context.Context) error {
 	for ctx.Err() == nil {
 		switch err := a.beat(ctx); err {
@@ -217,7 +216,7 @@ func (a *attempt) confirm(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// stamp says where and when, as this node knows it.
+// stamp adds the node's name and its times to an answer.
 func (a *attempt) stamp(res *v1.ExecuteResponse) {
 	res.Node, res.AssignedAt = a.node.Name, a.takenUpAt
 	res.StartedAt, res.CompletedAt = a.progress.Load().GetStartedAt(), timestamppb.Now()

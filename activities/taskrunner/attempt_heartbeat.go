@@ -12,13 +12,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// firstBeat is how long after its start an attempt that lasts shows that it has
-// started. Shorter ones end without a beat: their end says more.
+// firstBeat is how long after its start a running attempt reports that it has started. Shorter attempts end without a
+// heartbeat: their answer says more.
 const firstBeat = 200 * time.Millisecond
 
-// beats reports to the server that an attempt is alive, learns from it when the attempt
-// is not wanted any more, renews its lease, and ends the attempt when the lease is
-// lost or when it has not started in time.
+// beats sends the heartbeats of an attempt. They report that it is alive, learn whether the server still wants it, and
+// renew its lease. beats ends the attempt when the lease is lost or when it has not started in time.
 func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 	next := a.takenUp.Add(a.terms.beat)
 	timer := time.NewTimer(a.untilNext(next))
@@ -44,7 +43,7 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 			return
 		}
 		if a.waiting() && now >= executor.Instant(a.startBy.Load()) {
-			// An attempt that hangs beats no more, so that the server moves it.
+			// A stuck attempt sends no more heartbeats, so that the server moves it.
 			a.stop(errNotStarted)
 			return
 		}
@@ -58,7 +57,7 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 				a.stop(err)
 				return
 			case errDetached:
-				next = executor.Never // whoever reattaches it makes it beat again
+				next = executor.Never // the activity that reattaches it restarts the heartbeats
 			default:
 				next = executor.Now().Add(a.terms.again)
 			}
@@ -67,11 +66,11 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 	}
 }
 
-// announceAfter is how long an attempt waits for something before its heartbeats report that.
+// announceAfter is how long an attempt waits for something before its heartbeats report the wait.
 const announceAfter = time.Second
 
-// announce has the heartbeats report what the attempt waits for, unless the wait is short. The function that it returns
-// ends that.
+// announce makes the heartbeats report what the attempt waits for, unless the wait is short. The caller ends the report
+// by calling end.
 func (a *attempt) announce(what string) (end func()) {
 	announced := make(chan struct{})
 	timer := time.AfterFunc(announceAfter, func() {
@@ -88,7 +87,7 @@ func (a *attempt) announce(what string) (end func()) {
 	}
 }
 
-// beatNow makes the attempt beat at once.
+// beatNow requests an immediate heartbeat.
 func (a *attempt) beatNow() {
 	select {
 	case a.news <- struct{}{}:
@@ -96,7 +95,7 @@ func (a *attempt) beatNow() {
 	}
 }
 
-// untilNext is how long nothing needs to be done for an attempt that beats next.
+// untilNext returns how long the heartbeat loop may sleep, given when the next heartbeat is due.
 func (a *attempt) untilNext(next executor.Instant) time.Duration {
 	if a.waiting() {
 		next = min(next, executor.Instant(a.startBy.Load()))
@@ -104,8 +103,8 @@ func (a *attempt) untilNext(next executor.Instant) time.Duration {
 	return max(min(next, a.lease.StopAt()).Sub(executor.Now()), 0)
 }
 
-// interval is the time to the next beat. While the server is about to learn that the
-// attempt was left, it is asked often whether it has.
+// interval returns the time to the next heartbeat. It is short while the server has not yet acknowledged that the
+// activity left the attempt.
 func (a *attempt) interval() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -115,8 +114,8 @@ func (a *attempt) interval() time.Duration {
 	return a.terms.beat
 }
 
-// beat sends a heartbeat, and renews the lease when it is acknowledged. The errors
-// are those of heartbeat.Send, errDetached and errAdopted.
+// beat sends a heartbeat, and renews the lease when the server acknowledges it. The error is one of those of
+// heartbeat.Send, errDetached or errReattached.
 func (a *attempt) beat(ctx context.Context) error {
 	a.mu.Lock()
 	token, attended, released := a.token, a.attended, a.released

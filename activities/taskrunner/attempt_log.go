@@ -8,7 +8,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// logOf names the log of a dispatch of a member.
+// logOf returns the name of the log of a member's dispatch.
 func (w *work) logOf(m *member) logs.Attempt {
 	req := w.attempt.req
 	return logs.Attempt{
@@ -16,8 +16,8 @@ func (w *work) logOf(m *member) logs.Attempt {
 	}
 }
 
-// openLog begins the log of an attempt, or resumes the one that an earlier dispatch of a remote attempt has begun. The error is
-// that of ctx.
+// openLog begins the log of an attempt, or resumes the log of an earlier dispatch of a remote attempt. The error is that
+// of ctx.
 func (w *work) openLog(ctx context.Context, m *member) error {
 	if w.attempt.isRemote() && w.attempt.req.GetContinues() {
 		return w.resumeLog(ctx)
@@ -26,7 +26,7 @@ func (w *work) openLog(ctx context.Context, m *member) error {
 	return nil
 }
 
-// closeOrSuspendLog ends the log of an attempt, unless another worker continues the attempt and its log.
+// closeOrSuspendLog closes the log of an attempt. It suspends the log if another worker continues the attempt.
 func (w *work) closeOrSuspendLog(ctx context.Context, res *v1.ExecuteResponse) {
 	if !w.attempt.isLeft && (!w.attempt.isRemote() || res.GetState() != v1.AttemptMoved) {
 		w.closeLog(ctx)

@@ -7,15 +7,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// countAttempt counts how an attempt ended on this node, or each of a batch. res is nil
-// when the node itself was at fault.
+// countAttempt counts how an attempt, or each member of a batch, ended on this node. res is nil if the node itself was at
+// fault.
 func (n *Node) countAttempt(taskType string, res *v1.ExecuteResponse) {
 	if res == nil {
 		n.Metrics.AttemptEnded(taskType, v1.TaskFailed, 0)
 		return
 	}
 	switch res.GetReason() {
-	case v1.ReasonNoRoom, v1.ReasonIncarnation: // others hold the place
+	case v1.ReasonNoRoom, v1.ReasonIncarnation: // others hold the room
 		n.Metrics.Contended(n.Name)
 	case v1.ReasonLeaseLost:
 		n.Metrics.LeaseExpired(n.Name)
@@ -27,7 +27,7 @@ func (n *Node) countAttempt(taskType string, res *v1.ExecuteResponse) {
 		return
 	}
 	ran := res.GetCompletedAt().AsTime().Sub(res.GetStartedAt().AsTime())
-	if res.GetStartedAt() == nil || res.GetNode() != n.Name || len(res.GetBatch()) > 0 { // nothing ran, or elsewhere
+	if res.GetStartedAt() == nil || res.GetNode() != n.Name || len(res.GetBatch()) > 0 { // nothing ran, or it ran elsewhere
 		ran = 0
 	}
 	n.Metrics.AttemptEnded(taskType, res.GetState(), ran)

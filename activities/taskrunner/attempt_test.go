@@ -17,8 +17,7 @@ import (
 
 func blocking() map[string][]fake.Step { return map[string][]fake.Step{"a": {{Block: true}}} }
 
-// A server that does not answer ends the attempt when its lease is over, and the
-// attempt is not counted.
+// If the server does not answer until the lease is over, the attempt ends and does not count.
 func TestLeaseIsLostWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]fake.Step{"polite": {Block: true}, "deaf": {Block: true, IgnoreTerm: true}} {
@@ -46,7 +45,7 @@ func TestLeaseIsLostWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// A transport error ends nothing, and the next answer renews the lease.
+// A transport error does not end an attempt, and the next answer renews the lease.
 func TestTransportErrorsEndNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
@@ -111,7 +110,7 @@ func TestLeaseIsHeldWhileStopping(t *testing.T) {
 	}
 }
 
-// unconfirmed counts the beats of an attempt before its process.
+// unconfirmed returns how many heartbeats precede the start of the process.
 func unconfirmed(beats []*v1.ExecuteProgress) (n int) {
 	for _, p := range beats {
 		if !p.GetSpawned() {
@@ -121,7 +120,7 @@ func unconfirmed(beats []*v1.ExecuteProgress) (n int) {
 	return n
 }
 
-// However often and however quickly tasks come, the server is asked before each starts.
+// The server is asked before each attempt starts, however quickly the tasks arrive.
 func TestEveryAttemptIsConfirmedBeforeItStarts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -139,8 +138,7 @@ func TestEveryAttemptIsConfirmedBeforeItStarts(t *testing.T) {
 	}
 }
 
-// What the server has given up, because it has given it to another node or because its run has
-// ended, does not start.
+// An attempt does not start if the server has given it to another node or its run has ended.
 func TestAttemptThatTheServerDoesNotKnowDoesNotStart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -159,7 +157,7 @@ func TestAttemptThatTheServerDoesNotKnowDoesNotStart(t *testing.T) {
 	}
 }
 
-// Without an answer, an attempt does not start.
+// An attempt does not start without an answer from the server.
 func TestNoStartUnconfirmed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -186,7 +184,7 @@ func TestNotStartedInTime(t *testing.T) {
 	if res.GetError() != "node n had no room within 2s" {
 		t.Errorf("says %q", res.GetError())
 	}
-	// It says so at once, or just when the time is over.
+	// The room fails at once, or only when the start time-out has passed.
 	b.Room = testRoom(func(ctx context.Context) error { <-ctx.Done(); return errors.New("more than the machine has") })
 	res = b.start(t.Context(), request("a")).answer()
 	want(t, res, "moved", "no_room")
@@ -195,8 +193,7 @@ func TestNotStartedInTime(t *testing.T) {
 	}
 }
 
-// An attempt that hangs before its start, deaf to everything, beats no more, so
-// that the server moves it.
+// An attempt that hangs before its start and ignores everything stops sending heartbeats, so that the server moves it.
 func TestHangingAttemptFallsSilent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -209,7 +206,7 @@ func TestHangingAttemptFallsSilent(t *testing.T) {
 	}
 }
 
-// The server learns soon that the process has started, also when that took long.
+// The server learns soon that the process has started, even if the start took long.
 func TestSpawnIsToldSoon(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
@@ -224,7 +221,7 @@ func TestSpawnIsToldSoon(t *testing.T) {
 	want(t, e.answer(), "completed", "")
 }
 
-// idle does nothing, for longer than it has leave to, and ends by itself.
+// idle is an executor that does nothing until a condition on its lease holds, and then exits by itself.
 type idle struct {
 	executor.Executor
 	until func(*executor.Lease) bool
@@ -239,9 +236,8 @@ func (i idle) Run(_ context.Context, a executor.Attempt, spawned func()) (execut
 	return executor.Result{ExitCode: i.exit}, nil
 }
 
-// What ends by itself when the lease is over is not counted, and what fails after
-// the lease was lost neither: a watchdog may have ended it, and this process, that
-// was held up, did not see that.
+// A result counts neither if the program ends by itself after the lease is over, nor if it fails after the lease is lost:
+// a watchdog may have ended it without this stalled process noticing.
 func TestEndAfterTheLeaseDoesNotCount(t *testing.T) {
 	t.Parallel()
 	for name, e := range map[string]idle{
@@ -255,7 +251,7 @@ func TestEndAfterTheLeaseDoesNotCount(t *testing.T) {
 	}
 }
 
-// What has done its work before it was ended counts while it cannot run elsewhere.
+// A program that finished its work before it was ended counts as long as the task cannot run elsewhere.
 func TestWorkDoneBeforeTheLeaseIsOverCounts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -293,7 +289,7 @@ func endAfterTheLease(t *testing.T, e executor.Executor) {
 	}
 }
 
-// An attempt that had completed before its node was held up leaves its record for the next dispatch.
+// An attempt that completed before its node stalled leaves its record for the next dispatch.
 func TestResultIsRecordedAfterTheLease(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -379,7 +375,7 @@ func TestGPUsOfAnAttempt(t *testing.T) {
 	}
 }
 
-// An activity that a reset leaves to the new execution neither reads nor stores anything of the terminated one.
+// If a reset leaves an activity to the new execution, the attempt uses no data of the terminated one.
 func TestActivityLeftByAResetWorksForTheNewChain(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ sent, execution, want string }{
@@ -395,7 +391,7 @@ func TestActivityLeftByAResetWorksForTheNewChain(t *testing.T) {
 	}
 }
 
-// The heartbeats report what an attempt waits for, for as long as it does.
+// The heartbeats report what an attempt waits for, until the wait ends.
 func TestHeartbeatReportsWhatAnAttemptWaitsFor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

@@ -9,24 +9,23 @@ import (
 	"time"
 )
 
-// attempts are those that a node has accepted and not answered yet, with what a
-// drain means for them. The zero value is ready. Its methods may be called from
-// several goroutines at once.
+// attempts holds the attempts that a node has accepted and not yet answered, and the state of its drain. The zero value
+// is ready. Its methods may be called from several goroutines at once.
 type attempts struct {
 	mu   sync.Mutex
 	live map[*attempt]struct{}
-	// byKey finds those that are live.
+	// byKey indexes the live attempts.
 	byKey map[attemptKey]*attempt
-	// entered counts the attempts that the node has ever accepted.
+	// entered counts the attempts that the node has accepted since its start.
 	entered int
-	// idle is closed when none is live that a drain waits for; nil while no caller waits for that.
+	// idle is closed when no attempt is live that a drain waits for. It is nil while no caller waits for that.
 	idle chan struct{}
 
-	// cause is not nil while the node drains.
+	// cause is why the drain ends attempts, or nil if the node does not drain.
 	cause error
-	// leaving is not nil once the worker stops: why it lets go of lasting attempts.
+	// leaving is why the stopping worker lets go of lasting attempts, or nil if the worker does not stop.
 	leaving error
-	// over says that the deadline of the drain has passed, and deadline when it will.
+	// over is set once the deadline of the drain has passed. deadline fires at that time.
 	over     bool
 	deadline *time.Timer
 }
@@ -47,29 +46,29 @@ func (s *attempts) enter(a *attempt) {
 	}
 }
 
-// find returns the attempt of a key; nil: there is none.
+// find returns the live attempt with a key, or nil.
 func (s *attempts) find(key attemptKey) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byKey[key]
 }
 
-// all are those that the node has now.
+// all returns the live attempts in no particular order.
 func (s *attempts) all() []*attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.live))
 }
 
-// total returns how many attempts the node has ever accepted.
+// total returns how many attempts the node has accepted since its start.
 func (s *attempts) total() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.entered
 }
 
-// start notes that an attempt is about to start, which from now on may finish
-// when the node drains. It is false when the node does so already.
+// start marks an attempt as about to start, after which it may finish even if the node drains. It returns false if the
+// node already drains.
 func (s *attempts) start(a *attempt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,14 +90,14 @@ func (s *attempts) leave(a *attempt) {
 	s.announceIdle()
 }
 
-// settle notes that an attempt is lasting now: no drain waits for it.
+// settle updates the idle state after an attempt has become lasting: no drain waits for it any more.
 func (s *attempts) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.announceIdle()
 }
 
-// announceIdle wakes who waits for the end of all attempts, if that has come. mu is held.
+// announceIdle wakes the callers that wait for all attempts to end, if all have. mu is held.
 func (s *attempts) announceIdle() {
 	if s.idle != nil && s.isIdle() {
 		close(s.idle)
@@ -116,8 +115,8 @@ func (s *attempts) isIdle() bool {
 	return true
 }
 
-// stop ends the attempts that wait, those that another node can continue, and all when the
-// deadline has passed. mu is held.
+// stop ends the attempts that wait and those that another node can continue. Once the deadline has passed, it ends all
+// but lasting ones. mu is held.
 func (s *attempts) stop() {
 	for a := range s.live {
 		if !a.isLasting() && (s.over || !a.started || a.isRemote()) {
@@ -126,12 +125,12 @@ func (s *attempts) stop() {
 	}
 }
 
-// BeginDrain makes the node hand back every attempt that has not started, those
-// that come from now on included, and every attempt of a remote type, which another node continues. Lasting attempts
-// continue. What else has started may finish until the deadline, and is then ended and handed back; the zero time is no deadline. None of them
-// spends an attempt. The reason is for people and may be empty.
+// BeginDrain makes the node hand back every attempt that has not started, including those that arrive later, and every
+// attempt of a remote type, which another node continues. Lasting attempts continue. Any other started attempt may finish
+// until the deadline; it is then ended and handed back. The zero time means no deadline. An attempt that is handed back
+// does not count as spent. The reason is for people and may be empty.
 //
-// Called again, it sets another deadline. It may be called at any time.
+// A further call sets another deadline. BeginDrain may be called at any time.
 func (n *Node) BeginDrain(deadline time.Time, reason string) {
 	s := &n.attempts
 	s.mu.Lock()
@@ -160,7 +159,7 @@ func (n *Node) BeginDrain(deadline time.Time, reason string) {
 	s.stop()
 }
 
-// EndDrain lets the node accept attempts again. Those that are ending still end.
+// EndDrain lets the node accept attempts again. An attempt that is already ending still ends.
 func (n *Node) EndDrain() {
 	s := &n.attempts
 	s.mu.Lock()
@@ -172,8 +171,8 @@ func (n *Node) EndDrain() {
 	}
 }
 
-// AwaitIdle waits until the node has no attempt, waiting or running, but lasting ones, or until ctx
-// ends, whose cause it then returns. New ones may come at once, unless it drains.
+// AwaitIdle waits until the node has no waiting or running attempt except lasting ones. If ctx ends first, it returns the
+// cause of ctx. New attempts may arrive at once, unless the node drains.
 func (n *Node) AwaitIdle(ctx context.Context) error {
 	s := &n.attempts
 	s.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"switchyard/activities/executor/fake"
 )
 
-// waitingRoom has no room until the test makes some, and ignores what it must not.
+// waitingRoom returns a Room that has no room until the returned channel is closed, and that channel.
 func waitingRoom() (testRoom, chan<- struct{}) {
 	open := make(chan struct{})
 	return func(ctx context.Context) error {
@@ -28,7 +28,7 @@ func (b *bench) live() int {
 	return len(b.attempts.live)
 }
 
-// A node that drains hands back what waits and what comes, and lets what runs finish.
+// A draining node hands back waiting and new attempts, and lets running ones finish.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
@@ -115,7 +115,7 @@ func TestDrainDeadline(t *testing.T) {
 			b.BeginDrain(time.Now().Add(time.Minute), "")
 			timer := b.attempts.deadline
 			back(b)
-			timer.Reset(0) // it was about to
+			timer.Reset(0) // it was about to fire
 			if res := e.answer(); res.GetState() != "completed" {
 				t.Errorf("%s: got %v", name, res)
 			}
@@ -124,7 +124,7 @@ func TestDrainDeadline(t *testing.T) {
 	})
 }
 
-// A worker that stops ends everything, and nothing of that counts.
+// A worker that stops ends all attempts, and none of them counts.
 func TestWorkerStop(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
@@ -138,8 +138,7 @@ func TestWorkerStop(t *testing.T) {
 	}
 }
 
-// A drain that comes at any moment of many attempts leaves each either completed
-// or handed back, and none that runs meanwhile without being waited for.
+// A drain at any moment leaves each attempt either completed or handed back, and AwaitIdle waits for every running one.
 func TestDrainRace(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

@@ -22,35 +22,34 @@ import (
 )
 
 const (
-	// maxBatchAnswer bounds what the answer of a batch holds of streams and outputs, and
-	// the whole of it: a batch whose members have so much to say ends early.
+	// maxBatchAnswer bounds the streams and outputs in the answer of a batch, in bytes. It also bounds the whole answer:
+	// a batch whose members return too much ends early.
 	maxBatchAnswer = 512 << 10
-	// maxMemberRecord is the largest result, in bytes, that lies in the record of its
-	// batch, and maxBatchRecord that of the record; others have a record of their own.
+	// maxMemberRecord is the largest result, in bytes, that is stored in the record of its batch, and maxBatchRecord
+	// bounds that record. Other results have a record of their own.
 	maxMemberRecord = 16 << 10
 	maxBatchRecord  = 4 << 20
-	// maxBatchBeat is the largest list of results that a heartbeat carries; of a larger one it
-	// names the record.
+	// maxBatchBeat is the largest list of results, in bytes, that a heartbeat carries. For a larger list the heartbeat
+	// names the record instead.
 	maxBatchBeat = 16 << 10
 )
 
-// batch gathers how the members of a batch have ended, in their order. What is added
-// is read at the same time.
+// batch collects the ends of the members of a batch, in order. Its lists are read while members are added.
 type batch struct {
 	node  *Node
 	req   *v1.ExecuteRequest
-	key   string // of its record
-	limit int    // bytes of streams and output that travel of a member
+	key   string // of the batch's record
+	limit int    // bytes of a member's streams and output that travel
 	began time.Time
 
-	// saved is how many members the record has; it is the checkpointer's.
+	// saved is how many members the stored record has. Only the checkpointer uses it.
 	saved int
 
 	mu sync.Mutex
-	// travel is what the answer says, record what the batch's record does.
+	// travel is the content of the answer, and record that of the batch's record.
 	travel, record         []*v1.MemberResult
 	travelSize, recordSize int
-	// refers says that travel refers to the record, without which it is not whole.
+	// refers is set if travel refers to the record and is incomplete without it.
 	refers bool
 }
 
@@ -62,7 +61,7 @@ func (n *Node) newBatch(a *attempt) *batch {
 	}
 }
 
-// batchName names a batch by its first and its last instance.
+// batchName returns the name of a batch, made of its first and its last instance.
 func batchName(req *v1.ExecuteRequest) string {
 	first, last := req.GetIndex(), req.GetIndex()
 	for _, m := range req.GetBatch() {
@@ -71,7 +70,7 @@ func batchName(req *v1.ExecuteRequest) string {
 	return storekey.BatchName(req.GetTask(), int(first), int(last))
 }
 
-// batchKey is the key of the record of a batch; empty: the request is none.
+// batchKey returns the key of the record of a batch, or "" if the request is not for a batch.
 func batchKey(req *v1.ExecuteRequest) string {
 	if len(req.GetBatch()) == 0 {
 		return ""
@@ -79,10 +78,10 @@ func batchKey(req *v1.ExecuteRequest) string {
 	return storekey.Batch(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), batchName(req), req.GetAttempt(), req.GetClaim())
 }
 
-// runBatch runs the members of a batch, but for those that were answered before, one
-// after the other in one workspace and one process tree. It continues when a member fails.
-// What ends the batch as a whole ends the member that runs; those that have not started
-// are not in the answer. In the answer's state "completed" says that all had their turn.
+// runBatch runs the members of a batch one after another, in one workspace and one process tree. It skips members in
+// before, which were answered earlier, and continues when a member fails. A cause that ends the batch as a whole ends the
+// running member; members that have not started are not in the answer. The state "completed" of the answer means that
+// every member was run or skipped.
 func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor, s *inputs, before map[int32]priorResult) (*v1.ExecuteResponse, error) {
 	b := n.newBatch(a)
 	w := &work{node: n, attempt: a, inputs: s, gpus: n.gpus(a)}
@@ -109,7 +108,7 @@ func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor,
 	return b.report(cleanup, a, end), nil
 }
 
-// runMembers runs the members and returns the state with which the row has ended.
+// runMembers runs the members and returns the state in which the batch ended.
 func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch, before map[int32]priorResult) (*v1.ExecuteResponse, error) {
 	done, members := &v1.ExecuteResponse{State: v1.TaskCompleted}, w.attempt.members
 	w.run = exec.Run
@@ -151,7 +150,7 @@ func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch,
 		case err != nil && ctx.Err() != nil:
 			return stopped(ctx, nil), nil
 		case err != nil:
-			// The node is at fault, and would be again: the others go elsewhere.
+			// The node is at fault, and would be for the other members, too: they move to another node.
 			res := &v1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonSystem, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}
 			w.started = time.Time{}
 			return done, b.add(ctx, m, w.timed(res), false)
@@ -168,23 +167,22 @@ func (w *work) runMembers(ctx context.Context, exec executor.Executor, b *batch,
 	return done, nil
 }
 
-// ended is how many members have ended.
+// ended returns how many members have ended.
 func (b *batch) ended() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.travel)
 }
 
-// full says that the answer can take no more.
+// full reports whether the answer has no space left.
 func (b *batch) full() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.travelSize > maxBatchAnswer
 }
 
-// add takes in how a member has ended. What is too large to travel goes to the record
-// of the batch, or if it is too large for that, to a record of its own; kept says that
-// it lies somewhere already.
+// add appends the end of a member. A result that is too large to travel is stored in the record of the batch, or in a
+// record of its own if it is too large for that one. kept is true if the result is stored already.
 func (b *batch) add(ctx context.Context, m *member, res *v1.ExecuteResponse, kept bool) error {
 	r := b.result(m, res)
 	if kept || results.Fits(res, b.limit) {
@@ -223,8 +221,8 @@ func (b *batch) append(travel, record *v1.MemberResult, refers bool) {
 	b.refers = b.refers || refers
 }
 
-// result is the answer of a member as that of a batch has it: nothing but times when
-// it has completed without leaving anything.
+// result converts the answer of a member into the form that a batch's answer has. A member that completed and left
+// nothing has only its times.
 func (b *batch) result(m *member, res *v1.ExecuteResponse) *v1.MemberResult {
 	r := &v1.MemberResult{Index: m.index, StartedMs: -1}
 	if at := res.GetStartedAt(); at != nil {
@@ -241,7 +239,7 @@ func (b *batch) result(m *member, res *v1.ExecuteResponse) *v1.MemberResult {
 	return r
 }
 
-// save stores the record of the first members.
+// save stores the record of the first ended members.
 func (b *batch) save(ctx context.Context, ended int) error {
 	b.mu.Lock()
 	record := &v1.ExecuteResponse{Node: b.node.Name, AssignedAt: timestamppb.New(b.began), Batch: b.record[:ended:ended]}
@@ -249,8 +247,8 @@ func (b *batch) save(ctx context.Context, ended int) error {
 	return b.node.Store.PutMessage(ctx, b.key, record)
 }
 
-// saveIfNew brings the record up to date while the batch runs, and returns how many
-// members it has, unless it could not be stored.
+// saveIfNew updates the stored record while the batch runs. It returns how many members the record has, and false if the
+// record could not be stored.
 func (b *batch) saveIfNew(ctx context.Context) (ended int, ok bool) {
 	ended = b.ended()
 	if ended == b.saved {
@@ -266,7 +264,7 @@ func (b *batch) saveIfNew(ctx context.Context) (ended int, ok bool) {
 	return ended, true
 }
 
-// putProgress puts into a heartbeat how the first members have ended, which the record says, too.
+// putProgress puts the ends of the first ended members into a heartbeat. The stored record must contain them already.
 func (b *batch) putProgress(p *v1.ExecuteProgress, ended int) {
 	b.mu.Lock()
 	travel := b.travel[:ended:ended]
@@ -277,8 +275,8 @@ func (b *batch) putProgress(p *v1.ExecuteProgress, ended int) {
 	}
 }
 
-// report is the answer of a batch whose row has ended as end says. What an earlier
-// attempt has completed meanwhile counts before what this one has.
+// report returns the answer of a batch that ended in the state of end. A result that an earlier attempt completed
+// meanwhile takes precedence over this attempt's.
 func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse) *v1.ExecuteResponse {
 	a.stamp(end)
 	defer a.announce(phrase.StoreWait)()
@@ -297,7 +295,7 @@ func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse)
 		}
 	}
 	if a.lease.Over() {
-		// This process was held up since the end; the tasks may be running elsewhere. The next dispatch finds the record.
+		// This process stalled after the end, so the tasks may be running elsewhere. The next dispatch finds the record.
 		ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 		defer cancel()
 		if err := b.save(ctx, len(b.record)); err != nil {
@@ -316,7 +314,7 @@ func (b *batch) report(ctx context.Context, a *attempt, end *v1.ExecuteResponse)
 	}
 	if err := b.save(ctx, len(b.record)); err != nil {
 		b.node.Logger.Warn("the results of a batch were not recorded", "run", b.req.GetRunId(), "task", b.req.GetTask(), "error", err)
-		// What would be read from the record is done again.
+		// Members whose results are only in the record run again.
 		own := b.key + "#"
 		end.Batch = slices.DeleteFunc(slices.Clone(b.travel), func(r *v1.MemberResult) bool { return strings.HasPrefix(r.GetRecord(), own) })
 	}

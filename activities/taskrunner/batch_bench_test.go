@@ -20,10 +20,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// BenchmarkTrue compares `true` as an attempt by itself and as a member of a batch of
-// 500 with the bare start of the program. The server answers at once. Beside the time it
-// reports the processor time of this process and its children, which says more on a
-// busy machine.
+// BenchmarkTrue compares the bare start of `true` with `true` as an attempt of its own and as a member of a batch of 500.
+// The server answers at once. The benchmark also reports the processor time of this process and its children, which is
+// more meaningful on a busy machine.
 func BenchmarkTrue(b *testing.B) {
 	b.Run("spawn", func(b *testing.B) {
 		null, err := os.Open(os.DevNull)
@@ -57,7 +56,7 @@ func BenchmarkTrue(b *testing.B) {
 		cpuTime(b)
 		for b.Loop() {
 			if left--; left >= 0 {
-				continue // it was in the batch before
+				continue // it was in the previous batch
 			}
 			claim++
 			left = min(500, max(b.N, 500)) - 1
@@ -90,7 +89,7 @@ func mustComplete(b *testing.B, n *Node, req *v1.ExecuteRequest) *v1.ExecuteResp
 	return res
 }
 
-// benchNode is a node whose store is a folder and whose server answers at once.
+// benchNode returns a node with a folder as its store and a server that answers at once.
 func benchNode(b *testing.B) *Node {
 	s, err := store.Open(b.Context(), b.TempDir())
 	if err != nil {
@@ -115,7 +114,7 @@ func benchNode(b *testing.B) *Node {
 	}
 }
 
-// cpuTime reports the processor time of an operation, in this process and its children.
+// cpuTime reports the processor time per operation, of this process and its children.
 func cpuTime(b *testing.B) {
 	used := func() (sum time.Duration) {
 		for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {

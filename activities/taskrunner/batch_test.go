@@ -20,7 +20,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// batchOf is a request for some instances of task a, of which there are a hundred.
+// batchOf returns a request for some of the hundred instances of task a.
 func batchOf(indices ...int32) *v1.ExecuteRequest {
 	req := request("a")
 	req.Count, req.Index = 100, new(indices[0])
@@ -30,7 +30,7 @@ func batchOf(indices ...int32) *v1.ExecuteRequest {
 	return req
 }
 
-// ends is how the members of a batch have ended, in a line each.
+// ends returns a line for each member of a batch: its index, state and reason.
 func ends(results []*v1.MemberResult) (lines []string) {
 	for _, r := range results {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d %s %s", r.GetIndex(), r.GetState(), r.GetReason())))
@@ -47,7 +47,7 @@ func wantEnds(t *testing.T, got []*v1.MemberResult, want ...string) {
 
 func steps(all ...fake.Step) map[string][]fake.Step { return map[string][]fake.Step{"a": all} }
 
-// Each member has its own end, output and log, and the batch one record.
+// Each member has its own end, output and log. The batch has one record.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, steps(
@@ -87,7 +87,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// A time-out is each member's own.
+// The time-out applies to each member separately.
 func TestBatchTimeout(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, steps(fake.Step{}, fake.Step{Block: true}, fake.Step{}))
@@ -98,7 +98,7 @@ func TestBatchTimeout(t *testing.T) {
 	wantEnds(t, res.GetBatch(), "0", "1 failed timeout", "2")
 }
 
-// What ends the batch ends the member that runs; what has not started is not named.
+// When a batch ends early, its running member ends too, and the answer leaves out members that have not started.
 func TestBatchEnds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -134,7 +134,7 @@ func TestBatchEnds(t *testing.T) {
 	}
 }
 
-// calls waits until so many members run or have run, one of them still.
+// calls waits until count members have started and one of them is running.
 func (b *bench) calls(count int) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
@@ -144,8 +144,7 @@ func (b *bench) calls(count int) {
 	}
 }
 
-// Members that have ended are in the heartbeat, after their record, and what does not
-// fit there is in the record.
+// The heartbeat names members that have ended, after they are in the record. If they do not fit, it names the record.
 func TestBatchProgress(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]int32{"inline": 1000, "by record": 1} {
@@ -176,7 +175,7 @@ func TestBatchProgress(t *testing.T) {
 	}
 }
 
-// The record is ahead of the heartbeats: what it has needs not be done again.
+// The record is ahead of the heartbeats, so the members in it need not run again.
 func TestBatchRecordIsAhead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, steps(fake.Step{Stdout: "first"}, fake.Step{Block: true}))
@@ -197,7 +196,7 @@ func TestBatchRecordIsAhead(t *testing.T) {
 	want(t, e.answer(), "completed", "")
 }
 
-// Many members are reported by the record alone.
+// If there are many ended members, the heartbeat names only the record.
 func TestBatchProgressIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -220,7 +219,7 @@ func TestBatchProgressIsBounded(t *testing.T) {
 	}
 }
 
-// What earlier batches and attempts have completed, which were never reported, is not done again.
+// Results of earlier batches and attempts that were never reported are reused.
 func TestBatchAnswersTheUnheard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, steps(fake.Step{Stdout: "first"}))
@@ -248,7 +247,7 @@ func TestBatchAnswersTheUnheard(t *testing.T) {
 	if res.GetBatch()[3].GetResult().GetStdout() != "alone" {
 		t.Errorf("got %v", res.GetBatch())
 	}
-	// An instance by itself finds what its batch has left.
+	// An instance that runs alone finds the result of its batch.
 	alone := request("a")
 	alone.Index, alone.Count, alone.Claim, alone.Unheard = new(int32(1)), 100, 9, []int32{0}
 	if res := b.start(t.Context(), alone).answer(); res.GetState() != "completed" || res.GetResult().GetStdout() != "first" || len(b.fake.Calls()) != 6 {
@@ -256,7 +255,7 @@ func TestBatchAnswersTheUnheard(t *testing.T) {
 	}
 }
 
-// Large results stay whole in the store, wherever they lie there.
+// Large results are stored whole, in whichever record they are.
 func TestBatchKeepsLargeResults(t *testing.T) {
 	t.Parallel()
 	sizes := []int{10, 3000, 40_000}
@@ -283,7 +282,7 @@ func TestBatchKeepsLargeResults(t *testing.T) {
 	}
 }
 
-// A batch whose members have too much to say ends early.
+// A batch ends early when its members return too much.
 func TestBatchAnswerIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, steps(fake.Step{ContextUpdate: "k=" + strings.Repeat("v", 30_000)}))
@@ -298,7 +297,7 @@ func TestBatchAnswerIsBounded(t *testing.T) {
 	}
 }
 
-// A fault of the node is the fault of one attempt, and the rest go elsewhere.
+// A fault of the node fails one member, and the others move to another node.
 func TestBatchOnABrokenNode(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, steps(fake.Step{}, fake.Step{Err: fmt.Errorf("the disk is full")}, fake.Step{}))

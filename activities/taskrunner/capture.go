@@ -10,8 +10,9 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Capture writes the files of the attempt that runs under a claim of a task, or instance, to an archive. An *executor.Refusal says for
-// people why none can be made of it, such as that it has ended. Any other error is a fault of the node, or of whoever takes the archive.
+// Capture writes the files of the running attempt under a claim of a task or instance to an archive. The error is an
+// *executor.Refusal, with a text for people, if no archive can be made, for example because the attempt has ended. Any
+// other error is a fault of the node or of the receiver of the archive.
 func (n *Node) Capture(ctx context.Context, run, chain, task string, claim int32, to io.Writer) (executor.Captured, error) {
 	home := names.Home(run, chain)
 	if undecided := n.undecided(attemptKey{home, names.AttemptID(task, claim)}); undecided != nil {
@@ -21,7 +22,7 @@ func (n *Node) Capture(ctx context.Context, run, chain, task string, claim int32
 		}
 	}
 	refuse := func(format string, args ...any) (executor.Captured, error) {
-		if n.attempts.isLeaving() { // it runs on, with the next worker
+		if n.attempts.isLeaving() { // the next worker continues the attempt
 			return executor.Captured{}, fmt.Errorf("the worker of node %s stops", n.Name)
 		}
 		return executor.Captured{}, &executor.Refusal{Text: fmt.Sprintf(format, args...)}

@@ -19,29 +19,27 @@ import (
 const (
 	// maxInlineCheckpoint is the largest checkpoint, in bytes, that travels in payloads.
 	maxInlineCheckpoint = 4 << 10
-	// checkpointPause is the longest time between two looks for a changed checkpoint.
+	// checkpointPause is the longest time between two checks for a changed checkpoint.
 	checkpointPause = time.Second
 	// savePause is the shortest time between two writes of the record of a batch.
 	savePause = 50 * time.Millisecond
 )
 
-// checkpointer keeps, while an attempt runs, what must not be lost with its node: the
-// checkpoint of the member that runs and, of a batch, how its members have ended. It
-// stores what is large and has the next heartbeat report it.
+// checkpointer saves, while an attempt runs, what must survive the node: the checkpoint of the running member and, for a
+// batch, the ends of its members. It stores large values and makes the next heartbeat report them.
 //
-// A checkpoint that cannot be used, because it is too large or no plain file, is
-// announced in the task's log, and the one before stays: losing it costs time only,
-// so that it fails nothing.
+// A checkpoint that is too large or not a plain file is reported in the task's log, and the previous one stays. It fails
+// nothing: a lost checkpoint costs only time.
 type checkpointer struct {
 	a     *attempt
 	log   *logs.Writer
 	masks *mask.Set
-	batch *batch // nil: the attempt is none
+	batch *batch // nil if the attempt is not a batch
 	end   context.CancelFunc
 	done  chan struct{}
 
 	mu sync.Mutex
-	// ws and member are what runs now; ws is nil while nothing does.
+	// ws and member belong to the running program; ws is nil if no program runs.
 	ws         *workspace.Workspace
 	member     *member
 	seen       workspace.CheckpointState
@@ -50,18 +48,17 @@ type checkpointer struct {
 	reported int
 }
 
-// startCheckpointer starts a checkpointer, whose stop must be called.
+// startCheckpointer starts a checkpointer. The caller must call its stop.
 func (w *work) startCheckpointer(ctx context.Context, b *batch) *checkpointer {
 	k := &checkpointer{a: w.attempt, log: w.log, masks: w.secrets.masks, batch: b, done: make(chan struct{})}
-	// A cancelled attempt ends with its checkpointer at work.
+	// The checkpointer keeps working while a cancelled attempt ends.
 	ctx, k.end = context.WithCancel(context.WithoutCancel(ctx))
 	go k.run(ctx)
 	return k
 }
 
-// run looks for news soon at first, once a second in the end. It keeps the record
-// of a batch up to date in shorter steps: whoever is given the members when
-// this process is no more finds there what needs not be done again.
+// run checks for changes, at short intervals first and finally once a second. It saves the record of a batch more often:
+// if this process dies, the next node finds in the record which members need not run again.
 func (k *checkpointer) run(ctx context.Context) {
 	defer close(k.done)
 	pause := firstBeat
@@ -86,15 +83,15 @@ func (k *checkpointer) run(ctx context.Context) {
 		} else if k.batch != nil {
 			k.batch.saveIfNew(ctx)
 		}
-		if k.batch != nil { // a large record is not written all of the time
+		if k.batch != nil { // do not write a large record all the time
 			save = executor.Now().Add(max(savePause, 20*executor.Now().Sub(began)))
 		}
 		timer.Reset(max(min(publish, save).Sub(executor.Now()), 0))
 	}
 }
 
-// nextLook returns the pause after another one, given the time between heartbeats: whoever continues with an attempt
-// that has died repeats what it did since the last look.
+// nextLook returns the pause after another one, given the time between heartbeats. It is bounded because a node that
+// continues a dead attempt repeats the work since the last check.
 func nextLook(pause, beat time.Duration) time.Duration {
 	return min(2*pause, max(min(beat, checkpointPause), firstBeat))
 }
@@ -104,7 +101,7 @@ func (k *checkpointer) stop() {
 	<-k.done
 }
 
-// watch begins with a member, whose process is about to start in its workspace.
+// watch starts watching the checkpoint of a member whose process is about to start in the workspace.
 func (k *checkpointer) watch(ws *workspace.Workspace, m *member) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -114,8 +111,7 @@ func (k *checkpointer) watch(ws *workspace.Workspace, m *member) {
 	}
 }
 
-// final ends the watch over a member of which nothing runs any more, and returns its
-// checkpoint if it is wanted.
+// final stops watching a member that has ended, and returns its checkpoint if it is wanted.
 func (k *checkpointer) final(ctx context.Context, wanted bool) *v1.Checkpoint {
 	if wanted {
 		k.poll(ctx)
@@ -130,7 +126,7 @@ func (k *checkpointer) final(ctx context.Context, wanted bool) *v1.Checkpoint {
 	return checkpoint
 }
 
-// publish has the next heartbeat report what is new.
+// publish makes the next heartbeat report what has changed.
 func (k *checkpointer) publish(ctx context.Context) {
 	changed := k.poll(ctx)
 	ended := k.reported
@@ -146,7 +142,7 @@ func (k *checkpointer) publish(ctx context.Context) {
 	checkpoint := k.checkpoint
 	k.mu.Unlock()
 	if k.batch != nil && ended != k.batch.ended() {
-		checkpoint = nil // it is that of a later member
+		checkpoint = nil // it belongs to a later member
 	}
 	k.a.advance(func(p *v1.ExecuteProgress) {
 		if ended > k.reported {
@@ -162,7 +158,7 @@ func (k *checkpointer) publish(ctx context.Context) {
 	}
 }
 
-// poll publishes the checkpoint if it is another one than before.
+// poll stores the checkpoint if it has changed, and reports whether it did.
 func (k *checkpointer) poll(ctx context.Context) (changed bool) {
 	k.mu.Lock()
 	if k.ws == nil {
@@ -188,7 +184,7 @@ func (k *checkpointer) poll(ctx context.Context) (changed bool) {
 	}
 	if err != nil {
 		k.a.node.Logger.Warn("a checkpoint was not stored", "run", k.a.req.GetRunId(), "task", m.name, "error", err)
-		k.seen = workspace.CheckpointState{} // the next look tries again
+		k.seen = workspace.CheckpointState{} // the next check tries again
 		return false
 	}
 	kept.Journal = k.checkpoint.GetJournal()
@@ -196,7 +192,7 @@ func (k *checkpointer) poll(ctx context.Context) (changed bool) {
 	return true
 }
 
-// setJournal has the next heartbeat report the journal of the member that runs.
+// setJournal makes the next heartbeat report the journal of the running member.
 func (k *checkpointer) setJournal(prefix string) {
 	k.mu.Lock()
 	checkpoint := &v1.Checkpoint{Data: k.checkpoint.GetData(), Key: k.checkpoint.GetKey(), Journal: prefix}
@@ -209,7 +205,7 @@ func (k *checkpointer) setJournal(prefix string) {
 	}
 }
 
-// saveCheckpoint makes a checkpoint ready to travel.
+// saveCheckpoint returns a checkpoint that can travel: inline if it is small, else stored.
 func (n *Node) saveCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *member, data []byte) (*v1.Checkpoint, error) {
 	if len(data) <= maxInlineCheckpoint {
 		return &v1.Checkpoint{Data: data}, nil
@@ -220,8 +216,8 @@ func (n *Node) saveCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *me
 	return &v1.Checkpoint{Key: key}, n.Store.Put(ctx, key, data)
 }
 
-// loadCheckpoint is what a member finds in its file at the start; nil: nothing. One
-// that is lost costs time only: the member begins at its start.
+// loadCheckpoint returns the checkpoint that a member finds in its file at the start, or nil. If the stored value is
+// lost, the member begins from scratch, which costs only time.
 func (n *Node) loadCheckpoint(ctx context.Context, req *v1.ExecuteRequest, m *member) ([]byte, error) {
 	switch {
 	case m.checkpoint == nil, m.checkpoint.GetKey() == "" && m.checkpoint.Data == nil && m.checkpoint.GetJournal() != "":

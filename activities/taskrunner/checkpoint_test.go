@@ -13,11 +13,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// checkpointing prints what it finds in its checkpoint, writes another one, and ends as
-// the task says.
+// checkpointing is a script that prints its checkpoint and writes another one. The test appends how it ends.
 const checkpointing = `cat "$SWITCHYARD_CHECKPOINT" 2>/dev/null; printf %s "$NEXT" >"$SWITCHYARD_CHECKPOINT.new" && mv "$SWITCHYARD_CHECKPOINT.new" "$SWITCHYARD_CHECKPOINT"; `
 
-// A checkpoint is there again for the next attempt, unless the task has completed.
+// The next attempt gets the checkpoint, unless the task has completed.
 func TestCheckpointTravels(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"small": 10, "large": 100_000} {
@@ -47,7 +46,7 @@ func TestCheckpointTravels(t *testing.T) {
 	}
 }
 
-// While it runs, an attempt's checkpoint is in its heartbeats.
+// The heartbeats of a running attempt carry its checkpoint.
 func TestCheckpointIsInTheHeartbeat(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
@@ -68,7 +67,7 @@ func TestCheckpointIsInTheHeartbeat(t *testing.T) {
 	}
 }
 
-// However seldom an attempt beats, its checkpoint is looked for once a second.
+// A checkpoint is checked at least once a second, however long the heartbeat interval is.
 func TestCheckpointIsLookedForEverySecond(t *testing.T) {
 	for _, beat := range []time.Duration{0, firstBeat, 5 * time.Second, time.Hour} {
 		pause := firstBeat
@@ -108,7 +107,7 @@ func TestCheckpointAsTheAttemptStarts(t *testing.T) {
 	}
 }
 
-// A checkpoint that is too large is announced in the log, and the one before stays.
+// A checkpoint that is too large is reported in the log, and the previous one stays.
 func TestCheckpointTooLarge(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
@@ -126,7 +125,7 @@ func TestCheckpointTooLarge(t *testing.T) {
 	}
 }
 
-// A checkpoint that the store has lost costs time only.
+// If the store has lost a checkpoint, the attempt starts from scratch.
 func TestCheckpointIsLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
@@ -154,7 +153,7 @@ func TestCheckpointsOfABatch(t *testing.T) {
 	}
 }
 
-// The heartbeat never gives the checkpoint of one member to another.
+// The heartbeats never assign the checkpoint of one member to another.
 func TestCheckpointBelongsToTheMemberThatRuns(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -163,7 +162,7 @@ func TestCheckpointBelongsToTheMemberThatRuns(t *testing.T) {
 	gathered := b.newBatch(a)
 	w := &work{node: b.Node, attempt: a, log: logs.NewWriter(b.Store, logs.Attempt{Run: "r-1", Task: "a[0-1]"}, logs.Options{})}
 	k := w.startCheckpointer(ctx, gathered)
-	k.stop() // the test looks instead
+	k.stop() // the test polls instead
 	members := a.members
 	ws, err := b.Workspaces.Prepare(workspace.Request{Task: "a"})
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxActiveClaims bounds the claims that a snapshot names.
+// maxActiveClaims is the largest number of claims that a snapshot lists.
 const maxActiveClaims = 256
 
-// claimCounts counts the claims of a node that have ended. The zero value is ready. It is safe for concurrent use.
+// claimCounts counts the ended claims of a node. The zero value is ready. It is safe for concurrent use.
 type claimCounts struct {
 	mu      sync.Mutex
-	ended   map[string]int32 // by how
+	ended   map[string]int32 // by state
 	expired int32
 	last    time.Time
 }
 
-// takeUp notes that a claim has been taken up.
+// takeUp records that the node has accepted a claim.
 func (c *claimCounts) takeUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = time.Now()
 }
 
-// end counts a claim that has ended, with its answer, or nil if the node itself was at fault.
+// end counts an ended claim by its answer, which is nil if the node itself was at fault.
 func (c *claimCounts) end(res *v1.ExecuteResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +45,7 @@ func (c *claimCounts) end(res *v1.ExecuteResponse) {
 	c.last = time.Now()
 }
 
-// figures returns what has been counted.
+// figures returns the counts so far.
 func (c *claimCounts) figures() *v1.ClaimFigures {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *claimCounts) figures() *v1.ClaimFigures {
 	return figures
 }
 
-// ClaimFigures returns what the node has claimed since it was made, and the claims that it holds.
+// ClaimFigures returns the counts of the node's claims since its start, and its active claims.
 func (n *Node) ClaimFigures() *v1.ClaimFigures {
 	figures := n.claims.figures()
 	figures.TakenUp = int32(n.attempts.total())
@@ -72,7 +72,7 @@ func (n *Node) ClaimFigures() *v1.ClaimFigures {
 	return figures
 }
 
-// activeClaim returns the attempt as a claim that its node holds.
+// activeClaim returns the claim of the attempt for a snapshot.
 func (a *attempt) activeClaim() *v1.ActiveClaim {
 	status := v1.TaskRunning
 	if a.waiting() {

@@ -18,16 +18,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A claim file says for which activity a worker owes an answer, from when the node takes
-// an attempt up until the attempt has its answer. A later worker of the node, which knows
-// that the earlier one is dead because it holds the node's lock, ends what is left of the
-// attempt and answers in its place, before the heartbeat time-out would:
+// A claim file names the activity that a worker still has to answer. It exists from when the node accepts an attempt
+// until the attempt has its answer. A later worker holds the node's lock, so it knows that the earlier one is dead. It
+// ends what is left of the attempt and answers in its place, earlier than the heartbeat time-out would:
 //
 //	<state dir>/claims/<hash of the attempt's id>.waiting     no process has been started
-//	<state dir>/claims/<hash of the attempt's id>.started     one may have been
-//	<state dir>/claims/<hash of the attempt's id>.checkpoint  an ExecuteProgress with its newest checkpoint
+//	<state dir>/claims/<hash of the attempt's id>.started     a process may have been started
+//	<state dir>/claims/<hash of the attempt's id>.checkpoint  an ExecuteProgress with the newest checkpoint
 //
-// The file of an attempt that outlives its worker is removed when its recovery file is there.
+// If an attempt outlives its worker, its claim file is removed once its recovery file exists.
 
 const (
 	claimsFolder    = "claims"
@@ -37,14 +36,14 @@ const (
 	maxClaimBytes   = 16 << 20
 )
 
-// claimFile is that of one attempt. A nil one does nothing. One goroutine at a time uses it, and besides
-// it one that saves checkpoints.
+// claimFile is the claim file of one attempt. Methods of a nil claimFile do nothing. One goroutine at a time uses it,
+// except that another may save checkpoints.
 type claimFile struct {
 	path       string
 	checkpoint string // path of the file with the checkpoint
 }
 
-// claim is the content of the file.
+// claim is the content of a claim file.
 type claim struct {
 	Token     []byte        `json:"token"`
 	Heartbeat time.Duration `json:"heartbeat"`
@@ -53,8 +52,8 @@ type claim struct {
 	Request []byte `json:"request"`
 }
 
-// attemptID returns the id of a member of a request as its executor knows it. What another chain of the run has left is
-// not taken for it.
+// attemptID returns the id of a member of a request for its executor. It includes the chain, so that remains of another
+// chain of the run are not mistaken for this attempt.
 func attemptID(req *v1.ExecuteRequest, m *member) string {
 	run := req.GetRunId()
 	if chain := req.GetChain(); chain != "" {
@@ -63,8 +62,8 @@ func attemptID(req *v1.ExecuteRequest, m *member) string {
 	return fmt.Sprintf("%s/%s/c%d", run, m.name, m.claim)
 }
 
-// writeClaim writes the claim file of an attempt that is accepted. Without it, the
-// heartbeat time-out does what a later worker would.
+// writeClaim writes the claim file of an accepted attempt. If it cannot, the heartbeat time-out does what a later worker
+// would.
 func (n *Node) writeClaim(a *attempt, d delivery) *claimFile {
 	if n.StateDir == "" || a.req.GetAdopt() {
 		return nil
@@ -88,7 +87,7 @@ func (n *Node) writeClaim(a *attempt, d delivery) *claimFile {
 	return f
 }
 
-// writePrivate writes a file for this user alone, and its folder if need be.
+// writePrivate writes a file that only this user can read, and creates its folder if necessary.
 func writePrivate(path string, text []byte) error {
 	err := os.WriteFile(path, text, 0o600)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +99,7 @@ func writePrivate(path string, text []byte) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// start notes that a process may be started from here on.
+// start marks that a process may be started from now on.
 func (f *claimFile) start() {
 	if f == nil {
 		return
@@ -111,8 +110,8 @@ func (f *claimFile) start() {
 	}
 }
 
-// saveCheckpoint keeps the newest checkpoint of an attempt for a later worker, and how many members of a batch have
-// ended: it is that of the next one. Without a checkpoint it removes the one before.
+// saveCheckpoint saves the newest checkpoint of an attempt for a later worker. ended is how many members of a batch have
+// ended: the checkpoint belongs to the next one. A nil checkpoint removes the saved one.
 func (f *claimFile) saveCheckpoint(ended int, checkpoint *v1.Checkpoint) {
 	if f == nil {
 		return
@@ -128,12 +127,12 @@ func (f *claimFile) saveCheckpoint(ended int, checkpoint *v1.Checkpoint) {
 	if err == nil {
 		err = os.Rename(f.checkpoint+newSuffix, f.checkpoint)
 	}
-	if err != nil { // a later worker would continue from an older one
+	if err != nil { // a later worker continues from an older one
 		_ = os.Remove(f.checkpoint + newSuffix)
 	}
 }
 
-// newSuffix ends the name of a file that is being written.
+// newSuffix is the suffix of a file that is being written.
 const newSuffix = ".new"
 
 func (f *claimFile) remove() {
@@ -143,8 +142,8 @@ func (f *claimFile) remove() {
 	}
 }
 
-// savedCheckpoint returns the checkpoint that saveCheckpoint has kept of the member after the first ended ones. It returns
-// nil if saveCheckpoint has kept nothing for that member.
+// savedCheckpoint returns the checkpoint that saveCheckpoint has saved for the member after the first ended ones, or nil
+// if there is none for that member.
 func (f *claimFile) savedCheckpoint(ended int) *v1.Checkpoint {
 	text, err := os.ReadFile(f.checkpoint)
 	if err != nil {
@@ -157,7 +156,7 @@ func (f *claimFile) savedCheckpoint(ended int) *v1.Checkpoint {
 	return p.GetCheckpoint()
 }
 
-// answerClaims answers for the attempts that an earlier worker has left without a recovery file.
+// answerClaims answers for the attempts that an earlier worker left without a recovery file.
 func (r *recovery) answerClaims() {
 	dir := filepath.Join(r.node.StateDir, claimsFolder)
 	entries, err := os.ReadDir(dir)
@@ -190,7 +189,7 @@ func (r *recovery) answerClaims() {
 	}
 }
 
-// isCheckpoint reports whether a file in the folder of claims belongs to a checkpoint.
+// isCheckpoint reports whether a file in the claims folder belongs to a checkpoint.
 func isCheckpoint(name string) bool {
 	return filepath.Ext(strings.TrimSuffix(name, newSuffix)) == claimCheckpoint
 }
@@ -215,8 +214,8 @@ func readClaim(path string) (*claim, *v1.ExecuteRequest, error) {
 	return &c, &req, proto.Unmarshal(c.Request, &req)
 }
 
-// answerClaim ends what is left of an attempt and answers its activity: what has been
-// recorded counts, an attempt that had started is lost, and any other is moved.
+// answerClaim ends what is left of an attempt and answers its activity. A recorded result counts. Otherwise an attempt
+// that had started is lost, and any other is moved.
 func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 	n := r.node
 	f := &claimFile{path: path, checkpoint: strings.TrimSuffix(path, filepath.Ext(path)) + claimCheckpoint}
@@ -227,7 +226,7 @@ func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 		return
 	}
 	if n.survivor(req.GetType()) != nil {
-		return // it may run on, unknown: it is ended when it is found
+		return // it may still run; it is ended when it is found
 	}
 	if e, ok := n.Executors[req.GetType()].(executor.LeftoverEnder); ok {
 		for i := range a.members {
@@ -245,7 +244,7 @@ func (r *recovery) answerClaim(path string, c *claim, req *v1.ExecuteRequest) {
 	n.complete(a, c.Token, res, err)
 }
 
-// firstUnended returns how many of the first members of a batch have ended, by the answer to it.
+// firstUnended returns how many leading members of a batch have ended, according to the batch's answer.
 func firstUnended(members []member, res *v1.ExecuteResponse) int {
 	ended := map[int32]bool{}
 	for _, m := range res.GetBatch() {

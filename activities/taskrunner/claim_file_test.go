@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// claimFiles are the claim files in a state directory.
+// claimFiles returns the claim files in a state directory.
 func claimFiles(t *testing.T, dir, state string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, claimsFolder, "*"+state))
@@ -22,12 +22,12 @@ func claimFiles(t *testing.T, dir, state string) []string {
 	return files
 }
 
-// TestLaterWorkerAnswersForADeadOne takes away what a worker leaves that is killed while it holds an attempt that
-// does not outlive it, and has the next one answer the activity.
+// TestLaterWorkerAnswersForADeadOne copies the state of a worker that is killed during an attempt that cannot outlive it,
+// and checks that the next worker answers the activity.
 func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		waits, recorded bool // the attempt waits for room; it had completed, and the report was lost
+		waits, recorded bool // waits: the attempt waits for room; recorded: it had completed, and the report was lost
 		state, reason   string
 	}{
 		"it ran":           {state: "lost", reason: "node_lost"},
@@ -61,7 +61,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 					return false
 				}
 				info, err := os.Stat(files[0])
-				return err == nil && info.Size() > 0 // it is written in place
+				return err == nil && info.Size() > 0 // the file is written in place
 			})
 			if info, err := os.Stat(claimFiles(t, first.StateDir, state)[0]); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("the claim file is %v, %v", info, err)
@@ -96,7 +96,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 	}
 }
 
-// TestLaterWorkerHandsOnTheCheckpoint has a worker answer for a dead one after an attempt with a checkpoint. The next
+// TestLaterWorkerHandsOnTheCheckpoint lets a worker answer for a dead one after an attempt with a checkpoint. The next
 // attempt continues from that checkpoint, although no heartbeat time-out reports it to the run.
 func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
 	t.Parallel()
@@ -136,7 +136,7 @@ func TestLaterWorkerHandsOnTheCheckpoint(t *testing.T) {
 	}
 }
 
-// What a batch has kept is the checkpoint of the member that ran, and of no other one.
+// The saved checkpoint of a batch belongs only to the member that ran.
 func TestKeptCheckpointBelongsToTheMemberThatRan(t *testing.T) {
 	t.Parallel()
 	f := &claimFile{checkpoint: filepath.Join(t.TempDir(), "a"+claimCheckpoint)}

@@ -15,44 +15,40 @@ import (
 	"switchyard/workflows/names"
 )
 
-// An attempt outlives the activity that has brought it when its run continues in
-// another execution:
+// An attempt outlives its activity when its run continues in another execution:
 //
-//	Execute ──▶ attended ──Detach──▶ left ──▶ the server has taken that
+//	Execute ──▶ attended ──Detach──▶ left ──▶ the server has the answer "detached"
 //	               ▲                                  │ the lease is a long one
 //	               └───────── Execute that reattaches ◀┘
 //
-// Detach has the activity answer "detached". Until the server is known to have that
-// answer the attempt continues with its heartbeats and the short lease that they renew:
-// were the answer lost, the server would give the task to another node. Once the
-// server has it, only the run itself could, which waits for the end of the long lease.
-// An attempt that ends meanwhile keeps its answer for whoever reattaches it.
+// Detach makes the activity answer "detached". Until the server is known to have that answer, the attempt keeps sending
+// heartbeats under its short lease: if the answer were lost, the server would give the task to another node. Once the
+// server has the answer, only the run itself could do so, and it waits for the end of the long lease. An attempt that
+// ends meanwhile keeps its answer for the activity that reattaches it.
 
-// defaultDetached is how long an attempt runs unattended
-// where the request does not say.
+// defaultDetached is how long a detached attempt runs unattended if the request does not say.
 const defaultDetached = time.Minute
 
-// longestOrphan bounds for how long the records of an attempt are looked for that is not
-// here to be reattached.
+// longestOrphan bounds the search for the records of an attempt that is not on the node any more.
 const longestOrphan = 30 * time.Second
 
 var (
-	// errDetached: no activity waits for the attempt, and none takes its heartbeats.
+	// errDetached is the result of a heartbeat if no activity waits for the attempt.
 	errDetached = errors.New("no activity waits for the attempt for now")
-	// errReattached says that a heartbeat was for an activity that another one has followed.
+	// errReattached is the result of a heartbeat for an activity that another one has replaced.
 	errReattached = errors.New("another activity has taken the attempt over")
 )
 
-// attemptKey names an attempt on its node.
+// attemptKey identifies an attempt on its node.
 type attemptKey struct{ home, id string }
 
-// keyOf is the key of the attempt that runs the members of a request.
+// keyOf returns the key of the attempt that runs the members of a request.
 func keyOf(req *v1.ExecuteRequest, members []member) attemptKey {
 	return attemptKey{names.Home(req.GetRunId(), req.GetChain()), names.AttemptID(members[0].name, members[0].claim)}
 }
 
-// Detach lets attempts continue although the activities that wait for them end now. Those
-// that it does not name in its answer do; to be asked twice changes nothing.
+// Detach lets attempts continue after the activities that wait for them end. The answer names the attempts that do not
+// continue. Detach is idempotent.
 func (n *Node) Detach(_ context.Context, req *v1.DetachRequest) (*v1.DetachResponse, error) {
 	lease := cmp.Or(req.GetLease().AsDuration(), defaultDetached)
 	res := &v1.DetachResponse{}
@@ -65,8 +61,7 @@ func (n *Node) Detach(_ context.Context, req *v1.DetachRequest) (*v1.DetachRespo
 	return res, nil
 }
 
-// detach has the activity that waits for the attempt leave it. It is false when the
-// attempt has ended, or is about to.
+// detach makes the waiting activity leave the attempt. It returns false if the attempt has ended or is about to.
 func (a *attempt) detach(lease time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,8 +87,8 @@ func (a *attempt) isOver() bool {
 	}
 }
 
-// reattach makes an activity the one that waits for the attempt. The channel is closed
-// when it is to leave it.
+// reattach makes an activity the one that waits for the attempt. The returned channel is closed when that activity is to
+// leave.
 func (a *attempt) reattach(token []byte) <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,7 +97,7 @@ func (a *attempt) reattach(token []byte) <-chan struct{} {
 	}
 	left := make(chan struct{})
 	if a.attended > 0 {
-		a.beatNow() // the server is to learn at once that it runs
+		a.beatNow() // report to the server at once that the attempt runs
 	}
 	a.attended++
 	a.token, a.left, a.released = token, left, false
@@ -110,8 +105,8 @@ func (a *attempt) reattach(token []byte) <-chan struct{} {
 	return left
 }
 
-// awaitEnd waits for the end of an attempt as the activity that attach has made the one
-// that does, until it is to leave the attempt. The end of ctx ends the attempt.
+// awaitEnd waits for the end of an attempt on behalf of the activity that reattach has registered. It returns early when
+// left is closed. When ctx ends, it stops the attempt.
 func (a *attempt) awaitEnd(ctx context.Context, left <-chan struct{}) (*v1.ExecuteResponse, error) {
 	unhear := context.AfterFunc(ctx, func() { a.stop(context.Cause(ctx)) })
 	defer unhear()
@@ -128,8 +123,8 @@ func (a *attempt) awaitEnd(ctx context.Context, left <-chan struct{}) (*v1.Execu
 	return a.res, a.err
 }
 
-// runToEnd carries an attempt through. Its answer waits for whoever attends it, and of
-// one that is detached until it is too late for one to come, if ever.
+// runToEnd runs an attempt until it has its answer, which awaitEnd returns. The answer of a detached attempt is kept
+// until it is too late for another activity to fetch it.
 func (a *attempt) runToEnd(ctx context.Context) {
 	res, err := a.guarded(ctx)
 	if res != nil && res.Node == "" {
@@ -151,13 +146,13 @@ func (a *attempt) runToEnd(ctx context.Context) {
 	case err == errLetGo && detached:
 		a.node.attempts.leave(a)
 	case detached && a.isLasting():
-		// The answer waits until the run has it, or does not wait for it.
+		// The answer stays until the run has fetched it or no longer waits for it.
 	case detached:
 		time.AfterFunc(max(until.Sub(executor.Now()), 0), func() { a.node.attempts.leave(a) })
 	}
 }
 
-// guarded executes an attempt. A fault of the program ends that attempt only.
+// guarded executes an attempt. A panic ends only that attempt.
 func (a *attempt) guarded(ctx context.Context) (res *v1.ExecuteResponse, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -169,8 +164,8 @@ func (a *attempt) guarded(ctx context.Context) (res *v1.ExecuteResponse, err err
 	return a.run(ctx)
 }
 
-// gone takes it that the server does not know the activity with which a beat was sent,
-// the attended-th one, and says what that means.
+// gone handles a heartbeat of the attended-th activity that the server does not know any more. It returns the error for
+// the caller of beat.
 func (a *attempt) gone(attended int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -183,15 +178,15 @@ func (a *attempt) gone(attended int) error {
 	case a.left != nil:
 		return heartbeat.ErrGone
 	}
-	// It knows the activity no more because it has its answer. Had the time-out been over
-	// instead, the lease would be, too, and could not be renewed.
+	// The server does not know the activity because it has the answer. If the heartbeat time-out had passed instead, the
+	// lease would be over, too, and could not be renewed.
 	a.released = true
 	a.lease.Renew(a.leftAt.Add(a.alone - a.terms.kill))
 	return errDetached
 }
 
-// lostAnswer returns the end of an attempt that is not here any more: the worker was started
-// again, or the attempt has run unattended for too long. What it has recorded counts.
+// lostAnswer returns the answer for an attempt that is not on this node any more, because the worker was restarted or the
+// attempt ran unattended for too long. A recorded result counts.
 func (n *Node) lostAnswer(ctx context.Context, heartbeat time.Duration, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	res := &v1.ExecuteResponse{
 		State: v1.TaskLost, Reason: v1.ReasonNodeLost, Node: n.Name,
@@ -202,12 +197,12 @@ func (n *Node) lostAnswer(ctx context.Context, heartbeat time.Duration, req *v1.
 	members := endedMembersOf(req)
 	before, err := n.awaitPriorResults(ctx, req, members)
 	if err != nil {
-		return res, nil // the next attempt looks again
+		return res, nil // the next attempt tries again
 	}
 	return withPriorResults(res, req, members, before), nil
 }
 
-// endedMembersOf returns the members of a request, whose attempts count as unacknowledged.
+// endedMembersOf returns the members of a request, with their own attempts counted as unacknowledged.
 func endedMembersOf(req *v1.ExecuteRequest) []member {
 	members := membersOf(req)
 	for i := range members {
@@ -216,7 +211,7 @@ func endedMembersOf(req *v1.ExecuteRequest) []member {
 	return members
 }
 
-// withPriorResults returns the answer to a request whose attempt is lost, given what its members have recorded.
+// withPriorResults returns the answer for a request whose attempt is lost, given the recorded results of its members.
 func withPriorResults(lost *v1.ExecuteResponse, req *v1.ExecuteRequest, members []member, before map[int32]priorResult) *v1.ExecuteResponse {
 	limit := int(req.GetInlineLimit())
 	if len(req.GetBatch()) == 0 {
@@ -242,8 +237,8 @@ func withPriorResults(lost *v1.ExecuteResponse, req *v1.ExecuteRequest, members 
 	return lost
 }
 
-// AwaitDetached returns when every attempt that is detached now, and not lasting, has been taken over
-// and answered, or when ctx ends.
+// AwaitDetached returns when each currently detached attempt, except lasting ones, has been reattached and answered, or
+// when ctx ends.
 func (n *Node) AwaitDetached(ctx context.Context) {
 	for _, a := range n.attempts.all() {
 		a.mu.Lock()
@@ -255,8 +250,8 @@ func (n *Node) AwaitDetached(ctx context.Context) {
 	}
 }
 
-// AwaitEnds returns when nothing runs any more of the attempts that the node has now, and the executors of remote ones
-// know which ends the server has, or when ctx ends.
+// AwaitEnds returns when all current attempts of the node have ended and the executors of remote attempts know which ends
+// the server has, or when ctx ends.
 func (n *Node) AwaitEnds(ctx context.Context) {
 	for _, a := range n.attempts.all() {
 		await(ctx, a.done)

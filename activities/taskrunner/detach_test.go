@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// detach detaches an attempt of a task, and returns how many of it the node has refused.
+// detach detaches the attempt of a task, and returns how many attempts the node has refused to detach.
 func (b *bench) detach(task string, lease time.Duration) (refused int) {
 	b.t.Helper()
 	res, err := b.Detach(b.t.Context(), &v1.DetachRequest{
@@ -27,7 +27,7 @@ func (b *bench) detach(task string, lease time.Duration) (refused int) {
 	return len(res.GetOthers())
 }
 
-// leave detaches an attempt that runs for an activity, of which the server then knows the end.
+// leave detaches an attempt and lets the server forget its activity.
 func (b *bench) leave(e *execution, task, token string) {
 	b.t.Helper()
 	if n := b.detach(task, time.Hour); n != 0 {
@@ -37,7 +37,7 @@ func (b *bench) leave(e *execution, task, token string) {
 	b.server.close(token)
 }
 
-// adoption is a request for an attempt that the node has.
+// adoption returns a request that reattaches an attempt on the node.
 func adoption(req *v1.ExecuteRequest) *v1.ExecuteRequest {
 	req = proto.CloneOf(req)
 	req.Adopt, req.Spec = true, nil
@@ -46,8 +46,8 @@ func adoption(req *v1.ExecuteRequest) *v1.ExecuteRequest {
 
 func (b *bench) lease() *executor.Lease { return b.fake.Calls()[0].Attempt.Lease }
 
-// An attempt continues from one activity to the next, under a lease that is long when
-// the server knows that the first has left it, and ends as if nothing had been.
+// An attempt continues from one activity to the next. Its lease is long once the server knows that the first activity has
+// left, and its end is the same as without a detachment.
 func TestDetachAndAdopt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Stdout: "once\n", Block: true, Output: "n=1"}}})
@@ -79,7 +79,7 @@ func TestDetachAndAdopt(t *testing.T) {
 	}
 }
 
-// What ends unattended keeps its answer, also one that is no success.
+// An attempt that ends unattended keeps its answer, even if it failed.
 func TestEndWhileDetached(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Block: true, Result: executor.Result{ExitCode: 3}}}})
@@ -102,8 +102,8 @@ func TestEndWhileDetached(t *testing.T) {
 	}
 }
 
-// Where it is not certain that the server has the answer of the first activity, the lease
-// stays short: the server may give the task to another node.
+// The lease stays short while the server may not have the answer of the first activity: the server may give the task to
+// another node.
 func TestDetachedWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
@@ -120,7 +120,7 @@ func TestDetachedWithoutAnAnswer(t *testing.T) {
 	want(t, b.startAs(t.Context(), "two", adoption(request("a"))).answer(), "moved", "lease_lost")
 }
 
-// The long lease is over some time.
+// An attempt that no activity reattaches ends with its long lease.
 func TestNobodyAdopts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
@@ -139,7 +139,7 @@ func TestNobodyAdopts(t *testing.T) {
 	want(t, res, "lost", "node_lost")
 }
 
-// What waits for its start does not start before it is reattached.
+// An attempt that is detached while it waits does not start before it is reattached.
 func TestDetachedBeforeItsStart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -148,10 +148,10 @@ func TestDetachedBeforeItsStart(t *testing.T) {
 	b.Room, open = waitingRoom()
 	first := b.startAs(t.Context(), "one", request("a"))
 	eventually(t, "it is there", func() bool { return b.live() == 1 })
-	b.server.close("one") // or what it says last would do for a second
+	b.server.close("one") // otherwise the server could still confirm the attempt
 	b.leave(first, "a", "one")
 	close(open)
-	time.Sleep(50 * time.Millisecond) // it would have started; where it is slow, the test sees less
+	time.Sleep(50 * time.Millisecond) // long enough for a wrong start; on a slow machine the test sees less
 	if n := len(b.fake.Calls()); n != 0 {
 		t.Errorf("%d executions", n)
 	}
@@ -189,7 +189,7 @@ func TestStopOfDetached(t *testing.T) {
 	}
 }
 
-// The end of the first activity's context, which comes with its answer, ends nothing.
+// The context of the first activity ends with its answer. That does not end the attempt.
 func TestDetachedOutlivesItsActivity(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, blocking())
@@ -203,7 +203,7 @@ func TestDetachedOutlivesItsActivity(t *testing.T) {
 	want(t, second.answer(), "completed", "")
 }
 
-// An attempt that is not there is lost, unless it has left its record.
+// An attempt that is not on the node is lost, unless it has left a record.
 func TestOrphan(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -221,7 +221,7 @@ func TestOrphan(t *testing.T) {
 		t.Errorf("answer %v", res)
 	}
 
-	// Of a batch those that have ended count.
+	// In a batch, the members that have ended count.
 	req := batchOf(0, 1, 2)
 	record = &v1.ExecuteResponse{Node: "n", Batch: []*v1.MemberResult{{Index: 0}, {Index: 1, State: "failed"}}}
 	if err := b.Store.PutMessage(t.Context(), batchKey(req), record); err != nil {
@@ -234,7 +234,7 @@ func TestOrphan(t *testing.T) {
 	}
 }
 
-// broken is an executor with a fault.
+// broken is an executor that panics.
 type broken struct{ executor.Executor }
 
 func (broken) Run(context.Context, executor.Attempt, func()) (executor.Result, error) {

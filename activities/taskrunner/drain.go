@@ -13,26 +13,24 @@ import (
 )
 
 const (
-	// drainBeat is the time between the heartbeats of Drain; the answer to one
-	// carries that it was called off, where the server does not push that.
+	// drainBeat is the time between the heartbeats of Drain. Their answer carries a cancellation if the server does not
+	// push it.
 	drainBeat = time.Second
-	// drainBeatShare is the part of its heartbeat time-out after which Drain sends one at the latest.
+	// drainBeatShare is the fraction of the heartbeat time-out after which Drain sends the next heartbeat at the latest.
 	drainBeatShare = 5
-	// drainQuiet is how long nothing may be left on a draining node until it counts
-	// as drained: what was on its way there when the drain began has come and been
-	// handed back by then.
+	// drainQuiet is how long a draining node must have no attempt until it counts as drained. An attempt that was on its
+	// way when the drain began has arrived and been handed back by then.
 	drainQuiet = 2 * time.Second
 )
 
-// Service takes a node out of service and puts it back, by the activities Drain
-// and Undrain.
+// Service takes a node out of service and puts it back with the activities Drain and Undrain.
 type Service struct {
 	Client client.Client
 	Node   *Node
 }
 
-// Drain returns when nothing is left on the node, which stays out of service
-// then. It is cancelled when the drain is called off.
+// Drain drains the node and returns when it has no attempt left. The node then stays out of service. Drain is cancelled
+// when the drain is called off.
 func (s *Service) Drain(ctx context.Context, drain *v1.NodeDrain) error {
 	info := activity.GetInfo(ctx)
 	stopping := activity.GetWorkerStopChannel(ctx)
@@ -74,8 +72,7 @@ func (s *Service) Undrain(context.Context) error {
 	return nil
 }
 
-// Obey brings a node into the service that the registry wants it in; nil: it is
-// to take attempts.
+// Obey applies the drain that the registry holds for the node. A nil drain means that the node accepts attempts.
 func (n *Node) Obey(drain *v1.NodeDrain) {
 	switch {
 	case drain == nil:
@@ -87,8 +84,8 @@ func (n *Node) Obey(drain *v1.NodeDrain) {
 	}
 }
 
-// AwaitQuiet returns when a draining node has had no attempt for so long that
-// none can be on its way there any more, or with the cause of ctx.
+// AwaitQuiet returns when a draining node has had no attempt for long enough that none can still be on its way. If ctx
+// ends first, it returns the cause of ctx.
 func (n *Node) AwaitQuiet(ctx context.Context) error {
 	for {
 		if err := n.AwaitIdle(ctx); err != nil {

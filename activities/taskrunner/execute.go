@@ -27,90 +27,89 @@ import (
 )
 
 const (
-	// defaultStartTimeout is how long an accepted attempt may wait, for room
-	// or for anything else, before it is handed back.
+	// defaultStartTimeout is how long an accepted attempt may wait for room or anything else before it is handed back.
 	defaultStartTimeout = 30 * time.Second
-	// prepareSilence is how long an attempt may take from one sign that what it needs is
-	// being brought, such as an image, to the next, or to its start.
+	// prepareSilence is the longest time between two signs that something the attempt needs, such as an image, is being
+	// fetched, or between the last sign and the start of its process.
 	prepareSilence = 6 * time.Minute
 	// stopGrace is the time between SIGTERM and SIGKILL.
 	stopGrace = 10 * time.Second
-	// cleanupTimeout bounds what is done after the task's process has ended.
+	// cleanupTimeout bounds the work after the task's process has ended.
 	cleanupTimeout = 30 * time.Second
 )
 
-// Room hands out places on a node. Acquire waits until there is one with all that
-// the attempt needs, GPUs and NUMA node included, and fails when ctx ends or when
-// there can never be one. release gives it back.
+// Room hands out places on a node. Acquire waits until the node has everything that the attempt needs, including GPUs and
+// the NUMA node. It fails when ctx ends or if the node can never have room for the attempt. The caller gives the place
+// back by calling release.
 type Room interface {
 	Acquire(ctx context.Context, req *v1.ExecuteRequest) (release func(), err error)
-	// Restore takes the place of an attempt that has run since before this process, also
-	// where there is no room for it.
+	// Restore takes the place of an attempt that has been running since before this process started, even if there is no
+	// room for it.
 	Restore(req *v1.ExecuteRequest) (release func(), err error)
 }
 
-// Node has the activities of one machine. It is safe for concurrent use.
+// Node holds the activities of one machine. It is safe for concurrent use.
 type Node struct {
 	Name string
-	// Incarnation is the identity of this start of the worker: attempts that were
-	// placed on another one are handed back. Empty: that is not looked at.
+	// Incarnation identifies this start of the worker. An attempt that was placed on another incarnation is handed back.
+	// If empty, attempts are not checked.
 	Incarnation string
 	Client      client.Client
 	Store       *store.Store
 	Room        Room
 	Executors   map[string]executor.Executor // by task type
-	// BaseDir is where relative working directories start.
+	// BaseDir is the base of relative working directories.
 	BaseDir string
-	// Workspaces is where attempts get their private directories.
+	// Workspaces is the root of the attempts' private directories.
 	Workspaces *workspace.Root
-	// StateDir is where what a later worker of the node needs lies; no other process uses
-	// it. Empty: no attempt outlives this worker.
+	// StateDir holds what a later worker of the node needs. No other process may use the directory. If empty, no attempt
+	// outlives this worker.
 	StateDir string
-	// LastingTempDir is where attempts that outlive this worker have their temporary directories; it belongs to the node
-	// alone. Empty: in their private directories.
+	// LastingTempDir holds the temporary directories of attempts that outlive this worker. It belongs to the node alone.
+	// If empty, those directories are in the private directories of the attempts.
 	LastingTempDir string
-	// Guard is called before the first attempt starts that outlives this worker, so that
-	// something calls EndOverdue from then on; nil: nothing does.
+	// Guard is called before the first attempt that outlives this worker starts. It makes sure that something calls
+	// EndOverdue from then on. If nil, nothing does.
 	Guard func()
-	// Fleet distinguishes nodes of one name that are of different fleets.
+	// Fleet distinguishes nodes with the same name in different fleets.
 	Fleet string
-	// SharedDir is given to tasks as SWITCHYARD_SHARED_DIR; empty: none.
+	// SharedDir is passed to tasks as SWITCHYARD_SHARED_DIR, unless it is empty.
 	SharedDir string
-	// MaxOutput is how much output of an attempt its log keeps, in bytes; 0: the default of package logs.
+	// MaxOutput is how much output of an attempt its log keeps, in bytes. 0 means the default of package logs.
 	MaxOutput int64
-	// Secrets has the values of the secrets of tasks; nil: tasks that ask for any fail.
+	// Secrets resolves the secrets of tasks. If nil, tasks that ask for a secret fail.
 	Secrets SecretSource
-	// HasGPUs says that the machine has GPUs: tasks that were given none then see none.
-	// It may change while the node runs; nil: there are none.
+	// HasGPUs reports whether the machine has GPUs. If it has, tasks without GPUs of their own see none. The answer may
+	// change while the node runs. A nil function means no GPUs.
 	HasGPUs func() bool
-	// BeatInterval is the longest time between the heartbeats of an attempt; there
-	// are at least five in its heartbeat time-out. 0: as many as that.
+	// BeatInterval is the longest time between the heartbeats of an attempt. At least five heartbeats fit into the
+	// heartbeat time-out. 0 means exactly five.
 	BeatInterval time.Duration
-	// EndGrace ends the time between SIGTERM and SIGKILL early when it is closed, or is nil.
+	// EndGrace, when closed, cuts the time between SIGTERM and SIGKILL short. It may be nil.
 	EndGrace <-chan struct{}
-	// StartTimeout is how long an attempt may wait for its start; 0: 30 s.
+	// StartTimeout is how long an attempt may wait for its start. 0 means 30 s.
 	StartTimeout time.Duration
-	// Wanted reports whether the run of an attempt waits for this dispatch of it, which the node asks for lasting attempts that no
-	// activity waits for; nil: all are wanted.
+	// Wanted reports whether the run of an attempt waits for this dispatch. The node calls it for lasting attempts that
+	// no activity waits for. If nil, all are wanted.
 	Wanted func(context.Context, executor.Identity) (bool, error)
-	// WantedInterval is about how long such an attempt runs between two questions; 0: 1 min.
+	// WantedInterval is the approximate time between two such calls for an attempt. 0 means 1 min.
 	WantedInterval time.Duration
-	// Metrics counts attempts; nil: they are not counted.
+	// Metrics counts attempts. If nil, they are not counted.
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
 
 	attempts attempts
 	claims   claimCounts
 	lists    results.ListCache
-	// expressions is made by evaluator.
+	// expressions is created by evaluator.
 	expressions     *condition.Evaluator
 	makeExpressions sync.Once
-	// lastingRoot is made by lasting.
+	// lastingRoot is created by lasting.
 	lastingRoot *workspace.Root
 	makeLasting sync.Once
 	guarded     sync.Once
-	recovery    atomic.Pointer[recovery] // nil: there is none
-	// recording are the calls of Recorded under way.
+	recovery    atomic.Pointer[recovery] // nil if there is nothing to recover
+	// recording tracks the calls of Recorded in progress.
 	recording sync.WaitGroup
 }
 
@@ -121,18 +120,17 @@ func (n *Node) evaluator() *condition.Evaluator {
 
 func (n *Node) startTimeout() time.Duration { return cmp.Or(n.StartTimeout, defaultStartTimeout) }
 
-// Execute runs one attempt of a task and returns how it ended, when nothing of
-// it is left. Cancelling the activity stops the attempt. An attempt whose task was
-// completed by an earlier one, which was never reported, returns what that one left.
-// A batch of instances is run as one attempt; see runBatch. It returns before the end
-// when the attempt was detached, and another call, that reattaches it, has the answer.
+// Execute runs one attempt of a task and returns how it ended, once nothing of it is left. Cancelling the activity stops
+// the attempt. If an earlier attempt has completed the task without reporting it, Execute returns that result. A batch of
+// instances runs as one attempt (see runBatch). If the attempt is detached, Execute returns early, and the call that
+// reattaches the attempt returns the answer.
 func (n *Node) Execute(ctx context.Context, req *v1.ExecuteRequest) (*v1.ExecuteResponse, error) {
 	followReset(req, activity.GetInfo(ctx).WorkflowExecution.RunID)
 	return activityEnd(n.executeFrom(ctx, deliveryOf(ctx), req))
 }
 
-// followReset has an attempt work for the execution that its activity is of. A reset leaves an activity that was
-// scheduled and not started to the new execution, with the request of the terminated one.
+// followReset makes an attempt work for the execution of its activity. After a reset, an activity that was scheduled but
+// not started belongs to the new execution, while its request still names the terminated one.
 func followReset(req *v1.ExecuteRequest, execution string) {
 	if req.GetExecution() != "" && req.GetExecution() != execution {
 		req.Chain, req.Execution = execution, execution // the first execution after a reset names the chain
@@ -193,7 +191,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	default:
 		return moved(v1.ReasonNoRoom, err.Error()), nil
 	}
-	// Whether the server still wants the attempt is asked while its input is read.
+	// The server is asked whether it still wants the attempt while the input is read.
 	asking, stopAsking := context.WithCancel(ctx)
 	defer stopAsking()
 	confirmed := make(chan error, 1)
@@ -216,7 +214,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	case <-confirmed != nil || !n.attempts.start(a):
 		return stopped(ctx, nil), nil
 	}
-	if !a.isRemote() { // a node that is lost before the start leaves nothing that another one could not begin
+	if !a.isRemote() { // a node that is lost before the start leaves nothing that another node could not begin itself
 		a.claimFile.start()
 	}
 	if len(req.GetBatch()) > 0 {
@@ -225,7 +223,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*v1.ExecuteResponse, er
 	return n.run(ctx, a, exec, s)
 }
 
-// run runs an attempt that has its place, of a task or of one instance.
+// run executes an attempt of a single task or instance that has its place.
 func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *inputs) (*v1.ExecuteResponse, error) {
 	req, m := a.req, &a.members[0]
 	w := &work{node: n, attempt: a, inputs: s, gpus: n.gpus(a), run: exec.Run}
@@ -254,8 +252,8 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *i
 	return w.finish(ctx, m)
 }
 
-// logOptions bounds the log of an attempt by what the node keeps, or by less if the task asks for that, and has its
-// secrets masked.
+// logOptions returns the options of an attempt's log. Its size is bounded by the node's limit, or by the task's if that
+// is smaller, and its secrets are masked.
 func (w *work) logOptions() logs.Options {
 	most := cmp.Or(w.node.MaxOutput, logs.DefaultMaxBytes)
 	if asked := int64(w.attempt.req.GetResources().GetMaxOutputMb()) << 20; asked > 0 {
@@ -264,22 +262,22 @@ func (w *work) logOptions() logs.Options {
 	return logs.Options{MaxBytes: most, Masks: w.secrets.masks}
 }
 
-// writeNotices has the log say what is to be known of the attempt before it starts.
+// writeNotices writes the notices about an attempt's inputs and secrets to its log.
 func (w *work) writeNotices() {
 	for _, text := range slices.Concat(w.inputs.notices, w.secrets.notices) {
 		w.log.Notice(text)
 	}
 }
 
-// finish brings the one member of an attempt to its end, be it that it starts now or
-// that it has been running, and returns what is to be said of it.
+// finish runs the only member of an attempt to its end, whether the program starts now or is already running. It returns
+// the answer of the attempt.
 func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	n, a := w.node, w.attempt
 	w.checkpointer = w.startCheckpointer(ctx, nil)
 	res, err := w.do(ctx, m)
 	w.checkpointer.stop()
 
-	// What follows must happen although the attempt was cancelled.
+	// The following must happen even if the attempt was cancelled.
 	cleanup, done := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer done()
 	w.closeOrSuspendLog(cleanup, res)
@@ -296,8 +294,8 @@ func (w *work) finish(ctx context.Context, m *member) (*v1.ExecuteResponse, erro
 	return res, err
 }
 
-// report returns what is to be said of an attempt that has run: what it left,
-// unless an earlier one that was never reported has completed meanwhile.
+// report returns the answer of an attempt that has run. If an earlier unreported attempt has completed meanwhile, it
+// returns that result instead.
 func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
 	m := &a.members[0]
 	defer a.announce(phrase.StoreWait)()
@@ -309,7 +307,7 @@ func (n *Node) report(ctx context.Context, a *attempt, res *v1.ExecuteResponse) 
 		return earlier.cut(int(a.req.GetInlineLimit())), nil
 	}
 	if a.lease.Over() && !a.isRemote() {
-		// This process was held up since the end; the task may be running elsewhere. The next dispatch finds the record.
+		// This process stalled after the end, so the task may be running elsewhere. The next dispatch finds the record.
 		if res.GetState() == v1.TaskCompleted {
 			ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 			defer cancel()

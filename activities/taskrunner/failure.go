@@ -14,15 +14,16 @@ import (
 
 const (
 	// maxFailureDetails bounds the encoded answer of a failure, in bytes. Temporal drops the details of a failure of more
-	// than 2 MB (limit.blobSize.error), which leaves room for the message.
+	// than 2 MB (limit.blobSize.error); the rest is for the message.
 	maxFailureDetails = 1900 << 10
 	// maxFailureMessage bounds the message of a failure, in bytes. The answer holds the whole text.
 	maxFailureMessage = 2 << 10
 )
 
-// activityEnd returns the end of an activity that waited for an attempt, given the attempt's answer, or the fault of the
-// node. Temporal shows an activity as failed if it returns an error, so the answer of an attempt that failed, or of a
-// batch in which an instance did, travels in the details of one. It is benign: it counts in no metric of the node's faults.
+// activityEnd returns the end of an activity that waited for an attempt, given the attempt's answer or the fault of the
+// node. Temporal shows an activity as failed only if it returns an error. Therefore the answer of a failed attempt, or of
+// a batch with a failed instance, travels in the details of an error. The error is benign and counts in no metric of the
+// node's faults.
 func activityEnd(res *v1.ExecuteResponse, err error) (*v1.ExecuteResponse, error) {
 	message, failed := failureMessage(res)
 	if err != nil || !failed {
@@ -38,7 +39,7 @@ func activityEnd(res *v1.ExecuteResponse, err error) (*v1.ExecuteResponse, error
 	})
 }
 
-// failureMessage returns what a person reads of an attempt that failed, and reports whether it did.
+// failureMessage returns the message of a failed attempt, and reports whether the attempt failed.
 func failureMessage(res *v1.ExecuteResponse) (message string, failed bool) {
 	if v1.IsRetryableEnd(res.GetState()) {
 		return cmp.Or(res.GetError(), res.GetReason(), res.GetState()), true

@@ -13,14 +13,14 @@ import (
 	"switchyard/workflows/names"
 )
 
-// received returns an error as it comes out of a history.
+// received returns an error as a workflow receives it.
 func received(err error) *temporal.ApplicationError {
 	converter := temporal.GetDefaultFailureConverter()
 	app, _ := errors.AsType[*temporal.ApplicationError](converter.FailureToError(converter.ErrorToFailure(err)))
 	return app
 }
 
-// failedAnswer returns the answer that an error holds, or one of state "error" if it holds none.
+// failedAnswer returns the answer in the details of an error, or one of state "error" if there is none.
 func failedAnswer(err error) *v1.ExecuteResponse {
 	res := &v1.ExecuteResponse{}
 	if app := received(err); app.Type() != names.AttemptFailedError || app.Details(res) != nil {
@@ -37,7 +37,7 @@ func TestFailedAttemptFailsItsActivity(t *testing.T) {
 	long := strings.Repeat("é", 2000)
 	for name, test := range map[string]struct {
 		res     *v1.ExecuteResponse
-		message string // of the error, or "" if there is none
+		message string // of the error, or "" if there is no error
 	}{
 		"completed": {res: &v1.ExecuteResponse{State: "completed"}},
 		"moved":     {res: &v1.ExecuteResponse{State: "moved", Reason: "lease_lost", Error: "x"}},
@@ -56,7 +56,7 @@ func TestFailedAttemptFailsItsActivity(t *testing.T) {
 			res:     &v1.ExecuteResponse{State: "moved", Batch: []*v1.MemberResult{member(4, "failed", "a"), member(5, "killed_oom", "b")}},
 			message: "2 instances failed; the first, instance 4: a",
 		},
-		// Its converter refuses the one, and cannot encode the other.
+		// The worker's converter refuses the first answer and cannot encode the second.
 		"too large": {res: &v1.ExecuteResponse{State: "failed", Error: strings.Repeat("x", maxFailureDetails)}},
 		"no UTF-8":  {res: &v1.ExecuteResponse{State: "failed", Error: "\xff"}},
 	} {

@@ -18,23 +18,23 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// patience is how long a test waits for something that will happen.
+// patience bounds how long a test waits for a condition.
 const patience = 2 * time.Minute
 
 var errAway = serviceerror.NewUnavailable("the server is away")
 
-// server is what attempts know of Temporal: it answers heartbeats as the test says.
+// server is a fake of Temporal for attempts: it answers heartbeats as the test says.
 type server struct {
-	client.Client // of which nothing else is used
+	client.Client // its other methods are not called
 
 	mu     sync.Mutex
-	answer func(n int, p *v1.ExecuteProgress) error // of the n-th beat, from 0
+	answer func(n int, p *v1.ExecuteProgress) error // answers the n-th heartbeat, from 0
 	beats  []*v1.ExecuteProgress
-	// closed are the tokens of activities that it has the answers of, and newest the last
-	// token that it has received.
+	// closed holds the tokens of activities that the server does not know any more, and newest the last token that it has
+	// received.
 	closed map[string]bool
 	newest string
-	// answers are those of activities that were answered from outside, busy how often that fails.
+	// answers holds the answers that activities got from outside, by token. busy is how many such calls still fail.
 	answers map[string]*v1.ExecuteResponse
 	busy    int
 }
@@ -54,14 +54,14 @@ func (s *server) RecordActivityHeartbeat(_ context.Context, token []byte, detail
 	return s.answer(len(s.beats)-1, p)
 }
 
-// say sets what the next beats are answered.
+// say sets how the server answers heartbeats from now on.
 func (s *server) say(answer func(n int, p *v1.ExecuteProgress) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
 }
 
-// close has the server know the activity of a token no more.
+// close makes the server forget the activity of a token.
 func (s *server) close(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,21 +71,21 @@ func (s *server) close(token string) {
 	s.closed[token] = true
 }
 
-// hears is the last token that the server has received.
+// hears returns the last token that the server has received.
 func (s *server) hears() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newest
 }
 
-// heard returns the beats so far.
+// heard returns the heartbeats so far.
 func (s *server) heard() []*v1.ExecuteProgress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*v1.ExecuteProgress(nil), s.beats...)
 }
 
-// room is a Room that is what the test says.
+// testRoom is a Room whose Acquire calls a function of the test.
 type testRoom func(ctx context.Context) error
 
 func (r testRoom) Acquire(ctx context.Context, _ *v1.ExecuteRequest) (func(), error) {
@@ -132,7 +132,7 @@ func request(task string) *v1.ExecuteRequest {
 	return &v1.ExecuteRequest{RunId: "r-1", Workflow: "r", Task: task, Type: "shell", Claim: 1, Spec: &structpb.Struct{}, InlineLimit: 1000}
 }
 
-// execution is a call of Execute that has not returned.
+// execution is a call of Execute in progress.
 type execution struct {
 	b    *bench
 	done chan struct{}
@@ -144,7 +144,7 @@ func (b *bench) start(ctx context.Context, req *v1.ExecuteRequest) *execution {
 	return b.startAs(ctx, "token", req)
 }
 
-// startAs starts an activity that has a token.
+// startAs calls Execute for the activity with a token.
 func (b *bench) startAs(ctx context.Context, token string, req *v1.ExecuteRequest) *execution {
 	e := &execution{b: b, done: make(chan struct{})}
 	d := delivery{token: []byte(token), queue: "node:n:cpu", heartbeat: b.heartbeat, stopping: b.stopping}
@@ -155,7 +155,7 @@ func (b *bench) startAs(ctx context.Context, token string, req *v1.ExecuteReques
 	return e
 }
 
-// answer waits for the end of an execution, which must be no error.
+// answer waits for the end of an execution and returns its answer. An error fails the test.
 func (e *execution) answer() *v1.ExecuteResponse {
 	e.b.t.Helper()
 	select {
@@ -179,7 +179,7 @@ func (b *bench) runs(task string) {
 	}
 }
 
-// want compares the outcome of an attempt.
+// want checks the state and the reason of an answer.
 func want(t *testing.T, res *v1.ExecuteResponse, state, reason string) {
 	t.Helper()
 	if res.GetState() != state || res.GetReason() != reason {

@@ -8,33 +8,34 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// idledOut is the cause for which an attempt ends that no session was open in for too long.
+// idledOut is the cause of an attempt's end if no session was open in it for too long.
 type idledOut struct{ limit time.Duration }
 
 // Error returns the message.
 func (e idledOut) Error() string { return fmt.Sprintf("no session was open for %s", e.limit) }
 
-// idleTimeout ends an attempt when no session has been open in it for a time, since its start or the end of the last one. The zero
-// value only counts sessions. Its methods may be called from several goroutines at once.
+// idleTimeout ends an attempt when no session has been open in it for a while, counted from its start or from the end of
+// its last session. The zero value only counts sessions. Its methods may be called from several goroutines at once.
 type idleTimeout struct {
 	mu    sync.Mutex
 	open  int
-	limit time.Duration // 0: there is none
-	timer *time.Timer   // nil: it has not begun, or has ended
-	// changed is called when the first session begins, or the last one ends, with mu held; nil: nothing is.
+	limit time.Duration // 0 means no limit
+	timer *time.Timer   // nil before begin and after end
+	// changed, if not nil, is called with mu held when the first session begins and when the last one ends.
 	changed func(open bool)
 }
 
-// idleLimit returns the idle time-out that a spec asks for, or 0.
+// idleLimit returns the idle time-out of a spec, or 0 if it has none.
 func idleLimit(spec *structpb.Struct) time.Duration {
 	limit, err := time.ParseDuration(spec.GetFields()["idleTimeout"].GetStringValue())
-	if err != nil { // the definition was checked
+	if err != nil { // the definition was validated
 		return 0
 	}
 	return max(limit, 0)
 }
 
-// begin has the time run from a moment on. stop is called when it is over, and changed as the field says.
+// begin starts the idle time-out at the moment from. When it expires, stop is called. changed is called as the field's
+// comment says.
 func (t *idleTimeout) begin(limit time.Duration, from time.Time, stop func(error), changed func(open bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +56,7 @@ func (t *idleTimeout) begin(limit time.Duration, from time.Time, stop func(error
 	}
 }
 
-// end ends the time: nothing runs any more.
+// end stops the idle time-out, because the program has ended.
 func (t *idleTimeout) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,7 +66,7 @@ func (t *idleTimeout) end() {
 	t.timer, t.changed = nil, nil
 }
 
-// enter counts a session until leave, which may be called more than once.
+// enter counts a session as open until leave is called. leave may be called more than once.
 func (t *idleTimeout) enter() (leave func()) {
 	t.add(1)
 	return sync.OnceFunc(func() { t.add(-1) })

@@ -14,20 +14,20 @@ import (
 	"switchyard/workflows/condition"
 )
 
-// inputs are what the task of a request is given, whole: what did not travel with the
-// request was read from the store. All members of the request share it.
+// inputs holds the complete inputs of a request's task. Values that did not travel with the request were read from the
+// store. All members of the request share it.
 type inputs struct {
 	input *workspace.Input
-	// items are those of the stored list; nil: the members have their own, or there are none.
+	// items are the items of the stored list, or nil if the members have their own or there are none.
 	items []*structpb.Value
-	// view is what templates see, but for the input of an instance; nil without templates.
+	// view is the data for templates, without the input of an instance. It is nil if the request has no templates.
 	view *condition.View
-	// notices are what the log is to say first, a line each.
+	// notices are the first lines of the log.
 	notices []string
 }
 
-// awaitInputs is gather with patience: while the store is away, which fails no task, it
-// waits. The error is final, or that of ctx.
+// awaitInputs calls gatherInputs and waits while the store is away, because that fails no task. The error is final, or
+// that of ctx.
 func (n *Node) awaitInputs(ctx context.Context, req *v1.ExecuteRequest) (s *inputs, err error) {
 	err = n.insist(ctx, func() (err error) {
 		s, err = n.gatherInputs(ctx, req)
@@ -36,7 +36,7 @@ func (n *Node) awaitInputs(ctx context.Context, req *v1.ExecuteRequest) (s *inpu
 	return s, err
 }
 
-// gatherInputs reads what a request refers to.
+// gatherInputs reads the values that a request refers to.
 func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*inputs, error) {
 	g := &inputs{notices: slices.Clone(req.GetNotices())}
 	if key := req.GetAncestors(); key != "" {
@@ -89,10 +89,9 @@ func (n *Node) gatherInputs(ctx context.Context, req *v1.ExecuteRequest) (*input
 	return g, nil
 }
 
-// parentOutputs are the outputs of the parents as the task finds them: an object, or
-// of a parent that fanned out a list of them, or null where they are not to be had,
-// because they are too large together: each task that depends on them would have them
-// in memory and in a file of its own.
+// parentOutputs returns the outputs of the parents by name. Each is an object, or a list of objects if the parent fanned
+// out. It is null if the outputs of a fan-out are too large together: every dependent task would hold them in memory and
+// in a file of its own.
 func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[string]*structpb.Value, error) {
 	outputs := make(map[string]*structpb.Value, len(req.GetParents()))
 	for _, p := range req.GetParents() {
@@ -120,7 +119,7 @@ func (n *Node) parentOutputs(ctx context.Context, req *v1.ExecuteRequest) (map[s
 	return outputs, nil
 }
 
-// fanOutputs are the outputs of the instances of a parent. They must not be changed.
+// fanOutputs returns the outputs of a parent's instances. The caller must not change them.
 func (n *Node) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.Value, error) {
 	switch {
 	case view.GetError() != "":
@@ -132,7 +131,7 @@ func (n *Node) fanOutputs(ctx context.Context, view *v1.FanOutView) (*structpb.V
 	return structpb.NewListValue(results.ListOf(outputs)), err
 }
 
-// shared is an object that came with a request or lies in the store; nil: there is none.
+// shared returns an object that travelled with a request or that is in the store, or nil if there is none.
 func (n *Node) shared(ctx context.Context, s *v1.Shared) (*structpb.Struct, error) {
 	if s.GetKey() == "" {
 		return s.GetValue(), nil
@@ -144,7 +143,7 @@ func (n *Node) shared(ctx context.Context, s *v1.Shared) (*structpb.Struct, erro
 	return &value, nil
 }
 
-// item is the one that a member is for; nil: there is none.
+// item returns the item of a member, or nil if it has none.
 func (g *inputs) item(m *member) *structpb.Value {
 	if m.item == nil && 0 <= m.index && int(m.index) < len(g.items) {
 		return g.items[m.index]

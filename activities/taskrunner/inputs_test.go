@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A parent whose outputs are too large together is null in the input, and the log says why.
+// If the outputs of a parent are too large together, they are null in the input, and the log says why.
 func TestOutputsThatAreLeftOut(t *testing.T) {
 	t.Parallel()
 	kept, err := store.Open(t.Context(), "mem://")

@@ -16,8 +16,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ownShell runs attempts under ids of its own: tests that run side by side use the same ids, and an Executor ends what
-// has outlived the attempt of an id wherever it runs.
+// ownShell appends a suffix to the ids of attempts. Parallel tests use the same ids, and an Executor ends leftovers of an
+// id wherever they run.
 type ownShell struct {
 	*shell.Executor
 	suffix string
@@ -72,8 +72,7 @@ func command(t *testing.T, line string) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewStringValue(line)}}
 }
 
-// An instance sees its item, its number and, in one file, all that it is given, wherever
-// that was kept.
+// An instance gets its item, its number and, in one file, all of its inputs, wherever they were stored.
 func TestWhatAnInstanceIsGiven(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
@@ -141,7 +140,7 @@ func TestWhatAnInstanceIsGiven(t *testing.T) {
 	}
 }
 
-// Expressions in spec and env are replaced, for each member of a batch by itself.
+// Expressions in spec and env are rendered for each member of a batch separately.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()

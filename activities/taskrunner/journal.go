@@ -15,26 +15,26 @@ import (
 	"switchyard/workflows/names"
 )
 
-// journal is the executor.Journal of a member of an attempt. Each dispatch writes one of its own and names the one that it
-// continues, so that a dispatch whose lease is lost cannot write into that of the next.
+// journal implements executor.Journal for a member of an attempt. Each dispatch writes a journal of its own, which names
+// the journal that it continues. Thus a dispatch that has lost its lease cannot write into the journal of the next one.
 type journal struct {
 	w      *work
 	m      *member
 	own    storekey.Journal
-	before []storekey.Journal // that this one continues, oldest first
-	found  bool               // before is known
+	before []storekey.Journal // the journals that this one continues, oldest first
+	found  bool               // before is complete
 	next   int                // number of the next entry
-	slot   int                // of the next archive
+	slot   int                // slot of the next archive
 }
 
 var _ executor.Journal = (*journal)(nil)
 
-// journalFrom is the value under the key storekey.Journal.From.
+// journalFrom is the value at the key storekey.Journal.From.
 type journalFrom struct {
 	Prefix string `json:"prefix"`
 }
 
-// journalArchive is the value under the key storekey.Journal.Archive.
+// journalArchive is the value at the key storekey.Journal.Archive.
 type journalArchive struct {
 	Slot  int `json:"slot"`
 	Parts int `json:"parts"`
@@ -76,8 +76,8 @@ func (j *journal) Entries(ctx context.Context) iter.Seq2[[]byte, error] {
 	}
 }
 
-// findBefore finds the journals that this one continues: the one that the run names, or a newer one of its generation, and
-// those before it.
+// findBefore fills before with the journals that this one continues. The newest is the one that the run names, or a newer
+// one of this generation.
 func (j *journal) findBefore(ctx context.Context) error {
 	if j.found {
 		return nil
@@ -107,10 +107,10 @@ func (j *journal) findBefore(ctx context.Context) error {
 	return nil
 }
 
-// newest returns the journal that an earlier dispatch has left last, or false if there is none.
+// newest returns the newest journal of an earlier dispatch, or false if there is none.
 func (j *journal) newest(ctx context.Context) (found storekey.Journal, ok bool, err error) {
 	found, _, ok = storekey.ParseJournal(j.m.checkpoint.GetJournal())
-	isFromReset := ok && found.Home != j.own.Home // any journal since the reset is newer
+	isFromReset := ok && found.Home != j.own.Home // any journal written since the reset is newer
 	err = j.w.node.insist(ctx, func() error {
 		for key, err := range j.store().Keys(ctx, storekey.JournalsPrefix(j.own.Home, j.own.Task)) {
 			if err != nil {
@@ -129,7 +129,7 @@ func (j *journal) newest(ctx context.Context) (found storekey.Journal, ok bool, 
 	return found, ok, err
 }
 
-// entryKeys returns the keys of the entries of a journal in order.
+// entryKeys returns the keys of a journal's entries in order.
 func (j *journal) entryKeys(ctx context.Context, of storekey.Journal) (keys []string, err error) {
 	err = j.w.node.insist(ctx, func() error {
 		keys = nil
@@ -160,12 +160,12 @@ func (j *journal) read(ctx context.Context, key string) (data []byte, err error)
 	return data, err
 }
 
-// put stores a value and waits while the store is away.
+// put stores a value, and waits while the store is away.
 func (j *journal) put(ctx context.Context, key string, value []byte) error {
 	return j.w.node.insist(ctx, func() error { return j.store().Put(ctx, key, value) })
 }
 
-// begin stores which journal this one continues, before anything else is stored in it.
+// begin stores which journal this one continues. That happens before anything else is stored in this journal.
 func (j *journal) begin(ctx context.Context) error {
 	if j.next > 0 || j.slot > 0 {
 		return nil
@@ -186,7 +186,7 @@ func (j *journal) begin(ctx context.Context) error {
 	return nil
 }
 
-// Append stores an entry, in which the values of secrets are masked as by maskEntry.
+// Append stores an entry with the values of secrets masked by maskEntry.
 func (j *journal) Append(ctx context.Context, entry []byte) error {
 	if len(entry) > executor.MaxJournalEntry {
 		return fmt.Errorf("record a turn of %s: it has %d bytes; at most %d are recorded", j.m.name, len(entry), executor.MaxJournalEntry)
@@ -201,7 +201,7 @@ func (j *journal) Append(ctx context.Context, entry []byte) error {
 	return nil
 }
 
-// Archive reads the newest archive of the journals that this one continues.
+// Archive returns the newest archive of the journals that this one continues, or nil if there is none.
 func (j *journal) Archive(ctx context.Context) ([]byte, error) {
 	if err := j.findBefore(ctx); err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (j *journal) Archive(ctx context.Context) ([]byte, error) {
 	return nil, nil
 }
 
-// SaveArchive stores an archive beside the newest one, which it replaces once all of it is stored.
+// SaveArchive stores an archive next to the newest one, and replaces that once the new one is complete.
 func (j *journal) SaveArchive(ctx context.Context, data []byte) error {
 	if len(data) > executor.MaxJournalArchive {
 		return fmt.Errorf("archive the files of %s: they have %d bytes; at most %d are archived", j.m.name, len(data), executor.MaxJournalArchive)

@@ -8,8 +8,8 @@ import (
 	"switchyard/activities/secrets/mask"
 )
 
-// maskEntry masks the values of secrets in an entry of a journal. Of JSON it changes only what strings hold, so that a value
-// such as "text" or "2026" costs no field name, number or time, without which no attempt could continue.
+// maskEntry masks the values of secrets in a journal entry. In JSON it masks only string values: masking a field name, a
+// number or a time because a secret is "text" or "2026" would make the attempt impossible to continue.
 func maskEntry(masks *mask.Set, entry []byte) []byte {
 	masked := masks.Bytes(entry)
 	if bytes.Equal(masked, entry) || !json.Valid(entry) {
@@ -39,7 +39,7 @@ func maskEntry(masks *mask.Set, entry []byte) []byte {
 	return append(masked, entry...)
 }
 
-// maskString masks a string of JSON unless it is a time.
+// maskString masks a JSON string, unless the string is a time.
 func maskString(masks *mask.Set, token []byte) []byte {
 	var text string
 	if json.Unmarshal(token, &text) != nil {

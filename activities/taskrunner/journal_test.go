@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// journaling is an executor whose attempts fail after what do has done.
+// journaling is an executor whose attempts call do and then fail.
 type journaling struct {
 	do func(ctx context.Context, j executor.Journal) error
 }
@@ -38,11 +38,11 @@ func entriesOf(ctx context.Context, j executor.Journal) (string, error) {
 	return strings.Join(found, " "), nil
 }
 
-// TestJournalIsContinued has dispatches of a task append to their journals and read those before them.
+// TestJournalIsContinued lets dispatches of a task append to their journals and read the earlier ones.
 func TestJournalIsContinued(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	checkpoint := map[string]*v1.Checkpoint{} // as the run carries it on, by task
+	checkpoint := map[string]*v1.Checkpoint{} // by task, as the run passes it on
 	for _, step := range []struct {
 		name              string
 		task              string
@@ -107,7 +107,7 @@ func TestJournalIsContinued(t *testing.T) {
 	}
 }
 
-// TestJournalIsInTheHeartbeat holds that the run learns of a journal while its attempt runs.
+// TestJournalIsInTheHeartbeat checks that the heartbeats of a running attempt name its journal.
 func TestJournalIsInTheHeartbeat(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -126,7 +126,7 @@ func TestJournalIsInTheHeartbeat(t *testing.T) {
 	e.answer()
 }
 
-// TestJournalRefusesWhatIsTooLarge bounds what is stored of an agent.
+// TestJournalRefusesWhatIsTooLarge checks the bounds of entries and archives.
 func TestJournalRefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

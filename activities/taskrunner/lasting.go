@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// An attempt of a type that lasts runs until it is stopped, on the node where it began:
+// An attempt of a lasting type runs until it is stopped, on the node where it began:
 //
 //	spawned ──▶ a beat that says so is acknowledged ──▶ lasting ──▶ stopped, killed, out of time, or ended by itself
 //	                                                     │   ▲
@@ -22,32 +22,35 @@ import (
 //	                                                     ▼   │
 //	                                          unattended, without an end ──▶ its run does not wait for it: ended
 //
-// Until the server knows that the program has started, the run may place the task anew, and the attempt has its lease as any other.
-// From then on nothing places the task anew, and the lease never ends. A worker that stops lets go of a lasting attempt: it has no
-// answer yet, its recovery file stays, and a later worker of the node reattaches it. A drain neither ends it nor waits for it.
+// Until the server knows that the program has started, the run may place the task again, and the attempt has a lease like
+// any other. From then on nothing places the task again, and the lease never ends. A worker that stops lets go of a
+// lasting attempt: the attempt has no answer yet, its recovery file stays, and a later worker of the node reattaches it.
+// A drain neither ends the attempt nor waits for it.
 
 const (
-	// defaultWantedInterval is about how long an unattended attempt runs between two questions to its run, where the node does not
-	// say, and firstWanted how long it runs until the first one.
+	// defaultWantedInterval is the approximate time between two queries of the run of an unattended attempt, if the node
+	// does not set one. firstWanted is the time until the first query.
 	defaultWantedInterval, firstWanted = time.Minute, 2 * time.Second
-	// wantedTimeout bounds one question.
+	// wantedTimeout bounds one query.
 	wantedTimeout = 10 * time.Second
 )
 
 var (
-	// errLetGo is the end of Execute for an attempt that continues without its worker: the SDK reports nothing to the server.
+	// errLetGo is the result of Execute for an attempt that continues without its worker. The SDK then reports nothing to
+	// the server.
 	errLetGo = activity.ErrResultPending
-	// errUnwanted is the cause for which an unattended attempt ends whose run does not wait for it.
+	// errUnwanted is the cause of an unattended attempt's end if its run does not wait for it.
 	errUnwanted = errors.New("its run does not wait for the attempt any more")
 )
 
-// lasts reports whether the attempt is of a type that lasts.
+// lasts reports whether the attempt is of a lasting type. Unlike isLasting, it is true from the beginning.
 func (a *attempt) lasts() bool { return v1.Lasts(a.req.GetType()) }
 
-// isLasting reports whether neither a lease nor a drain ends the attempt.
+// isLasting reports whether neither a lease nor a drain ends the attempt any more.
 func (a *attempt) isLasting() bool { return a.lasting.Load() }
 
-// beginLasting lifts the lease of an attempt of a type that lasts: the server knows that its program has started.
+// beginLasting makes an attempt of a lasting type independent of its lease, because the server knows that its program has
+// started.
 func (a *attempt) beginLasting() {
 	a.mu.Lock()
 	if a.isLasting() || a.ending() != nil {
@@ -67,8 +70,8 @@ func (a *attempt) isUnattended() bool {
 	return a.left == nil
 }
 
-// leaveUnattended has a lasting attempt continue without its activity, which the server does not know any more. The caller
-// holds mu.
+// leaveUnattended lets a lasting attempt continue without its activity, which the server does not know any more. The
+// caller holds mu.
 func (a *attempt) leaveUnattended() {
 	close(a.left)
 	a.left, a.released, a.leftAt = nil, true, executor.Now()
@@ -78,8 +81,8 @@ func (a *attempt) leaveUnattended() {
 	}
 }
 
-// superviseUnattended asks from time to time, while the attempt is unattended, whether its run waits for it, and ends it if not.
-// It returns when the attempt has been answered or forgotten.
+// superviseUnattended asks the run of an unattended attempt from time to time whether it waits for the attempt, and ends
+// the attempt if not. It returns when the attempt has been answered or removed.
 func (a *attempt) superviseUnattended(ctx context.Context) {
 	interval := cmp.Or(a.node.WantedInterval, defaultWantedInterval)
 	wait := interval
@@ -113,10 +116,10 @@ func (a *attempt) superviseUnattended(ctx context.Context) {
 	}
 }
 
-// jittered returns a duration near d, so that the attempts of a node do not ask at once.
+// jittered returns a random duration between d/2 and 3d/2, so that the attempts of a node do not query at the same time.
 func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-// isWanted reports whether the run of an attempt waits for this dispatch of it.
+// isWanted reports whether the run of an attempt waits for this dispatch.
 func (n *Node) isWanted(ctx context.Context, id executor.Identity) (bool, error) {
 	if n.Wanted == nil {
 		return true, nil
@@ -126,7 +129,7 @@ func (n *Node) isWanted(ctx context.Context, id executor.Identity) (bool, error)
 	return n.Wanted(ctx, id)
 }
 
-// identityOf returns whose attempt a member of a request is.
+// identityOf returns the identity of a member's attempt.
 func identityOf(n *Node, req *v1.ExecuteRequest, m *member) executor.Identity {
 	return executor.Identity{
 		Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: n.Name, Fleet: n.Fleet,
@@ -134,8 +137,8 @@ func identityOf(n *Node, req *v1.ExecuteRequest, m *member) executor.Identity {
 	}
 }
 
-// lastingContext returns the context for Run of an attempt of a type that lasts. It ends with ctx, by executor.ErrLetGo if the
-// worker stops and the attempt is lasting. cancel must be called.
+// lastingContext returns the context for Run of an attempt of a lasting type. It ends when ctx ends. Its cause is
+// executor.ErrLetGo if the worker stops and the attempt is lasting. The caller must call cancel.
 func (a *attempt) lastingContext(ctx context.Context) (_ context.Context, cancel func()) {
 	own, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
@@ -153,7 +156,7 @@ func (a *attempt) lastingContext(ctx context.Context) (_ context.Context, cancel
 	}
 }
 
-// letGoOf reports whether Run of an attempt has left it as it is, and if so, keeps what a later worker needs.
+// letGoOf reports whether Run has left an attempt running. If so, it keeps what a later worker needs.
 func (w *work) letGoOf(runCtx context.Context, r executor.Result, err error) bool {
 	if !errors.Is(context.Cause(runCtx), executor.ErrLetGo) || !r.Stopped && err == nil {
 		return false
@@ -171,7 +174,8 @@ func (w *work) leave() {
 	a.isLeft = true
 }
 
-// LetGo leaves the lasting attempts, those that come later included, to a later worker of the node: this one stops.
+// LetGo leaves the lasting attempts, including those that become lasting later, to a later worker of the node, because
+// this one stops.
 func (n *Node) LetGo(reason string) {
 	s := &n.attempts
 	s.mu.Lock()
@@ -182,14 +186,14 @@ func (n *Node) LetGo(reason string) {
 			continue
 		}
 		a.stop(s.leaving)
-		if a.isOver() && a.isUnattended() { // its end is recorded if it was a success
+		if a.isOver() && a.isUnattended() { // its result is recorded if it was a success
 			s.leave(a)
 		}
 	}
 }
 
-// awaitRecovered waits until it is decided what becomes of an attempt that an earlier worker has left, if there is such an
-// attempt, and sends heartbeats for the activity meanwhile. The error says why the wait has ended early.
+// awaitRecovered waits until the recovery has settled the fate of an attempt that an earlier worker left, if there is
+// one. Meanwhile it sends heartbeats for the activity. The error says why the wait ended early.
 func (n *Node) awaitRecovered(ctx context.Context, d delivery, req *v1.ExecuteRequest, key attemptKey) error {
 	undecided := n.undecided(key)
 	if undecided == nil {
@@ -215,8 +219,8 @@ func (n *Node) awaitRecovered(ctx context.Context, d delivery, req *v1.ExecuteRe
 	}
 }
 
-// undecided returns a channel that is closed when it is decided what becomes of a lasting attempt that an earlier worker has left,
-// or nil if there is none.
+// undecided returns a channel that is closed once the recovery has settled the fate of a lasting attempt that an earlier
+// worker left. It returns nil if there is no such attempt.
 func (n *Node) undecided(key attemptKey) <-chan struct{} {
 	r := n.recovery.Load()
 	if r == nil {

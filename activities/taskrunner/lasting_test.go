@@ -18,11 +18,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// lastingNode is a computer with a worker, whose attempts last.
+// lastingNode is a machine with a worker that runs lasting attempts.
 type lastingNode struct {
 	*bench
 	machines *fake.Machines
-	// unwanted says that no run waits for an attempt, and asked counts the questions.
+	// unwanted makes Wanted return false, and asked counts the calls of Wanted.
 	unwanted atomic.Bool
 	asked    atomic.Int32
 }
@@ -48,7 +48,7 @@ func (l *lastingNode) prepare() {
 	})
 }
 
-// next is the next worker of the same computer, which has not recovered yet.
+// next returns the next worker of the same machine before its recovery.
 func (l *lastingNode) next() *lastingNode {
 	l.t.Helper()
 	b := newBench(l.t, nil)
@@ -58,7 +58,7 @@ func (l *lastingNode) next() *lastingNode {
 	return n
 }
 
-// recovers has the worker continue with what is left.
+// recovers makes the worker recover what an earlier one has left.
 func (l *lastingNode) recovers() {
 	l.t.Helper()
 	end := l.Recover(l.t.Context())
@@ -77,7 +77,7 @@ func vpsRequest(spec map[string]any) *v1.ExecuteRequest {
 	return req
 }
 
-// await waits until a condition is true of the only machine of task a.
+// await waits until a condition holds for the only machine of task a, and returns the machine.
 func (l *lastingNode) await(what string, holds func(m fake.Machine) bool) fake.Machine {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
@@ -106,7 +106,7 @@ func (l *lastingNode) lasts(spec map[string]any) *execution {
 	return e
 }
 
-// leaves stops the worker, which has not been answered.
+// leaves stops the worker and checks that it does not answer the execution.
 func (l *lastingNode) leaves(e *execution) {
 	l.t.Helper()
 	l.BeginDrain(time.Now(), "the worker stops")
@@ -142,14 +142,14 @@ func adopting() *v1.ExecuteRequest {
 	return req
 }
 
-// A lasting attempt whose activity is gone continues without an end, and another activity has its answer.
+// A lasting attempt whose activity is gone continues indefinitely, and another activity gets its answer.
 func TestLastingAttemptContinuesWithoutItsActivity(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
 	l.BeatInterval = 20 * time.Millisecond
 	e := l.lasts(nil)
 	l.server.say(gone)
-	e.answer() // which the server does not take
+	e.answer() // the server does not accept this answer
 	eventually(t, "the run is asked again and again", func() bool { return l.asked.Load() > 2 })
 	if refused := l.steer("find"); refused != "" {
 		t.Errorf("the node does not have it: %s", refused)
@@ -164,7 +164,7 @@ func TestLastingAttemptContinuesWithoutItsActivity(t *testing.T) {
 	}
 }
 
-// An unattended attempt ends whose run does not wait for it.
+// An unattended attempt ends if its run does not wait for it.
 func TestUnwantedLastingAttemptEnds(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
@@ -180,7 +180,7 @@ func TestUnwantedLastingAttemptEnds(t *testing.T) {
 	}
 }
 
-// A worker without its state does not say that an attempt is gone, which a later one may find.
+// A worker without its state does not report an attempt as gone, because a later worker may find it.
 func TestLastingAttemptIsNotGivenUpWithoutState(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
@@ -191,7 +191,7 @@ func TestLastingAttemptIsNotGivenUpWithoutState(t *testing.T) {
 	}
 }
 
-// The lease ends an attempt until the server knows that it has started, and never afterwards.
+// The lease ends an attempt until the server knows that the attempt has started, and never afterwards.
 func TestLeaseEndsNoLastingAttempt(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
@@ -220,7 +220,7 @@ func TestLeaseEndsNoLastingAttempt(t *testing.T) {
 	unknown.await("it is removed", func(m fake.Machine) bool { return m.Removed })
 }
 
-// A worker that stops lets go of a lasting attempt without an answer, and the next one has the answer for the same activity.
+// A worker that stops lets go of a lasting attempt without an answer, and the next worker answers the same activity.
 func TestLastingAttemptOutlivesWorkersThatStop(t *testing.T) {
 	t.Parallel()
 	first := newLastingNode(t)
@@ -250,8 +250,8 @@ func TestLastingAttemptOutlivesWorkersThatStop(t *testing.T) {
 	})
 }
 
-// What is left of a lasting attempt whose activity is gone is continued if its run waits for it, and removed if not. While that
-// is unknown it is neither.
+// A leftover of a lasting attempt whose activity is gone is continued if its run waits for it, and removed if not. While
+// that is unknown, it is left alone.
 func TestLastingAttemptIsRecoveredIfItsRunWaits(t *testing.T) {
 	t.Parallel()
 	for name, wanted := range map[string]bool{"waits": true, "does not": false} {
@@ -275,7 +275,7 @@ func TestLastingAttemptIsRecoveredIfItsRunWaits(t *testing.T) {
 				unknown.Store(false)
 			}()
 			second.recovers()
-			refused := second.steer("find") // waits until it is decided
+			refused := second.steer("find") // waits until the recovery has decided
 			if (refused == "") != wanted {
 				t.Errorf("refused: %q", refused)
 			}
@@ -295,7 +295,7 @@ func TestLastingAttemptIsRecoveredIfItsRunWaits(t *testing.T) {
 	}
 }
 
-// An answer that no activity has taken is found by the next worker.
+// If no activity has taken the answer of a stopped attempt, the next worker finds its record.
 func TestStoppedLastingAttemptIsRecorded(t *testing.T) {
 	t.Parallel()
 	first := newLastingNode(t)
@@ -319,7 +319,7 @@ func TestStoppedLastingAttemptIsRecorded(t *testing.T) {
 	want(t, second.startAs(t.Context(), "second", adopting()).answer(), "stopped", "")
 }
 
-// A drain neither ends a lasting attempt nor waits for it, and the attempt can be entered meanwhile.
+// A drain neither ends a lasting attempt nor waits for it. Sessions can enter the attempt meanwhile.
 func TestDrainLeavesLastingAttempts(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
@@ -373,7 +373,7 @@ func TestLastingAttemptIsSteered(t *testing.T) {
 	shell.answer()
 }
 
-// The idle time-out counts from the start or the end of the last session, and not while one is open.
+// The idle time-out counts from the start or from the end of the last session, and not while a session is open.
 func TestIdleTimeoutStopsTheAttempt(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
@@ -475,7 +475,7 @@ func TestSessionsForFilesAreBounded(t *testing.T) {
 	want(t, e.answer(), "stopped", "")
 }
 
-// Without a worker, a lasting attempt runs on whatever its lease was.
+// Without a worker, a lasting attempt outlives any lease.
 func TestEndOverdueLeavesLastingAttempts(t *testing.T) {
 	t.Parallel()
 	l := newLastingNode(t)
@@ -491,7 +491,8 @@ func TestEndOverdueLeavesLastingAttempts(t *testing.T) {
 	}
 }
 
-// Heartbeats of a machine tell the keys that templates have made, those of a later worker included, and nothing that is no key.
+// Heartbeats of a machine report the login keys that templates produced, even after a recovery, and no text that is not a
+// key.
 func TestHeartbeatsTellLoginKeysOfTemplates(t *testing.T) {
 	t.Parallel()
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFWiEr6tTwLyaxCVnGzqMdRqQ4Nxq1lJe1Vh4rqT3mFh me"

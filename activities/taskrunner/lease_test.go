@@ -20,8 +20,8 @@ func TestTermsOfFifteenSeconds(t *testing.T) {
 	}
 }
 
-// However short the time-out is, several beats may be lost before the lease is, and the lease
-// ends before the server gives the task away.
+// However short the time-out is, the lease survives several lost heartbeats and ends before the server reassigns the
+// task.
 func TestTermsLeaveRoom(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

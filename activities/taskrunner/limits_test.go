@@ -40,7 +40,7 @@ func TestLogLimitIsTheNodesUnlessTheTaskWantsLess(t *testing.T) {
 	}
 }
 
-// An attempt that says what it brings is not taken for one that hangs.
+// An attempt that reports progress before its start is not treated as stuck.
 func TestPreparingIsNoHang(t *testing.T) {
 	t.Parallel()
 	n := &Node{StartTimeout: time.Minute}

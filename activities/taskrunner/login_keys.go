@@ -8,14 +8,15 @@ import (
 )
 
 const (
-	// keyField is the field of a spec that has the keys which may log in.
+	// keyField is the spec field with the keys that may log in.
 	keyField = "sshPublicKey"
 	// maxLoginKeys bounds the keys that each heartbeat of an attempt repeats, in bytes.
 	maxLoginKeys = 16 << 10
 )
 
-// loginKeys returns the public keys that may log in to a machine, one a line, if the templates of the requested spec have made
-// them, or "" if not. Text that is no key is left out: it may be a secret.
+// loginKeys returns the public keys that may log in to a machine, one per line. It returns "" if they do not come from
+// templates of the requested spec: the heartbeats need not repeat those. It also returns "" if the text is not a key,
+// because it may be a secret.
 func loginKeys(req *v1.ExecuteRequest, spec *structpb.Struct) string {
 	text := spec.GetFields()[keyField].GetStringValue()
 	if req.GetType() != v1.TypeVPS || text == req.GetSpec().GetFields()[keyField].GetStringValue() || len(text) > maxLoginKeys {

@@ -20,28 +20,29 @@ import (
 )
 
 const (
-	// snapshotAge is more than how old the newest snapshot that the control process has of a node may be.
+	// snapshotAge exceeds the age of the newest snapshot of a node that the control process holds.
 	snapshotAge = 2 * time.Second
-	// Pause between two looks at the node of a lost attempt, doubling.
+	// The pause between two looks at the node of a lost attempt starts at firstAnswerPause and doubles up to
+	// lastAnswerPause.
 	firstAnswerPause, lastAnswerPause = 200 * time.Millisecond, 2 * time.Second
-	// rejoinPatience is how long a node may be offline that did not leave in order, and still come back with an answer:
-	// after an outage of the server its timers end in the same moment as the nodes reach it again.
+	// rejoinPatience is how long an offline node that did not leave in order may still come back with an answer. After an
+	// outage of the server, the server's timers fire in the same moment as the nodes reach it again.
 	rejoinPatience = 8 * time.Second
-	// answerTries is how often in a row the store may fail before the activity returns that it is away.
+	// answerTries is how many consecutive failures of the store make the activity report that the store is away.
 	answerTries = 5
 )
 
-// LostAttempts has the activity AwaitAnswer. It is safe for concurrent use.
+// LostAttempts implements the activity AwaitAnswer. It is safe for concurrent use.
 type LostAttempts struct {
 	Client client.Client
 	Store  *store.Store
-	// Node returns what the registry holds of a node, at most about a second old.
+	// Node returns the registry's entry of a node, which is at most about a second old.
 	Node func(ctx context.Context, name string) (*registry.Entry, error)
-	// AwayUntil returns when Temporal has last been away until, as far as this process knows, or the zero time.
+	// AwayUntil returns when Temporal's last known outage ended, or the zero time.
 	AwayUntil func() time.Time
 }
 
-// Watch returns a function that reports whether an attempt may still run whose run was closed from outside.
+// Watch returns a function that reports whether an attempt may still be running after its run was closed from outside.
 func (l *LostAttempts) Watch(closed *v1.AwaitAnswerRequest) func(context.Context) bool {
 	d := debtorOf(closed)
 	return func(ctx context.Context) bool {
@@ -50,10 +51,11 @@ func (l *LostAttempts) Watch(closed *v1.AwaitAnswerRequest) func(context.Context
 	}
 }
 
-// AwaitAnswer returns what an attempt whose heartbeats or lease have ended, or whose run was closed from outside, has
-// recorded, in the form of the answer of Execute. If nothing more is to be expected of its node, the answer is "moved" if the node has lived on without the
-// attempt, which its lease has ended, and "lost" otherwise. AwaitAnswer waits for as long as the node lists the
-// attempt, which keeps its place there until its end is recorded, or has records on their way to the store.
+// AwaitAnswer returns the recorded answer of an attempt that has lost its heartbeats or lease, or whose run was closed
+// from outside. The answer has the form of Execute's. If the node will report nothing more, the answer is "moved" if the
+// node lives and the attempt's lease has ended it, and "lost" otherwise. AwaitAnswer waits while the node lists the
+// attempt, which keeps its place there until its end is recorded. It also waits while the node has records on their way
+// to the store.
 func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerRequest) (*v1.ExecuteResponse, error) {
 	ctx, stop := heartbeat.Keep(ctx, l.Client)
 	defer stop()
@@ -67,7 +69,7 @@ func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerReq
 		if outage.Before(silentFrom) {
 			outage = time.Time{}
 		}
-		// After an outage every node has been silent.
+		// After an outage every node has been silent, so silence proves nothing.
 		debtor.retried = await.GetRetried() && outage.IsZero()
 		entry, entryErr := l.Node(ctx, req.GetNode())
 		owes := debtor.owes(entry, entryErr, time.Now())
@@ -98,17 +100,17 @@ func (l *LostAttempts) AwaitAnswer(ctx context.Context, await *v1.AwaitAnswerReq
 	}
 }
 
-// debtor is a node that may owe the answer of an attempt.
+// debtor tracks a node that may still owe the answer of an attempt.
 type debtor struct {
 	req *v1.ExecuteRequest
-	// retried: a node that is silent is not waited for any longer than it would be between two of its snapshots.
+	// retried limits the wait for a silent node to the longest time between two of its snapshots.
 	retried bool
-	// readFrom is when a snapshot was certainly taken after the attempt was lost or its run was closed, and leaseUntil when
-	// nothing of the attempt runs on a silent node. Both are zero if that is so already.
+	// readFrom is a time from which every snapshot was taken after the attempt was lost or its run was closed. leaseUntil
+	// is when nothing of the attempt runs on a silent node any more. Both are zero if those times have passed.
 	readFrom, leaseUntil time.Time
-	// first is the snapshot at the first look; nil before.
+	// first is the snapshot at the first look, or nil before that.
 	first *v1.NodeSnapshot
-	// silentSince is when the node was first seen silent; zero while it is not.
+	// silentSince is when the node was first seen silent, or zero if it is not.
 	silentSince time.Time
 }
 
@@ -120,18 +122,18 @@ func debtorOf(await *v1.AwaitAnswerRequest) *debtor {
 	return d
 }
 
-// owes reports whether the node may still record an answer, given its entry or why that could not be read.
+// owes reports whether the node may still record an answer, given the node's entry or the error from reading it.
 func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
 	switch unknown := errors.Is(err, registry.ErrUnknown); {
 	case err != nil && !unknown || now.Before(d.readFrom):
 		return true
 	case !unknown && e.Record.GetState() == v1.NodeOffline && e.Record.GetReason() == names.NodeLeft:
-		return false // it has waited for its attempts
+		return false // it left only after its attempts had ended
 	case unknown || e.Record.GetState() == v1.NodeOffline:
 		return d.comesBack(e, now)
 	case d.isNews(e.Snapshot):
 		d.silentSince = time.Time{}
-		return d.lists(e.Snapshot) || e.Snapshot.GetSpooled() > 0 // the record may be among the values that wait for the store
+		return d.lists(e.Snapshot) || e.Snapshot.GetSpooled() > 0 // the record may be among the spooled values
 	case d.retried:
 		return d.comesBack(e, now)
 	}
@@ -139,13 +141,14 @@ func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
 	return true
 }
 
-// lives reports whether the worker that was given the attempt has beaten since the attempt was lost.
+// lives reports whether the worker that received the attempt has sent a snapshot since the attempt was lost.
 func (d *debtor) lives(e *registry.Entry) bool {
 	return e != nil && e.Record.GetState() != v1.NodeOffline && d.isNews(e.Snapshot) &&
 		d.req.GetIncarnation() != "" && e.Snapshot.GetIncarnation() == d.req.GetIncarnation()
 }
 
-// leaseText says why an attempt on a live node has lost its lease, given when Temporal has been away until, or the zero time.
+// leaseText returns why an attempt on a live node has lost its lease. outage is when Temporal's last outage ended, or the
+// zero time.
 func leaseText(node string, outage time.Time) string {
 	if outage.IsZero() {
 		return fmt.Sprintf("node %s and Temporal did not reach each other, so that the attempt lost its lease and ended itself", node)
@@ -153,9 +156,9 @@ func leaseText(node string, outage time.Time) string {
 	return fmt.Sprintf("the control plane was away until %s, so that the attempt on node %s lost its lease and ended itself", phrase.Clock(outage), node)
 }
 
-// isNews reports whether a snapshot was taken after the first look, and with that after the attempt was lost.
+// isNews reports whether a snapshot was taken after the first look, and therefore after the attempt was lost.
 func (d *debtor) isNews(s *v1.NodeSnapshot) bool {
-	if s == nil { // it has registered and has not beaten yet
+	if s == nil { // the node has registered but not yet sent a heartbeat
 		return false
 	}
 	if d.first == nil {
@@ -164,7 +167,7 @@ func (d *debtor) isNews(s *v1.NodeSnapshot) bool {
 	return s.GetIncarnation() != d.first.GetIncarnation() || s.GetSequence() > d.first.GetSequence()
 }
 
-// comesBack reports whether a silent node may come back in the time that it is given.
+// comesBack reports whether a silent node still has time to come back.
 func (d *debtor) comesBack(e *registry.Entry, now time.Time) bool {
 	if d.silentSince.IsZero() {
 		d.silentSince = now

@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// An attempt is not lost with its node if the worker that was given it lives on without it.
+// An attempt is not lost with its node if the worker that received it lives on without it.
 func TestNodeLivesOnWithoutTheAttempt(t *testing.T) {
 	snapshot := func(incarnation string, sequence int64) *v1.NodeSnapshot {
 		return &v1.NodeSnapshot{Incarnation: incarnation, Sequence: sequence}
@@ -57,7 +57,7 @@ func TestNodeOwesAnswer(t *testing.T) {
 		err   error
 		owes  bool
 	}
-	soon, late := 2*time.Second, 4*time.Second // before and after a silent node is given up where the task is retried
+	soon, late := 2*time.Second, 4*time.Second // before and after the wait for a silent node ends if the task is retried
 	for name, looks := range map[string][]look{
 		"it runs, then it does not": {
 			{0, alive(snapshot("one", 1, its)), nil, true},

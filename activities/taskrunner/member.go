@@ -7,21 +7,20 @@ import (
 	"switchyard/workflows/names"
 )
 
-// member is what one process is started for: a task, or an instance of one that
-// is fanned out, alone or as a part of a batch.
+// member is what one process runs: a task, or an instance of a fanned-out task, alone or as part of a batch.
 type member struct {
-	// name is that of the task or of the instance, such as "each[3]".
+	// name is the name of the task or of the instance, such as "each[3]".
 	name string
-	// index is the number of the instance; -1: it is none.
+	// index is the number of the instance, or -1 for a task.
 	index          int32
 	attempt, claim int32
 	unacknowledged []int32
-	left           []string // keys of records that attempts of generations before may have left
+	left           []string // keys of records that attempts of earlier generations may have left
 	item           *structpb.Value
 	checkpoint     *v1.Checkpoint
 }
 
-// membersOf are the members of a request, in its order.
+// membersOf returns the members of a request in its order.
 func membersOf(req *v1.ExecuteRequest) []member {
 	if len(req.GetBatch()) == 0 {
 		m := member{

@@ -15,20 +15,19 @@ import (
 )
 
 const (
-	// endingSuffix is that of the recovery file of an attempt that is being ended: no worker continues
-	// on with it.
+	// endingSuffix is the suffix of a recovery file while its attempt is being ended. No worker continues that attempt.
 	endingSuffix = ".ending"
-	// removeMargin is how long before the server gives a task to another node its attempt
-	// is ended, if that leaves it as long as a live worker would.
+	// removeMargin is how long before the server reassigns a task its attempt is ended, provided that the attempt then
+	// runs at least as long as under a live worker.
 	removeMargin = 3 * time.Second
-	// endedPatience is how long one that has ended by itself waits for the next worker.
+	// endedPatience is how long an attempt that has ended by itself is kept for the next worker.
 	endedPatience = time.Hour
 )
 
-// EndOverdue ends what runs of the attempts of a node although its lease is over: the
-// worker is dead, or held up. Attempts that have ended by themselves are left to the next
-// worker, which keeps their results, but not for ever, and lasting ones for ever. dir is the node's state; it is read anew each time.
-// left is how many attempts may still have to be ended.
+// EndOverdue ends the running attempts of a node that have outlived their lease because the worker is dead or stalled.
+// Attempts that ended by themselves are left for a while to the next worker, which keeps their results. Lasting attempts
+// are never ended. dir is the node's state directory and is read at each call. left is how many attempts may still have
+// to be ended.
 func EndOverdue(ctx context.Context, dir, node string, exec executor.Survivor) (left int, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,16 +76,16 @@ func EndOverdue(ctx context.Context, dir, node string, exec executor.Survivor) (
 	return left, errors.Join(errs...)
 }
 
-// endNow ends what is left of an attempt, of which the next worker finds nothing then.
+// endNow ends what is left of an attempt, so that the next worker finds nothing of it.
 func (l *orphan) endNow(ctx context.Context, exec executor.Survivor, f executor.Leftover) error {
 	ending := strings.TrimSuffix(l.path, filepath.Ext(l.path)) + endingSuffix
 	if err := os.Rename(l.path, ending); err != nil {
-		return nil // its worker has just settled it
+		return nil // the attempt's worker has just settled it
 	}
 	if err := exec.Remove(ctx, f); err != nil {
 		return err
 	}
-	// What of this does not succeed is done when a worker of the node starts.
+	// Whatever fails here is done when a worker of the node starts.
 	dir := filepath.Dir(l.path)
 	workspaces := filepath.Join(dir, survivorsFolder)
 	_ = os.RemoveAll(filepath.Join(workspaces, filepath.Base(l.state.Workspace)))
@@ -97,8 +96,8 @@ func (l *orphan) endNow(ctx context.Context, exec executor.Survivor, f executor.
 	return nil
 }
 
-// endAt returns when an unattended attempt is to be ended, so that nothing is left
-// of it when the server gives its task to another node.
+// endAt returns when an unattended attempt must be ended, so that nothing is left of it when the server gives its task to
+// another node.
 func (l *orphan) endAt() time.Time {
 	t := termsOf(l.state.Heartbeat, 0)
 	silence := cmp.Or(max(l.state.Heartbeat, 0), defaultHeartbeatTimeout)

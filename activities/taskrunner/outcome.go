@@ -21,18 +21,17 @@ var (
 	errStopAsked  = errors.New("a person has stopped the attempt")
 )
 
-// drained is the cause for which a node that drains, or stops, ends an attempt.
+// drained is the cause of an attempt's end if its node drains or stops.
 type drained struct{ why string }
 
 func (d drained) Error() string { return d.why }
 
-// moved hands an attempt back: the task is to be placed again, and nothing counts
-// of what may have run of it.
+// moved returns the answer that hands an attempt back. The task is placed again, and whatever ran of it does not count.
 func moved(reason, text string) *v1.ExecuteResponse {
 	return &v1.ExecuteResponse{State: v1.AttemptMoved, Reason: reason, Error: text}
 }
 
-// stopped is the answer of an attempt that ended because ctx did.
+// stopped returns the answer of an attempt that ended because ctx ended.
 func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
 	cause := context.Cause(ctx)
 	switch cause {
@@ -55,8 +54,7 @@ func stopped(ctx context.Context, result *v1.TaskResult) *v1.ExecuteResponse {
 	return &v1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Result: result}
 }
 
-// interpret says what the end of a program means for its task. An error is a
-// fault of the node.
+// interpret translates the end of a program into the answer of its task. An error is a fault of the node.
 func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
 	if start := executor.AsStartError(err); start != nil {
 		reason := v1.ReasonStartFailed
@@ -88,7 +86,7 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 		return &v1.ExecuteResponse{State: v1.TaskKilledOOM, Reason: v1.ReasonOOM, Error: "out of memory", Result: result}, nil
 	case r.Failure != nil:
 		if result.ExitCode == 0 {
-			result.ExitCode = -1 // no program has ended with one
+			result.ExitCode = -1 // no program has set an exit code
 		}
 		state := v1.TaskFailed
 		if r.Failure.Reason == v1.ReasonEvicted {
@@ -103,15 +101,14 @@ func interpret(ctx context.Context, r executor.Result, err error) (*v1.ExecuteRe
 	return &v1.ExecuteResponse{State: v1.TaskCompleted, Result: result}, nil
 }
 
-// collectStreams puts the ends of the streams into the result.
+// collectStreams copies the tails of the streams into the result.
 func collectStreams(r *v1.TaskResult, log *logs.Writer) {
 	r.Stdout, r.StdoutTruncated = log.Tail("stdout")
 	r.Stderr, r.StderrTruncated = log.Tail("stderr")
 }
 
-// collectFiles puts what the task wrote for the run into the answer, without the values of secrets. Only a task
-// that completed adds to the context. Files that cannot be read as what they
-// should be fail a task that had completed.
+// collectFiles puts the output and context files of the task into the answer, with the values of secrets masked. Only a
+// completed task updates the context. An unreadable or malformed file fails a task that had completed.
 func (w *work) collectFiles(res *v1.ExecuteResponse) {
 	output, err := w.ws.Output(w.secrets.masks.Bytes)
 	if err == nil {
@@ -133,11 +130,11 @@ func (w *work) collectFiles(res *v1.ExecuteResponse) {
 	}
 }
 
-// maxErrorTail bounds, in characters, what of a task's own last words goes into its error.
+// maxErrorTail bounds, in characters, how much of a task's standard error its error text quotes.
 const maxErrorTail = 500
 
-// explain adds the end of what a failed task wrote to standard error: the last line first,
-// which lists show alone, and below what came before it.
+// explain appends the tail of a failed task's standard error to its error text. The last line comes first, because lists
+// show only that; the lines before it follow below.
 func explain(res *v1.ExecuteResponse) {
 	if res.State != v1.TaskFailed || res.Reason != v1.ReasonExitCode && res.Reason != v1.ReasonSignal {
 		return

@@ -19,7 +19,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// endedBy is a context that has ended for a reason.
+// endedBy returns a context that has ended with a cause.
 func endedBy(cause error) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(cause)
@@ -49,7 +49,7 @@ func TestInterpret(t *testing.T) {
 		"drained":             {ctx: endedBy(drained{"node a is draining"}), result: stopped, state: "moved", reason: "draining", text: "node a is draining"},
 		"lease lost":          {ctx: endedBy(errLeaseLost), result: stopped, state: "moved", reason: "lease_lost", text: "the server did not answer for too long"},
 		"not started":         {ctx: endedBy(errNotStarted), result: stopped, state: "moved", reason: "not_started", text: "the attempt did not start in time"},
-		// It ended by itself before the cancel reached it.
+		// The program ended by itself before the cancellation reached it.
 		"ended in time": {ctx: endedBy(heartbeat.ErrCancelled), state: "completed"},
 		"not found": {err: &executor.StartError{ExitCode: 127, Err: errors.New("nope: not found")},
 			state: "failed", reason: "start_failed", text: "nope: not found", exitCode: 127},
@@ -107,8 +107,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What travels stays within its limit, says what it has lost, and all of it is
-// in the store.
+// The answer that travels stays within its limit and reports what was cut. The store has all of it.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), t.TempDir())

@@ -16,17 +16,17 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Pause between two tries to read records, doubling.
+// The pause between two tries to read records starts at firstReadPause and doubles up to lastReadPause.
 const firstReadPause, lastReadPause = 100 * time.Millisecond, 2 * time.Second
 
-// priorResult is what an earlier attempt that was never reported has left: it has completed.
+// priorResult is the recorded result of an earlier attempt that completed but was never reported.
 type priorResult struct {
 	res *v1.ExecuteResponse
-	// reference is to the record that says so.
+	// reference names the record of the result.
 	reference string
 }
 
-// cut returns what of the answer may travel. It names the record even if that is all, because the
+// cut returns the part of the answer that may travel. It names the record even if the answer is complete, because the
 // record names the attempt that ran.
 func (a priorResult) cut(limit int) *v1.ExecuteResponse {
 	res := results.Cut(a.res, a.reference, limit)
@@ -37,13 +37,13 @@ func (a priorResult) cut(limit int) *v1.ExecuteResponse {
 	return res
 }
 
-// priorResults is findAnswers in the store of the node.
+// priorResults calls findPriorResults with the store of the node.
 func (n *Node) priorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
 	return findPriorResults(ctx, n.Store, req, members)
 }
 
-// findPriorResults looks which of the members of a request have completed in one of the
-// attempts that ended without a report. A recorded failure is no answer.
+// findPriorResults returns the results of members that completed in an attempt that ended without a report, by index. A
+// recorded failure does not count.
 func findPriorResults(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
 	var found map[int32]priorResult
 	missing := map[int32]bool{} // instances that a batch may have completed
@@ -67,7 +67,7 @@ func findPriorResults(ctx context.Context, s *store.Store, req *v1.ExecuteReques
 	return batchResults(ctx, s, req, missing, found)
 }
 
-// recordedResult looks into the records of the attempts of a member that ran alone.
+// recordedResult returns the recorded result of a member that ran alone, or a zero one if there is none.
 func recordedResult(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, m *member) (priorResult, error) {
 	keys := slices.Clone(m.left)
 	for _, attempt := range m.unacknowledged {
@@ -86,7 +86,7 @@ func recordedResult(ctx context.Context, s *store.Store, req *v1.ExecuteRequest,
 	return priorResult{}, nil
 }
 
-// batchResults adds to found what the records of batches say of missing instances.
+// batchResults adds the results of missing instances that the records of batches hold to found.
 func batchResults(ctx context.Context, s *store.Store, req *v1.ExecuteRequest, missing map[int32]bool, found map[int32]priorResult) (map[int32]priorResult, error) {
 	if len(missing) == 0 || missing[-1] {
 		return found, nil
@@ -126,8 +126,8 @@ func anyWithin(indices map[int32]bool, first, last int32) bool {
 	return false
 }
 
-// awaitPriorResults is answers with patience: while the store is away it is not known
-// whether the task must run at all. The error is that of ctx.
+// awaitPriorResults calls priorResults until it succeeds: while the store is away, it is unknown whether the task must
+// run at all. The error is that of ctx.
 func (n *Node) awaitPriorResults(ctx context.Context, req *v1.ExecuteRequest, members []member) (map[int32]priorResult, error) {
 	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
 		found, err := n.priorResults(ctx, req, members)

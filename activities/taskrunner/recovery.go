@@ -21,58 +21,56 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// What a worker finds of attempts that an earlier one has left, it decides by an
-// acknowledged heartbeat with the token that it finds in the recovery file:
+// A worker decides what becomes of each attempt that an earlier worker left. It sends a heartbeat with the token in the
+// attempt's recovery file, and the server's reply decides:
 //
-//	recovery file ──┬─ the server wants it ──▶ it is on the ledger, and an attempt as any other
-//	                ├─ it does not ──────────▶ ended; recorded, if it had completed by itself; a lasting one
-//	                │                          continues, unattended, if its run waits for it, and is not over while
+//	recovery file ──┬─ the server wants it ──▶ it enters the ledger and is an attempt like any other
+//	                ├─ it does not ──────────▶ ended; recorded if it had completed by itself; a lasting attempt
+//	                │                          continues, unattended, if its run waits for it or while
 //	                │                          that is unknown
 //	                └─ no answer ────────────▶ asked again until its lease is over, then ended
 //	no recovery file ────────────────────────▶ ended
 //
-// None of this waits for the engine: the heartbeats of an attempt that is wanted continue
-// while it is away.
+// None of this waits for the engine: the heartbeats of a wanted attempt continue while the engine is away.
 
 const (
-	// recoverPatience bounds how long the start of a node waits for an answer of the
-	// server or of an executor. Both are asked on.
+	// recoverPatience bounds how long the start of a node waits for an answer of the server or of an executor. The
+	// questions continue in the background.
 	recoverPatience = 3 * time.Second
-	// recoverPause is the time between two questions to an executor that has not answered.
+	// recoverPause is the time between two queries of an executor that has not answered.
 	recoverPause = time.Second
-	// survivorsTimeout bounds one such question, and what is done to end one survivor.
+	// survivorsTimeout bounds one such query, and the work to end one survivor.
 	survivorsTimeout = 10 * time.Second
-	// adoptedBeat is the longest time between two beats of a reattached attempt: what the
-	// server pushes goes to the worker that has taken it up.
+	// adoptedBeat is the longest time between two heartbeats of a reattached attempt. It is short because the server's
+	// pushes go to the worker that originally accepted the attempt.
 	adoptedBeat = time.Second
-	// completeTimeout bounds one answer to the server.
+	// completeTimeout bounds one call that reports an answer to the server.
 	completeTimeout = 5 * time.Second
 )
 
-// recovery is what a node does about the attempts that earlier workers have left.
+// recovery handles the attempts that earlier workers of a node have left.
 type recovery struct {
 	node *Node
 	ctx  context.Context // ends when the node stops
-	// finds are those of each executor, by task type.
+	// finds holds the attempts that each executor has found, by task type.
 	finds map[string]*finds
-	left  []*orphan // what has a recovery file
-	// undecided has a channel for each lasting one, which is closed when it is decided what becomes of it.
+	left  []*orphan // the attempts with a recovery file
+	// undecided has a channel for each lasting attempt. The channel is closed once the fate of the attempt is settled.
 	undecided map[attemptKey]chan struct{}
 	work      sync.WaitGroup
 }
 
-// finds are the attempts that an executor has found.
+// finds holds the attempts that an executor has found.
 type finds struct {
 	exec executor.Survivor
 	done chan struct{} // closed when byID is set
 	byID map[string]executor.Leftover
 }
 
-// Recover continues with the attempts that earlier workers of the node have left, where the
-// executors are Survivors. The node is the only one of its name. When it returns, what
-// may be wanted has its place, and no executor is asked to start anything before it has
-// said what is left of it. end gives up what is still being looked for, and returns when
-// what had to be reported to the server has been, or when its context ends.
+// Recover continues the attempts that earlier workers of the node have left, if their executors are Survivors. The node
+// must be the only one with its name. When Recover returns, every attempt that may be wanted has its place. No executor
+// starts anything before it has reported its leftovers. end stops the searches still in progress. It returns when
+// everything due has been reported to the server, or when its context ends.
 func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &recovery{node: n, ctx: own, finds: map[string]*finds{}, undecided: map[attemptKey]chan struct{}{}}
@@ -135,7 +133,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 	return end
 }
 
-// recovering reports whether an executor has not yet said what is left of earlier attempts.
+// recovering reports whether an executor has not yet reported what is left of earlier attempts.
 func (n *Node) recovering(taskType string) bool {
 	r := n.recovery.Load()
 	if r == nil || r.finds[taskType] == nil {
@@ -149,11 +147,11 @@ func (n *Node) recovering(taskType string) bool {
 	}
 }
 
-// scan asks an executor what it has, until it says so, and ends what no file describes.
-// answered is called after the first time.
+// scan asks an executor for its leftovers until it answers, and ends those without a recovery file. answered is called
+// after the first reply or error.
 func (r *recovery) scan(taskType string, f *finds, answered func()) {
 	n := r.node
-	level := slog.LevelDebug // it may be one that this machine does not have
+	level := slog.LevelDebug // the machine may not have this executor at all
 	if r.expects(taskType) {
 		level = slog.LevelWarn
 	}
@@ -179,7 +177,7 @@ func (r *recovery) scan(taskType string, f *finds, answered func()) {
 	for _, l := range found {
 		switch {
 		case l.Identity.Fleet != n.Fleet:
-			// It is that of another node of this name.
+			// It belongs to another node with this name.
 		case r.knows(l.ID):
 			f.byID[l.ID] = l
 		default:
@@ -204,7 +202,7 @@ func (r *recovery) knows(id string) bool {
 	return slices.ContainsFunc(r.left, func(l *orphan) bool { return l.state.ID == id })
 }
 
-// pause waits; false: the node stops.
+// pause waits for d. It returns false if the node stops.
 func (r *recovery) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -214,13 +212,13 @@ func (r *recovery) pause(d time.Duration) bool {
 	}
 }
 
-// decide asks the server whether it wants an attempt, and does what follows from that.
+// decide asks the server whether it wants an attempt, and continues or ends the attempt accordingly.
 func (r *recovery) decide(l *orphan, decided func()) {
 	defer decided()
 	n := r.node
 	exec := n.survivor(l.req.GetType())
 	if exec == nil { // this worker was started without the executor
-		if l.state.Lasting { // a later one may have it
+		if l.state.Lasting { // a later worker may have it
 			<-r.ctx.Done()
 		}
 		l.release()
@@ -246,7 +244,7 @@ func (r *recovery) decide(l *orphan, decided func()) {
 			r.reattach(l, exec, ws, t, progress, sent, decided)
 			return
 		case err == heartbeat.ErrGone && time.Now().Before(l.state.AloneUntil):
-			// The activity has left it, and another one is on its way.
+			// The activity has left the attempt, and another one is on its way.
 			r.reattach(l, exec, ws, t, progress, 0, decided)
 			return
 		case err == heartbeat.ErrGone && l.state.Lasting:
@@ -273,7 +271,7 @@ func (r *recovery) decide(l *orphan, decided func()) {
 	}
 }
 
-// stampOf is nil for the zero time.
+// stampOf returns the timestamp of t, or nil for the zero time.
 func stampOf(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
@@ -281,16 +279,15 @@ func stampOf(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-// reattach makes what an earlier worker has left an attempt of this one, whose newest beat
-// was sent at an instant, or which has been left by its activity (0), and answers the
-// activity when it is over.
+// reattach turns what an earlier worker has left into an attempt of this worker, and answers the activity when the
+// attempt ends. sent is when the newest heartbeat was sent, or 0 if the activity has left the attempt.
 func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Workspace, t terms, progress *v1.ExecuteProgress, sent executor.Instant, decided func()) {
 	n := r.node
 	d := delivery{token: l.state.Token, queue: l.state.Queue, heartbeat: l.state.Heartbeat}
 	a := n.newAttempt(d, l.req)
 	left := a.first
 	a.terms, a.takenUpAt, a.recoveryFile = t, stampOf(l.state.TakenUpAt), l.recoveryFile
-	a.members[0].checkpoint = nil // what it has left is read anew
+	a.members[0].checkpoint = nil // what the attempt has left is read again
 	a.progress.Store(progress)
 	a.run = func(ctx context.Context) (*v1.ExecuteResponse, error) { return r.await(ctx, a, l, exec, ws) }
 	begin := sent
@@ -331,7 +328,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 			l.release()
 			return nil, errLetGo
 		}
-		// Nothing can be ended without the executor.
+		// Nothing can be ended until the executor answers.
 		r.discard(l, exec, ws)
 		return stopped(ctx, nil), nil
 	}
@@ -360,7 +357,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	if w.secrets, ok = recoverSecrets(l.req, found); !ok {
 		r.remove(exec, found)
 		text := fmt.Sprintf("node %s was started again, and cannot tell which secrets the task has", n.Name)
-		if a.isLasting() { // it is not placed anew
+		if a.isLasting() { // it cannot be placed again
 			return &v1.ExecuteResponse{State: v1.TaskLost, Reason: v1.ReasonNodeLost, Error: text}, nil
 		}
 		return moved(v1.ReasonIncarnation, text), nil
@@ -380,7 +377,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	return res, err
 }
 
-// lostAnswer returns the end of a reattached attempt that has left nothing but its checkpoint, and that checkpoint.
+// lostAnswer returns the answer of a reattached attempt that has left nothing but its checkpoint, with that checkpoint.
 func (a *attempt) lostAnswer(ctx context.Context) (*v1.ExecuteResponse, error) {
 	res, err := a.node.lostAnswer(ctx, a.heartbeat, a.req)
 	if res.GetState() == v1.TaskLost {
@@ -389,8 +386,7 @@ func (a *attempt) lostAnswer(ctx context.Context) (*v1.ExecuteResponse, error) {
 	return res, err
 }
 
-// resumeLog continues the log that an earlier worker has written. The error is that
-// of ctx.
+// resumeLog continues the log that an earlier worker has written. The error is that of ctx.
 func (w *work) resumeLog(ctx context.Context) error {
 	m := &w.attempt.members[0]
 	for pause := firstReadPause; ; pause = min(2*pause, lastReadPause) {
@@ -414,8 +410,8 @@ func (w *work) resumeLog(ctx context.Context) error {
 	}
 }
 
-// complete answers the activity of a reattached attempt, as the end of Execute would, until
-// the server has taken that, or has given the task to another node.
+// complete answers the activity of a reattached attempt, as the end of Execute would. It tries until the server has the
+// answer, or until the server has given the task to another node.
 func (n *Node) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failure error) {
 	if failure == errLetGo {
 		return
@@ -440,9 +436,8 @@ func (n *Node) complete(a *attempt, token []byte, res *v1.ExecuteResponse, failu
 	}
 }
 
-// discard ends an attempt that is not wanted any more, when its executor is there. What
-// had completed by itself before is recorded, so that it needs not be done again. ws is
-// nil when it is lost, or in use.
+// discard ends an unwanted attempt once its executor answers. If the attempt had completed by itself before, its result
+// is recorded and need not be computed again. ws is nil if the workspace is lost or in use.
 func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Workspace) {
 	n, f := r.node, r.finds[l.req.GetType()]
 	r.work.Go(func() {
@@ -450,7 +445,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 		select {
 		case <-f.done:
 		case <-r.ctx.Done():
-			return // whoever comes next finds it
+			return // a later worker finds it
 		}
 		a := n.newAttempt(delivery{token: l.state.Token, queue: l.state.Queue, heartbeat: l.state.Heartbeat}, l.req)
 		a.recoveryFile, a.lease = l.recoveryFile, nil
@@ -484,7 +479,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 	})
 }
 
-// remove ends what is left of an attempt, and tries again until that is so.
+// remove ends what is left of an attempt. It retries until that succeeds or the node stops.
 func (r *recovery) remove(exec executor.Survivor, l executor.Leftover) {
 	for quiet := false; ; quiet = true {
 		ctx, cancel := context.WithTimeout(r.ctx, survivorsTimeout)

@@ -21,14 +21,13 @@ import (
 	"switchyard/workflows/names"
 )
 
-// An attempt of an executor.Survivor outlives its worker. What a later one needs to continue
-// with it lies in the node's StateDir, from before the attempt starts until it has been
-// answered:
+// An attempt of an executor.Survivor outlives its worker. The node's StateDir holds what a later worker needs to continue
+// the attempt, from before the attempt starts until it has been answered:
 //
 //	<state dir>/<hash of the attempt's id>.attempt   the recovery file, readable by its owner only
 //	<state dir>/workspaces/attempt-*                 the attempts' directories
 //
-// The time of the file is that of the newest heartbeat that the server has acknowledged.
+// The modification time of the file is that of the newest heartbeat that the server has acknowledged.
 
 const (
 	recoverySuffix   = ".attempt"
@@ -37,45 +36,45 @@ const (
 	maxKeepsakeBytes = 16 << 20
 )
 
-// recoveryFile is what a later worker needs to continue an attempt. A nil one keeps
-// nothing. The mutex of its attempt guards it.
+// recoveryFile holds what a later worker needs to continue an attempt. The mutex of the attempt guards it.
 type recoveryFile struct {
 	path  string
 	state recoveryState
 	gone  bool
 }
 
-// recoveryState is the content of the file.
+// recoveryState is the content of a recovery file.
 type recoveryState struct {
 	Version int    `json:"version"`
 	ID      string `json:"id"`
-	// Token is that of the activity that waits for the attempt, and Heartbeat its time-out.
+	// Token is the token of the activity that waits for the attempt, and Heartbeat its heartbeat time-out.
 	Token     []byte        `json:"token"`
 	Heartbeat time.Duration `json:"heartbeat"`
-	// Queue is that by which it came.
+	// Queue is the task queue that delivered the attempt.
 	Queue string `json:"queue"`
-	// Request is the ExecuteRequest, Spec that of the attempt with its templates replaced.
+	// Request is the ExecuteRequest. Spec is the spec of the attempt with its templates rendered.
 	Request   json.RawMessage `json:"request"`
 	Spec      json.RawMessage `json:"spec"`
 	TakenUpAt time.Time       `json:"takenUpAt"`
-	// StartedAt is when its process has; zero: it had not yet.
+	// StartedAt is when the process started, or zero if it has not.
 	StartedAt time.Time `json:"startedAt"`
-	// Suspended is for how long it has stood still, and SuspendedAt since when it does; zero: it does not.
+	// Suspended is the total of past suspensions. SuspendedAt is when the current one began, or zero if there is none.
 	Suspended   time.Duration `json:"suspended"`
 	SuspendedAt time.Time     `json:"suspendedAt"`
-	// Lasting says that neither a lease nor a drain ends it.
+	// Lasting is set when neither a lease nor a drain ends the attempt.
 	Lasting bool `json:"lasting,omitempty"`
-	// Entered says that a session is open in it, and IdleSince when the last one has ended; zero: none has.
+	// Entered is set while a session is open in the attempt. IdleSince is when the last session ended, or zero if none
+	// has.
 	Entered   bool      `json:"entered,omitempty"`
 	IdleSince time.Time `json:"idleSince,omitzero"`
-	// AloneUntil is until when it may continue although the activity has left it; zero: it has not.
+	// AloneUntil is until when the attempt may continue after its activity has left it, or zero if it has not.
 	AloneUntil time.Time `json:"aloneUntil"`
-	// Workspace is the name of its directory, TempDir the path of its temporary one.
+	// Workspace is the name of the attempt's directory, and TempDir the path of its temporary directory.
 	Workspace string `json:"workspace"`
 	TempDir   string `json:"tempDir"`
 }
 
-// survivor is the executor of a type if its attempts outlive the worker here; nil: they do not.
+// survivor returns the executor of a type if its attempts outlive the worker on this node, else nil.
 func (n *Node) survivor(taskType string) executor.Survivor {
 	s, ok := n.Executors[taskType].(executor.Survivor)
 	if !ok || n.StateDir == "" {
@@ -84,7 +83,7 @@ func (n *Node) survivor(taskType string) executor.Survivor {
 	return s
 }
 
-// lasting is the root of the workspaces of attempts that outlive the worker.
+// lasting returns the root of the workspaces of attempts that outlive the worker.
 func (n *Node) lasting() *workspace.Root {
 	n.makeLasting.Do(func() {
 		n.lastingRoot = workspace.NewRoot(filepath.Join(n.StateDir, survivorsFolder), n.LastingTempDir)
@@ -92,13 +91,13 @@ func (n *Node) lasting() *workspace.Root {
 	return n.lastingRoot
 }
 
-// CloseState removes what of the state need not outlive the worker. No attempt runs any more.
+// CloseState removes the state that need not outlive the worker. No attempt may be running.
 func (n *Node) CloseState() error {
 	if n.StateDir == "" {
 		return nil
 	}
 	err := n.lasting().Close()
-	// Neither goes while there is something in it.
+	// A directory that is not empty stays.
 	_ = os.Remove(filepath.Join(n.StateDir, survivorsFolder))
 	_ = os.Remove(filepath.Join(n.StateDir, claimsFolder))
 	_ = os.Remove(n.StateDir)
@@ -124,7 +123,7 @@ func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *worksp
 		Version: keepsakeVersion, ID: id, Token: a.token, Heartbeat: a.heartbeat, Queue: a.queue,
 		Request: request, Spec: rendered, TakenUpAt: a.takenUpAt.AsTime(), Workspace: filepath.Base(ws.Dir()), TempDir: ws.TempDir(),
 	}}
-	if a.left == nil { // it was detached while it waited
+	if a.left == nil { // the attempt was detached while it waited
 		k.state.AloneUntil = time.Now().Add(a.alone)
 	}
 	if a.node.Guard != nil {
@@ -138,7 +137,7 @@ func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *worksp
 	return nil
 }
 
-// updateRecoveryFile changes the recovery file. The caller holds mu.
+// updateRecoveryFile changes the recovery file, if there is one. The caller holds mu.
 func (a *attempt) updateRecoveryFile(change func(k *recoveryState)) {
 	if a.recoveryFile == nil || a.recoveryFile.gone {
 		return
@@ -149,7 +148,7 @@ func (a *attempt) updateRecoveryFile(change func(k *recoveryState)) {
 	}
 }
 
-// suspend notes that the attempt stands still, or that it continues.
+// suspend records that the attempt is suspended or resumed.
 func (k *recoveryState) suspend(still bool) {
 	switch {
 	case still && k.SuspendedAt.IsZero():
@@ -159,7 +158,7 @@ func (k *recoveryState) suspend(still bool) {
 	}
 }
 
-// stoodStill is for how long the attempt has, all in all.
+// stoodStill returns the total time that the attempt has been suspended.
 func (k *recoveryState) stoodStill() time.Duration {
 	if k.SuspendedAt.IsZero() {
 		return k.Suspended
@@ -167,15 +166,15 @@ func (k *recoveryState) stoodStill() time.Duration {
 	return k.Suspended + time.Since(k.SuspendedAt)
 }
 
-// enter notes that a session is open in the attempt, or that the last one has ended.
+// enter records that a session is open in the attempt, or that the last one has ended.
 func (k *recoveryState) enter(open bool) {
 	k.Entered, k.IdleSince = open, time.Now()
 }
 
-// idleFrom returns when the idle time of the attempt began, given when its program has started.
+// idleFrom returns when the idle time of the attempt began. started is when its program started.
 func (k *recoveryState) idleFrom(started time.Time) time.Time {
 	switch {
-	case k.Entered: // until the worker died
+	case k.Entered: // a session was open until the worker died
 		return time.Now()
 	case k.IdleSince.IsZero():
 		return started
@@ -183,7 +182,7 @@ func (k *recoveryState) idleFrom(started time.Time) time.Time {
 	return k.IdleSince
 }
 
-// removeRecoveryFile ends it: no later worker has anything to do with the attempt, unless this worker has left it.
+// removeRecoveryFile removes the recovery file, unless this worker has left the attempt to a later one.
 func (a *attempt) removeRecoveryFile() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -195,13 +194,13 @@ func (a *attempt) removeRecoveryFile() {
 	}
 }
 
-// recordHeartbeat notes that the server has acknowledged a beat.
+// recordHeartbeat records that the server has acknowledged a heartbeat sent at an instant.
 func (a *attempt) recordHeartbeat(sent executor.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.recoveryFile != nil && !a.recoveryFile.gone {
 		at := time.Now().Add(-executor.Now().Sub(sent))
-		_ = os.Chtimes(a.recoveryFile.path, at, at) // an earlier time is the safe side
+		_ = os.Chtimes(a.recoveryFile.path, at, at) // if this fails, the file's earlier time is the safe side
 	}
 }
 
@@ -210,7 +209,7 @@ func recoveryPath(dir, id string) string {
 	return filepath.Join(dir, fmt.Sprintf("%x", sum[:16])+recoverySuffix)
 }
 
-// write replaces the file whole. Its time stays that of the newest beat.
+// write replaces the file atomically and keeps its modification time, which is that of the newest heartbeat.
 func (k *recoveryFile) write() error {
 	text, err := json.Marshal(k.state)
 	if err != nil {
@@ -238,25 +237,23 @@ func (k *recoveryFile) write() error {
 	return err
 }
 
-// orphan is an attempt that an earlier worker has left a recovery file of.
+// orphan is an attempt with a recovery file of an earlier worker.
 type orphan struct {
 	*recoveryFile
 	req  *v1.ExecuteRequest
 	spec *structpb.Struct
-	// beatAt is when the newest beat that the server has acknowledged was sent, or when
-	// the recovery file was made.
+	// beatAt is when the newest acknowledged heartbeat was sent, or when the recovery file was created.
 	beatAt time.Time
-	// release gives back its place.
+	// release gives the attempt's place back.
 	release func()
 }
 
-// identity returns whose attempt it is.
+// identity returns the identity of the attempt.
 func (l *orphan) identity(n *Node) executor.Identity {
 	return identityOf(n, l.req, &membersOf(l.req)[0])
 }
 
-// orphans reads the recovery files that earlier workers of the node have left. Those that
-// cannot be read are of no use and are removed.
+// orphans reads the recovery files that earlier workers of the node have left. It removes unreadable files.
 func (n *Node) orphans() ([]*orphan, error) {
 	entries, err := os.ReadDir(n.StateDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -272,7 +269,7 @@ func (n *Node) orphans() ([]*orphan, error) {
 		}
 		path := filepath.Join(n.StateDir, entry.Name())
 		if filepath.Ext(path) == endingSuffix {
-			_ = os.Remove(path) // without it the attempt is ended
+			_ = os.Remove(path) // the executor's leftover ends because it has no recovery file
 			continue
 		}
 		l, err := readOrphan(path)
@@ -312,8 +309,9 @@ func readOrphan(path string) (*orphan, error) {
 	return l, errors.Join(read.Unmarshal(l.state.Request, l.req), read.Unmarshal(l.state.Spec, l.spec))
 }
 
-// checkpoint is the newest one of the attempt, for its heartbeats until it is read again. With secrets that is the one
-// that it began with: what is to be masked is not known yet.
+// checkpoint returns the newest checkpoint of the attempt. The heartbeats report it until the file is read again. For an
+// attempt with secrets it returns the checkpoint that the attempt began with, because the values to mask are not known
+// yet.
 func (l *orphan) checkpoint(ws *workspace.Workspace, m *member) *v1.Checkpoint {
 	if len(l.req.GetSecretEnv()) > 0 {
 		return proto.CloneOf(l.req.GetCheckpoint())
@@ -325,6 +323,6 @@ func (l *orphan) checkpoint(ws *workspace.Workspace, m *member) *v1.Checkpoint {
 	case len(data) <= maxInlineCheckpoint:
 		return &v1.Checkpoint{Data: data}
 	}
-	// The worker before may not have stored it, which costs time only.
+	// The earlier worker may not have stored the checkpoint. That costs only time.
 	return &v1.Checkpoint{Key: storekey.Checkpoint(names.Home(l.req.GetRunId(), l.req.GetChain()), l.req.GetGeneration(), m.name, m.claim)}
 }

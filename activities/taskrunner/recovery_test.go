@@ -22,7 +22,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// CompleteActivity notes the answer to an activity.
+// CompleteActivity records the answer to an activity.
 func (s *server) CompleteActivity(_ context.Context, token []byte, result any, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *server) CompleteActivity(_ context.Context, token []byte, result any, e
 	return nil
 }
 
-// answered is what an activity was answered; nil: nothing yet.
+// answered returns the recorded answer of an activity, or nil.
 func (s *server) answered(token string) *v1.ExecuteResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *server) answered(token string) *v1.ExecuteResponse {
 
 const adoptedID = "r-1/a/c1"
 
-// heir is a node as it starts again after its worker was killed while task a ran.
+// heir is a node that restarts after its worker was killed while task a ran.
 type heir struct {
 	*bench
 	survivor *fake.Survivor
@@ -65,7 +65,7 @@ type heir struct {
 	held     *places
 }
 
-// places are those that a Room has given out.
+// places is a Room that reports which places it restores and releases.
 type places struct{ restored, released chan string }
 
 func (p *places) Acquire(context.Context, *v1.ExecuteRequest) (func(), error) { return func() {}, nil }
@@ -75,9 +75,8 @@ func (p *places) Restore(req *v1.ExecuteRequest) (func(), error) {
 	return func() { p.released <- req.GetTask() }, nil
 }
 
-// killed starts task a on a node and takes away what a dead worker would leave: the state
-// is as it was at that moment. script says how the attempt continues. change, when it is
-// not nil, changes the request.
+// killed starts task a on a node and copies the state that a dead worker would leave at that moment. It returns the node
+// that starts from the copy. script is the attempt's further course. change, if not nil, changes the request.
 func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *heir {
 	t.Helper()
 	first := newBench(t, nil)
@@ -108,7 +107,7 @@ func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *he
 	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the keepsake is %v, %v", info.Mode(), err)
 	}
-	// What follows happens to the copy; the log of the first goes nowhere any more.
+	// The rest uses the copy; the log of the first worker is discarded.
 	second := newBench(t, nil)
 	copyLog(t, first.Store, second.Store)
 	first.fake.Release("a")
@@ -155,7 +154,7 @@ func (h *heir) recovers() {
 	})
 }
 
-// settled waits until nothing is kept of the attempt.
+// settled waits until nothing is left of the attempt's state.
 func (h *heir) settled() {
 	h.t.Helper()
 	eventually(h.t, "it is settled", func() bool {
@@ -164,7 +163,7 @@ func (h *heir) settled() {
 	})
 }
 
-// printed is the whole log.
+// printed returns the whole log.
 func (h *heir) printed() (text string) {
 	h.t.Helper()
 	entries, _, ended, err := logs.Read(h.t.Context(), h.Store, attemptLog, 0)
@@ -177,8 +176,7 @@ func (h *heir) printed() (text string) {
 	return text
 }
 
-// An attempt that the server wants continues, and its end is reported to the activity for which
-// it was begun.
+// An attempt that the server wants continues, and its end is reported to its original activity.
 func TestAdoptAfterTheWorkerDied(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true, Output: "n=2"}, nil)
@@ -213,8 +211,8 @@ func TestAdoptAfterTheWorkerDied(t *testing.T) {
 	}
 }
 
-// The temporary directory of an attempt that outlives its worker goes with the attempt, and what earlier attempts have
-// left goes when the worker starts.
+// The temporary directory of an attempt that outlives its worker is removed with the attempt. Leftovers of earlier
+// attempts are removed when the worker starts.
 func TestAdoptedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
@@ -247,7 +245,7 @@ func TestAdoptedAttemptKeepsItsTemporaryDirectory(t *testing.T) {
 	}
 }
 
-// The time-out counts from the start, whoever was there to see it.
+// The time-out counts from the start of the program, including the time without a worker.
 func TestAdoptedAttemptHasItsTimeout(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, func(req *v1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
@@ -259,7 +257,7 @@ func TestAdoptedAttemptHasItsTimeout(t *testing.T) {
 	want(t, h.server.answered("token"), "failed", "timeout")
 }
 
-// The time for which it stood still does not count, nor that for which it does still.
+// Neither past suspensions nor the current one count towards the time-out.
 func TestAdoptedAttemptIsSuspended(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, func(req *v1.ExecuteRequest) { req.Timeout = durationpb.New(time.Hour) })
@@ -276,7 +274,7 @@ func TestAdoptedAttemptIsSuspended(t *testing.T) {
 			t.Fatalf("%s: %v, %v", action, res, err)
 		}
 	}
-	steer("pause") // its engine has it stand still; the fake does not know
+	steer("pause") // its engine suspends the attempt; the fake does not support that
 	if k := h.keepsake().state; !k.SuspendedAt.Equal(now.Add(-2*time.Hour - 30*time.Minute)) {
 		t.Errorf("it stands still since %v", k.SuspendedAt)
 	}
@@ -292,10 +290,10 @@ func TestAdoptedAttemptIsSuspended(t *testing.T) {
 	want(t, h.server.answered("token"), "completed", "")
 }
 
-// recoveryFile is the one that the dead worker has left.
+// keepsake returns the recovery file that the dead worker has left.
 func (h *heir) keepsake() *orphan {
 	h.t.Helper()
-	// orphans would remove the file by which one is being replaced.
+	// orphans would remove the temporary file of a replacement in progress.
 	paths, err := filepath.Glob(filepath.Join(h.StateDir, "*"+recoverySuffix))
 	if err != nil || len(paths) != 1 {
 		h.t.Fatalf("%v, %v", paths, err)
@@ -314,7 +312,7 @@ func (h *heir) rewrite(l *orphan) {
 	}
 }
 
-// What was cancelled while no worker was there is stopped by the next one.
+// An attempt that was cancelled while no worker ran is stopped by the next worker.
 func TestAdoptedAttemptIsCancelled(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
@@ -324,7 +322,7 @@ func TestAdoptedAttemptIsCancelled(t *testing.T) {
 	want(t, h.server.answered("token"), "cancelled", "cancelled")
 }
 
-// The next activity of a run takes a reattached attempt over like any other.
+// The next activity of a run takes over a reattached attempt like any other.
 func TestAdoptedAttemptIsHandedOver(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true}, nil)
@@ -341,7 +339,7 @@ func TestAdoptedAttemptIsHandedOver(t *testing.T) {
 	want(t, next.answer(), "completed", "")
 }
 
-// A worker that dies between two activities of a run leaves the attempt to the second.
+// If a worker dies between two activities of a run, the second activity gets the attempt.
 func TestAdoptBetweenTwoActivities(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
@@ -360,7 +358,7 @@ func TestAdoptBetweenTwoActivities(t *testing.T) {
 	want(t, next.answer(), "completed", "")
 }
 
-// What the server knows no more is ended.
+// An attempt that the server does not know any more is ended.
 func TestUnwantedSurvivor(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
@@ -376,7 +374,7 @@ func TestUnwantedSurvivor(t *testing.T) {
 	eventually(t, "its place is free", func() bool { return len(h.held.released) == 1 })
 }
 
-// The next attempt gets what had completed before, although it was never reported.
+// If an unwanted attempt had completed without reporting, the next attempt gets its result.
 func TestUnwantedSurvivorHadCompleted(t *testing.T) {
 	t.Parallel()
 	for state, step := range map[string]fake.Step{"completed": {Stdout: "one\ntwo\n", Output: "n=2"}, "": fake.Exit(3)} {
@@ -403,7 +401,7 @@ func TestUnwantedSurvivorHadCompleted(t *testing.T) {
 	}
 }
 
-// While the server is away its answer is unknown, and the lease bounds for how long.
+// While the server is away, the recovery waits for its answer until the lease is over.
 func TestSurvivorWithoutAServer(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
@@ -431,7 +429,7 @@ func TestSurvivorWithoutAServer(t *testing.T) {
 	}
 }
 
-// An engine that is away holds up neither the node nor the heartbeats of what it has.
+// An engine that is away delays neither the start of the node nor the heartbeats of its attempts.
 func TestSurvivorWithoutAnEngine(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Stdout: "one\n", Block: true}, nil)
@@ -448,8 +446,8 @@ func TestSurvivorWithoutAnEngine(t *testing.T) {
 	want(t, h.startAs(t.Context(), "b", other).answer(), "completed", "")
 }
 
-// Of what is not there any more the record speaks; without one it is lost, or, when it had
-// not started, as if nothing had been.
+// An attempt that is not there any more gets its recorded answer. Without a record it is lost, or moved if it had not
+// started.
 func TestSurvivorIsGone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -482,7 +480,7 @@ func TestSurvivorIsGone(t *testing.T) {
 	}
 }
 
-// What no recovery file describes is ended; what another fleet's node of the name has is left alone.
+// Attempts without a recovery file are ended. Attempts of another fleet's node with the same name are left alone.
 func TestUnknownSurvivors(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -513,7 +511,7 @@ func TestUnknownSurvivors(t *testing.T) {
 	}
 }
 
-// A checkpoint that the dead worker did not report is not lost with the next one either.
+// A checkpoint that the dead worker did not report survives the next worker, too.
 func TestAdoptedCheckpoint(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true, Result: executor.Result{ExitCode: 1}}, nil)
@@ -534,8 +532,8 @@ func TestAdoptedCheckpoint(t *testing.T) {
 	}
 }
 
-// Without a worker an attempt is ended when its lease is over; one that has ended by itself
-// is left to the next worker.
+// Without a worker, an attempt is ended when its lease is over. An attempt that has ended by itself is left to the next
+// worker.
 func TestEndOverdue(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
@@ -578,7 +576,7 @@ func TestEndOverdue(t *testing.T) {
 	if left := look(); left != 0 || !slices.Equal(h.survivor.Removed(), []string{adoptedID}) {
 		t.Errorf("%d are left, %v ended", left, h.survivor.Removed())
 	}
-	h.settled() // and its folder is gone
+	h.settled() // and its folder is removed
 	if _, err := os.Stat(k.state.TempDir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its temporary directory is left: %v", err)
 	}

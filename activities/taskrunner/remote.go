@@ -10,13 +10,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// An attempt of a remote type runs outside of the node, and another node can continue it:
+// An attempt of a remote type runs outside the node, and another node can continue it:
 //
 //	lease lost, activity gone, drain, node stops ──▶ let go: the answer is "moved", and the attempt continues elsewhere
-//	cancelled, killed, out of time ────────────────▶ stopped as any other attempt
+//	cancelled, killed, out of time ────────────────▶ stopped like any other attempt
 //
-// What its executor reports as ended has ended, whatever has become of the lease: the claim that the executor keeps beside
-// the attempt fences it.
+// An end that the executor reports counts even if the lease has been lost: the claim that the executor keeps next to the
+// attempt fences it.
 
 const (
 	// recordedPatience bounds how long the node waits until the server has the answer of a remote attempt.
@@ -25,16 +25,16 @@ const (
 	recordedTimeout = 30 * time.Second
 )
 
-// isRemote reports whether the attempt runs outside of the node.
+// isRemote reports whether the attempt runs outside the node.
 func (a *attempt) isRemote() bool { return v1.IsRemote(a.req.GetType()) }
 
-// letGo is the cause for which a node leaves a remote attempt to another one.
+// letGo is the cause with which a node leaves an attempt running for another node or a later worker.
 type letGo struct{ why error }
 
 // Error returns the message.
 func (l letGo) Error() string { return l.why.Error() }
 
-// Unwrap returns the cause, and executor.ErrLetGo.
+// Unwrap returns the underlying cause and executor.ErrLetGo.
 func (l letGo) Unwrap() []error { return []error{l.why, executor.ErrLetGo} }
 
 // letsGo reports whether another node is to continue a remote attempt that ends for a cause.
@@ -43,8 +43,8 @@ func letsGo(cause error) bool {
 	return drains || cause == errLeaseLost || cause == errNotStarted || cause == heartbeat.ErrGone
 }
 
-// remoteContext returns the context for Run of a remote attempt. It ends with ctx, by executor.ErrLetGo if another node is to
-// continue the attempt. cancel must be called.
+// remoteContext returns the context for Run of a remote attempt. It ends when ctx ends. Its cause is executor.ErrLetGo if
+// another node is to continue the attempt. The caller must call cancel.
 func remoteContext(ctx context.Context) (_ context.Context, cancel func()) {
 	own, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
@@ -60,7 +60,7 @@ func remoteContext(ctx context.Context) (_ context.Context, cancel func()) {
 	}
 }
 
-// doRemote is the rest of do for a remote attempt.
+// doRemote is the remote variant of the second half of work.do.
 func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*v1.ExecuteResponse, error) {
 	w.addRemote(&x)
 	runCtx, cancel := remoteContext(ctx)
@@ -75,16 +75,16 @@ func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*v1
 	return w.collect(ctx, m, result, res, err)
 }
 
-// addRemote adds to an attempt what only executors read that are Remote.
+// addRemote sets the fields of an attempt that only a Remote executor reads.
 func (w *work) addRemote(x *executor.Attempt) {
 	a := w.attempt
 	x.Continues, x.Timeout, x.Resources = a.req.GetContinues(), a.req.GetTimeout().AsDuration(), a.req.GetResources()
 	x.Waits, x.LogPosition, x.MarkLog = a.showWait, w.log.Position(), w.log.Mark
-	// A cluster may take any time to start it.
+	// A cluster may take any time to start the attempt.
 	a.startBy.Store(int64(executor.Never))
 }
 
-// showWait has the heartbeats report what the attempt waits for, or that it no longer waits if text is "".
+// showWait makes the heartbeats report what the attempt waits for. An empty text ends the report.
 func (a *attempt) showWait(text string) {
 	if a.progress.Load().GetNotice() == text {
 		return
@@ -93,7 +93,7 @@ func (a *attempt) showWait(text string) {
 	a.beatNow()
 }
 
-// interpretRemote is interpret for the Run of a remote attempt.
+// interpretRemote is the variant of interpret for the Run of a remote attempt.
 func interpretRemote(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
 	cause := context.Cause(ctx)
 	switch {
@@ -107,8 +107,8 @@ func interpretRemote(ctx context.Context, r executor.Result, err error) (*v1.Exe
 	return interpret(ctx, r, err)
 }
 
-// tellRecorded tells the executor of a remote attempt that its end is with the server, once that is so: until then another
-// node may have to read the end from what is left of the attempt.
+// tellRecorded tells the executor of a remote attempt that the server has its answer, once that is so. Until then another
+// node may have to read the answer from what is left of the attempt.
 func (w *work) tellRecorded(ctx context.Context, x executor.Attempt) {
 	n, a := w.node, w.attempt
 	remote, ok := n.Executors[a.req.GetType()].(executor.Remote)
@@ -127,8 +127,8 @@ func (w *work) tellRecorded(ctx context.Context, x executor.Attempt) {
 	})
 }
 
-// awaitTaken waits until the server has the answer of an attempt, which its activity returns now. It reports false if
-// the server may not have it.
+// awaitTaken waits until the server has the answer of an attempt that its activity is returning. It returns false if the
+// server may not have the answer.
 func (a *attempt) awaitTaken(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, recordedPatience)
 	defer cancel()

@@ -36,7 +36,7 @@ func remoteRequest(task string) *v1.ExecuteRequest {
 	return req
 }
 
-// awaitJob waits until a condition is true of the only job of task a.
+// awaitJob waits until a condition holds for the only job of task a, and returns the job.
 func awaitJob(t *testing.T, c *fake.Cluster, what string, holds func(j fake.Job) bool) fake.Job {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -56,7 +56,7 @@ func awaitJob(t *testing.T, c *fake.Cluster, what string, holds func(j fake.Job)
 
 func hasStarted(j fake.Job) bool { return j.Starts == 1 }
 
-// What takes an attempt from its node leaves it where it runs; what ends it for its task stops it.
+// A cause on the side of the node leaves the attempt running. A cause that ends the task stops it.
 func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -110,7 +110,7 @@ func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 	}
 }
 
-// The next dispatch continues what another node has let go, and only its answer is recorded, when the server has it.
+// The next dispatch continues an attempt that another node let go. Only its answer is recorded, once the server has it.
 func TestRemoteAttemptContinuesOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	c := fake.NewCluster()
@@ -146,7 +146,7 @@ func TestRemoteAttemptContinuesOnAnotherNode(t *testing.T) {
 	awaitJob(t, c, "its end counts as recorded", func(j fake.Job) bool { return j.Recorded == 1 })
 }
 
-// A node whose dispatch another one has followed hands the attempt over.
+// A node whose dispatch has been superseded hands the attempt over.
 func TestRemoteAttemptIsFenced(t *testing.T) {
 	t.Parallel()
 	c := fake.NewCluster()
@@ -165,7 +165,7 @@ func TestRemoteAttemptIsFenced(t *testing.T) {
 	want(t, last.answer(), v1.TaskFailed, v1.ReasonExitCode)
 }
 
-// What has ended outside of the node has ended, also when the lease was over by then.
+// The end of a remote program counts even if the lease was over by then.
 func TestEndOfARemoteAttemptOutlivesItsLease(t *testing.T) {
 	t.Parallel()
 	b := newRemoteBench(t, fake.NewCluster())
@@ -181,7 +181,7 @@ func TestEndOfARemoteAttemptOutlivesItsLease(t *testing.T) {
 	want(t, b.start(t.Context(), remoteRequest("a")).answer(), v1.TaskCompleted, "")
 }
 
-// lateRemote reports a completed attempt after its lease.
+// lateRemote is a remote executor that reports a completed attempt after the lease is over.
 type lateRemote struct{ *fake.Remote }
 
 func (lateRemote) Run(_ context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
@@ -192,7 +192,7 @@ func (lateRemote) Run(_ context.Context, a executor.Attempt, spawned func()) (ex
 	return executor.Result{}, nil
 }
 
-// An attempt that the cluster has evicted is lost, and a later one may do the work.
+// An attempt that the cluster evicts is lost, and a later attempt may complete the task.
 func TestEvictedRemoteAttemptIsLost(t *testing.T) {
 	t.Parallel()
 	c := fake.NewCluster()
@@ -207,7 +207,7 @@ func TestEvictedRemoteAttemptIsLost(t *testing.T) {
 	}
 }
 
-// A worker that is killed has an attempt moved that waits in the cluster, and lost that runs there.
+// When a worker is killed, its attempt is moved if it waits in the cluster, and lost if it runs there.
 func TestClaimFileOfARemoteAttemptSaysWhetherItHasStarted(t *testing.T) {
 	t.Parallel()
 	c := fake.NewCluster()

@@ -15,16 +15,15 @@ import (
 	"switchyard/workflows/names"
 )
 
-// recordTimeout bounds how long the report of a completed attempt waits for its
-// record, when it can do without.
+// recordTimeout bounds how long the report of a completed attempt waits for its record, if it can do without one.
 const recordTimeout = 10 * time.Second
 
-// answerTimeout bounds how long the report of an attempt waits for a store that is away, when
-// its answer is too large to travel. Until then the attempt beats, although its process has ended.
+// answerTimeout bounds how long the report of an attempt waits for a store that is away, if its answer is too large to
+// travel. Until then the attempt sends heartbeats although its process has ended.
 const answerTimeout = 10 * time.Minute
 
-// insist calls f until it succeeds, until ctx ends, or until it fails although the store
-// answers; a value that the store cannot give or take is not waited for.
+// insist calls f until it succeeds, until ctx ends, or until it keeps failing although the store responds. It does not
+// retry if the store has no such value or cannot read it.
 func (n *Node) insist(ctx context.Context, f func() error) error {
 	for try, pause := 1, firstReadPause; ; pause = min(2*pause, lastReadPause) {
 		err := f()
@@ -44,8 +43,8 @@ func (n *Node) insist(ctx context.Context, f func() error) error {
 	}
 }
 
-// putRecord stores the answer of an attempt, unless there is one that says completed or stopped:
-// the first one counts. It returns the one that does.
+// putRecord stores the answer of an attempt, unless a record with a completed or stopped answer exists: the first such
+// answer counts. It returns the answer that counts.
 func (n *Node) putRecord(ctx context.Context, key string, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
 	existed, err := n.Store.PutMessageIfAbsent(ctx, key, res)
 	if err != nil || !existed {
@@ -61,10 +60,9 @@ func (n *Node) putRecord(ctx context.Context, key string, res *v1.ExecuteRespons
 	return res, n.Store.PutMessage(ctx, key, res)
 }
 
-// keepResult records the answer of a member if it says completed or stopped, or if it is too large to
-// travel, and returns what may travel of the one that counts. A completed attempt whose
-// small answer cannot be recorded is reported nevertheless: the record is of use only
-// when the report is lost, too.
+// keepResult records the answer of a member if it is completed or stopped, or if it is too large to travel. It returns
+// the part of the answer that may travel. If a small answer cannot be recorded, the attempt is reported regardless: the
+// record matters only if the report is lost, too.
 func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member, res *v1.ExecuteResponse) (*v1.ExecuteResponse, error) {
 	limit := int(req.GetInlineLimit())
 	whole := results.Fits(res, limit)
@@ -96,7 +94,7 @@ func (n *Node) keepResult(ctx context.Context, req *v1.ExecuteRequest, m *member
 	return nil, fmt.Errorf("store the result of %s: %w", m.name, err)
 }
 
-// withoutAgentEvents returns an answer as its record has it: the run keeps the events of an agent among its own.
+// withoutAgentEvents returns an answer without its agent events, which the run keeps among its own.
 func withoutAgentEvents(res *v1.ExecuteResponse) *v1.ExecuteResponse {
 	if len(res.GetAgentEvents()) == 0 {
 		return res

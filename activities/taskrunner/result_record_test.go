@@ -28,8 +28,7 @@ func (b *bench) put(task string, attempt int32, record *v1.ExecuteResponse) {
 	}
 }
 
-// A completed attempt leaves a record that says what its answer says; whoever
-// comes with the same attempt gets that answer.
+// The record of a completed attempt equals its answer, and a second dispatch of the same attempt returns it.
 func TestFirstRecordCounts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Stdout: "first"}, {Stdout: "second"}}})
@@ -48,7 +47,7 @@ func TestFirstRecordCounts(t *testing.T) {
 	}
 }
 
-// An attempt whose end was never reported is not run again when it left a record.
+// An attempt that was never reported does not run again if it left a record.
 func TestUnheardRecordIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -69,7 +68,7 @@ func TestUnheardRecordIsTheAnswer(t *testing.T) {
 	}
 }
 
-// A failure is no answer, and what completes takes its place.
+// A recorded failure does not count as the answer, and a later success replaces it.
 func TestRecordedFailureIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Stdout: strings.Repeat("x", 2000), Result: fake.Exit(1).Result}, {Stdout: "better"}}})
@@ -92,7 +91,7 @@ func TestRecordedFailureIsNoAnswer(t *testing.T) {
 	}
 }
 
-// What completes while another attempt runs is the answer of that, too.
+// A result that is recorded while another attempt runs is the answer of that attempt, too.
 func TestUnheardRecordOfMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"a": {{Block: true, Result: fake.Exit(1).Result}}})
@@ -107,7 +106,7 @@ func TestUnheardRecordOfMeanwhile(t *testing.T) {
 	}
 }
 
-// While the store is away it is not known whether the task must run.
+// While the store is away, it is unknown whether the task must run, so it does not start.
 func TestUnheardWithoutStore(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -121,7 +120,7 @@ func TestUnheardWithoutStore(t *testing.T) {
 	if n := len(b.fake.Calls()); n != 0 {
 		t.Errorf("%d attempts ran", n)
 	}
-	// What has completed is reported all the same.
+	// A completed attempt is reported even without the store.
 	b.StartTimeout = 0
 	want(t, b.start(t.Context(), request("a")).answer(), "completed", "")
 }

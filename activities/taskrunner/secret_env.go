@@ -20,26 +20,25 @@ import (
 	"switchyard/workflows/secretref"
 )
 
-// SecretSource has the values of secrets. It may be called from several goroutines.
+// SecretSource resolves secrets. It may be called from several goroutines at once.
 type SecretSource interface {
-	// Resolve returns the value of a secret for an attempt. An error holds no value; one with secrets.ErrUnavailable in it
-	// is tried again, any other fails the attempt.
+	// Resolve returns the value of a secret for an attempt. An error never contains a value. The caller retries on an
+	// error that wraps secrets.ErrUnavailable; any other error fails the attempt.
 	Resolve(ctx context.Context, ref secretref.Reference, who secrets.Requester) (string, error)
 }
 
-// secretEnv is what the secret variables of a dispatch are. Its values go to the executor and to nothing else. The zero
-// value has none.
+// secretEnv holds the secret variables of a dispatch. Only the executor receives the values. The zero value has none.
 type secretEnv struct {
 	values map[string]string
 	masks  *mask.Set
-	// notices are what the log is to say about the masks, a line each.
+	// notices are lines about the masks for the log.
 	notices []string
-	// fault is how every member of the dispatch has failed, since a value cannot be had; nil: all can.
+	// fault is the answer of every member if a value could not be resolved, else nil.
 	fault *v1.ExecuteResponse
 }
 
-// awaitSecrets reads the values of the secret variables of an attempt, for all of its members. It waits while the store of
-// secrets is not available; the error is that of ctx.
+// awaitSecrets resolves the secret variables of an attempt for all its members. It waits while the source of secrets is
+// unavailable. The error is that of ctx.
 func (n *Node) awaitSecrets(ctx context.Context, a *attempt) (secretEnv, error) {
 	references := a.req.GetSecretEnv()
 	values := make(map[string]string, len(references))
@@ -68,8 +67,8 @@ func newSecretEnv(values map[string]string) secretEnv {
 	return s
 }
 
-// recoverSecrets returns the secret variables of an attempt that an earlier worker has left, as its program has them:
-// where the values come from may have changed since. Not ok: they are not known, and nothing it prints may be kept.
+// recoverSecrets returns the secret variables of an attempt that an earlier worker left, with the values that its program
+// has: the source may have changed since. ok is false if they are unknown; then no output of the program may be kept.
 func recoverSecrets(req *v1.ExecuteRequest, found executor.Leftover) (s secretEnv, ok bool) {
 	values := make(map[string]string, len(req.GetSecretEnv()))
 	for name := range req.GetSecretEnv() {
@@ -112,16 +111,16 @@ func (n *Node) requester(a *attempt) secrets.Requester {
 	}
 }
 
-// env returns the environment of a program: that of its workspace, and the secrets.
+// env adds the secrets to the environment of a workspace and returns it.
 func (s *secretEnv) env(workspace map[string]string) map[string]string {
 	maps.Copy(workspace, s.values)
 	return workspace
 }
 
-// failure returns how a member has failed for want of a value; nil: it has not.
+// failure returns the answer of a member that lacks a secret's value, or nil if none is missing.
 func (s *secretEnv) failure() *v1.ExecuteResponse { return proto.CloneOf(s.fault) }
 
-// maskError returns an error without the values in its text.
+// maskError returns an error with the values of secrets masked in its text.
 func (s *secretEnv) maskError(err error) error {
 	if err == nil || s.masks.Text(err.Error()) == err.Error() {
 		return err
@@ -129,7 +128,7 @@ func (s *secretEnv) maskError(err error) error {
 	return errors.New(s.masks.Text(err.Error()))
 }
 
-// maskStruct replaces the values in what a task has left, in names and in numbers, too.
+// maskStruct masks the values of secrets in a task's output, including names and numbers.
 func (s *secretEnv) maskStruct(of *structpb.Struct) *structpb.Struct {
 	if s.masks == nil || of == nil {
 		return of

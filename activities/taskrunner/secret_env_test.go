@@ -24,7 +24,7 @@ import (
 
 const secretValue = "hunter2-correct-horse"
 
-// testSecrets are values by references.
+// testSecrets holds values by reference.
 type testSecrets map[string]string
 
 func (s testSecrets) Resolve(_ context.Context, ref secretref.Reference, _ secrets.Requester) (string, error) {
@@ -34,7 +34,7 @@ func (s testSecrets) Resolve(_ context.Context, ref secretref.Reference, _ secre
 	return "", fmt.Errorf("secret %s: there is none", ref)
 }
 
-// logOf returns what the log of an attempt has, notices included.
+// logOf returns the content of an attempt's log, including notices.
 func (b *bench) logOf(attempt logs.Attempt) string {
 	b.t.Helper()
 	var text strings.Builder
@@ -53,7 +53,7 @@ func (b *bench) logOf(attempt logs.Attempt) string {
 	}
 }
 
-// wantNoSecret fails where a value, or what base64 makes of one, is in a message or a text.
+// wantNoSecret fails the test if a message or text contains a secret's value or the base64 form of one.
 func wantNoSecret(t *testing.T, what string, in any) {
 	t.Helper()
 	text := fmt.Sprint(in)
@@ -67,7 +67,7 @@ func wantNoSecret(t *testing.T, what string, in any) {
 	}
 }
 
-// What a task prints and leaves has no value of a secret, and the task itself has.
+// The output and files of a task contain no secret values, while its environment does.
 func TestSecretsAreMaskedInEverythingThatATaskLeaves(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
@@ -99,7 +99,7 @@ func TestSecretsAreMaskedInEverythingThatATaskLeaves(t *testing.T) {
 	}
 }
 
-// An attempt that fails has its secrets masked in its error and its checkpoint, in its heartbeats and in records, too.
+// Secrets are masked in the error, the checkpoint, the heartbeats and the records of a failed attempt.
 func TestSecretsAreMaskedInFailures(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -128,7 +128,7 @@ func TestSecretsAreMaskedInFailures(t *testing.T) {
 	}
 }
 
-// A program that cannot be started, and a fault of the node, do not tell what it would have been given.
+// Neither a start error nor a fault of the node reveals the environment of the program.
 func TestSecretsAreMaskedInFaults(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{
@@ -149,7 +149,7 @@ func TestSecretsAreMaskedInFaults(t *testing.T) {
 	}
 }
 
-// Without a value nothing starts, and the error names the variable and the reference.
+// Without a secret's value nothing starts, and the error names the variable and the reference.
 func TestMissingSecretFailsTheAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -178,7 +178,7 @@ func TestMissingSecretFailsTheAttempt(t *testing.T) {
 	}
 }
 
-// unavailable is a source that answers from the third time on.
+// unavailable is a source that answers from the third call on.
 type unavailable struct {
 	testSecrets
 	asked atomic.Int32
@@ -194,7 +194,7 @@ func (u *unavailable) Resolve(ctx context.Context, ref secretref.Reference, who 
 	return u.testSecrets.Resolve(ctx, ref, who)
 }
 
-// A store that is away delays an attempt, and is told which one asks.
+// An unavailable secret store delays an attempt. The store learns which attempt asks.
 func TestAttemptWaitsForUnavailableSecrets(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string][]fake.Step{"each": {{}}})
@@ -208,7 +208,7 @@ func TestAttemptWaitsForUnavailableSecrets(t *testing.T) {
 	}
 }
 
-// Each member of a batch has its secrets masked, also where one ends with the beginning of a value.
+// Secrets are masked for each member of a batch, even if one member's output ends with the beginning of a value.
 func TestSecretsAreMaskedInBatches(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil).withShell()
@@ -223,15 +223,15 @@ func TestSecretsAreMaskedInBatches(t *testing.T) {
 		t.Fatalf("%v", res)
 	}
 	for _, m := range res.GetBatch() {
-		// The beginning of a value by itself is no value.
+		// A beginning of a value is not masked on its own.
 		if m.GetResult().GetStdout() != "is *** and hunter2-" || m.GetResult().GetOutput().AsMap()["token"] != "***" {
 			t.Errorf("%v", m)
 		}
 	}
 }
 
-// A worker that continues with an attempt of one before it masks what that was given, although the source has another
-// value since, and continues the log where it ended.
+// A worker that continues an attempt masks the secret values that the attempt was given, even if the source has changed
+// since. It continues the log where it ended.
 func TestReattachedAttemptHasItsMasks(t *testing.T) {
 	t.Parallel()
 	step := fake.Step{Stdout: "one\nand " + secretValue + "\n", Output: "token=" + secretValue}
@@ -259,7 +259,7 @@ func TestReattachedAttemptHasItsMasks(t *testing.T) {
 	}
 }
 
-// What an attempt prints whose secrets are not known any more is not kept.
+// If the secrets of an attempt are not known any more, its output is discarded.
 func TestReattachedAttemptWithUnknownSecretsIsMoved(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Stdout: "one\nand " + secretValue + "\n"}, func(req *v1.ExecuteRequest) {
@@ -274,7 +274,7 @@ func TestReattachedAttemptWithUnknownSecretsIsMoved(t *testing.T) {
 	}
 }
 
-// Numbers that are no secret stay numbers, and what has no secret is not copied.
+// Numbers that are not secret stay numbers, and a struct without secrets is not copied.
 func TestMaskedStructKeepsWhatIsNoSecret(t *testing.T) {
 	of, err := structpb.NewStruct(map[string]any{"n": 1.5, "t": true, "x": nil, "l": []any{"a", 2.0}})
 	if err != nil {

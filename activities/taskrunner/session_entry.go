@@ -10,11 +10,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// EntryError is the error of an attempt that cannot be entered.
+// EntryError is the error for an attempt that cannot be entered.
 type EntryError struct {
-	// Text says why, for people.
+	// Text is the reason, for people.
 	Text string
-	// Missing says that no such attempt runs on the node; else it runs and cannot be entered.
+	// Missing is set if no such attempt runs on the node. Otherwise the attempt runs but cannot be entered.
 	Missing bool
 }
 
@@ -24,8 +24,8 @@ func (e *EntryError) Error() string { return e.Text }
 // NotFound reports whether no such attempt runs on the node.
 func (e *EntryError) NotFound() bool { return e.Missing }
 
-// Enter returns the inside of the attempt that a header names by its run, chain, task and claim. The session counts as open, for
-// the idle time-out of the attempt, until the function that Enter returns is called. The error is an *EntryError, or a fault of the
+// Enter opens the attempt that a header names by its run, chain, task and claim. For the attempt's idle time-out, the
+// session counts as open until the caller calls the returned function. The error is an *EntryError, or a fault of the
 // node.
 func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside, func(), error) {
 	home, task := names.Home(h.GetRunId(), h.GetChain()), h.GetTask()
@@ -63,7 +63,7 @@ func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside,
 	return inside, func() { end(); leave() }, nil
 }
 
-// missingText says why no attempt of a task is on the node under a claim.
+// missingText returns why the node has no attempt of a task under a claim.
 func (n *Node) missingText(home, task string) string {
 	for _, a := range n.attempts.all() {
 		if a.key.home != home || a.isOver() {
@@ -78,7 +78,7 @@ func (n *Node) missingText(home, task string) string {
 	return fmt.Sprintf("task %s has ended on node %s, or never ran there", task, n.Name)
 }
 
-// running returns the executor's id of the attempt of a member, or why it does not run.
+// running returns the executor's id of a member's attempt, or why the member does not run.
 func (h *steering) running(task string, claim int32) (id, missing string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

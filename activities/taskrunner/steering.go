@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// What may be done to an attempt: SteerRequest.action.
+// Actions on an attempt: the values of SteerRequest.action.
 const (
 	actionPause   = "pause"
 	actionResume  = "resume"
@@ -20,18 +20,18 @@ const (
 	actionFind    = "find"
 )
 
-// steering is what of an attempt can be steered: the program that runs now, and its time.
-// Of a batch that is another one from member to member. The zero value is nothing.
+// steering holds what can be steered of an attempt: the running program and its time limit. In a batch it changes with
+// each member. The zero value steers nothing.
 type steering struct {
 	mu      sync.Mutex
-	steerer executor.Steerer // nil: nothing runs, or it cannot be suspended
-	lasting executor.Lasting // nil: nothing runs, or it ends by itself
-	member  *member          // nil: nothing runs
-	id      string           // of the executor's attempt
+	steerer executor.Steerer // nil if nothing runs, or if it cannot be suspended
+	lasting executor.Lasting // nil if nothing runs, or if it ends by itself
+	member  *member          // nil if nothing runs
+	id      string           // id of the executor's attempt
 	limit   *timeLimit
 }
 
-// begin has the program of a member be the one that is steered, as soon as it has started.
+// begin makes the program of a member the steered one, as soon as the program has started.
 func (h *steering) begin(exec executor.Executor, m *member, id string, limit *timeLimit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,15 +40,15 @@ func (h *steering) begin(exec executor.Executor, m *member, id string, limit *ti
 	h.member, h.id, h.limit = m, id, limit
 }
 
-// end says that nothing runs any more. It waits for the end of what is being done.
+// end clears the steered program. It waits for an action in progress.
 func (h *steering) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.steerer, h.lasting, h.member, h.limit = nil, nil, nil, nil
 }
 
-// Steer does to an attempt what SteerRequest.action says. To be asked twice changes nothing, but for "restart". An
-// error is a fault of the node; that there is nothing to be steered is an answer.
+// Steer performs SteerRequest.action on an attempt. All actions except "restart" are idempotent. An error is a fault of
+// the node; a refused action is an answer.
 func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerResponse, error) {
 	home := names.Home(req.GetRunId(), req.GetChain())
 	if undecided := n.undecided(attemptKey{home, names.AttemptID(req.GetTask(), req.GetClaim())}); undecided != nil {
@@ -59,10 +59,10 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 	}
 	a := n.attempts.findClaim(home, req.GetTask(), req.GetClaim())
 	if req.GetAction() == actionFind && a != nil {
-		return &v1.SteerResponse{}, nil // if it has ended, it still has its answer
+		return &v1.SteerResponse{}, nil // an attempt that has ended still has its answer
 	}
 	if req.GetAction() == actionFind && n.StateDir == "" {
-		// It may run, and is found when the node has its state again.
+		// The attempt may be running. It is found when the node has its state again.
 		return nil, fmt.Errorf("node %s cannot find what its earlier worker has left; the log of its worker says why", n.Name)
 	}
 	if a == nil {
@@ -86,7 +86,7 @@ func (n *Node) Steer(ctx context.Context, req *v1.SteerRequest) (*v1.SteerRespon
 	return &v1.SteerResponse{Refused: refused}, nil
 }
 
-// missing says why a member does not run, or returns "". mu is held.
+// missing returns why a member does not run, or "" if it does. mu is held.
 func (h *steering) missing(task string, claim int32) string {
 	switch {
 	case h.member == nil:
@@ -97,7 +97,7 @@ func (h *steering) missing(task string, claim int32) string {
 	return ""
 }
 
-// steer does what a request says. stop ends the attempt.
+// steer performs the action of a request. stop ends the attempt.
 func (h *steering) steer(ctx context.Context, req *v1.SteerRequest, stop func(error)) (refused string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -133,8 +133,8 @@ func (h *steering) steer(ctx context.Context, req *v1.SteerRequest, stop func(er
 	return "", nil
 }
 
-// findClaim returns the attempt that has a dispatch of a task or instance, alone or in a
-// batch; nil: there is none.
+// findClaim returns the attempt that runs a dispatch of a task or instance, alone or in a batch. It returns nil if there
+// is none.
 func (s *attempts) findClaim(home, task string, claim int32) *attempt {
 	if a := s.find(attemptKey{home, names.AttemptID(task, claim)}); a != nil {
 		return a

@@ -10,11 +10,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// templatesBudget bounds the templates of one attempt, in each of spec and env.
+// templatesBudget bounds the rendering of one attempt's spec and env together.
 const templatesBudget = 2 * time.Second
 
-// render returns the spec and the environment of a member with their templates
-// replaced. An expression that cannot be evaluated is the task's fault.
+// render returns the spec and the environment of a member with their templates rendered. An expression that cannot be
+// evaluated is a fault of the task.
 func (n *Node) render(ctx context.Context, req *v1.ExecuteRequest, g *inputs, m *member) (spec *structpb.Struct, env map[string]string, err error) {
 	if g.view == nil {
 		return req.GetSpec(), req.GetEnv(), nil
@@ -30,8 +30,8 @@ func (n *Node) render(ctx context.Context, req *v1.ExecuteRequest, g *inputs, m 
 	return spec, env, err
 }
 
-// inputOf is what expressions see as `input`: the task's own, and of an instance
-// also item, index and count, unless the task has taken the word.
+// inputOf returns the value of `input` in expressions: the task's own input. For an instance it also has item, index and
+// count, unless the task's input uses the name itself.
 func inputOf(req *v1.ExecuteRequest, g *inputs, m *member) *structpb.Struct {
 	if m.index < 0 {
 		return req.GetInput()

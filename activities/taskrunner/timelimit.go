@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// timeLimit ends a context when its time is over, which stands still while it is
-// suspended. A nil one never does. Its methods may be called from several goroutines
-// at once.
+// timeLimit ends a context when its time has passed. The time does not run while the limit is suspended. Methods of a nil
+// timeLimit do nothing. They may be called from several goroutines at once.
 type timeLimit struct {
 	mu    sync.Mutex
 	left  time.Duration
-	since time.Time   // since when left runs; zero: it stands still
+	since time.Time   // when left started to run, or zero while suspended
 	timer *time.Timer // ends the context
 }
 
-// withTimeLimit returns a context that ends with errTimeout when its time is over, which
-// counts from a moment, the zero one being now; 0: it has no limit. cancel must be called.
+// withTimeLimit returns a context that ends with errTimeout when the limit has passed since from. A zero from means now;
+// a limit of 0 means no limit. The caller must call cancel.
 func withTimeLimit(ctx context.Context, limit time.Duration, from time.Time) (_ context.Context, _ *timeLimit, cancel func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	if limit <= 0 {
@@ -33,7 +32,7 @@ func withTimeLimit(ctx context.Context, limit time.Duration, from time.Time) (_ 
 	}
 }
 
-// suspend has the time stand still. A time that is over stays over.
+// suspend stops the time. A limit that has passed stays passed.
 func (l *timeLimit) suspend() {
 	if l == nil {
 		return
@@ -46,7 +45,7 @@ func (l *timeLimit) suspend() {
 	}
 }
 
-// resume lets the time run on.
+// resume lets the time run again.
 func (l *timeLimit) resume() {
 	if l == nil {
 		return

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The time of an attempt stands still while it is suspended, however often.
+// The time of an attempt does not run during suspensions.
 func TestTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, limit, cancel := withTimeLimit(t.Context(), 10*time.Second, time.Time{})
@@ -33,7 +33,7 @@ func TestTimeLimit(t *testing.T) {
 	})
 }
 
-// What has run before counts, and without a limit nothing does.
+// Time that has passed since the given start counts. A limit of 0 never ends the context.
 func TestTimeLimitFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

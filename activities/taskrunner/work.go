@@ -14,8 +14,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// work is what the members of one request have in common while they run, one after
-// the other: a place, a workspace, a log.
+// work is the state that the members of one request share while they run one after another, such as a place, a workspace
+// and a log.
 type work struct {
 	node         *Node
 	attempt      *attempt
@@ -24,29 +24,30 @@ type work struct {
 	secrets      secretEnv
 	log          *logs.Writer
 	checkpointer *checkpointer
-	// run is Executor.Run, or that of a row of attempts.
+	// run is Executor.Run, or the Run of a batch.
 	run func(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error)
-	// recorded is called when the end of a remote attempt is known, once its answer is on the way; nil: it has not run.
+	// recorded tells the executor of a remote attempt that the server has its answer. It is nil before the attempt has
+	// ended.
 	recorded func()
 
 	ws *workspace.Workspace
-	// spec is that of the member that prepare has prepared.
+	// spec is the spec of the prepared member.
 	spec *structpb.Struct
-	// since is when the process has started that it is to continue, and suspended says that it stands still; since is
-	// later by the time for which it has. Zero: it starts one.
+	// since is when the reattached process started, shifted by the time that it was suspended. It is zero if a new
+	// process starts. suspended is set if the reattached process is suspended now.
 	since     time.Time
 	suspended bool
-	// started is when its process has; zero: not yet.
+	// started is when the process started, or zero if it has not.
 	started time.Time
 }
 
-// id marks what a member leaves on the machine.
+// id returns the id that marks what a member leaves on the machine.
 func (w *work) id(m *member) string {
 	return attemptID(w.attempt.req, m)
 }
 
-// prepare makes the workspace that of a member. A response says that the member has
-// failed already, since what it asks for cannot be made out.
+// prepare sets the workspace up for a member. A response means that the member has already failed, because its request
+// cannot be resolved.
 func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	req, n := w.attempt.req, w.node
 	w.started = time.Time{}
@@ -87,8 +88,7 @@ func (w *work) prepare(ctx context.Context, m *member) (*v1.ExecuteResponse, err
 	return nil, nil
 }
 
-// do runs a member that is prepared and says how it has ended. An error is a fault of
-// the node.
+// do runs a prepared member and returns how it ended. An error is a fault of the node.
 func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	a, req := w.attempt, w.attempt.req
 	w.checkpointer.watch(w.ws, m)
@@ -116,8 +116,7 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 		Suspended: w.suspended,
 		GPUs:      w.gpus,
 		NUMANode:  req.NumaNode,
-		// Placement gives GPUs together with the NUMA node that they are near to,
-		// whether or not the task asks for that.
+		// Placement gives GPUs together with the NUMA node near them, whether or not the task asks for one.
 		NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
 	}
 	if a.isRemote() {
@@ -136,19 +135,19 @@ func (w *work) do(ctx context.Context, m *member) (*v1.ExecuteResponse, error) {
 	}
 	w.node.countAgent(result.Agent)
 	if done := err == nil && !result.Stopped && result.ExitCode == 0 && result.Failure == nil; a.lease.Over() || a.lease.Lost() && !done {
-		// The watchdog may have ended it. What has done its work before it was asked to
-		// stop counts for as long as it cannot run elsewhere.
+		// The watchdog may have ended the program. A program that finished before it was asked to stop counts for as long
+		// as the task cannot run elsewhere.
 		a.stop(errLeaseLost)
 		result.Stopped, err = true, nil
 	}
 	res, err := interpret(runCtx, result, err)
-	if a.isLasting() && res.GetState() == v1.AttemptMoved { // this worker keeps no state: it is not placed anew
+	if a.isLasting() && res.GetState() == v1.AttemptMoved { // this worker keeps no state, and the task is not placed again
 		res.State, res.Reason = v1.TaskLost, v1.ReasonNodeLost
 	}
 	return w.collect(ctx, m, result, res, err)
 }
 
-// collect adds to the answer of a member, or to the fault of the node that ended it, what the member has left.
+// collect adds what a member has left to its answer. If err is set, it returns the fault of the node instead.
 func (w *work) collect(ctx context.Context, m *member, result executor.Result, res *v1.ExecuteResponse, err error) (*v1.ExecuteResponse, error) {
 	if err != nil {
 		w.checkpointer.final(ctx, false)
@@ -166,8 +165,8 @@ func (w *work) collect(ctx context.Context, m *member, result executor.Result, r
 	return res, nil
 }
 
-// notify says something of an attempt in its log. One that says what it does before its
-// process starts, such as to pull an image, does not hang.
+// notify writes a line to the log of an attempt. An attempt that reports progress before its process starts, such as
+// pulling an image, is not stuck, so notify extends its start deadline.
 func (w *work) notify(line string) {
 	w.log.Notice(line)
 	w.attempt.extendStart()
@@ -176,7 +175,7 @@ func (w *work) notify(line string) {
 // defaultProcesses bounds a container or a sandbox that asks for no other limit.
 const defaultProcesses = 4096
 
-// limits are what an attempt may take that was given these resources.
+// limits returns the limits of an attempt with these resources.
 func limits(r *v1.Resources) executor.Limits {
 	l := executor.Limits{Cores: 1, Memory: int64(r.GetMemoryMb()) << 20, Processes: int64(r.GetMaxProcesses())}
 	if r != nil && r.Cores != nil {
@@ -188,7 +187,7 @@ func limits(r *v1.Resources) executor.Limits {
 	return l
 }
 
-// root is where the workspace lies: that of an attempt that outlives the worker must, too.
+// root returns the root for the workspace. If the attempt outlives the worker, its workspace must, too.
 func (w *work) root() *workspace.Root {
 	if len(w.attempt.req.GetBatch()) == 0 && w.node.survivor(w.attempt.req.GetType()) != nil {
 		return w.node.lasting()
@@ -196,7 +195,7 @@ func (w *work) root() *workspace.Root {
 	return w.node.Workspaces
 }
 
-// spawned notes that the process of a member has started.
+// spawned records that the process of a member has started.
 func (w *work) spawned() {
 	w.started = time.Now()
 	if w.attempt.isRemote() {
@@ -208,7 +207,7 @@ func (w *work) spawned() {
 	w.beginIdle()
 }
 
-// beginIdle begins the idle time-out of an attempt that lasts, whose program runs.
+// beginIdle starts the idle time-out of an attempt of a lasting type when its program runs.
 func (w *work) beginIdle() {
 	a := w.attempt
 	if !a.lasts() {
@@ -227,7 +226,7 @@ func (w *work) beginIdle() {
 	})
 }
 
-// timed says in an answer when the member's process has run.
+// timed adds the times of the member's process to an answer.
 func (w *work) timed(res *v1.ExecuteResponse) *v1.ExecuteResponse {
 	if !w.started.IsZero() {
 		res.StartedAt, res.CompletedAt = timestamppb.New(w.started), timestamppb.Now()
@@ -242,10 +241,10 @@ func (w *work) closeLog(ctx context.Context) {
 	}
 }
 
-// close gives back what is left of it.
+// close releases what is left of the work.
 func (w *work) close() {
 	if w.checkpointer != nil {
-		w.checkpointer.stop() // after a fault it has not been
+		w.checkpointer.stop() // a panic may have skipped it
 	}
 	if w.ws == nil {
 		return
@@ -255,9 +254,8 @@ func (w *work) close() {
 	}
 }
 
-// gpus returns the GPUs of an attempt, for executor.Attempt. One that was given none,
-// on a node that has some, sees none, so that it cannot take what others were
-// given.
+// gpus returns the GPUs of an attempt for executor.Attempt. On a node with GPUs, an attempt without any gets an empty
+// list, so that it cannot use the GPUs of others.
 func (n *Node) gpus(a *attempt) []int32 {
 	if gpus := a.req.GetGpus(); len(gpus) > 0 || n.HasGPUs == nil || !n.HasGPUs() {
 		return gpus
@@ -265,7 +263,7 @@ func (n *Node) gpus(a *attempt) []int32 {
 	return []int32{}
 }
 
-// numaNode is the NUMA node of an attempt, for its workspace.
+// numaNode returns the NUMA node of an attempt for its workspace, or nil.
 func numaNode(req *v1.ExecuteRequest) *int {
 	if req.NumaNode == nil {
 		return nil
