@@ -12,16 +12,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// beatInterval is the time between two heartbeats. Their answers say that the activity is cancelled.
+// beatInterval is the time between two heartbeats. The reply to a heartbeat reports that the activity has been cancelled.
 const beatInterval = 2 * time.Second
 
-// errStopping ends a capture whose worker stops.
+// errStopping ends a capture whose worker is stopping.
 var errStopping = errors.New("the worker of the node stops")
 
-// progress is how much of an archive is stored.
+// progress reports how much of an archive has been stored.
 type progress interface{ Stored() int64 }
 
-// beat sends the heartbeats of the activity of ctx, and ends ctx when the activity is to end. It returns a function that ends it.
+// beat heartbeats the activity of ctx in the background. It cancels ctx through end when the activity is cancelled or unknown to
+// the server, or when the worker stops. The returned function stops the heartbeats.
 func (n *Node) beat(ctx context.Context, end context.CancelCauseFunc, p progress) (stop func()) {
 	info, stopping := activity.GetInfo(ctx), activity.GetWorkerStopChannel(ctx)
 	ended := make(chan struct{})

@@ -18,41 +18,41 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// RefusedError is the type of the errors of what cannot be captured.
+// RefusedError is the error type of a capture that an executor refuses.
 const RefusedError = "CaptureRefused"
 
-// Attempts are those that a node runs.
+// Attempts captures the attempts that run on a node.
 type Attempts interface {
-	// Capture writes the files of the attempt that runs under a claim to an archive. An *executor.Refusal says for people why none can
-	// be made of it.
+	// Capture writes the files of the attempt that runs under a claim to an archive. It returns an *executor.Refusal, with a
+	// reason for people, if the attempt cannot be captured.
 	Capture(ctx context.Context, run, chain, task string, claim int32, to io.Writer) (executor.Captured, error)
 }
 
-// Node makes archives of what a node runs and has.
+// Node makes environment archives of the attempts and images of a node.
 type Node struct {
 	Client   client.Client
 	Name     string
 	Library  *environments.Library
 	Attempts Attempts
-	// Executors are those of the node, by the types of their tasks.
+	// Executors holds the executors of the node by task type.
 	Executors map[string]executor.Executor
 	Logger    *slog.Logger
 }
 
-// CanCapture reports whether an executor is one whose attempts can be captured.
+// CanCapture reports whether an executor can capture its attempts.
 func CanCapture(e executor.Executor) bool {
 	_, ok := e.(executor.Capturer)
 	return ok
 }
 
-// Capture stores the archive of the environment that a request names. It is the activity names.CaptureActivity.
+// Capture stores the archive of the environment in the request. It implements the activity names.CaptureActivity.
 func (n *Node) Capture(ctx context.Context, req *v1.CaptureRequest) (*v1.CaptureResponse, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := n.Library.NewWriter(ctx, req.GetEnvironment().GetArchive())
 	stopBeats := n.beat(ctx, cancel, w)
 	captured, err := n.write(ctx, req, w)
 	if err != nil {
-		cancel(err) // nothing more is to be stored
+		cancel(err) // store nothing more
 	}
 	err = errors.Join(err, w.Close())
 	stopBeats()
@@ -67,7 +67,7 @@ func (n *Node) Capture(ctx context.Context, req *v1.CaptureRequest) (*v1.Capture
 	return &v1.CaptureResponse{Environment: e}, nil
 }
 
-// write writes the archive.
+// write writes the archive of an attempt if the request names a run, else of an image.
 func (n *Node) write(ctx context.Context, req *v1.CaptureRequest, to io.Writer) (executor.Captured, error) {
 	e := req.GetEnvironment()
 	if e.GetRun() != "" {
@@ -86,7 +86,7 @@ func (n *Node) write(ctx context.Context, req *v1.CaptureRequest, to io.Writer) 
 	})
 }
 
-// failure returns the error of the activity. cause is why its context has ended, or nil.
+// failure converts err to the error of the activity. cause is why the activity's context has ended, or nil.
 func (n *Node) failure(cause error, req *v1.CaptureRequest, err error) error {
 	switch {
 	case errors.Is(cause, heartbeat.ErrCancelled):
@@ -102,7 +102,7 @@ func (n *Node) failure(cause error, req *v1.CaptureRequest, err error) error {
 	if refused := executor.AsStartError(err); refused != nil {
 		return temporal.NewNonRetryableApplicationError(refused.Error(), RefusedError, nil)
 	}
-	// A joined error has a line each.
+	// errors.Join puts each error on its own line.
 	text := strings.Join(strings.Split(err.Error(), "\n"), "; ")
 	n.Logger.Warn("the archive of an environment could not be stored", "environment", req.GetEnvironment().GetName(), "error", text)
 	return errors.New(text)

@@ -1,11 +1,11 @@
-// Package capture has the activity Capture, by which a node makes the archive of a named environment: of an attempt that it runs, or of
-// an image.
+// Package capture provides the activity Capture, which makes the archive of a named environment on a node: from an attempt that
+// runs there, or from an image.
 //
 //	Capture ──▶ executor.Capturer ──▶ environments.Writer ──▶ store
 //	   └── heartbeats: how much is stored
 //
-// Each try writes a copy of its own below the archive that is reserved for the node. A refusal is an error that is not retried, and
-// whose text is for people; any other is a fault of the node, after which the archive is made anew.
+// Each attempt of the activity writes its own copy below the reserved archive. A refusal is not retried, and its text is written
+// for people. Any other error is a fault of the node, and the activity is retried from the start.
 //
 // The package may import proto, activities/environments, activities/executor, the leaf activities/heartbeat and the Temporal SDK.
 package capture

@@ -1,4 +1,5 @@
-// Package election has the activity Own, by which a control process owns the placement queue. It imports proto and Temporal.
+// Package election provides the activity Own, through which one control process owns the placement queue. It imports proto
+// and Temporal.
 //
 //	started ── first beat acknowledged ──> owns the queue ── beats, each renews the lease ──┐
 //	   └── not acknowledged ──> ended          │  ▲─────────────────────────────────────────┘

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// beatInterval is the time between the heartbeats of the owner.
+	// beatInterval is the time between two heartbeats of the owner.
 	beatInterval = time.Second
-	// leaseTime is how long the ownership lasts from when its last acknowledged beat
-	// was sent. The server waits 5 s from when it took the beat, which is later; what
-	// is left is the time to stop in.
+	// leaseTime is how long the ownership lasts after its last acknowledged beat was sent. The
+	// server allows 5 s after it received that beat, which is later. The difference is the time
+	// left for stopping.
 	leaseTime = 4 * time.Second
 	// beatTimeout bounds one beat, so that a lost one leaves time for another.
 	beatTimeout = 1500 * time.Millisecond
@@ -31,36 +31,37 @@ const (
 
 // Term is one ownership of the placement queue, with a queue of its own.
 type Term interface {
-	// Benched are the nodes that get nothing because their attempts kept failing, with until when.
+	// Benched returns the nodes that are excluded from placement because their attempts kept
+	// failing, each with the end of its exclusion.
 	Benched() map[string]time.Time
-	// Suspicions counts, by node, the dispatches that were not picked up, or not started.
+	// Suspicions returns, by node, the number of dispatches that were not picked up or not started.
 	Suspicions() map[string]int32
-	// Stop ends the term and returns when nothing is carried or placed any more.
+	// Stop ends the term. It returns when the term dispatches and places nothing any more.
 	Stop()
 }
 
-// Candidate has the activity Own: it is a process that may own the placement queue.
+// Candidate implements the activity Own for a process that may own the placement queue.
 type Candidate struct {
 	Client client.Client
-	// Identity of this process, for people.
+	// Identity names this process for people.
 	Identity string
 	// Store is the identity of the process's store, or "" if it could not be read.
 	Store string
 	// PrivateStore is set if the store ends with the process.
 	PrivateStore bool
-	// Lock takes the machine's lock for the owner and returns the machine, or "" where
-	// another process has it. It is nil if there is no lock. release gives the lock back.
+	// Lock acquires the owner's lock on this machine and returns the machine's identity, or "" if
+	// another process holds the lock. release gives the lock back. Lock is nil if there is no lock.
 	Lock func() (machine string, release func())
-	// Begin starts a term with a placement queue of that epoch. valid reports whether
-	// the term still holds: between the checks of Own time may have passed that the
-	// process did not see, as when it was frozen.
+	// Begin starts a term with a placement queue of the given epoch. valid reports whether the
+	// lease still holds; the term calls it because the process may have been frozen since Own last
+	// checked.
 	Begin  func(epoch string, valid func() bool) (Term, error)
 	Logger *slog.Logger
 }
 
-// Own makes this process the owner of the placement queue for as long as its
-// beats are acknowledged. It always ends with an error, upon which Temporal gives
-// the ownership to another process: at once when this worker stops.
+// Own makes this process the owner of the placement queue for as long as its beats are
+// acknowledged. It always returns an error, so that Temporal hands the ownership to another
+// process, immediately if this worker stops.
 func (o *Candidate) Own(ctx context.Context) error {
 	token := activity.GetInfo(ctx).TaskToken
 	stopping := activity.GetWorkerStopChannel(ctx)
@@ -110,16 +111,16 @@ func (o *Candidate) Own(ctx context.Context) error {
 	}
 }
 
-// endedBecause returns why the ownership goes to another process. The error is benign: what matters
-// of it has been logged.
+// endedBecause returns the error that passes the ownership to another process. It is benign because
+// everything relevant has been logged already.
 func endedBecause(kind, message string, cause error) error {
 	return temporal.NewApplicationErrorWithOptions(message, kind, temporal.ApplicationErrorOptions{
 		Category: temporal.ApplicationErrorCategoryBenign, Cause: cause,
 	})
 }
 
-// beat renews the lease when the server acknowledges it. It returns an error if the
-// ownership is lost.
+// beat sends one beat and renews the lease if the server acknowledges it. It returns an error if
+// the ownership is lost.
 func (o *Candidate) beat(ctx context.Context, token []byte, beat *v1.OwnerBeat, lease *leaseClock) (acknowledged bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, min(beatTimeout, lease.left()))
 	defer cancel()
@@ -136,14 +137,14 @@ func (o *Candidate) beat(ctx context.Context, token []byte, beat *v1.OwnerBeat, 
 	return true, nil
 }
 
-// leaseClock measures a lease that is renewed now and then.
+// leaseClock measures the remaining time of a renewable lease.
 type leaseClock struct {
 	length time.Duration
 	from   atomic.Pointer[instant]
 }
 
-// instant is a moment by both clocks: the monotonic one does not count while the
-// machine sleeps, the other one may be set.
+// instant is one moment on two clocks. The monotonic clock does not count while the machine sleeps;
+// the wall clock can be set.
 type instant struct{ monotonic, wall time.Time }
 
 func now() instant {
@@ -151,7 +152,7 @@ func now() instant {
 	return instant{t, t.Round(0)}
 }
 
-// newLeaseClock returns a clock whose lease runs from now.
+// newLeaseClock returns a clock whose lease starts now.
 func newLeaseClock(length time.Duration) *leaseClock {
 	l := &leaseClock{length: length}
 	l.renew(now())
@@ -160,7 +161,7 @@ func newLeaseClock(length time.Duration) *leaseClock {
 
 func (l *leaseClock) renew(from instant) { l.from.Store(&from) }
 
-// left returns how long the lease still lasts, by the clock that has gone further.
+// left returns the remaining time of the lease, by whichever clock has advanced further.
 func (l *leaseClock) left() time.Duration {
 	from, t := l.from.Load(), now()
 	return l.length - max(t.monotonic.Sub(from.monotonic), t.wall.Sub(from.wall))

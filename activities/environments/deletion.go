@@ -14,13 +14,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// archiveOf returns the archive of a copy.
+// archiveOf returns the archive that a stored copy belongs to.
 func archiveOf(stored string) string {
 	archive, _, _ := strings.Cut(stored, "/")
 	return archive
 }
 
-// DeleteArchive ends the reservation of an archive, and deletes what is stored of it. One that an environment has stays.
+// DeleteArchive ends the reservation of an archive and deletes its stored parts. An archive that belongs to an environment keeps
+// its parts.
 func (l *Library) DeleteArchive(ctx context.Context, archive string) error {
 	archive = archiveOf(archive)
 	if !storekey.IsEnvironmentArchive(archive) {
@@ -43,8 +44,8 @@ func isKept(all []*v1.Environment, archive string) bool {
 	return slices.ContainsFunc(all, func(e *v1.Environment) bool { return archiveOf(e.GetArchive()) == archive })
 }
 
-// Clean deletes archives that no environment has, and that are not reserved or were reserved before a time. It returns how many they
-// were.
+// Clean deletes the archives that belong to no environment and that are either not reserved or were reserved before the given
+// time. It returns the number of deleted archives.
 func (l *Library) Clean(ctx context.Context, before time.Time) (removed int, err error) {
 	archives, err := l.archives(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (l *Library) Clean(ctx context.Context, before time.Time) (removed int, err
 	if err != nil || len(archives) == 0 {
 		return 0, err
 	}
-	// After the owners: an archive is named before its reservation ends.
+	// List the names after reading the owners: an archive gets its name before its reservation ends.
 	kept, err := l.List(ctx)
 	if err != nil {
 		return 0, err
@@ -71,7 +72,7 @@ func (l *Library) Clean(ctx context.Context, before time.Time) (removed int, err
 	return removed, nil
 }
 
-// archives returns the archives that have values in the store, sorted.
+// archives returns the archives that have values in the store, in ascending order.
 func (l *Library) archives(ctx context.Context) (archives []string, err error) {
 	for key, err := range l.store.Keys(ctx, storekey.EnvironmentArchivesPrefix) {
 		if err != nil {
@@ -84,7 +85,7 @@ func (l *Library) archives(ctx context.Context) (archives []string, err error) {
 	return archives, nil
 }
 
-// withoutOwner returns those of some archives that are not reserved, or were reserved before a time.
+// withoutOwner returns the given archives that are not reserved or were reserved before the given time.
 func (l *Library) withoutOwner(ctx context.Context, archives []string, before time.Time) (without []string, err error) {
 	for _, archive := range archives {
 		owner, err := l.Owner(ctx, archive)
@@ -98,17 +99,17 @@ func (l *Library) withoutOwner(ctx context.Context, archives []string, before ti
 	return without, nil
 }
 
-// deleteBelow deletes all that is stored of an archive.
+// deleteBelow deletes every stored value of an archive.
 func (l *Library) deleteBelow(ctx context.Context, archive string) error {
 	return l.deleteIf(ctx, archive, func(string) bool { return true })
 }
 
-// deleteIf deletes what is stored of an archive under keys that a function chooses.
+// deleteIf deletes the stored values of an archive whose keys satisfy chosen.
 func (l *Library) deleteIf(ctx context.Context, archive string, chosen func(key string) bool) error {
 	if !storekey.IsEnvironmentArchive(archive) {
 		return nil
 	}
-	// The list is read first: a bucket may leave out keys when others are deleted meanwhile.
+	// Read the whole list first: a bucket may skip keys while others are being deleted.
 	var keys []string
 	for key, err := range l.store.Keys(ctx, storekey.EnvironmentArchive(archive)) {
 		if err != nil {
@@ -126,5 +127,5 @@ func (l *Library) deleteIf(ctx context.Context, archive string, chosen func(key 
 	return group.Wait()
 }
 
-// deletesAtOnce is how many parts are deleted side by side.
+// deletesAtOnce is the number of parts that are deleted concurrently.
 const deletesAtOnce = 8

@@ -15,17 +15,18 @@ import (
 )
 
 var (
-	// ErrExists says that there is an environment of a name that was to be created, not replaced.
+	// ErrExists means that an environment of that name exists and was not to be replaced.
 	ErrExists = errors.New("there is an environment of that name")
-	// ErrIncomplete says that parts of an archive are not in the store yet; a node may still have them in its spool.
+	// ErrIncomplete means that some parts of an archive are not in the store yet; a node may still have them in its spool.
 	ErrIncomplete = errors.New("parts of the archive are not stored yet")
-	// ErrNotReserved says that an archive is not reserved any more, because its creation was given up.
+	// ErrNotReserved means that an archive is no longer reserved because its creation was abandoned.
 	ErrNotReserved = errors.New("the archive is not reserved any more")
 )
 
-// Keep makes an archive, which a Writer has stored, the environment of its name, and deletes the archive of the version before. The
-// version that e has is that of the environment which it replaces, 0 if there was none: another one that is there by now is ErrExists
-// then. It returns the environment as it is kept. Keep of what is kept changes nothing, and completes what an earlier one has begun.
+// Keep publishes an archive, which a Writer has stored, as the environment of its name and deletes the archive of the previous
+// version. e.Version is the version that it replaces, or 0 if the name is expected to be new; in that case an existing
+// environment causes ErrExists. Keep returns the environment as stored. It is idempotent: a second call for the same archive
+// completes whatever the first one left undone.
 func (l *Library) Keep(ctx context.Context, e *v1.Environment) (*v1.Environment, error) {
 	if !v1.IsEnvironmentName(e.GetName()) || !storekey.IsEnvironmentCopy(e.GetArchive()) || e.GetKind() == "" || e.GetDigest() == "" {
 		return nil, fmt.Errorf("keep environment %q: it needs a name, a kind, a digest and an archive", e.GetName())
@@ -38,7 +39,7 @@ func (l *Library) Keep(ctx context.Context, e *v1.Environment) (*v1.Environment,
 		if err := l.settle(ctx, e.GetArchive()); err != nil {
 			return nil, err
 		}
-		// The archive of the version before, which no name leads to.
+		// Delete the archive of the previous version, which no name refers to any more.
 		_, err := l.Clean(ctx, time.Time{})
 		return older, err
 	}
@@ -55,7 +56,8 @@ func (l *Library) Keep(ctx context.Context, e *v1.Environment) (*v1.Environment,
 	if err := l.store.PutMessage(ctx, key, kept); err != nil {
 		return nil, err
 	}
-	// DeleteArchive removes the owner, then looks for a name that has the archive, then deletes its parts: one of the two sees the other.
+	// DeleteArchive removes the owner first, then looks for a name that has the archive, and only then deletes the parts. So of
+	// Keep and a concurrent DeleteArchive at least one sees the other.
 	if _, err := l.Owner(ctx, archiveOf(e.GetArchive())); errors.Is(err, executor.ErrNoEnvironment) {
 		undo := l.store.DeleteEnvironmentValue
 		if older != nil {
@@ -71,7 +73,7 @@ func (l *Library) Keep(ctx context.Context, e *v1.Environment) (*v1.Environment,
 	return kept, l.deleteBelow(ctx, archiveOf(older.GetArchive()))
 }
 
-// checkParts returns ErrIncomplete unless all parts of a copy are stored.
+// checkParts returns ErrIncomplete unless every part of a copy is stored.
 func (l *Library) checkParts(ctx context.Context, e *v1.Environment) error {
 	stored := int32(0)
 	for key, err := range l.store.Keys(ctx, storekey.EnvironmentArchive(e.GetArchive())) {
@@ -88,7 +90,7 @@ func (l *Library) checkParts(ctx context.Context, e *v1.Environment) error {
 	return nil
 }
 
-// settle ends the reservation of an archive one of whose copies has been kept, and deletes the other copies.
+// settle ends the reservation of an archive and deletes all its copies other than kept.
 func (l *Library) settle(ctx context.Context, kept string) error {
 	archive := archiveOf(kept)
 	if err := l.store.DeleteEnvironmentValue(ctx, storekey.EnvironmentOwner(archive)); err != nil {

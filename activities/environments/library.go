@@ -16,11 +16,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// PartBytes is the size of each part of an archive but the last, which is smaller.
+// PartBytes is the size of each part of an archive except the last, which may be smaller.
 const PartBytes = 8 << 20
 
-// Library has the environments of a store. A node whose store is a gateway finds, opens and writes; the rest is for gateways and
-// control processes. It is safe for concurrent use, also by several processes.
+// Library gives access to the environments in a store. A node whose store is a gateway can find, read and write environments; the
+// other methods are for gateways and control processes. Library is safe for concurrent use, also across processes.
 type Library struct {
 	store *store.Store
 	now   func() time.Time
@@ -28,19 +28,19 @@ type Library struct {
 
 var _ executor.Environments = (*Library)(nil)
 
-// New returns the library of a store.
+// New returns the library of environments in a store.
 func New(s *store.Store) *Library { return &Library{store: s, now: time.Now} }
 
-// NewArchive returns the name of an archive that is not there yet.
+// NewArchive returns a new, random archive name.
 func NewArchive() string { return randomHex(16) }
 
 func randomHex(bytes int) string {
 	b := make([]byte, bytes)
-	_, _ = rand.Read(b) // it never fails
+	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }
 
-// Find returns the newest version of an environment that is ready, or executor.ErrNoEnvironment.
+// Find returns the newest ready version of an environment, or executor.ErrNoEnvironment.
 func (l *Library) Find(ctx context.Context, name string) (*v1.Environment, error) {
 	if !v1.IsEnvironmentName(name) {
 		return nil, fmt.Errorf("environment %q: %w", name, executor.ErrNoEnvironment)
@@ -55,7 +55,7 @@ func (l *Library) Find(ctx context.Context, name string) (*v1.Environment, error
 	return e, nil
 }
 
-// List returns the environments that are ready, by name. A gateway does not list them.
+// List returns the ready environments in the order of their names. It does not work on a store that is a gateway.
 func (l *Library) List(ctx context.Context) (list []*v1.Environment, err error) {
 	for key, err := range l.store.Keys(ctx, storekey.EnvironmentNamesPrefix) {
 		if err != nil {
@@ -77,8 +77,8 @@ func (l *Library) List(ctx context.Context) (list []*v1.Environment, err error) 
 	return list, nil
 }
 
-// Delete removes an environment and its archive, and returns the environment, or executor.ErrNoEnvironment. Readers of the archive
-// get that error, too.
+// Delete removes an environment and its archive. It returns the removed environment, or executor.ErrNoEnvironment if there is
+// none. Concurrent readers of the archive fail with executor.ErrNoEnvironment, too.
 func (l *Library) Delete(ctx context.Context, name string) (*v1.Environment, error) {
 	e, err := l.Find(ctx, name)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l *Library) Delete(ctx context.Context, name string) (*v1.Environment, err
 	return e, l.deleteBelow(ctx, archiveOf(e.GetArchive()))
 }
 
-// Reserve lets a node write the parts of an archive for an environment of a name, until the archive is kept.
+// Reserve allows a node to write the parts of an archive for the environment name until the archive is kept. It is idempotent.
 func (l *Library) Reserve(ctx context.Context, archive, node, name string) error {
 	if !storekey.IsEnvironmentArchive(archive) || node == "" || !v1.IsEnvironmentName(name) {
 		return fmt.Errorf("reserve archive %q for environment %q of node %q: it needs all three", archive, name, node)
@@ -108,8 +108,8 @@ func (l *Library) Reserve(ctx context.Context, archive, node, name string) error
 	return err
 }
 
-// Owner returns for whom an archive is reserved, with name, node and created_at, or executor.ErrNoEnvironment if it is not or has been
-// kept.
+// Owner returns the reservation of an archive, with name, node and created_at set, or executor.ErrNoEnvironment if the archive is
+// not reserved or has already been kept.
 func (l *Library) Owner(ctx context.Context, archive string) (*v1.Environment, error) {
 	if !storekey.IsEnvironmentArchive(archive) {
 		return nil, fmt.Errorf("archive %q: %w", archive, executor.ErrNoEnvironment)

@@ -18,11 +18,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// readAhead is how many parts are fetched at a time while an archive is read.
+// readAhead is the number of parts that are fetched concurrently while an archive is read.
 const readAhead = 3
 
-// Open reads the archive of an environment, some parts ahead. The last Read returns an error instead of io.EOF if the archive is not what
-// was stored, and executor.ErrNoEnvironment if it was deleted meanwhile, such as for a newer version. The caller calls Close.
+// Open reads the archive of an environment and fetches some parts ahead. At the end of the archive, Read returns an error instead
+// of io.EOF if the size or digest differs from what was stored. Read returns executor.ErrNoEnvironment if the archive was deleted
+// meanwhile, for example by a newer version. The caller must call Close.
 func (l *Library) Open(ctx context.Context, e *v1.Environment) (io.ReadCloser, error) {
 	if !storekey.IsEnvironmentCopy(e.GetArchive()) {
 		return nil, fmt.Errorf("environment %s has no archive: %w", e.GetName(), executor.ErrNoEnvironment)
@@ -33,27 +34,27 @@ func (l *Library) Open(ctx context.Context, e *v1.Environment) (io.ReadCloser, e
 	return r, nil
 }
 
-// part is one of an archive, or why it cannot be read.
+// part is one part of an archive, or the error that prevented reading it.
 type part struct {
 	data []byte
 	err  error
 }
 
-// reader reads an archive.
+// reader streams an archive. It implements io.ReadCloser.
 type reader struct {
 	e     *v1.Environment
 	sum   hash.Hash
 	size  int64
-	rest  []byte         // of the part that is being read
+	rest  []byte         // rest of the current part
 	err   error          // io.EOF at the end
-	parts chan chan part // in their order; each of them gets its part
+	parts chan chan part // in order; each channel receives one part
 	cut   error          // why the parts end early; set before parts is closed
 
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
 
-// fetch fetches the parts, some at a time, until one cannot be read or ctx ends.
+// fetch fetches the parts concurrently until one fails or ctx ends.
 func (r *reader) fetch(ctx context.Context, s *store.Store) {
 	defer close(r.ended)
 	var fetches sync.WaitGroup
@@ -84,7 +85,7 @@ func (r *reader) fetch(ctx context.Context, s *store.Store) {
 	}
 }
 
-// Read reads the archive.
+// Read returns the next bytes of the archive.
 func (r *reader) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 && r.err == nil {
 		next, ok := <-r.parts
@@ -104,7 +105,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// verify returns io.EOF if all was read that was stored.
+// verify returns io.EOF if the bytes read match the stored size and digest.
 func (r *reader) verify() error {
 	if digest := hex.EncodeToString(r.sum.Sum(nil)); r.size != r.e.GetSize() || digest != r.e.GetDigest() {
 		return fmt.Errorf("the archive of version %d of environment %s is damaged: it has %d bytes with SHA-256 %s, not %d with %s; create the environment again (switchyard env create %s --replace ...)",
@@ -113,7 +114,7 @@ func (r *reader) verify() error {
 	return io.EOF
 }
 
-// Close ends the reading, also while a Read waits.
+// Close stops the reader. It also unblocks a Read that is waiting.
 func (r *reader) Close() error {
 	r.cancel()
 	<-r.ended

@@ -12,10 +12,11 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// partPatience is how long one part may take to be stored.
+// partPatience bounds how long storing one part may take.
 const partPatience = 5 * time.Minute
 
-// Writer stores an archive in parts, one while the next is being written. It is not safe for concurrent use, but for Stored.
+// Writer stores an archive in parts. It stores one part in the background while the caller writes the next. It is not safe for
+// concurrent use, except for Stored.
 type Writer struct {
 	ctx     context.Context
 	library *Library
@@ -24,15 +25,15 @@ type Writer struct {
 	size    int64
 	parts   int
 	buf     []byte
-	spare   []byte     // empty: the buffer of the part that is being stored
-	putting chan error // nil: no part is being stored
+	spare   []byte     // buffer of the part that is being stored; empty otherwise
+	putting chan error // nil if no part is being stored
 	err     error
 	closed  bool
 	stored  atomic.Int64
 }
 
-// NewWriter returns a Writer of a new copy of an archive, which is reserved for the node. The caller calls Close. The end of ctx ends
-// it.
+// NewWriter returns a Writer for a new copy of an archive that is reserved for this node. Writes fail once ctx ends. The caller
+// must call Close.
 func (l *Library) NewWriter(ctx context.Context, archive string) *Writer {
 	return &Writer{
 		ctx: ctx, library: l, archive: archiveOf(archive) + "/" + randomHex(8), sum: sha256.New(),
@@ -40,7 +41,7 @@ func (l *Library) NewWriter(ctx context.Context, archive string) *Writer {
 	}
 }
 
-// Write takes bytes of the archive, and stores each part that is complete.
+// Write appends bytes to the archive and stores each part when it is full.
 func (w *Writer) Write(p []byte) (n int, err error) {
 	if w.closed && w.err == nil {
 		return 0, fmt.Errorf("archive %s is complete", w.archive)
@@ -58,7 +59,8 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	return n, w.err
 }
 
-// Close stores what is left, and returns when all parts are stored or one of them cannot be. A second Close returns the same.
+// Close stores the last part and waits until all parts are stored or one of them has failed. A second Close returns the same
+// error.
 func (w *Writer) Close() error {
 	if w.closed {
 		return w.err
@@ -71,7 +73,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// put begins to store the buffer as the next part, after the one before.
+// put waits for the previous part and then starts storing the buffer as the next one.
 func (w *Writer) put() {
 	if w.await(); w.err != nil {
 		return
@@ -82,7 +84,7 @@ func (w *Writer) put() {
 	go func() {
 		ctx, cancel := context.WithTimeout(w.ctx, partPatience)
 		defer cancel()
-		// The part was stored before: the answer to an earlier try was lost.
+		// The part may already exist: the reply to an earlier attempt was lost.
 		_, err := w.library.store.PutIfAbsent(ctx, storekey.EnvironmentPart(w.archive, n), part)
 		if err == nil {
 			w.stored.Add(int64(len(part)))
@@ -91,7 +93,7 @@ func (w *Writer) put() {
 	}()
 }
 
-// await waits until no part is being stored.
+// await waits until no part is being stored, and records the first error.
 func (w *Writer) await() {
 	if w.putting == nil {
 		return
@@ -103,17 +105,17 @@ func (w *Writer) await() {
 	}
 }
 
-// Stored returns how many bytes are stored so far.
+// Stored returns the number of bytes stored so far.
 func (w *Writer) Stored() int64 { return w.stored.Load() }
 
-// Archive returns the name of the copy, as v1.Environment.archive has it.
+// Archive returns the name of the copy, in the form of v1.Environment.archive.
 func (w *Writer) Archive() string { return w.archive }
 
-// Size returns how many bytes were written.
+// Size returns the number of bytes written.
 func (w *Writer) Size() int64 { return w.size }
 
-// Parts returns how many parts they are.
+// Parts returns the number of parts, including one that is still being stored.
 func (w *Writer) Parts() int { return w.parts }
 
-// Digest returns the SHA-256 of what was written, in hexadecimal digits.
+// Digest returns the hexadecimal SHA-256 of the bytes written.
 func (w *Writer) Digest() string { return hex.EncodeToString(w.sum.Sum(nil)) }

@@ -1,6 +1,6 @@
-// Package filelock keeps other processes of a machine away from something by
-// the lock on a file: a database, the name of a node, a folder. The kernel
-// releases a lock when its process dies, however it dies.
+// Package filelock gives one process of a machine exclusive use of something, such as a database,
+// the name of a node or a folder, by locking a file. The kernel releases the lock when the process
+// dies, for whatever reason.
 //
 // It imports nothing of Switchyard, and everything may import it.
 package filelock

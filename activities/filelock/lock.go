@@ -8,22 +8,22 @@ import (
 	"sync"
 )
 
-// permissions are those of a lock file that Take makes: other users
-// must not take the lock, because its holder keeps every other process out.
+// permissions is the mode of lock files that Take creates. Other users must not be able to take the
+// lock, because its holder keeps every other process out.
 const permissions = 0o600
 
-// attempts is how often Take continues when the file is taken away under its hands.
+// attempts bounds how often Take retries when another process removes the file.
 const attempts = 100
 
-// HeldError means that the lock is held: by another process, or an earlier Take in this one.
+// HeldError means that the lock is held by another process, or by an earlier Take in this one.
 type HeldError struct {
-	// Path of the lock file.
+	// Path is the path of the lock file.
 	Path string
-	// PID of the process that has the lock; 0: unknown.
+	// PID is the process that holds the lock, or 0 if unknown.
 	PID int
 }
 
-// Error names the process, where that is known.
+// Error names the process that holds the lock, if it is known.
 func (e *HeldError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("%s is locked by another process", e.Path)
@@ -31,23 +31,22 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is locked by process %d", e.Path, e.PID)
 }
 
-// Lock is a lock that is held. It is held until Release or the end of the
-// process: unlike an os.File it is not given up when it becomes garbage.
+// Lock is a held lock. It is held until Release or Remove is called or the process ends. Unlike an
+// os.File, it is not released by the garbage collector.
 type Lock struct {
-	// file is a bare descriptor or handle, because an os.File is closed when it becomes garbage.
+	// file is a bare descriptor or handle, because the garbage collector closes an os.File.
 	file    file
 	path    string
 	release sync.Once
 	err     error
 }
 
-// Take takes the lock on the file at path, which it makes if need be, and
-// writes the id of this process into it for people to read. It does not wait:
-// when the lock is held the error is a *HeldError. A symbolic link is
-// refused, since a folder like /tmp may hold those of any user.
+// Take locks the file at path, which it creates if necessary, and writes the id of this process into
+// the file for people to read. It does not wait: if the lock is held, it returns a *HeldError. It
+// refuses symbolic links, because a folder like /tmp may contain links of any user.
 //
-// When the file is removed meanwhile, the lock is taken on the one that is
-// there then, so that no two processes have locked different files of one name.
+// If the file is removed concurrently, Take locks the file that replaces it, so that two processes
+// never hold locks on different files of the same name.
 func Take(path string) (*Lock, error) {
 	for range attempts {
 		f, err := open(path)
@@ -66,14 +65,14 @@ func Take(path string) (*Lock, error) {
 			_ = f.close()
 			continue
 		}
-		// The process id only helps a person; the lock holds without it.
+		// The process id only helps people; the lock holds without it.
 		f.write(fmt.Appendln(nil, os.Getpid()))
 		return &Lock{file: f, path: path}, nil
 	}
 	return nil, fmt.Errorf("lock %s: something keeps removing the file", path)
 }
 
-// holder returns the process id in the file, or 0.
+// holder returns the process id in the lock file, or 0 if it cannot be read.
 func holder(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -86,15 +85,15 @@ func holder(path string) int {
 	return pid
 }
 
-// Release gives up the lock and leaves the file. A second Release or Remove does
-// nothing and returns what the first did.
+// Release releases the lock and leaves the file in place. A later Release or Remove is a no-op and
+// returns the same error.
 func (l *Lock) Release() error {
 	l.release.Do(func() { l.err = l.file.close() })
 	return l.err
 }
 
-// Remove gives up the lock and removes the file. It is for files of which there
-// would be more and more, and fails when the file may not be removed; the lock is given up then too.
+// Remove releases the lock and removes the file. It is for files that would otherwise accumulate. If
+// the file cannot be removed, Remove returns an error, but the lock is released.
 func (l *Lock) Remove() error {
 	l.release.Do(func() { l.err = l.file.remove(l.path) })
 	return l.err

@@ -46,8 +46,8 @@ func (f file) write(text []byte) {
 	}
 }
 
-// remove removes the file while it is locked: who has opened it meanwhile finds
-// that it is no more the one at its path, and who comes later makes another.
+// remove removes the file while it is still locked. A process that has already opened the file then
+// finds that it is no longer the one at its path, and a later process creates a new file.
 func (f file) remove(path string) error {
 	var err error
 	if f.is(path) {

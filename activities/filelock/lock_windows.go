@@ -9,8 +9,8 @@ import (
 
 type file windows.Handle
 
-// beyond is the part of the file that is locked, far behind what is in it: a
-// locked part cannot be read by others, who want to know the process id.
+// beyond returns the range of the file to lock. It lies far behind the content, because other
+// processes cannot read a locked range and they need to read the process id.
 func beyond() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
 func open(path string) (file, error) {
@@ -18,7 +18,7 @@ func open(path string) (file, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Without FILE_SHARE_DELETE no process can remove the file while it is open.
+	// Without FILE_SHARE_DELETE, no process can remove the file while it is open.
 	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE,
 		nil, windows.OPEN_ALWAYS, windows.FILE_ATTRIBUTE_NORMAL|windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
 	return file(h), err
@@ -40,8 +40,8 @@ func (f file) write(text []byte) {
 	}
 }
 
-// remove removes the file when it is closed. Another process may have opened it again by
-// then, and keeps it.
+// remove closes the file and then removes it. A process that has opened the file again by then
+// keeps it.
 func (f file) remove(path string) error {
 	if err := f.close(); err != nil {
 		return err

@@ -13,23 +13,23 @@ import (
 	"connectrpc.com/connect"
 )
 
-// dialTimeout bounds one try to connect.
+// dialTimeout bounds one attempt to connect.
 const dialTimeout = 5 * time.Second
 
-// Options are how a node reaches a gateway.
+// Options configures how a node reaches a gateway.
 type Options struct {
-	// Token returns the token to log in with, or "" if there is none. It is called before each call, so that a token may be
-	// replaced. A nil Token logs in nowhere.
+	// Token returns the token to log in with, or "" if there is none. It is called before each call, so that the token may
+	// be replaced. A nil Token sends no token.
 	Token func() string
-	// TLS is how a gateway with an https URL is reached; nil: with the authorities of the system.
+	// TLS configures connections to a gateway with an https URL. nil means the certificate authorities of the system.
 	TLS *tls.Config
 }
 
-// Conn is what clients of the services of a gateway are made of.
+// Conn holds what the clients of a gateway's services are built from.
 type Conn struct {
 	// HTTP sends requests.
 	HTTP *http.Client
-	// URL is that of the gateway.
+	// URL is the base URL of the gateway, without a trailing slash.
 	URL string
 	// LogIn adds the token to each call.
 	LogIn connect.ClientOption
@@ -37,7 +37,7 @@ type Conn struct {
 	transport *http.Transport
 }
 
-// New returns a connection to the gateway at a URL. It sends nothing yet.
+// New returns a connection to the gateway at a URL. It does not connect yet.
 func New(location string, o Options) (*Conn, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -48,7 +48,7 @@ func New(location string, o Options) (*Conn, error) {
 		DialContext:     (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		Protocols:       new(http.Protocols),
 		TLSClientConfig: o.TLS,
-		// A gateway that has gone without a word is noticed by pings.
+		// Pings detect a gateway that has disappeared silently.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second},
 	}
 	if u.Scheme == "http" {
@@ -63,7 +63,7 @@ func New(location string, o Options) (*Conn, error) {
 	}, nil
 }
 
-// bearer returns what adds the token to calls.
+// bearer returns an interceptor that adds the token to each call.
 func (o Options) bearer() connect.UnaryInterceptorFunc {
 	return func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {

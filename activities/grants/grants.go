@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxCached bounds the grants that are remembered.
+	// maxCached bounds the number of cached grants.
 	maxCached = 1 << 16
-	// putsAtOnce is how many grants are stored side by side.
+	// putsAtOnce is the number of grants that are stored concurrently.
 	putsAtOnce = 16
 )
 
-// Grant says that a node was given a task of a chain of a run, or instances of the task. Of one without chain and task, that
-// it was given some task of the run.
+// Grant records that a node was given a task of a chain of a run, or instances of that task. A Grant without Chain and Task
+// records that the node was given any task of the run.
 type Grant struct{ Node, Run, Chain, Task string }
 
-// Grants are those in a store. They never change, and so are remembered. It is safe for concurrent use.
+// Grants gives access to the grants in a store. Grants never change, so they are cached. It is safe for concurrent use.
 type Grants struct {
 	store *store.Store
 
@@ -31,10 +31,10 @@ type Grants struct {
 	known map[Grant]struct{}
 }
 
-// New returns the grants in a store.
+// New returns the grants in a store, with an empty cache.
 func New(s *store.Store) *Grants { return &Grants{store: s, known: map[Grant]struct{}{}} }
 
-// Put stores grants. Those that it has stored or found before cost nothing.
+// Put stores grants. It skips grants that are already in the cache.
 func (g *Grants) Put(ctx context.Context, all ...Grant) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(putsAtOnce)
@@ -98,7 +98,7 @@ func (g *Grants) remember(one Grant) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.known) >= maxCached {
-		clear(g.known) // they are read again
+		clear(g.known) // the store still has them
 	}
 	g.known[one] = struct{}{}
 }

@@ -13,23 +13,24 @@ import (
 )
 
 const (
-	// interval is the time between two heartbeats of Keep.
+	// interval is the time between two heartbeats that Keep sends.
 	interval = 4 * time.Second
-	// Timeout bounds one heartbeat of an activity without a lease, so that a silent server only delays the next one.
+	// Timeout bounds one heartbeat of an activity without a lease, so that an unresponsive server only delays the next
+	// heartbeat.
 	Timeout = 4 * time.Second
 )
 
-// What the server answers to the heartbeat of an activity that must end.
+// Errors that Send returns when the activity must end.
 var (
-	// ErrCancelled: the server has recorded the heartbeat, and the activity is cancelled.
+	// ErrCancelled means that the server has recorded the heartbeat and that the activity is cancelled.
 	ErrCancelled = errors.New("cancelled")
-	// ErrGone: the server does not know the activity any more, and ignores its answer.
+	// ErrGone means that the server no longer knows the activity and will ignore its result.
 	ErrGone = errors.New("the server does not know the activity any more")
 )
 
-// Send sends one heartbeat with details and waits up to timeout for the server. It returns nil or ErrCancelled if the
-// server has acknowledged it, ErrGone if the activity has ended for the server, and another error if it is unknown what
-// the server has received, which ends nothing.
+// Send sends one heartbeat with details and waits up to timeout for the reply. It returns nil or ErrCancelled if the
+// server has acknowledged the heartbeat, and ErrGone if the activity has ended for the server. After any other error it
+// is unknown whether the server received the heartbeat, and the activity need not end.
 func Send(ctx context.Context, c client.Client, timeout time.Duration, token []byte, details ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -46,15 +47,16 @@ func Send(ctx context.Context, c client.Client, timeout time.Duration, token []b
 	return err
 }
 
-// IsWanted sends one heartbeat and reports whether the server still waits for the answer of the activity. A server that
+// IsWanted sends one heartbeat and reports whether the server still waits for the result of the activity. A server that
 // does not reply counts as waiting.
 func IsWanted(ctx context.Context, c client.Client, token []byte) bool {
 	err := Send(ctx, c, Timeout, token)
 	return err != ErrCancelled && err != ErrGone
 }
 
-// Keep sends heartbeats for the activity of ctx in the background. It returns a context that is cancelled when ctx is,
-// when the server does not wait for the answer any more, or when the worker stops, and a function that ends both.
+// Keep heartbeats the activity of ctx in the background. It returns a context that is cancelled when ctx is cancelled,
+// when the server no longer waits for the result, or when the worker stops, and a function that stops the heartbeats
+// and cancels that context.
 func Keep(ctx context.Context, c client.Client) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wait sync.WaitGroup

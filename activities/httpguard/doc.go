@@ -1,5 +1,5 @@
-// Package httpguard keeps the pages of other web sites away from the HTTP servers
-// of a machine, which have no other protection while they listen on loopback.
+// Package httpguard protects the HTTP servers of a machine from the pages of other web sites.
+// Servers that listen on loopback have no other protection.
 //
 // It imports nothing of Switchyard, and everything may import it.
 package httpguard

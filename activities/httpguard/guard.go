@@ -10,25 +10,24 @@ import (
 	"strings"
 )
 
-// Guard refuses what a page of another site makes a browser send.
+// Guard refuses requests that a page of another site makes a browser send.
 //
-// A request with a foreign origin is refused unless it only reads. A request that
-// arrives by loopback is refused, whatever its method, when it calls the server by
-// a name that is not this machine's: the owner of that name can point it at
-// loopback, and the browser then takes the server for the page's own. Programs are
-// held to the same names, because a browser that reads sends nothing that a
-// program would not.
+// A request with a foreign origin is refused unless it only reads. A request that arrives over
+// loopback is refused, whatever its method, if its Host is a name that is not this machine's. The
+// owner of such a name can point it at loopback, and the browser then treats the server as part of
+// the page's site. The same rule applies to requests from programs, because a reading request of a
+// browser looks like one of a program.
 type Guard struct {
-	// Hosts are the names of the server besides localhost, the machine's own name
-	// and IP addresses, such as the one that a reverse proxy on this machine passes on.
+	// Hosts lists names of the server besides localhost, the machine's own name and IP addresses,
+	// such as the name that a reverse proxy on this machine passes on.
 	Hosts []string
-	// Everywhere has names count for connections from other machines, too.
+	// Everywhere applies the check of names also to connections from other machines.
 	Everywhere bool
-	// Refuse writes an answer with the status 403. Default: the message as plain text.
+	// Refuse writes a response with status 403. The default writes the message as plain text.
 	Refuse func(w http.ResponseWriter, r *http.Request, message string)
 }
 
-// Protect returns a handler that lets only allowed requests through to next.
+// Protect returns a handler that passes only allowed requests to next.
 func (g Guard) Protect(next http.Handler) http.Handler {
 	if g.Refuse == nil {
 		g.Refuse = func(w http.ResponseWriter, _ *http.Request, message string) {
@@ -53,11 +52,11 @@ func (g Guard) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// ownNames returns the machine's own name, whole and without its domain.
+// ownNames returns the machine's host name, with and without its domain, or nil if it is unknown.
 func ownNames() []string {
 	name, err := os.Hostname()
 	if err != nil {
-		return nil // its addresses remain
+		return nil // the machine's addresses still work
 	}
 	name = hostName(name)
 	short, _, _ := strings.Cut(name, ".")
@@ -69,7 +68,7 @@ func onLoopback(r *http.Request) bool {
 	return ok && addr.IP.IsLoopback()
 }
 
-// hostName returns the name in a Host header in lower case and without its port.
+// hostName returns the name in a Host header in lower case, without its port.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -77,8 +76,9 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
 }
 
-// isLocal reports whether this machine's owner alone decides where a name points. An
-// address needs no decision, and every browser sends a name.
+// isLocal reports whether only this machine's owner decides where a name points. An IP address is
+// always local, because it cannot be pointed elsewhere; browsers that follow a foreign name send
+// that name.
 func isLocal(name string, names []string) bool {
 	if name == "" || name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(names, name) {
 		return true

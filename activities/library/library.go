@@ -29,28 +29,30 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// What errors of a Library are about, for errors.Is.
+// Errors that the methods of a Library return, for errors.Is.
 var (
-	// ErrUnknown: there is no definition of that name.
+	// ErrUnknown means that no definition has that name.
 	ErrUnknown = errors.New("unknown workflow")
-	// ErrExists: there is one already.
+	// ErrExists means that a definition of that name already exists.
 	ErrExists = errors.New("workflow exists")
-	// ErrTooLarge: a schedule does not hold the definition.
+	// ErrTooLarge means that the definition does not fit into a schedule.
 	ErrTooLarge = errors.New("definition is too large")
 )
 
 const (
-	// maxBytes is what a stored definition may take; a schedule holds 2 MB with everything around it.
+	// maxBytes bounds the size of a stored definition. A schedule holds 2 MB, including everything around the definition.
 	maxBytes = 1_600_000
-	// taskTimeout is after which time a step of a run that was triggered by hand goes to another process.
+	// taskTimeout is the time after which Temporal gives a workflow task of a run that was triggered by hand to another
+	// process.
 	taskTimeout = 6 * time.Second
-	// maxUnnoted bounds the schedules that a list reads one by one.
+	// maxUnnoted bounds the schedules that List reads one by one.
 	maxUnnoted = 100
 )
 
-// Library is the stored definitions of a namespace of Temporal. It is safe for concurrent use.
+// Library gives access to the stored definitions of a Temporal namespace. It is safe for concurrent use.
 type Library struct {
-	// Locked is set where people log in: only operators store definitions then, and what starts by the clock has their role.
+	// Locked is set if users have to log in. In that case only operators store definitions, and the runs that a schedule
+	// starts have the operator role.
 	Locked    bool
 	client    client.Client
 	namespace string
@@ -58,23 +60,23 @@ type Library struct {
 	now       func() time.Time
 }
 
-// New returns the library of the client's namespace.
+// New returns the library of a namespace.
 func New(c client.Client, namespace string) *Library {
 	return &Library{client: c, namespace: namespace, schedules: schedules.New(c, namespace), now: time.Now}
 }
 
-// Stored is a stored definition.
+// Stored is a stored definition with its metadata.
 type Stored struct {
-	// Definition, as it was stored; in a list only its name, its description and a2a.
+	// Definition is the definition as it was stored. In a list it has only the name, the description and a2a.
 	Definition *v1.Definition
-	// UpdatedAt is when it was stored; zero when that is not known.
+	// UpdatedAt is the time at which the definition was stored, or zero if unknown.
 	UpdatedAt time.Time
-	// Schedule is when it starts runs, or nil if it does not. Only a list has it.
+	// Schedule describes when the definition starts runs, or is nil if it starts none. Only List sets it.
 	Schedule *v1.Schedule
 }
 
-// Put stores a checked definition under its name, with the options of the runs that its schedule starts, or nil for
-// the defaults. The error is ErrExists if there is one, and replace is not set.
+// Put stores a checked definition under its name. options applies to the runs that its schedule starts; nil means the
+// defaults. Put returns ErrExists if the name is taken and replace is not set.
 func (l *Library) Put(ctx context.Context, def *v1.Definition, options *v1.RunOptions, replace bool) (replaced bool, err error) {
 	schedule, err := l.scheduleOf(def, options)
 	if err != nil {
@@ -98,14 +100,13 @@ func (l *Library) Put(ctx context.Context, def *v1.Definition, options *v1.RunOp
 		if err == nil {
 			return true, nil
 		}
-		if !is[*serviceerror.NotFound](err) { // else it was deleted meanwhile
+		if !is[*serviceerror.NotFound](err) { // otherwise it was deleted meanwhile: try again
 			return false, fmt.Errorf("replace workflow %s: %w", def.GetName(), err)
 		}
 	}
 }
 
-// replace puts a schedule in the place of the one that is stored. Whether that one is paused stays, unless a definition
-// says otherwise.
+// replace replaces the stored schedule. A paused schedule stays paused unless a definition says otherwise.
 func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.Schedule, def *v1.Definition) error {
 	old, err := l.schedules.Describe(ctx, id)
 	if err != nil {
@@ -124,7 +125,7 @@ func (l *Library) replace(ctx context.Context, id string, schedule *schedulepb.S
 	return err
 }
 
-// staysPaused reports whether a schedule that a person has paused is not resumed by a definition in its place.
+// staysPaused reports whether a schedule that a person has paused stays paused when def replaces its definition.
 func staysPaused(old *schedulepb.Schedule, def *v1.Definition) bool {
 	if !old.GetState().GetPaused() || !schedules.HasTimes(old.GetSpec()) || def.GetSchedule().Paused != nil {
 		return false
@@ -133,7 +134,7 @@ func staysPaused(old *schedulepb.Schedule, def *v1.Definition) bool {
 	return err != nil || !before.GetSchedule().GetPaused()
 }
 
-// scheduleOf returns the schedule that keeps a definition.
+// scheduleOf returns the schedule that stores a definition.
 func (l *Library) scheduleOf(def *v1.Definition, options *v1.RunOptions) (*schedulepb.Schedule, error) {
 	action, err := l.actionOf(def, options)
 	if err != nil {
@@ -143,14 +144,14 @@ func (l *Library) scheduleOf(def *v1.Definition, options *v1.RunOptions) (*sched
 		Spec: schedules.SpecOf(def.GetSchedule()), Policies: schedules.PoliciesOf(def.GetSchedule()),
 		Action: &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{StartWorkflow: action}},
 		State: &schedulepb.ScheduleState{
-			// One without times must be paused: Temporal drops an unpaused one that has nothing to do.
+			// A schedule without times must be paused: Temporal drops an unpaused schedule that has nothing to do.
 			Paused: def.GetSchedule() == nil || def.GetSchedule().GetPaused(),
 			Notes:  schedules.Note{StoredAt: l.now(), A2A: def.GetA2A(), Description: def.GetDescription()}.String(),
 		},
 	}, nil
 }
 
-// actionOf is what the schedule of a definition starts.
+// actionOf returns the workflow start that the schedule of a definition triggers.
 func (l *Library) actionOf(def *v1.Definition, options *v1.RunOptions) (*workflowpb.NewWorkflowExecutionInfo, error) {
 	references, err := definition.References(def)
 	if err != nil {
@@ -174,7 +175,7 @@ func (l *Library) actionOf(def *v1.Definition, options *v1.RunOptions) (*workflo
 	if err != nil {
 		return nil, err
 	}
-	attributes := visibility.Started(def.GetName(), v1.TriggerSchedule, time.Time{}) // the run adds the time
+	attributes := visibility.Started(def.GetName(), v1.TriggerSchedule, time.Time{}) // the run itself adds the time
 	attributes.AddOrigin(in.GetBy(), "")
 	encoded, err := attributes.Encode()
 	if err != nil {
@@ -186,7 +187,7 @@ func (l *Library) actionOf(def *v1.Definition, options *v1.RunOptions) (*workflo
 	}, nil
 }
 
-// Get returns the definition of a name.
+// Get returns the definition of a name, or ErrUnknown.
 func (l *Library) Get(ctx context.Context, name string) (*Stored, error) {
 	described, err := l.schedules.Describe(ctx, names.StoredWorkflowID(name))
 	if is[*serviceerror.NotFound](err) {
@@ -200,13 +201,13 @@ func (l *Library) Get(ctx context.Context, name string) (*Stored, error) {
 		return nil, fmt.Errorf("read workflow %s: %w", name, err)
 	}
 	stored := &Stored{Definition: def, UpdatedAt: schedules.ParseNote(described.GetSchedule().GetState().GetNotes()).StoredAt}
-	if stored.UpdatedAt.IsZero() { // Temporal's own tools have written another note
+	if stored.UpdatedAt.IsZero() { // Temporal's own tools have overwritten the note
 		stored.UpdatedAt = cmp.Or(described.GetInfo().GetUpdateTime(), described.GetInfo().GetCreateTime()).AsTime()
 	}
 	return stored, nil
 }
 
-// definitionOf returns the definition that a schedule keeps.
+// definitionOf returns the definition that a schedule stores.
 func definitionOf(s *schedulepb.Schedule) (*v1.Definition, error) {
 	action := s.GetAction().GetStartWorkflow()
 	if action.GetWorkflowType().GetName() != names.RunWorkflow || len(action.GetInput().GetPayloads()) != 1 {
@@ -220,8 +221,8 @@ func definitionOf(s *schedulepb.Schedule) (*v1.Definition, error) {
 	return in.GetDefinition(), err
 }
 
-// List returns all stored definitions, by name, without their tasks. What was stored or deleted
-// a moment ago may not show yet.
+// List returns all stored definitions in the order of their names, without their tasks. Definitions that were stored or
+// deleted a moment ago may be missing or still listed.
 func (l *Library) List(ctx context.Context) ([]*Stored, error) {
 	var all []*Stored
 	var unnoted []int
@@ -241,9 +242,9 @@ func (l *Library) List(ctx context.Context) ([]*Stored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list workflows: %w", err)
 	}
-	// What Temporal's own tools have written a note for is read one by one.
+	// Read the schedules whose notes were overwritten by Temporal's own tools one by one.
 	for _, i := range unnoted[:min(len(unnoted), maxUnnoted)] {
-		if whole, err := l.Get(ctx, all[i].Definition.GetName()); err == nil { // else it was deleted, or is none of ours
+		if whole, err := l.Get(ctx, all[i].Definition.GetName()); err == nil { // otherwise it was deleted, or does not store a definition
 			def := all[i].Definition
 			def.Description, def.A2A, all[i].UpdatedAt = whole.Definition.GetDescription(), whole.Definition.GetA2A(), whole.UpdatedAt
 		}
@@ -252,7 +253,7 @@ func (l *Library) List(ctx context.Context) ([]*Stored, error) {
 	return all, nil
 }
 
-// Delete forgets the definition of a name.
+// Delete deletes the definition of a name. It returns ErrUnknown if there is none.
 func (l *Library) Delete(ctx context.Context, name string) error {
 	err := l.client.ScheduleClient().GetHandle(ctx, names.StoredWorkflowID(name)).Delete(ctx)
 	if is[*serviceerror.NotFound](err) {

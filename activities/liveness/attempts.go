@@ -15,17 +15,18 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Attempts knows which attempts their runs wait for. It is safe for concurrent use.
+// Attempts looks up whether runs still wait for attempts. It is safe for concurrent use.
 type Attempts struct{ Client client.Client }
 
-// IsOpen reports whether the run of an attempt is open and waits for the attempt, or may begin it: its task or instance has not
-// ended, and has no later attempt. Node, fleet and claim of the identity do not matter. An error says that it is unknown.
+// IsOpen reports whether the run of an attempt is open and waits for the attempt or may still start it: its task or instance has
+// not ended and has no later attempt. IsOpen ignores the node, fleet and claim of the identity. If it returns an error, the
+// answer is unknown.
 func (a Attempts) IsOpen(ctx context.Context, id executor.Identity) (bool, error) {
 	return a.look(ctx, id, false)
 }
 
-// IsClaimed reports whether the run of an attempt is open and waits for this very dispatch of it, which the identity names by its
-// claim. Node and fleet do not matter. An error says that it is unknown.
+// IsClaimed reports whether the run of an attempt is open and waits for this very dispatch of it, which the claim of the identity
+// names. IsClaimed ignores the node and the fleet. If it returns an error, the answer is unknown.
 func (a Attempts) IsClaimed(ctx context.Context, id executor.Identity) (bool, error) {
 	return a.look(ctx, id, true)
 }
@@ -58,7 +59,7 @@ func (a Attempts) isOpen(ctx context.Context, id executor.Identity, byClaim bool
 	return a.waitsForTask(ctx, id, byClaim)
 }
 
-// waitsForTask reports whether a run waits for an attempt of a task.
+// waitsForTask reports whether a run waits for an attempt of a task that is not an instance.
 func (a Attempts) waitsForTask(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
 	for since := int64(0); ; {
 		var status v1.StatusResponse
@@ -72,13 +73,13 @@ func (a Attempts) waitsForTask(ctx context.Context, id executor.Identity, byClai
 			return waits(task.GetState(), task.GetNotice(), task.GetAttempt(), id) && (!byClaim || status.GetClaims()[id.Task] == id.Claim), nil
 		}
 		if !status.GetMore() || status.GetRevision() <= since {
-			return false, nil // no such task
+			return false, nil // the run has no such task
 		}
 		since = status.GetRevision()
 	}
 }
 
-// waitsForInstance reports whether a run waits for an attempt of an instance. One that another workflow carries counts as
+// waitsForInstance reports whether a run waits for an attempt of an instance. An instance that another workflow runs counts as
 // waited for while the run is open.
 func (a Attempts) waitsForInstance(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
 	var status v1.StatusResponse
@@ -101,17 +102,17 @@ func (a Attempts) waitsForInstance(ctx context.Context, id executor.Identity, by
 	return true, nil
 }
 
-// isOther reports whether an answer is of another run, or another generation of it, than the attempt.
+// isOther reports whether an answer is from another run, or from another generation of the run, than the attempt.
 func isOther(status *v1.StatusResponse, id executor.Identity) bool {
 	return id.Chain != "" && status.GetChain() != "" && status.GetChain() != id.Chain || status.GetRun().GetGeneration() != id.Generation
 }
 
-// waits reports whether a task in a state, with a notice and its newest attempt, waits for an attempt.
+// waits reports whether a task with the given state, notice and newest attempt waits for the attempt id.
 func waits(state, notice string, newest int32, id executor.Identity) bool {
 	return (!v1.IsTaskTerminal(state) || v1.IsTaskAway(state, notice)) && newest == id.Attempt
 }
 
-// query sends a query to the newest execution of a workflow and reads its answer.
+// query queries the newest execution of a workflow and decodes the answer.
 func (a Attempts) query(ctx context.Context, id, name string, req, answer proto.Message) error {
 	value, err := a.Client.QueryWorkflow(ctx, id, "", name, req)
 	if err != nil {

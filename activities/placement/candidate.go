@@ -5,9 +5,9 @@ import (
 	"container/heap"
 )
 
-// candidate is a node that a request class fits, as it was when last looked at. During
-// a pass a node only ever gets fuller, so a candidate can only have become worse;
-// one that has become better in the meantime is there a second time.
+// candidate is a node that a request class fits, scored when the pass last evaluated it. During a pass a node only fills
+// up, so the score of a candidate can only become worse. A node that has improved in the meantime is added as a second
+// candidate.
 type candidate struct {
 	n          *node
 	prefetched bool // the request would wait in the node's queue
@@ -27,8 +27,8 @@ func (q *Queue) candidate(s *requestClass, n *node, ahead bool) candidate {
 	return candidate{n: n, prefetched: ahead, pinned: s.target.Node != "", tasks: n.tasksBeside(s), base: n.base(s)}
 }
 
-// tasksBeside returns how many tasks of the node the score for the class counts: those that take a slot, or those that run
-// elsewhere if those of the class do.
+// tasksBeside returns the number of tasks on the node that count in the score for the class: the tasks that take a slot,
+// or, for a class of remote tasks, the remote tasks.
 func (n *node) tasksBeside(s *requestClass) int {
 	if s.need.remote {
 		return n.remotes
@@ -36,7 +36,7 @@ func (n *node) tasksBeside(s *requestClass) int {
 	return n.tasks
 }
 
-// base is the node's score for the class without tasks.
+// base returns the node's score for the class without the part for tasks.
 func (n *node) base(s *requestClass) float64 {
 	if s.need.gpus > 0 {
 		return n.now.scoreGPU
@@ -44,8 +44,8 @@ func (n *node) base(s *requestClass) float64 {
 	return n.now.score
 }
 
-// betterThan puts nodes first where the request starts at once, then the higher
-// score, fewer tasks and the name.
+// betterThan orders candidates: nodes where the request starts immediately come first, then the higher score, then fewer
+// tasks, then the name.
 func (c *candidate) betterThan(o *candidate, perTask float64) bool {
 	if c.prefetched != o.prefetched {
 		return o.prefetched
@@ -57,17 +57,17 @@ func (c *candidate) betterThan(o *candidate, perTask float64) bool {
 	) < 0
 }
 
-// ranking is a heap with the best of some nodes of a pool on top.
+// ranking is a heap of candidates from one pool with the best one on top.
 type ranking struct {
 	of      *pool
 	list    []candidate
-	sample  bool // it has some of the nodes only
-	left    int  // picks from a sample
+	sample  bool // covers only a random sample of the nodes
+	left    int  // picks that remain before a new sample is drawn
 	perTask float64
 }
 
-// rank makes the class's ranking of the open nodes of a pool, or of a sample of
-// them. It leaves out those that the class does not fit.
+// rank rebuilds the class's ranking from the open nodes of a pool, or from a sample of them. It leaves out nodes that the
+// class does not fit.
 func (q *Queue) rank(s *requestClass, p *pool) {
 	r := &s.ranking
 	*r = ranking{of: p, list: r.list[:0], perTask: q.opts.Weights.Task}
@@ -90,8 +90,8 @@ func (q *Queue) rank(s *requestClass, p *pool) {
 	heap.Init(r)
 }
 
-// rerank adds a node to the ranking that may have become better. What was
-// ranked of it before is found out to be wrong when it comes to the top.
+// rerank adds a node that may have improved to the ranking. An older candidate for the same node is corrected when it
+// reaches the top.
 func (q *Queue) rerank(s *requestClass, p *pool, n *node) {
 	v := q.look(s, n)
 	if !q.fits(&v) {
@@ -101,8 +101,8 @@ func (q *Queue) rerank(s *requestClass, p *pool, n *node) {
 	heap.Push(&s.ranking, q.candidate(s, n, v.waitsThere()))
 }
 
-// draw adds random nodes of a pool to the class's ranking: of those where the
-// request starts at once, or, when there are none, of those where it waits.
+// draw adds random nodes of a pool to the class's ranking: nodes where the request starts immediately, or, if there are
+// none, nodes where it waits.
 func (q *Queue) draw(s *requestClass, p *pool, size int) {
 	r := &s.ranking
 	for i := 0; len(r.list) < size && i < p.ready; {
@@ -137,10 +137,10 @@ func (r *ranking) Len() int           { return len(r.list) }
 func (r *ranking) Less(i, j int) bool { return r.list[i].betterThan(&r.list[j], r.perTask) }
 func (r *ranking) Swap(i, j int)      { r.list[i], r.list[j] = r.list[j], r.list[i] }
 
-// Push is part of heap.Interface.
+// Push implements heap.Interface.
 func (r *ranking) Push(x any) { r.list = append(r.list, x.(candidate)) }
 
-// Pop is part of heap.Interface.
+// Pop implements heap.Interface.
 func (r *ranking) Pop() any {
 	end := len(r.list) - 1
 	c := r.list[end]

@@ -7,11 +7,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// meanWeight is the weight of the newest attempt in a node's mean: the last
-// dozen or so attempts make up nearly all of it.
+// meanWeight is the weight of the newest attempt in a node's moving average of attempt durations.
+// The last dozen or so attempts make up nearly all of the average.
 const meanWeight = 0.2
 
-// hold gives a waiting request to a node.
+// hold assigns a waiting request to a node and charges the node for it.
 func (q *Queue) hold(r *request, c candidate) {
 	n := c.n
 	r.state, r.node, r.assignedAt = assigned, n, q.now
@@ -31,7 +31,7 @@ func (q *Queue) hold(r *request, c candidate) {
 	}
 }
 
-// free gives back what an assigned request holds.
+// free returns the resources that an assigned request holds.
 func (q *Queue) free(r *request) {
 	n, now := r.node, q.opts.Now()
 	delete(n.claimed, r.key())
@@ -54,7 +54,7 @@ func (q *Queue) free(r *request) {
 	q.discard(n)
 }
 
-// enter counts a task of a run.
+// enter counts a task of a run on the node.
 func (n *node) enter(runID string, g grant) {
 	n.perRun[runID]++
 	if g.remote {
@@ -76,14 +76,14 @@ func (n *node) leave(runID string, g grant) {
 	}
 }
 
-// capacityOn has the next pass look at the nodes of the machine.
+// capacityOn makes the next pass look at all nodes of the machine again.
 func (q *Queue) capacityOn(n *node) {
 	for _, m := range n.machine.nodes {
 		q.touch(m)
 	}
 }
 
-// touch makes every class look at a node again.
+// touch makes every class look at the node again.
 func (q *Queue) touch(n *node) {
 	q.moved = true
 	q.touched.note(n, len(q.listed))
@@ -97,24 +97,24 @@ func (n *node) measure(took time.Duration) {
 	n.mean += time.Duration(meanWeight * float64(took-n.mean))
 }
 
-// view is a node as a request class sees it during a pass.
+// view is a node as one request class sees it during a pass.
 type view struct {
 	*requestClass
 	n       *node
 	now     time.Time
-	stretch int // 1, or prefetchFactor where the node is prefetched to
+	stretch int // 1, or prefetchFactor if the queue may prefetch to the node
 }
 
 func (q *Queue) look(s *requestClass, n *node) view {
 	v := view{requestClass: s, n: n, now: q.now, stretch: 1}
-	// What holds a GPU or a part of the machine of its own must not wait behind others for it.
+	// A request for GPUs or for a NUMA node must not wait behind other requests that hold them.
 	if s.need.gpus == 0 && s.need.numa == noNUMA && v.waitsThere() && q.prefetches(n) {
 		v.stretch = prefetchFactor
 	}
 	return v
 }
 
-// gpuFree reports whether no attempt holds a GPU of the machine.
+// gpuFree reports whether the GPU is held by no attempt and not in use for gaming.
 func (v *view) gpuFree(index int32) bool {
 	return !v.n.now.gaming && v.n.machine.gpuFree(index)
 }
@@ -129,7 +129,7 @@ func (v *view) freeGPUs() int {
 	return free
 }
 
-// gpuCapacity reports whether the GPUs asked for are free.
+// gpuCapacity reports whether the requested GPUs are free.
 func (v *view) gpuCapacity() bool {
 	if v.need.gpus == 0 {
 		return true
@@ -138,9 +138,9 @@ func (v *view) gpuCapacity() bool {
 	return v.freeGPUs() >= v.need.gpus && !slices.ContainsFunc(v.target.GPUIndices, taken)
 }
 
-// numaCapacity reports whether a NUMA node of the machine has the cores and the memory
-// that no attempt is bound to. Free memory as the kernel counts it says nothing here:
-// it leaves out the page cache.
+// numaCapacity reports whether a NUMA node of the machine has enough cores and memory that no
+// attempt is bound to. It ignores the kernel's figure for free memory, which leaves out the page
+// cache.
 func (v *view) numaCapacity(index int) bool {
 	for _, p := range v.n.numa {
 		if p.index != index {
@@ -156,13 +156,13 @@ func (v *view) slotFree(stretch int) bool {
 	return v.need.remote || v.n.tasks < v.n.now.slots*stretch
 }
 
-// remoteFree reports whether the node can have one more attempt run elsewhere.
+// remoteFree reports whether the node can supervise one more remote attempt.
 func (v *view) remoteFree() bool { return !v.need.remote || v.n.remotes < names.MaxRemoteAttempts }
 
 func (v *view) coresFree(stretch int) bool {
 	return v.need.milliCores == 0 || v.n.now.usedMilli+v.need.milliCores <= v.n.now.milliCores*int64(stretch)
 }
 
-// waitsThere reports whether the request would have to wait on the node, in the
-// part of its queue that is prefetched to.
+// waitsThere reports whether the request would have to wait on the node, in the prefetched part of
+// its queue.
 func (v *view) waitsThere() bool { return !v.slotFree(1) || !v.coresFree(1) }

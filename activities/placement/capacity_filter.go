@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// capacityFilters look at how the node is doing and at what is free now.
+// capacityFilters returns the filters for the node's condition and for what is free on it now.
 func capacityFilters() []filter {
 	return slices.Concat(conditionFilters(), figureFilters(), ledgerFilters())
 }
 
-// conditionFilters look at whether the node gets anything at all.
+// conditionFilters returns the filters for whether the node accepts tasks at all.
 func conditionFilters() []filter {
 	return []filter{
 		{"state",
@@ -53,7 +53,7 @@ func conditionFilters() []filter {
 	}
 }
 
-// figureFilters look at what the node measures.
+// figureFilters returns the filters for the figures that the node measures.
 func figureFilters() []filter {
 	return []filter{
 		{"minMemoryMb",
@@ -75,7 +75,7 @@ func figureFilters() []filter {
 	}
 }
 
-// ledgerFilters look at what attempts hold.
+// ledgerFilters returns the filters for what attempts hold.
 func ledgerFilters() []filter {
 	return []filter{
 		{"slots",
@@ -134,7 +134,7 @@ func ledgerFilters() []filter {
 	}
 }
 
-// takenGPUs returns the indices asked for that are held.
+// takenGPUs returns the requested GPU indices that are not free.
 func (v *view) takenGPUs() []string {
 	var out []string
 	for _, index := range v.target.GPUIndices {
@@ -145,8 +145,8 @@ func (v *view) takenGPUs() []string {
 	return out
 }
 
-// wantedGPUs is what a reason says that no node has; empty when GPUs are asked
-// for by index, because then their number says nothing.
+// wantedGPUs returns what a reason reports as missing on every node, or "" if the request names
+// GPUs by index, because then their number explains nothing.
 func (v *view) wantedGPUs() string {
 	if len(v.target.GPUIndices) > 0 {
 		return ""

@@ -1,7 +1,7 @@
 package placement
 
-// Counts returns how many requests wait for a node, those that have been given up
-// left out, and how many hold a place on one.
+// Counts returns the number of requests that wait for a node, without those that were given up, and
+// the number of requests that hold a place on a node.
 func (q *Queue) Counts() (waiting, placed int) {
 	for _, s := range q.active {
 		waiting += len(s.waiting)

@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// firstDelay is how long a request waits that was refused twice in a row. One
-	// refusal means that a snapshot was old; two, that the room is contended.
+	// firstDelay is the delay of a request that was refused twice in a row. One refusal only means
+	// that a snapshot was stale; two mean that the room is contended.
 	firstDelay = 100 * time.Millisecond
-	// longestDelay bounds the doubling, and is what a person still waits for gladly.
+	// longestDelay bounds the doubling. Users still accept a delay of this length.
 	longestDelay = 5 * time.Second
 )
 
-// delayOf is how long a request waits before it is placed.
+// delayOf returns how long a request with that many refusals in a row waits before it is placed.
 func delayOf(refusals int32) time.Duration {
 	switch {
 	case refusals < 2:
 		return 0
-	case refusals >= 8: // the bound is passed, and more would overflow one day
+	case refusals >= 8: // beyond the bound, where further shifting would eventually overflow
 		return longestDelay
 	}
 	return min(firstDelay<<(refusals-2), longestDelay)
 }
 
-// delay puts a request aside for a while.
+// delay puts a request aside until its delay is over.
 func (q *Queue) delay(r *request, refusals int32) {
 	d := delayOf(refusals)
 	r.due = r.arrived.Add(d)
@@ -34,7 +34,7 @@ func (q *Queue) delay(r *request, refusals int32) {
 	q.report(r)
 }
 
-// admit puts the requests whose delay is over into the queue.
+// admit enqueues the requests whose delay is over.
 func (q *Queue) admit() {
 	for len(q.delayed) > 0 && !q.now.Before(q.delayed[0].due) {
 		r := heap.Pop(&q.delayed).(*request)
@@ -43,7 +43,7 @@ func (q *Queue) admit() {
 	}
 }
 
-// delayHeap has the request on top that is due first.
+// delayHeap is a heap of delayed requests with the earliest due time on top.
 type delayHeap []*request
 
 func (h delayHeap) Len() int           { return len(h) }
@@ -53,14 +53,14 @@ func (h delayHeap) Swap(i, j int) {
 	h[i].index, h[j].index = i, j
 }
 
-// Push is part of heap.Interface.
+// Push implements heap.Interface.
 func (h *delayHeap) Push(x any) {
 	r := x.(*request)
 	r.index = len(*h)
 	*h = append(*h, r)
 }
 
-// Pop is part of heap.Interface.
+// Pop implements heap.Interface.
 func (h *delayHeap) Pop() any {
 	end := len(*h) - 1
 	r := (*h)[end]

@@ -1,7 +1,6 @@
-// Package placement decides which node takes which task. It holds the one
-// queue of everything that wants a node, filters and scores the nodes, counts
-// what it has given out, down to the single GPU and NUMA node, and always knows
-// why a task waits.
+// Package placement decides which node runs which task. It holds the single queue of all requests
+// for a node, filters and scores the nodes, accounts for what it has assigned, down to single GPUs
+// and NUMA nodes, and can always explain why a task waits.
 //
 // A request goes through these states:
 //
@@ -13,17 +12,16 @@
 //	   |                +--> given up: no node could ever meet it --------------------+
 //	   +------------------------------------------------------------------------------+
 //
-// What holds a node's place and was not given out by this queue is foreign: it
-// was placed by the queue before it, and is known from what nodes show.
+// An attempt that holds a place on a node without an assignment from this queue is foreign: an
+// earlier queue placed it, and this queue knows it only from the snapshots of the nodes.
 //
-// Requests that ask for the same are of one class, and everything is found out
-// for a request class at a time. Each class keeps the nodes that may ever meet it in a
-// pool, sorted by what was last known of them, and reads from two logs which
-// nodes have changed since: so neither a new snapshot nor a new request costs a
-// look at the whole fleet. While more nodes have room than can be looked at
-// each time, the best of a sample is taken.
+// Requests that ask for the same things form a request class, and the queue evaluates nodes once
+// per class. Each class keeps the nodes that could ever run it in a pool, sorted by their last
+// known state, and reads two logs of the nodes that have changed since. So neither a new snapshot
+// nor a new request costs a scan of the whole fleet. While more nodes have room than the queue can
+// evaluate for each request, it takes the best of a sample.
 //
-// The package is pure: it starts no goroutine, does no I/O and takes its clock
-// and its randomness as parameters. It may import proto, workflows/names,
-// workflows/policy and the standard library, and knows nothing of Temporal.
+// The package is pure: it starts no goroutine, does no I/O and takes its clock and its randomness
+// as parameters. It may import proto, workflows/names, workflows/policy and the standard library,
+// and knows nothing of Temporal.
 package placement

@@ -6,11 +6,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Explain says what the queue thinks of a task of a run: the node that it has
-// been given to and why, or why it waits; and, of every node that is registered,
-// by name, all that speaks against it and its score. A task that the queue does
-// not hold is looked at as it is in req. What the task itself holds does not
-// count against its node. It changes nothing.
+// Explain describes how the queue handles a task of a run. It returns the node that the task has
+// been assigned to and why, or why the task waits; and for every registered node, in the order of
+// their names, its score and every reason against it. If the queue does not hold the task, Explain
+// evaluates the request req. Resources that the task itself holds do not count against its node.
+// Explain does not change the state of the queue.
 func (q *Queue) Explain(runID string, req *v1.TaskRequest) *v1.ExplainResponse {
 	q.now = q.opts.Now()
 	res := &v1.ExplainResponse{}
@@ -37,7 +37,7 @@ func (q *Queue) Explain(runID string, req *v1.TaskRequest) *v1.ExplainResponse {
 	return res
 }
 
-// unavailable returns the request of a task, nil without any.
+// unavailable returns the request that the queue already holds for a task, or nil if there is none.
 func (q *Queue) unavailable(runID, task string) *request {
 	if owner := q.runs[runID]; owner != nil {
 		return owner.tasks[task]
@@ -45,7 +45,8 @@ func (q *Queue) unavailable(runID, task string) *request {
 	return nil
 }
 
-// unavailableBefore returns where a task runs that another queue has placed.
+// unavailableBefore returns the node of a task that an earlier queue placed, or nil if there is
+// none.
 func (q *Queue) unavailableBefore(runID, task string) (*node, claimKey) {
 	for key, n := range q.foreign {
 		if key.run == runID && key.task == task {
@@ -62,7 +63,7 @@ func (q *Queue) verdict(s *requestClass, n *node) *v1.NodeVerdict {
 		for _, f := range filters {
 			if !f.fits(&v) {
 				p := f.why(&v)
-				// Several filters may refuse a node for the same reason.
+				// Several filters may give the same reason.
 				if reason := p.verb.one + " " + p.object; !slices.Contains(out.Reasons, reason) {
 					out.Reasons = append(out.Reasons, reason)
 				}
@@ -81,7 +82,7 @@ func (q *Queue) verdict(s *requestClass, n *node) *v1.NodeVerdict {
 	return out
 }
 
-// lift takes away what an assigned request holds, and returns what puts it back.
+// lift temporarily removes what an assigned request holds. The returned function restores it.
 func (q *Queue) lift(r *request) (back func()) {
 	n, m, g := r.node, r.node.machine, r.grant
 	unseen := int64(0)

@@ -7,21 +7,21 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// gamingLabel marks machines that people play on.
+// gamingLabel marks machines that people use for gaming.
 const gamingLabel = "gaming"
 
 // filter is one feasibility check.
 type filter struct {
 	name string
 	fits func(*view) bool
-	why  func(*view) phrase // asked only when fits says no
+	why  func(*view) phrase // called only if fits returns false
 }
 
-// nodeFilters look at what nodes of one node class have in common. A node that one of
-// them refuses could never take the request, however idle it is.
+// nodeFilters returns the filters for properties that all nodes of a node class share. A node that
+// fails one of them could never run the request, however idle it is.
 func nodeFilters() []filter { return slices.Concat(traitFilters(), totalFilters()) }
 
-// identityFilters look at the node's name.
+// identityFilters returns the filters for the node's name.
 func identityFilters() []filter {
 	return []filter{
 		{"targetNode",
@@ -49,7 +49,7 @@ func identityFilters() []filter {
 	}
 }
 
-// traitFilters look at what the node says of itself.
+// traitFilters returns the filters for the properties that the node declares.
 func traitFilters() []filter {
 	return []filter{
 		{"type",
@@ -87,7 +87,7 @@ func traitFilters() []filter {
 		},
 		{"avoidGaming",
 			func(v *view) bool {
-				// A user who plays now will have played enough one day.
+				// A user who is playing now will stop at some point.
 				return !v.constraints.GetAvoidGaming() || v.n.snap.GetGaming() || !v.hasLabel(gamingLabel)
 			},
 			func(*view) phrase { return phrase{verb: has, object: "label " + gamingLabel} },

@@ -10,9 +10,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// SetNodes replaces the fleet with the nodes that are registered. A node that is
-// left out is gone; what has been given to it stays given until it is released.
-// Only nodes with another snapshot or state than before cost anything.
+// SetNodes replaces the fleet with the registered nodes. A node that is missing from the list has
+// left; its assignments remain until they are released. The cost depends only on the nodes whose
+// snapshot or state has changed.
 func (q *Queue) SetNodes(nodes []Node) {
 	q.round++
 	added := false
@@ -25,7 +25,7 @@ func (q *Queue) SetNodes(nodes []Node) {
 			n = q.newNode(told.Snapshot.GetName())
 		}
 		if n.round == q.round {
-			continue // named twice
+			continue // listed twice
 		}
 		n.round = q.round
 		if !n.present {
@@ -73,8 +73,8 @@ func (q *Queue) newNode(name string) *node {
 	return n
 }
 
-// renumber closes the gaps that nodes and node classes have left in their numbers, which
-// all request classes have tables by.
+// renumber closes the gaps that removed nodes and node classes have left in the numbering, because
+// every request class has tables indexed by these numbers.
 func (q *Queue) renumber() {
 	q.layout++
 	clear(q.nodeClasses)
@@ -91,7 +91,7 @@ func (q *Queue) renumber() {
 	}
 }
 
-// track adds a node as it is reported.
+// track updates a node from what is reported of it.
 func (q *Queue) track(n *node, told Node) {
 	s, state := told.Snapshot, told.stateNow()
 	if n.reason != told.Reason {
@@ -114,7 +114,7 @@ func (q *Queue) track(n *node, told Node) {
 	q.recount(n.machine)
 }
 
-// leave notes that a node is not part of the fleet any more.
+// leave marks a node as no longer part of the fleet.
 func (q *Queue) leave(n *node) {
 	n.present = false
 	q.all.remove(n.number)
@@ -124,7 +124,7 @@ func (q *Queue) leave(n *node) {
 	q.discard(n)
 }
 
-// discard drops a node that is gone and holds nothing.
+// discard deletes a node that has left the fleet and holds nothing any more.
 func (q *Queue) discard(n *node) {
 	if n.present || len(n.claimed) > 0 {
 		return
@@ -140,6 +140,6 @@ func sameSnapshot(a, b *v1.NodeSnapshot) bool {
 	case a.GetSequence() != b.GetSequence() || a.GetIncarnation() != b.GetIncarnation():
 		return false
 	}
-	// What a node says when it registers has no number, and may be read again and again.
+	// The snapshot of a registration has no sequence number, and may be reported again and again.
 	return b.GetSequence() > 0 || proto.Equal(a, b)
 }

@@ -6,8 +6,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// countForeign finds what runs on a machine and was not placed by this queue:
-// after a restart, whatever the queue before it had placed.
+// countForeign finds the attempts that run on a machine without having been placed by this queue.
+// After a restart, these are all attempts that the previous queue had placed.
 func (q *Queue) countForeign(m *machine, now time.Time) {
 	var known, reported amount
 	silent := 0 // foreign attempts that do not report what they hold
@@ -17,7 +17,7 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 				delete(n.settled, key)
 			}
 		}
-		// What was on a node that is offline has ended with its lease.
+		// The attempts of an offline node have ended with its lease.
 		if !n.present || n.state == v1.NodeOffline {
 			continue
 		}
@@ -43,15 +43,15 @@ func (q *Queue) countForeign(m *machine, now time.Time) {
 		reported.milliCores = max(reported.milliCores, thousandthsOf(n.snap.GetReservedCores()))
 		reported.memoryMB = max(reported.memoryMB, int64(n.snap.GetReservedMemoryMb()))
 	}
-	// Together, those that do not report hold what remains of the machine's sum.
+	// Together, the silent attempts hold what remains of the machine's reported sum.
 	if silent > 0 {
 		m.foreign.milliCores += max(0, reported.milliCores-known.milliCores)
 		m.foreign.memoryMB += max(0, reported.memoryMB-known.memoryMB)
 	}
 }
 
-// grantOf reads what a running attempt holds. One that holds nothing may be of a
-// worker that does not report.
+// grantOf returns what a running attempt reports to hold. told is false if the attempt reports
+// nothing, as attempts of a worker that does not report do.
 func grantOf(a *v1.RunningAttempt) (g grant, told bool) {
 	if a.GetRemote() {
 		return grant{numa: noNUMA, remote: true}, true
@@ -68,8 +68,8 @@ func grantOf(a *v1.RunningAttempt) (g grant, told bool) {
 	return g, g.milliCores > 0 || g.memoryMB > 0 || len(g.gpus) > 0
 }
 
-// releaseForeign notes that an attempt which another queue had placed is over,
-// and returns the node that it was on, nil when it is not known.
+// releaseForeign marks an attempt that another queue had placed as ended. It returns the node of
+// the attempt, or nil if the attempt is unknown.
 func (q *Queue) releaseForeign(key claimKey) *node {
 	n := q.foreign[key]
 	if n == nil {
@@ -81,7 +81,8 @@ func (q *Queue) releaseForeign(key claimKey) *node {
 	n.leave(key.run, g)
 	n.settled[key] = released{at: q.opts.Now(), grant: g}
 	m.discharge(&m.foreign, g)
-	// What those that do not report hold is known of all of them only.
+	// What silent attempts hold is known only as a sum, so it is cleared when the last foreign
+	// attempt ends.
 	if m.foreign.tasks == 0 {
 		m.foreign = amount{}
 		m.spread()
@@ -90,7 +91,7 @@ func (q *Queue) releaseForeign(key claimKey) *node {
 	return n
 }
 
-// liftForeign is lift for an attempt that this queue has not placed.
+// liftForeign is the counterpart of lift for a foreign attempt.
 func (n *node) liftForeign(key claimKey) (back func()) {
 	g, m := n.foreign[key], n.machine
 	delete(n.foreign, key)

@@ -9,13 +9,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// foundKind is a kind of capabilities that nodes have only while they find what these name: a session of an agent, a cluster.
+// foundKind is a kind of capability that a node has only while it finds a certain object: an agent session or a cluster.
 type foundKind struct {
 	of         func(key string) (name string, ok bool)
 	capability func(name string) string
-	// Texts, into which go a name, and for those of what was lost the name of a node.
+	// Format strings for the name of the object; offline and lost take the name of a node.
 	missing, offline, lost, none string
-	// noOther follows on offline or lost where no node finds anything else of the kind.
+	// noOther is appended after offline or lost if no node finds any other object of the kind.
 	noOther string
 }
 
@@ -32,16 +32,16 @@ var foundKinds = []*foundKind{
 	},
 }
 
-// found is what a class needs a node to find.
+// found is an object that a class requires a node to find.
 type found struct {
 	*foundKind
 	name string
 }
 
-// key returns the capability of nodes that find it.
+// key returns the capability of the nodes that find the object.
 func (f found) key() string { return f.capability(f.name) }
 
-// missingFor returns what a class needs and no node that is online finds, if there is such a thing.
+// missingFor returns an object that the class requires and no online node finds. The boolean is false if there is none.
 func (q *Queue) missingFor(s *requestClass) (found, bool) {
 	for _, key := range slices.Sorted(maps.Keys(s.constraints.GetRequiresCapabilities())) {
 		for _, kind := range foundKinds {
@@ -54,14 +54,13 @@ func (q *Queue) missingFor(s *requestClass) (found, bool) {
 	return found{}, false
 }
 
-// has reports whether the snapshot of a node has a capability.
+// has reports whether the node's snapshot lists a capability.
 func (n *node) has(key string) bool {
 	_, has := n.snap.GetCapabilities()[key]
 	return has
 }
 
-// noteLost keeps which capabilities that depend on what a node finds are missing from its next snapshot, and drops those that
-// are back.
+// noteLost records the found capabilities that are missing from the node's next snapshot, and forgets those that are back.
 func (n *node) noteLost(next *v1.NodeSnapshot) {
 	for key := range next.GetCapabilities() {
 		delete(n.lost, key)
@@ -79,17 +78,18 @@ func (n *node) noteLost(next *v1.NodeSnapshot) {
 	}
 }
 
-// maxLost bounds the lost capabilities that are remembered of a node.
+// maxLost bounds the number of lost capabilities that are recorded for a node.
 const maxLost = 32
 
-// isFound reports whether a capability is of one of foundKinds.
+// isFound reports whether a capability belongs to one of foundKinds.
 func isFound(key string) bool {
 	return slices.ContainsFunc(foundKinds, func(kind *foundKind) bool { _, ok := kind.of(key); return ok })
 }
 
-// missingReason says what became of something that no node finds, and what there is instead.
+// missingReason explains what happened to an object that no node finds, and lists the objects of the same kind that nodes do
+// find.
 func (q *Queue) missingReason(f found) string {
-	nodes := map[string][]string{} // by what they find
+	nodes := map[string][]string{} // by the object that they find
 	gone := ""
 	for _, n := range q.listed {
 		online := n.state != v1.NodeOffline

@@ -5,31 +5,31 @@ import (
 	"slices"
 )
 
-// grant is what an attempt holds of a machine.
+// grant is what an attempt holds of a machine's resources.
 type grant struct {
 	milliCores int64
 	memoryMB   int64
-	gpus       []int32 // indices, sorted
-	numa       int     // NUMA node that cores and memory are of, or noNUMA
-	remote     bool    // it runs outside of the machine, and holds nothing of it
+	gpus       []int32 // indices in ascending order
+	numa       int     // NUMA node of the cores and the memory, or noNUMA
+	remote     bool    // runs outside of the machine and holds none of its resources
 }
 
-// gpu is a GPU of a node.
+// gpu is one GPU of a node.
 type gpu struct {
 	index int32
-	numa  int // or noNUMA when it is not known
+	numa  int // noNUMA if unknown
 }
 
-// gpuGroup are free GPUs of one NUMA node, by index.
+// gpuGroup is the set of free GPUs on one NUMA node, by index.
 type gpuGroup struct {
 	numa int
 	free []int32
 }
 
-// choose picks what the request gets of the node, which has room for it: GPUs
-// that were asked for by index, then GPUs that are near to each other and to
-// the cores. It is bound to a NUMA node when it asks for one, or when all its
-// GPUs are on one that has the cores and the memory too.
+// choose picks the resources for a request from a node that has room for it. It takes the GPUs that
+// the request names by index first, then GPUs that are near to each other and to the cores. The
+// grant is bound to a NUMA node if the request asks for one, or if all its GPUs are on a NUMA node
+// that also has room for the cores and the memory.
 func (v *view) choose() grant {
 	g := grant{milliCores: v.need.milliCores, memoryMB: v.need.memoryMB, numa: v.need.numa, remote: v.need.remote}
 	if v.need.gpus == 0 {
@@ -59,7 +59,7 @@ func (v *view) choose() grant {
 	return g
 }
 
-// take adds GPUs of the groups, in their order.
+// take adds n GPUs from the groups, in the order of the groups.
 func (g *grant) take(groups []gpuGroup, n int) {
 	for _, group := range groups {
 		k := min(n, len(group.free))
@@ -68,8 +68,8 @@ func (g *grant) take(groups []gpuGroup, n int) {
 	}
 }
 
-// freeGroups returns the free GPUs of the node but for some, by NUMA node, the
-// largest group first, so that taking them in order touches the fewest NUMA nodes.
+// freeGroups returns the free GPUs of the node other than but, grouped by NUMA node. The largest
+// group comes first, so that taking GPUs in order touches the fewest NUMA nodes.
 func (v *view) freeGroups(but []int32) []gpuGroup {
 	var groups []gpuGroup
 	for _, g := range v.n.gpus {
@@ -87,9 +87,9 @@ func (v *view) freeGroups(but []int32) []gpuGroup {
 	return groups
 }
 
-// bestGroup returns the group that n GPUs are best taken of, nil when none has
-// so many: one with room for the cores and the memory before one without, then
-// the smallest, which leaves the larger ones whole.
+// bestGroup returns the best group to take n GPUs from, or nil if no group has that many. It
+// prefers a group with room for the cores and the memory, and then the smallest group, to leave the
+// larger ones whole.
 func (v *view) bestGroup(groups []gpuGroup, n int) *gpuGroup {
 	var best *gpuGroup
 	room := func(g *gpuGroup) bool { return v.numaCapacity(g.numa) }
@@ -105,8 +105,8 @@ func (v *view) bestGroup(groups []gpuGroup, n int) *gpuGroup {
 	return best
 }
 
-// commonNUMA is the NUMA node that all the GPUs are on and that has room for the
-// cores and the memory, or noNUMA.
+// commonNUMA returns the NUMA node that all the GPUs share and that has room for the cores and the
+// memory, or noNUMA.
 func (v *view) commonNUMA(gpus []int32) int {
 	common := noNUMA
 	for i, index := range gpus {

@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	// benchAfter is how many failures bench a node: one is an accident, and with
-	// the default of three retries a task survives three.
+	// benchAfter is the number of failures after which a node is benched. A single failure is an accident, and
+	// with the default of three retries a task survives three failures.
 	benchAfter = 3
-	// benchWindow is how long a failure counts. It is longer than most benches, so
-	// that a node which fails again at once is benched again at once.
+	// benchWindow is how long a failure counts. It is longer than most benches, so that a node that fails
+	// again right after its bench is benched again immediately.
 	benchWindow = 5 * time.Minute
-	// firstBench is as long as a node takes to restart and to be given its first tasks.
+	// firstBench is about the time that a node needs to restart and receive its first tasks.
 	firstBench = 30 * time.Second
-	// longestBench bounds the doubling: a node that was repaired is back by then.
+	// longestBench bounds the doubling: a node that is repaired is back within this time.
 	longestBench = 10 * time.Minute
 )
 
-// health is what the queue knows of the failures of a node since an attempt on
-// it last ran to its end. It outlives the node's entry in the fleet.
+// health records the failures of a node since the last attempt on it that completed. It outlives the node's
+// entry in the fleet.
 type health struct {
-	failures []time.Time // at most benchAfter, the newest last
+	failures []time.Time // at most benchAfter, newest last
 	benches  int         // in a row
-	until    time.Time   // end of the newest bench; zero: none
-	counted  int         // failures that it is for
+	until    time.Time   // end of the newest bench; zero if there is none
+	counted  int         // failures that caused the newest bench
 }
 
-// settleNode takes note of how a claim on a node ended. What was assigned
-// before the failure that was counted last fell to the same fault: a node that
-// dies takes all its attempts along and is no worse for that.
+// settleNode records how a claim on a node ended. A failure of a request that was assigned before the previous
+// counted failure does not count, because it has the same cause: a node that dies fails all its attempts at
+// once.
 func (q *Queue) settleNode(n *node, assignedAt time.Time, outcome string) {
 	if outcome == v1.OutcomeSuspect {
 		q.suspicions[n.name]++
@@ -63,15 +63,15 @@ func (q *Queue) settleNode(n *node, assignedAt time.Time, outcome string) {
 
 func (h *health) bench(now time.Time) {
 	length := longestBench
-	if h.benches < 8 { // more would pass any bound, and one day overflow
+	if h.benches < 8 { // further doubling would exceed the bound, and eventually overflow
 		length = min(firstBench<<h.benches, longestBench)
 	}
 	h.benches++
 	h.until, h.counted = now.Add(length), len(h.failures)
 }
 
-// sick returns the record of a node that fails, and drops those of nodes that
-// have left and would not be benched any more.
+// sick returns the health record of a failing node and creates it if necessary. It also drops the records of
+// nodes that have left and whose failures no longer count.
 func (q *Queue) sick(n *node) *health {
 	if n.health != nil {
 		return n.health
@@ -87,7 +87,7 @@ func (q *Queue) sick(n *node) *health {
 	return n.health
 }
 
-// benchedUntil returns the end of the node's bench; ok is false when there is none.
+// benchedUntil returns the end of the node's bench. ok is false if the node is not benched.
 func (n *node) benchedUntil(now time.Time) (until time.Time, ok bool) {
 	if n.health == nil || !now.Before(n.health.until) {
 		return time.Time{}, false
@@ -95,8 +95,8 @@ func (n *node) benchedUntil(now time.Time) (until time.Time, ok bool) {
 	return n.health.until, true
 }
 
-// Benched returns the nodes that get nothing for a while because what was given
-// to them kept failing for reasons of the system, and until when.
+// Benched returns the nodes that get no tasks for a while because their attempts kept failing for system
+// reasons, each with the end of its bench.
 func (q *Queue) Benched() map[string]time.Time {
 	now, out := q.opts.Now(), map[string]time.Time{}
 	for _, n := range q.listed {
@@ -107,13 +107,14 @@ func (q *Queue) Benched() map[string]time.Time {
 	return out
 }
 
-// Suspicions returns how many dispatches the nodes that are there have not picked up, or not started, by name.
+// Suspicions returns, for each known node by name, the number of dispatches that it has not picked up or not
+// started.
 func (q *Queue) Suspicions() map[string]int32 {
 	maps.DeleteFunc(q.suspicions, func(name string, _ int32) bool { return q.nodes[name] == nil })
 	return maps.Clone(q.suspicions)
 }
 
-// endBenches has the nodes looked at again whose bench is over.
+// endBenches makes the queue look again at the nodes whose bench is over.
 func (q *Queue) endBenches() {
 	for name, h := range q.healths {
 		n := q.nodes[name]

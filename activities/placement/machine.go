@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// machine is what nodes of one machine share.
+// machine holds what the nodes of one machine share.
 type machine struct {
 	id       string
-	nodes    []*node // also those that have left and still hold something
-	holds    amount  // of attempts that this queue has placed
-	foreign  amount  // of attempts that it has not placed
+	nodes    []*node // includes nodes that have left but still hold something
+	holds    amount  // by attempts that this queue has placed
+	foreign  amount  // by attempts that another queue has placed
 	unseenMB int64   // memory of assignments that no snapshot shows yet
-	gpus     []int   // attempts that hold a GPU, by index; two only where something is wrong
+	gpus     []int   // number of attempts that hold each GPU, by index; more than one is an error
 	numa     []amount
-	changed  bool // in the list of machines to count again
+	changed  bool // listed in Queue.uncounted
 }
 
-// charge adds what an attempt holds to a sum of the machine.
+// charge adds what an attempt holds to one of the machine's sums.
 func (m *machine) charge(sum *amount, g grant) {
 	sum.add(g)
 	for _, index := range g.gpus {
@@ -48,9 +48,8 @@ func (m *machine) discharge(sum *amount, g grant) {
 	m.spread()
 }
 
-// spread gives the nodes of the machine what is held of it. Of the memory, no
-// more is free than is really there once the assignments have started that no
-// snapshot shows yet.
+// spread updates the free resources of the machine's nodes. Free memory is limited to the memory available in the
+// snapshot minus the memory of assignments that no snapshot shows yet.
 func (m *machine) spread() {
 	for _, n := range m.nodes {
 		n.now.usedMilli = m.holds.milliCores + m.foreign.milliCores
@@ -71,8 +70,8 @@ func (m *machine) boundTo(numa int) amount {
 func (m *machine) gpuFree(index int32) bool { return int(index) >= len(m.gpus) || m.gpus[index] == 0 }
 
 func (q *Queue) machineOf(n *node) *machine {
-	// A node that does not name its machine is one. The prefix keeps it from
-	// sharing with a machine of that name.
+	// A node that does not name its machine is a machine of its own. The prefix keeps its id apart from a machine of
+	// the same name.
 	id := "machine " + n.snap.GetMachine()
 	if n.snap.GetMachine() == "" {
 		id = "node " + n.name
@@ -85,7 +84,7 @@ func (q *Queue) machineOf(n *node) *machine {
 	return m
 }
 
-// join puts the node on the machine that its snapshot names.
+// join adds the node to the machine that its snapshot names.
 func (q *Queue) join(n *node) {
 	m := q.machineOf(n)
 	if m == n.machine {
@@ -98,7 +97,7 @@ func (q *Queue) join(n *node) {
 	m.nodes = append(m.nodes, n)
 }
 
-// part takes the node off its machine.
+// part removes the node from its machine.
 func (q *Queue) part(n *node) {
 	m := n.machine
 	for key := range n.foreign {
@@ -118,8 +117,8 @@ func (q *Queue) recount(m *machine) {
 	}
 }
 
-// count works out from the snapshots all that is held of a machine, and has
-// everything look at its nodes again.
+// count recomputes from the snapshots everything that is held on a machine, and makes every class look at its nodes
+// again.
 func (q *Queue) count(m *machine, now time.Time) {
 	m.changed = false
 	m.holds, m.foreign, m.unseenMB = amount{}, amount{}, 0
@@ -150,7 +149,7 @@ func (q *Queue) count(m *machine, now time.Time) {
 	m.spread()
 }
 
-// heldBeside returns which other nodes of the machine hold how much of it, for people, or "" if none holds anything.
+// heldBeside returns text for people about what the other nodes of the machine hold, or "" if they hold nothing.
 func (n *node) heldBeside(figure func(amount) string) string {
 	var parts []string
 	for _, o := range n.machine.nodes {

@@ -6,22 +6,22 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// noNUMA stands for no NUMA node, or for one that is not known.
+// noNUMA stands for no NUMA node or an unknown one.
 const noNUMA = -1
 
-// need is what a request takes of a node. Cores are counted in thousandths, so
-// that sums of fractions balance to exactly zero.
+// need is what a request takes from a node. Cores are counted in thousandths, so that sums of
+// fractions balance to exactly zero.
 type need struct {
 	milliCores int64
 	memoryMB   int64
 	gpus       int
-	numa       int // NUMA node that it asks for, or noNUMA
+	numa       int // requested NUMA node, or noNUMA
 	remote     bool
 }
 
 func needOf(req *v1.TaskRequest, target Target) need {
 	if v1.IsRemote(req.GetType()) {
-		return need{numa: noNUMA, remote: true} // its resources are those of where it runs
+		return need{numa: noNUMA, remote: true} // its resources are taken where it runs
 	}
 	res := req.GetResources()
 	n := need{
@@ -37,16 +37,16 @@ func needOf(req *v1.TaskRequest, target Target) need {
 		n.milliCores = thousandthsOf(res.GetCores())
 	}
 	if req.GetConstraints().GetRequiresGpu() {
-		n.gpus = max(n.gpus, 1) // a node gives an attempt no GPU that it does not hold
+		n.gpus = max(n.gpus, 1) // a node gives an attempt only GPUs that the attempt holds
 	}
 	return n
 }
 
-// thousandthsOf rounds up, but decimal fractions are not exact: 1.1 cores must
-// not become 1101 thousandths.
+// thousandthsOf converts cores to thousandths and rounds up. It tolerates the error of decimal
+// fractions: 1.1 cores must not become 1101 thousandths.
 func thousandthsOf(cores float64) int64 { return int64(math.Ceil(cores*1000 - 1e-6)) }
 
-// amount is what a number of attempts hold, without those that run outside of the nodes.
+// amount is the sum of what several attempts hold. Remote attempts do not count.
 type amount struct {
 	tasks      int
 	milliCores int64

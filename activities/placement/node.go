@@ -7,13 +7,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// node is a node that is present, or is gone while attempts still hold it.
+// node is a node that is present, or that has left while attempts still hold something on it.
 type node struct {
-	number  int // among all nodes
-	class   int // what it has in common with others
+	number  int // index in Queue.numbered
+	class   int // number of its node class
 	name    string
-	tasks   int // that run on the node, or are on their way to it
-	remotes int // that it has run elsewhere, such as in a cluster
+	tasks   int // running on the node or assigned to it, without remote ones
+	remotes int // running elsewhere under the node's supervision, such as in a cluster
 	health  *health
 	now     now
 	machine *machine
@@ -21,33 +21,33 @@ type node struct {
 
 	snap    *v1.NodeSnapshot
 	state   string
-	reason  string // for the state
+	reason  string // for the state, or ""
 	present bool
-	round   uint64 // of the SetNodes that it was last part of
+	round   uint64 // number of the last SetNodes that included the node
 	gpus    []gpu
 	numa    []numaNode
 
 	claimed map[claimKey]*request
-	perRun  map[string]int // tasks by run, ours and foreign
-	byAge   *list.List     // held requests that take a slot, the oldest first
+	perRun  map[string]int // tasks by run, including foreign ones
+	byAge   *list.List     // assigned requests that take a slot, oldest first
 
-	priorities map[int32]int // held requests that take a slot, by priority
-	reserved   bool          // in Queue.reserved
-	wantedAt   uint64        // number of the level that wanted was found at
-	wanted     bool          // something more urgent waits that could use the node
+	priorities map[int32]int // number of assigned requests that take a slot, by priority
+	reserved   bool          // listed in Queue.reserved
+	wantedAt   uint64        // number of the level for which wanted was computed
+	wanted     bool          // a more urgent waiting request could use the node
 
-	foreign map[claimKey]grant    // running there, and not placed by this queue
-	settled map[claimKey]released // released not long ago
-	refused map[string]struct{}   // what it had no room for, by class.ask, since its snapshot
+	foreign map[claimKey]grant    // attempts on the node that this queue has not placed
+	settled map[claimKey]released // recently released claims
+	refused map[string]struct{}   // values of class.ask that the node had no room for since its snapshot
 
-	lost map[string]struct{} // capabilities of what it does not find any more
+	lost map[string]struct{} // found capabilities that the node has lost
 
 	measured bool
-	mean     time.Duration // of the time from assignment to release
+	mean     time.Duration // moving average of the time from assignment to release
 }
 
-// now is what each look at a node asks: kept together, because a large fleet
-// does not fit into the caches of a processor.
+// now holds the values that every look at a node reads. They are kept together because a large
+// fleet does not fit into the caches of a processor.
 type now struct {
 	// From the snapshot.
 	active          bool
@@ -57,26 +57,26 @@ type now struct {
 	memoryMB        int64
 	availableMB     float64
 	diskFreeGB      float64
-	score, scoreGPU float64 // without tasks; where a GPU is asked for
+	score, scoreGPU float64 // without the part for tasks; scoreGPU is for requests for GPUs
 	// From the machine.
 	usedMilli int64
 	freeMB    int64
 }
 
-// numaNode is a NUMA node of a machine.
+// numaNode is one NUMA node of a machine.
 type numaNode struct {
 	index      int
 	milliCores int64
 	memoryMB   int64
 }
 
-// released is a claim that snapshots may continue to show for a while.
+// released is a released claim, which snapshots may still show for a while.
 type released struct {
 	at    time.Time
 	grant grant
 }
 
-// read works out what is asked for often.
+// read caches the values of the snapshot that are read often.
 func (n *node) read(w *Weights) {
 	n.figures = figuresOf(n.snap, w)
 	cores := n.snap.GetCpu().GetCores()
@@ -92,7 +92,7 @@ func (n *node) read(w *Weights) {
 		scoreGPU:    n.figures.sum(true),
 	}
 	if n.now.slots <= 0 {
-		n.now.slots = max(int(cores), 4) // the default of a worker
+		n.now.slots = max(int(cores), 4) // same default as in the worker
 	}
 	n.gpus, n.numa = n.gpus[:0], n.numa[:0]
 	for _, g := range n.snap.GetGpus() {

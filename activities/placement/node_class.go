@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// verdict is what is known of a node class for a request class.
+// verdict is whether a node class could ever run a request class.
 type verdict int8
 
 const (
@@ -18,9 +18,9 @@ const (
 	never
 )
 
-// nodeClassOf numbers the node classes: the nodes of one are the same to every
-// filter that looks at what seldom changes, so that a request class asks each filter
-// once for a node class and not once for a node.
+// nodeClassOf returns the number of the node's class. All nodes of a class look the same to every
+// filter on properties that seldom change, so that a request class evaluates each of these filters
+// once per node class and not once per node.
 func (q *Queue) nodeClassOf(n *node) int {
 	q.scratch = traits(q.scratch[:0], n.snap, n.state == v1.NodeOffline)
 	kind, ok := q.nodeClasses[string(q.scratch)]
@@ -31,7 +31,7 @@ func (q *Queue) nodeClassOf(n *node) int {
 	return kind
 }
 
-// traits appends what is equal for nodes of one node class, and for no others.
+// traits appends an encoding of the node that is equal exactly for nodes of the same node class.
 func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 	number := func(x uint64) { b = binary.AppendUvarint(b, x) }
 	text := func(s string) {
@@ -89,7 +89,7 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 	return b
 }
 
-// couldEverFit reports whether the node could meet the class if it were idle.
+// couldEverFit reports whether the node could run the class if it were idle.
 func (q *Queue) couldEverFit(s *requestClass, n *node) bool {
 	v := &view{requestClass: s, n: n, now: q.now, stretch: 1}
 	if s.namesSome && !fitsAll(q.byName, v) {

@@ -5,42 +5,42 @@ import (
 	"time"
 )
 
-// Options are the settings of a Queue. Only Epoch has no default.
+// Options configures a Queue. Only Epoch has no default.
 type Options struct {
-	// Now is the clock; nil: time.Now.
+	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Epoch is the identity of the queue, sent to runs so that they notice
-	// when another queue, which knows nothing of them, has taken over.
+	// Epoch identifies the queue. The queue sends it to runs, so that they notice when another queue, which does not
+	// know their requests, has taken over.
 	Epoch string
-	// Weights of the score; nil: DefaultWeights.
+	// Weights are the weights of the score. nil means DefaultWeights.
 	Weights *Weights
-	// PrefetchBelow is the mean length of a node's attempts below which its queue
-	// is prefetched to; 0: 1 s.
+	// PrefetchBelow is the mean attempt duration of a node below which the queue prefetches to that node. 0 means 1
+	// s.
 	PrefetchBelow time.Duration
-	// ReasonInterval is how long a reason stands before a change of its words
-	// alone is reported; it doubles with each such change, up to 5 minutes; 0: 2 s.
+	// ReasonInterval is the minimum time before a change of a reason's wording is reported. It doubles with each such
+	// change, up to 5 minutes. 0 means 2 s.
 	ReasonInterval time.Duration
-	// Settle is how long a released claim may still show up in snapshots
-	// without counting as an attempt that another process has placed; 0: 10 s.
+	// Settle is how long a released claim may still show up in snapshots without counting as an attempt that another
+	// process has placed. 0 means 10 s.
 	Settle time.Duration
-	// SampleAbove is the number of nodes with room above which requests are given
-	// to the best of a sample of them rather than of all; 0: 256.
+	// SampleAbove is the number of nodes with room above which the queue picks the best node of a sample instead of
+	// the best of all nodes. 0 means 256.
 	SampleAbove int
-	// Sample is the least number of nodes in a sample; 0: 8, of which the best is on
-	// average better than eight of nine of all.
+	// Sample is the minimum number of nodes in a sample. 0 means 8: the best of 8 is on average better than eight
+	// ninths of all nodes.
 	Sample int
-	// Rand draws the samples; nil: differently each time.
+	// Rand draws the samples. nil means a randomly seeded generator.
 	Rand *rand.Rand
-	// Placed is called for each request that is given to a node: the type of its
-	// task, and how long it has waited since it became ready; nil: none is.
+	// Placed is called for each request that is assigned to a node, with the type of its task and the time that it
+	// has waited since it became ready. nil disables the call.
 	Placed func(taskType string, waited time.Duration)
-	// Settled is called with the outcome of each dispatch that says something of its node; nil: outcomes are dropped.
+	// Settled is called with the outcome of each dispatch whose outcome reflects on its node. nil discards the
+	// outcomes.
 	Settled func(node, outcome string)
 }
 
-// longestReasonInterval bounds the doubling of ReasonInterval. Whatever a run
-// is reported adds events to its history, so one that waits for days must not be
-// reported for every MiB that comes and goes.
+// longestReasonInterval bounds the doubling of ReasonInterval. Every report to a run adds events to its history, so a
+// task that waits for days must not be reported for every MiB that becomes free or used.
 const longestReasonInterval = 5 * time.Minute
 
 // WithDefaults returns the options with every default filled in.

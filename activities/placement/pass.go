@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// Place makes one pass over everything that waits, the most urgent first and
-// then the oldest, across runs; whatever fits a node is given to the best one.
-// It returns the runs that have something to take, new ones and those that
-// have not taken what a former pass had for them, sorted.
+// Place makes one pass over all waiting requests across runs, the most urgent first and then the
+// oldest, and assigns each request that fits a node to the best node. It returns the sorted ids of
+// the runs that have something to take, including runs that have not yet taken the result of an
+// earlier pass.
 //
-// A pass costs O(log waiting) and a few looks at nodes for each request that it
-// places, a look at each node that has changed for each class of request, and
-// one at each node for each class that finds it full. A pass for which nothing
-// has changed looks at nothing.
+// A pass costs O(log waiting) and a few looks at nodes for each request that it places, one look at
+// each changed node for each request class, and one look at each node for each class that finds it
+// full. A pass looks at no node if nothing has changed.
 func (q *Queue) Place() []string {
 	q.now = q.opts.Now()
 	q.admit()
@@ -78,7 +77,7 @@ func (q *Queue) pass() {
 		}
 		s.inOrder = false
 		q.retire(s)
-		// The heap may not look at a request class without a request.
+		// The heap must not compare a request class that has no waiting request.
 		last := len(order) - 1
 		order.Swap(0, last)
 		order = order[:last]
@@ -89,7 +88,7 @@ func (q *Queue) pass() {
 	q.moved, q.asked, q.fleetChanged = false, false, false
 }
 
-// fail ends a request class's part in a pass: what still waits of it fits nowhere.
+// fail ends the class's part in a pass: its remaining requests fit no node.
 func (q *Queue) fail(s *requestClass) {
 	q.settle(s)
 	for _, r := range s.fresh {

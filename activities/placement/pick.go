@@ -2,15 +2,15 @@ package placement
 
 import "container/heap"
 
-// picksOfSample is how many of the nodes of a sample are taken before there is
-// another one: the best quarter, as good on average as the best of eight.
+// picksOfSample is the number of sampled nodes per pick. Only the best quarter of a sample is used
+// before a new one is drawn, which is on average as good as the best of eight.
 const picksOfSample = 4
 
-// pick returns the best node for a request class as of now: of all nodes, or, while
-// there are many, of a sample of those where the next request starts at once.
-// With so many nodes the best of some is nearly as good as the best, and it
-// keeps the cost of a placement from growing with the fleet. There is none only
-// when every node has been found to have no room.
+// pick returns the best node for a request class at this moment. It considers all nodes, or, if
+// there are many, a sample of the nodes where the next request starts immediately. With that many
+// nodes the best of a sample is nearly as good as the best of all, and sampling keeps the cost of a
+// placement from growing with the fleet. pick returns false only after it has found every node to
+// have no room.
 func (q *Queue) pick(s *requestClass) (candidate, bool) {
 	for _, p := range []*pool{&s.preferred, &s.avoided} {
 		if c, ok := q.pickOf(s, p); ok {
@@ -37,7 +37,7 @@ func (q *Queue) pickOf(s *requestClass, p *pool) (candidate, bool) {
 	return candidate{}, false
 }
 
-// best returns the best of the ranked nodes of a pool.
+// best returns the best ranked node of a pool. It returns false if the ranking is exhausted.
 func (q *Queue) best(s *requestClass, p *pool) (candidate, bool) {
 	h := &s.ranking
 	for len(h.list) > 0 {
@@ -49,7 +49,7 @@ func (q *Queue) best(s *requestClass, p *pool) (candidate, bool) {
 			heap.Pop(h)
 			continue
 		case h.sample && ahead && !c.prefetched:
-			// It would start at once on some node that is not in the sample.
+			// The request would start immediately on some node outside the sample.
 			p.demote(p.find(c.n.number))
 			heap.Pop(h)
 			continue
@@ -62,8 +62,8 @@ func (q *Queue) best(s *requestClass, p *pool) (candidate, bool) {
 	return candidate{}, false
 }
 
-// admits reports whether the class's next request may be given to a node now, and
-// whether it would wait there.
+// admits reports whether the class's next request may be assigned to the node now (ok), and whether
+// it would wait there (ahead).
 func (q *Queue) admits(s *requestClass, n *node) (ahead, ok bool) {
 	v := q.look(s, n)
 	if !q.fits(&v) {
@@ -76,8 +76,8 @@ func (q *Queue) admits(s *requestClass, n *node) (ahead, ok bool) {
 	return ahead, true
 }
 
-// drop moves a node to the right that the class does not fit, or out of the pool
-// when it never could.
+// drop closes a node in the pool that the class does not fit now, or removes it from the pool if
+// the class could never fit.
 func (q *Queue) drop(s *requestClass, p *pool, n *node) {
 	if q.couldEverFit(s, n) {
 		p.close(p.find(n.number))
@@ -86,7 +86,7 @@ func (q *Queue) drop(s *requestClass, p *pool, n *node) {
 	}
 }
 
-// fits reports whether a node can take a request now.
+// fits reports whether the node can take the request now.
 func (q *Queue) fits(v *view) bool {
 	return q.couldEverFit(v.requestClass, v.n) && fitsAll(q.capacities, v)
 }

@@ -2,23 +2,23 @@ package placement
 
 import "slices"
 
-// fewNodes is up to how many nodes a pool is searched one by one. A table would
-// take 4 bytes for each node of the fleet, and most pinned request classes have one node.
+// fewNodes is the pool size up to which a linear search replaces the index table. The table takes 4
+// bytes for each node of the fleet, and most pinned request classes have one node.
 const fewNodes = 32
 
-// pool is a set of nodes that a request class may ever use, by number, in three parts:
+// pool is the set of nodes that could ever run a request class, by number, in three parts:
 //
-//	nodes[:ready]      as far as known, the next request starts there at once
-//	nodes[ready:open]  as far as known, it waits in the node's queue there
+//	nodes[:ready]      where, by the latest look, the next request starts immediately
+//	nodes[ready:open]  where, by the latest look, it waits in the node's queue
 //	nodes[open:]       known to have no room for it
 //
-// During a pass nodes only get fuller, so they only move to the right; a node
-// that has changed starts again at the left. That makes finding a node cheap in
-// a full fleet too: each node is found full once, not once for each request.
-// It holds numbers rather than nodes, so that moving them about touches no node.
+// During a pass nodes only fill up, so a node only moves to the right; a changed node starts again
+// at the left. This keeps the search cheap in a full fleet, too: the queue finds each node full
+// once, not once for each request. The pool holds numbers rather than pointers, so that reordering
+// it does not touch the nodes.
 type pool struct {
 	nodes []int32
-	at    []int32 // index in nodes by number, or -1; nil: there are few nodes
+	at    []int32 // index in nodes by number, or -1; nil in a small pool
 	ready int
 	open  int
 }
@@ -40,7 +40,7 @@ func (p *pool) swap(i, j int) {
 	}
 }
 
-// add puts a node in at the left; one that is there already moves there.
+// add adds a node at the left, or moves it there if the pool already has it.
 func (p *pool) add(number int) {
 	if p.reopen(number) {
 		return
@@ -63,7 +63,7 @@ func (p *pool) put(number, i int) {
 	p.at[number] = int32(i)
 }
 
-// remove takes a node out.
+// remove removes a node from the pool.
 func (p *pool) remove(number int) {
 	i := p.find(number)
 	if i < 0 {
@@ -78,7 +78,7 @@ func (p *pool) remove(number int) {
 	}
 }
 
-// reopen moves a node to the left; ok is false when the pool does not have it.
+// reopen moves a node to the left. It returns false if the pool does not have the node.
 func (p *pool) reopen(number int) (ok bool) {
 	i := p.find(number)
 	if i < 0 {
@@ -96,16 +96,16 @@ func (p *pool) reopen(number int) (ok bool) {
 	return true
 }
 
-// reopenAll moves all nodes to the left.
+// reopenAll marks all nodes as ready.
 func (p *pool) reopenAll() { p.ready, p.open = len(p.nodes), len(p.nodes) }
 
-// demote moves the ready node at i to those where the request waits.
+// demote moves the ready node at index i to the nodes where the request waits.
 func (p *pool) demote(i int) {
 	p.ready--
 	p.swap(i, p.ready)
 }
 
-// close moves the node at i to the right.
+// close moves the node at index i to the nodes without room.
 func (p *pool) close(i int) {
 	if i < p.ready {
 		p.demote(i)
@@ -117,7 +117,7 @@ func (p *pool) close(i int) {
 	}
 }
 
-// copy makes the pool hold what another one does, all of it at the left.
+// copy replaces the content of the pool with the nodes of another pool, all of them ready.
 func (p *pool) copy(o *pool) {
 	p.nodes = append(p.nodes[:0], o.nodes...)
 	p.at = append(p.at[:0], o.at...)

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// prefetchFactor is how many times its slots and cores a node is prefetched to.
+// prefetchFactor is the multiple of its slots and cores up to which a node's queue is filled.
 const prefetchFactor = 2
 
-// prefetches reports whether the node's queue may be filled beyond what it can
-// run at once, so that it need not wait for the next pass when an attempt ends.
-// One long attempt forbids it: what is queued behind it could not move away.
+// prefetches reports whether the queue may assign the node more than it can run at once, so that
+// the node need not wait for the next pass when an attempt ends. A single long attempt forbids it,
+// because the requests queued behind it could not move away.
 func (q *Queue) prefetches(n *node) bool {
 	if !n.measured || n.mean >= q.opts.PrefetchBelow {
 		return false
@@ -19,16 +19,16 @@ func (q *Queue) prefetches(n *node) bool {
 	return oldest == nil || q.now.Sub(oldest.Value.(*request).assignedAt) < q.opts.PrefetchBelow
 }
 
-// level is the priority that a pass has come to. All that is more urgent has
-// been placed by then, or stays waiting.
+// level is the priority that a pass has reached. All more urgent requests have been placed by then
+// or remain waiting.
 type level struct {
-	number   uint64 // of this level among all levels of all passes
+	number   uint64 // number of this level among all levels of all passes
 	priority int32
 	counted  bool
-	above    []*requestClass // what waits with a higher priority, once counted
+	above    []*requestClass // classes with waiting requests of a higher priority, once counted
 }
 
-// reach moves the pass on to a priority.
+// reach advances the pass to a priority.
 func (q *Queue) reach(priority int32) {
 	if q.level.priority != priority {
 		q.startLevel(priority)
@@ -40,10 +40,9 @@ func (q *Queue) startLevel(priority int32) {
 	q.level = level{number: q.level.number + 1, priority: priority, above: q.level.above[:0]}
 }
 
-// mayWaitOn reports whether requests of the present level may be put into the
-// node's queue ahead of time. What waits there is started in any order, so all
-// of it must be equally urgent, and nothing more urgent may be kept from the
-// node by it.
+// mayWaitOn reports whether requests of the current level may be put into the node's queue ahead of
+// time. A node starts its queued requests in any order, so all of them must have the same priority,
+// and they must not keep a more urgent request from the node.
 func (q *Queue) mayWaitOn(n *node) bool {
 	if held := len(n.priorities); held > 1 || held == 1 && n.priorities[q.level.priority] == 0 {
 		return false
@@ -66,12 +65,12 @@ func (q *Queue) wantedFromAbove(n *node) bool {
 	return slices.ContainsFunc(q.level.above, func(s *requestClass) bool { return q.wants(s, n) })
 }
 
-// wants reports whether the node could ever meet the class.
+// wants reports whether the class could ever use the node.
 func (q *Queue) wants(s *requestClass, n *node) bool {
 	return n.present && s.names(n.name) && q.couldEverFit(s, n)
 }
 
-// keepBack notes that the class's next request may not wait on the node for now.
+// keepBack records that the class's next request may not wait on the node for now.
 func (q *Queue) keepBack(s *requestClass, n *node) {
 	s.reservedFrom = true
 	if !n.reserved {
@@ -80,8 +79,8 @@ func (q *Queue) keepBack(s *requestClass, n *node) {
 	}
 }
 
-// noteFirst notes when the highest priority in a request class is not that of the
-// request that was its first, because then more may wait on some nodes.
+// noteFirst sets reordered if the highest priority in a request class has changed since was was its
+// first request, because more requests may then wait on some nodes.
 func (q *Queue) noteFirst(s *requestClass, was *request) {
 	if was == nil || len(q.reserved) == 0 {
 		return
@@ -91,7 +90,7 @@ func (q *Queue) noteFirst(s *requestClass, was *request) {
 	}
 }
 
-// freeReserved has every class look again at the nodes that were reserved.
+// freeReserved clears the reserved nodes and makes every class look at them again.
 func (q *Queue) freeReserved() {
 	for _, n := range q.reserved {
 		n.reserved = false
@@ -100,9 +99,9 @@ func (q *Queue) freeReserved() {
 	q.reserved = q.reserved[:0]
 }
 
-// reopenReserved has a request class for which something waits again look again at the
-// nodes that were reserved: what waits now may have another priority, and what
-// was more urgent then may have found a place.
+// reopenReserved makes a class that has waiting requests again look again at the reserved nodes:
+// its requests may have another priority now, and requests that were more urgent may have been
+// placed.
 func (q *Queue) reopenReserved(s *requestClass) {
 	if !s.reservedFrom {
 		return
@@ -115,8 +114,8 @@ func (q *Queue) reopenReserved(s *requestClass) {
 	}
 }
 
-// reconsider has the request classes below the present level look again at the nodes
-// that were reserved: what was more urgent may have found a place elsewhere.
+// reconsider makes the request classes below the current level look again at the reserved nodes,
+// because more urgent requests may have been placed elsewhere.
 func (q *Queue) reconsider(order *classHeap) {
 	for _, s := range q.active {
 		if s.waiting[0].priority >= q.level.priority {

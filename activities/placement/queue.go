@@ -9,50 +9,50 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Queue is the placement queue: the nodes, what has been given to them, and the
-// requests that wait. It is not safe for concurrent use.
+// Queue is the placement queue: the nodes, the assignments to them, and the waiting requests. It is
+// not safe for concurrent use.
 type Queue struct {
 	opts       Options
-	byName     []filter // what a node fails because of its name
-	byKind     []filter // what it fails however idle it is
-	capacities []filter // what it may meet another time
+	byName     []filter // for the node's name
+	byKind     []filter // for what even an idle node can fail
+	capacities []filter // for what the node may satisfy at another time
 
 	nodes       map[string]*node
-	listed      []*node // the present ones, by name
-	all         pool    // the same, for request classes to start with
-	numbered    []*node // by number
-	layout      uint64  // changes when nodes and their classes get new numbers
+	listed      []*node // present nodes, by name
+	all         pool    // present nodes, from which a request class starts
+	numbered    []*node // by node.number
+	layout      uint64  // changes when nodes and node classes are renumbered
 	nodeClasses map[string]int
 	scratch     []byte
 	round       uint64 // number of the newest SetNodes
 	machines    map[string]*machine
-	uncounted   []*machine // whose nodes have changed
+	uncounted   []*machine // machines whose nodes have changed
 	foreign     map[claimKey]*node
-	healths     map[string]*health // of nodes that fail, by name
-	// suspicions counts, by node, the dispatches that were not picked up, or not started.
+	healths     map[string]*health // of failing nodes, by name
+	// suspicions counts, by node, the dispatches that the node has not picked up or not started.
 	suspicions map[string]int32
 	born       time.Time
 
 	runs    map[string]*run
 	classes map[string]*requestClass
-	active  []*requestClass // those for which something waits
+	active  []*requestClass // classes with waiting requests
 	rests   uint64          // how often a request class became idle
 	delayed delayHeap
-	timed   map[*requestClass]struct{} // impossible request classes with a placement time-out running
+	timed   map[*requestClass]struct{} // impossible request classes with a running placement time-out
 	seq     uint64
-	// expecting says that nodes are about to register.
+	// expecting is set while nodes are about to register.
 	expecting bool
 
-	now          time.Time // of the pass under way
-	asked        bool      // there are requests that no pass has seen
+	now          time.Time // time of the current pass
+	asked        bool      // there are requests that no pass has considered
 	fleetChanged bool
 	moved        bool              // room may have appeared since the last pass
-	touched      changes           // nodes where it may have
-	reshaped     changes           // nodes that are new, gone or of another class
-	level        level             // of the pass under way
-	reserved     []*node           // where something may not wait, for the sake of priority
-	reordered    bool              // the highest priority in a request class has changed since they were reserved
-	reports      map[*run]struct{} // runs that have something new
+	touched      changes           // nodes where room may have appeared
+	reshaped     changes           // nodes that are new, have left or have another class
+	level        level             // of the current pass
+	reserved     []*node           // nodes kept free of prefetched requests for the sake of priority
+	reordered    bool              // the highest priority of a request class has changed since nodes were reserved
+	reports      map[*run]struct{} // runs that have something to take
 }
 
 // New returns an empty queue without nodes.
@@ -81,17 +81,16 @@ func New(opts Options) *Queue {
 // Epoch returns the identity of the queue.
 func (q *Queue) Epoch() string { return q.opts.Epoch }
 
-// Knows reports whether the run has made a request and has not been forgotten.
+// Knows reports whether the run has made a request since it was last forgotten.
 func (q *Queue) Knows(runID string) bool { return q.runs[runID] != nil }
 
-// Runs returns the ids of the runs that the queue knows, sorted.
+// Runs returns the ids of the known runs in ascending order.
 func (q *Queue) Runs() []string { return slices.Sorted(maps.Keys(q.runs)) }
 
-// Request adds requests of a run. The same claim again changes nothing, and
-// what is known of it is reported again at the next Take: its assignment, its
-// reason or that it was given up. A newer claim of a task takes the place of
-// the older one, which is released. A claim that is older than the newest, or
-// has been released, is ignored, so that a late repetition does no harm.
+// Request adds requests of a run. It is idempotent: repeating a claim changes nothing, except that
+// the next Take reports its assignment, its reason or that it was given up once more. A newer claim
+// of a task replaces and releases the older one. Request ignores a claim that is older than the
+// newest or has been released, so that a delayed duplicate does no harm.
 func (q *Queue) Request(runID string, reqs []*v1.TaskRequest) {
 	if len(reqs) == 0 {
 		return
@@ -143,9 +142,9 @@ func (q *Queue) add(owner *run, req *v1.TaskRequest) {
 	q.enqueue(r)
 }
 
-// enqueue has the next pass try to place a request.
+// enqueue makes the next pass try to place a request.
 func (q *Queue) enqueue(r *request) {
-	// The class may have been dropped while the request was put aside.
+	// The class may have been dropped while the request was delayed.
 	if s := q.classes[r.class.key]; s != nil {
 		r.class = s
 	} else {
@@ -161,12 +160,10 @@ func (q *Queue) enqueue(r *request) {
 	q.asked = true
 }
 
-// Release takes back claims that have ended, are not wanted any more or have
-// moved: room that they hold is free again, and one that waits is dropped.
-// Claims that are not known, and claims released before, are ignored. How a
-// claim ended says something of its node: one that refused the task gets nothing
-// that takes as much until there is a newer snapshot of it, and one that keeps
-// failing is benched.
+// Release releases claims that have ended, moved or are no longer needed. It frees what an assigned
+// claim holds and drops a waiting one. It ignores claims that are unknown or were released before.
+// The outcome of a claim also affects its node: a node that refused the task gets no requests for
+// the same resources until its next snapshot, and a node that keeps failing is benched.
 func (q *Queue) Release(runID string, claims []*v1.ClaimRef) {
 	owner := q.runs[runID]
 	for _, c := range claims {
@@ -191,7 +188,7 @@ func (q *Queue) Release(runID string, claims []*v1.ClaimRef) {
 	}
 }
 
-// noteOutcome learns from how an assigned request ended.
+// noteOutcome updates the node of an assigned request with the outcome of its claim.
 func (q *Queue) noteOutcome(r *request, outcome string) {
 	n := r.node
 	q.settleNode(n, r.assignedAt, outcome)
@@ -204,7 +201,7 @@ func (q *Queue) noteOutcome(r *request, outcome string) {
 	}
 }
 
-// Forget releases all that the run holds and drops all that it waits for.
+// Forget releases everything that the run holds and drops all its waiting requests.
 func (q *Queue) Forget(runID string) {
 	owner := q.runs[runID]
 	if owner == nil {
@@ -217,7 +214,7 @@ func (q *Queue) Forget(runID string) {
 	delete(q.runs, runID)
 }
 
-// remove ends a request in whatever state it is.
+// remove ends a request in any state.
 func (q *Queue) remove(r *request) {
 	switch r.state {
 	case waiting:
@@ -229,7 +226,7 @@ func (q *Queue) remove(r *request) {
 	delete(r.run.tasks, r.task)
 }
 
-// unqueue takes a waiting request out of the queue.
+// unqueue removes a waiting request from the queue.
 func (q *Queue) unqueue(r *request) {
 	if r.delayed != "" {
 		heap.Remove(&q.delayed, r.index)

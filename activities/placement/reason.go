@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// namedNodes is the most nodes that a reason names.
+	// namedNodes is the maximum number of nodes that a reason names.
 	namedNodes = 5
-	// longestReason bounds a reason in bytes: one that names five nodes of
-	// usual names fits, and thousands of them fit into one answer.
+	// longestReason is the maximum length of a reason in bytes. A reason that names five nodes with
+	// names of usual length fits, and thousands of reasons fit into one response.
 	longestReason = 300
 )
 
-// verb has its forms for one node and for several.
+// verb has the forms of a verb for one node and for several.
 type verb struct{ one, many string }
 
 var (
@@ -27,24 +27,25 @@ var (
 	reports = verb{"reports", "report"}
 )
 
-// phrase says why a node was refused; its subject is the node.
+// phrase explains why a node was refused. Its subject is the node.
 type phrase struct {
 	verb   verb
 	object string
-	// A refusal for a figure says what is wanted, such as "2 free GPUs", and how
-	// much of it there is: what several nodes lack alike is said more shortly.
+	// want and got are set if a node was refused for a figure: what is wanted, such as "2 free
+	// GPUs", and how much the node has. They allow a shorter reason if several nodes lack the same
+	// thing.
 	want, got string
 }
 
-// refusals collects why nodes were refused, nodes of the same phrase together.
+// refusals groups the refused nodes by phrase.
 type refusals struct {
 	nodes    int
 	fitting  int  // nodes that were not refused
-	possible bool // a node was refused only for what is free now, or not at all
+	possible bool // some node fits, or was refused only for what is free now
 	groups   map[phrase][]string
 }
 
-// refuse asks every node, or only the target.
+// refuse evaluates the class on every node, or only on the nodes that the target names.
 func (q *Queue) refuse(s *requestClass) refusals {
 	out := refusals{groups: map[phrase][]string{}}
 	nodes := q.listed
@@ -53,7 +54,7 @@ func (q *Queue) refuse(s *requestClass) refusals {
 	}
 	for _, n := range nodes {
 		v := q.look(s, n)
-		v.stretch = 1 // room ahead of time may be denied, and is nothing to explain
+		v.stretch = 1 // explain only immediate room; room for prefetching does not matter to people
 		p, could, fits := q.refusal(&v)
 		out.possible = out.possible || could
 		if fits {
@@ -66,8 +67,8 @@ func (q *Queue) refuse(s *requestClass) refusals {
 	return out
 }
 
-// refusal returns the first reason that speaks against a node, and whether the
-// node could meet the class another time.
+// refusal returns the first reason against a node, whether the node could run the class at another
+// time, and whether it fits now.
 func (q *Queue) refusal(v *view) (p phrase, could, fits bool) {
 	for _, filters := range [][]filter{q.byName, q.byKind} {
 		for _, f := range filters {
@@ -84,7 +85,7 @@ func (q *Queue) refusal(v *view) (p phrase, could, fits bool) {
 	return phrase{}, true, true
 }
 
-// reasonFor says in one line why the class waits.
+// reasonFor returns one line that explains why the class waits.
 func (q *Queue) reasonFor(s *requestClass) string {
 	all := q.refuse(s)
 	missing, isMissing := q.missingFor(s)
@@ -108,7 +109,7 @@ func (q *Queue) reasonFor(s *requestClass) string {
 	return bounded(fmt.Sprintf("0 of %d nodes fit: %s", all.nodes, all))
 }
 
-// common returns what all the nodes lack, as far as that is one thing.
+// common returns what all the nodes lack, if it is the same for all of them.
 func (r refusals) common() (want string, ok bool) {
 	for p := range r.groups {
 		if p.want == "" || ok && p.want != want {
@@ -119,7 +120,7 @@ func (r refusals) common() (want string, ok bool) {
 	return want, ok
 }
 
-// figures returns how much nodes have of what all of them lack, by name.
+// figures lists how much each node has of what all of them lack, ordered by name.
 func (r refusals) figures() string {
 	var parts []string
 	for p, names := range r.groups {
@@ -134,7 +135,7 @@ func (r refusals) figures() string {
 	return strings.Join(parts, ", ")
 }
 
-// String names the nodes of each phrase, the most common phrase first.
+// String lists the refused nodes for each phrase, the most common phrase first.
 func (r refusals) String() string {
 	type group struct {
 		phrase phrase
@@ -153,7 +154,7 @@ func (r refusals) String() string {
 		if left == 0 {
 			break
 		}
-		// Every phrase gets its word before one of them names all its nodes.
+		// Name one node for every phrase before any phrase names all its nodes.
 		named := min(len(g.names), max(1, left-(len(groups)-1-i)))
 		left -= named
 		said += len(g.names)
@@ -173,7 +174,7 @@ func (r refusals) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// bounded cuts a reason that user-given names have made too long.
+// bounded truncates a reason that user-given names have made too long.
 func bounded(text string) string {
 	const ellipsis = "..."
 	if len(text) <= longestReason {

@@ -8,7 +8,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// report has the run take what is known of a request.
+// report lists a request for the next Take of its run.
 func (q *Queue) report(r *request) {
 	if !r.listed {
 		r.listed = true
@@ -17,7 +17,7 @@ func (q *Queue) report(r *request) {
 	q.reports[r.run] = struct{}{}
 }
 
-// repeat reports to the run again what was reported of a request.
+// repeat makes the next Take report a request once more.
 func (q *Queue) repeat(r *request) {
 	if r.state == waiting && r.delayed == "" {
 		r.class.freshen(r)
@@ -27,8 +27,8 @@ func (q *Queue) repeat(r *request) {
 	q.report(r)
 }
 
-// Repeat reports again at the next Take what was reported to a run of claims. Those
-// that have been released since, or that the queue does not know, are left out.
+// Repeat makes the next Take report claims of a run once more. It skips claims that have been
+// released or are unknown.
 func (q *Queue) Repeat(runID string, claims []*v1.ClaimRef) {
 	owner := q.runs[runID]
 	if owner == nil {
@@ -41,11 +41,10 @@ func (q *Queue) Repeat(runID string, claims []*v1.ClaimRef) {
 	}
 }
 
-// Take returns what is new for a run since it last took: tasks that have got a
-// node, and tasks that wait, oldest request first. A task that waits is named when
-// its request is new, when it becomes impossible to meet or stops being so, and when it
-// was given up; a change that is only one of words, such as of the memory that
-// is free somewhere, is reported no sooner than Options.ReasonInterval says.
+// Take returns what is new for a run since its last Take, oldest request first: tasks that were
+// assigned to a node, and tasks that wait. A waiting task is reported when its request is new, when
+// it becomes impossible or possible to place, and when it was given up. A change of wording alone,
+// such as of the free memory of some node, is reported at most once per Options.ReasonInterval.
 func (q *Queue) Take(runID string) ([]*v1.Assignment, []*v1.Waiting) {
 	owner := q.runs[runID]
 	if owner == nil {
@@ -98,7 +97,7 @@ func (r *request) assignment() *v1.Assignment {
 	return a
 }
 
-// waitsFor says why a request has no node.
+// waitsFor returns why a request has no node.
 func (r *request) waitsFor() string {
 	switch {
 	case r.state == givenUp:
@@ -109,9 +108,9 @@ func (r *request) waitsFor() string {
 	return r.class.reason
 }
 
-// settle finds out why a request class that fits nowhere waits, and reports to the requests
-// that have another reason if it is time to. No run is sent words that a
-// reason made of every node is not worth making for.
+// settle updates the reason of a request class that fits no node, and reports it to the waiting
+// requests if it has changed and a report is due. Building a reason looks at every node, so settle
+// skips it if no report would follow.
 func (q *Queue) settle(s *requestClass) {
 	impossible := !s.possible()
 	turned := s.reported == "" || s.impossible != impossible

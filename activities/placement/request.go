@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// claimKey names a dispatch of a task across runs.
+// claimKey identifies a dispatch of a task across runs.
 type claimKey struct {
 	run, task string
 	claim     int32
@@ -21,7 +21,7 @@ const (
 	gone
 )
 
-// run is what the queue knows of a run.
+// run is the state that the queue keeps for a run.
 type run struct {
 	id       string
 	tasks    map[string]*request // newest request of each task
@@ -29,24 +29,24 @@ type run struct {
 	report   []*request          // requests with something new to report
 }
 
-// request is one claim of a task, waiting or placed.
+// request is one claim of a task, waiting or assigned.
 type request struct {
 	run      *run
 	task     string
 	claim    int32
 	priority int32
 	queuedAt time.Time
-	arrived  time.Time // when this queue learned of it
+	arrived  time.Time // when this queue received it
 	timeout  time.Duration
 	seq      uint64
 	class    *requestClass
 	index    int // in requestClass.waiting, or in Queue.delayed
 	state    state
-	fresh    bool // in requestClass.fresh
-	listed   bool // in run.report
+	fresh    bool // listed in requestClass.fresh
+	listed   bool // listed in run.report
 	due      time.Time
-	delayed  string // why it is not to be placed before due; empty: it may be
-	verdict  string // of one that was given up: why
+	delayed  string // why it must wait until due, or "" if it need not
+	verdict  string // why it was given up
 
 	// Of an assigned request.
 	node       *node
@@ -54,7 +54,7 @@ type request struct {
 	grant      grant
 	why        reckoning
 	age        *list.Element // in node.byAge
-	cutShort   bool          // how long it took says nothing of attempts
+	cutShort   bool          // its duration is not representative of attempts
 	seen       bool          // the node's snapshot lists it as running
 }
 
@@ -62,7 +62,7 @@ func (r *request) key() claimKey {
 	return claimKey{run: r.run.id, task: r.task, claim: r.claim}
 }
 
-// before is the order of the queue: urgency, then age, then order of arrival.
+// before orders requests by priority, then by age, then by arrival.
 func (r *request) before(o *request) bool {
 	return cmp.Or(
 		cmp.Compare(o.priority, r.priority),
@@ -71,7 +71,7 @@ func (r *request) before(o *request) bool {
 	) < 0
 }
 
-// requestHeap is a heap of requests in the order of the queue.
+// requestHeap is a heap of requests in the order of before.
 type requestHeap []*request
 
 func (h requestHeap) Len() int           { return len(h) }
@@ -81,14 +81,14 @@ func (h requestHeap) Swap(i, j int) {
 	h[i].index, h[j].index = i, j
 }
 
-// Push is part of heap.Interface.
+// Push implements heap.Interface.
 func (h *requestHeap) Push(x any) {
 	r := x.(*request)
 	r.index = len(*h)
 	*h = append(*h, r)
 }
 
-// Pop is part of heap.Interface.
+// Pop implements heap.Interface.
 func (h *requestHeap) Pop() any {
 	last := len(*h) - 1
 	r := (*h)[last]

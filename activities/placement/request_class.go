@@ -11,49 +11,50 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// requestClass is a set of waiting requests that ask for exactly the same, so that
-// what is found for one holds for all: when the first finds no node, no other
-// does, and all have the same reason. It is kept for a while when nothing waits
-// any more, because the nodes that could ever meet it are costly to find.
+// requestClass is a set of waiting requests that ask for exactly the same, so that the result for
+// one request holds for all: if the first request finds no node, neither does any other, and all
+// have the same reason. The queue keeps a class for a while after its last request, because finding
+// the nodes that could ever run it is costly.
 type requestClass struct {
 	key         string
-	ask         string // the same for requests that take the same, whoever asks
+	ask         string // equal for requests for the same resources, whichever run makes them
 	taskType    string
 	constraints *v1.Constraints
 	need        need
-	container   *v1.ContainerNeeds // nil: nothing, or it is no container
+	container   *v1.ContainerNeeds // nil if the request has no container needs
 	target      Target
 	targetErr   error
 	avoid       []string
-	namesSome   bool   // it names nodes, wanted or not wanted
-	runID       string // the run, where a limit of its own makes the class depend on it
+	namesSome   bool   // the constraints name nodes, required or forbidden
+	runID       string // used for the limit of tasks per run and node
 
 	waiting requestHeap
-	fresh   []*request // without a reported reason yet
+	fresh   []*request // requests without a reported reason
 	active  int        // index in Queue.active, or -1
-	idle    uint64     // number of the time at which it became idle
-	inOrder bool       // takes part in the pass under way
+	idle    uint64     // value of Queue.rests when the class became idle
+	inOrder bool       // in the heap of the current pass
 
-	// The nodes that may ever meet it, those to be left out if others will do apart.
-	// Those that turn out not to are taken out when it comes to them.
+	// preferred and avoided hold the nodes that could ever run the class. A node in avoided is used
+	// only if no preferred node is available. A node that turns out never to fit is removed when a
+	// pass reaches it.
 	preferred, avoided pool
 	nodeClasses        []verdict // of the node classes, by number
-	layout             uint64    // of the queue's node numbers that the pools are made for; 0: they are not made
-	reshaped, touched  uint64    // how far it has read the queue's changes
-	reservedFrom       bool      // some node was reserved from it since it became active
+	layout             uint64    // value of Queue.layout for which the pools were built; 0 means not built
+	reshaped, touched  uint64    // positions in the queue's logs of changes up to which the class has read
+	reservedFrom       bool      // some node was reserved from the class since it became active
 	ranking            ranking
 
 	reason      string
 	reasonAt    time.Time
-	reported    string // reason that was reported to all but the fresh ones
-	impossible  bool   // no present node could ever meet it
+	reported    string // reason that was reported to all requests except the fresh ones
+	impossible  bool   // no present node could ever run it
 	since       time.Time
-	deadline    time.Time // no request is given up before; zero: none ever
-	reportAt    time.Time // earliest report of a change of words
+	deadline    time.Time // no request is given up before it; zero means no time-out
+	reportAt    time.Time // earliest report of a change of wording
 	reportEvery time.Duration
 }
 
-// classOf returns the class of a request, a new one when there is nothing like it.
+// classOf returns the class of a request, which it creates if necessary.
 func (q *Queue) classOf(runID string, req *v1.TaskRequest) *requestClass {
 	ask, key := classKeys(runID, req)
 	s := q.classes[key]
@@ -82,11 +83,11 @@ func newRequestClass(runID string, req *v1.TaskRequest) *requestClass {
 	}
 }
 
-// classKeys returns a key that is equal for requests that take the same, and one
-// that is equal for requests that the same nodes fit. Requests that differ
-// in the order of a list get two request classes, which costs time but is not wrong.
+// classKeys returns two keys: ask is equal for requests for the same resources, key for requests
+// that fit the same nodes. Requests that differ only in the order of a list get different keys,
+// which costs time but is correct.
 func classKeys(runID string, req *v1.TaskRequest) (ask, key string) {
-	// Marshalling these fields fails only for invalid UTF-8, which no payload can hold.
+	// Marshalling these fields fails only for invalid UTF-8, which a payload cannot contain.
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&v1.TaskRequest{
 		Type:        req.GetType(),
 		Constraints: req.GetConstraints(),
@@ -113,7 +114,7 @@ func (s *requestClass) push(r *request) {
 
 func (s *requestClass) drop(r *request) { heap.Remove(&s.waiting, r.index) }
 
-// first is the most urgent of what waits, nil without any.
+// first returns the most urgent waiting request, or nil if none waits.
 func (s *requestClass) first() *request {
 	if len(s.waiting) == 0 {
 		return nil
@@ -121,7 +122,7 @@ func (s *requestClass) first() *request {
 	return s.waiting[0]
 }
 
-// freshen makes the request's reason be reported, again if need be.
+// freshen makes the next pass report the request's reason, even if it was reported before.
 func (s *requestClass) freshen(r *request) {
 	if !r.fresh {
 		r.fresh = true
@@ -131,36 +132,36 @@ func (s *requestClass) freshen(r *request) {
 
 func (s *requestClass) avoids(name string) bool { return slices.Contains(s.avoid, name) }
 
-// namesAll reports whether the class may ask for any node.
+// namesAll reports whether the class may use any node by name.
 func (s *requestClass) namesAll() bool {
 	return s.targetErr == nil && s.target.Node == "" && len(s.constraints.GetAllowedNodes()) == 0
 }
 
-// names reports whether the class may ask for a node of the name.
+// names reports whether the class may use a node of the given name.
 func (s *requestClass) names(name string) bool {
 	allowed := s.constraints.GetAllowedNodes()
 	return s.targetErr == nil && (s.target.Node == "" || s.target.Node == name) &&
 		(len(allowed) == 0 || slices.Contains(allowed, name))
 }
 
-// possible reports whether any node could ever meet the class, once all have been
-// looked at.
+// possible reports whether any present node could ever run the class. It is valid after all nodes
+// have been evaluated.
 func (s *requestClass) possible() bool { return len(s.preferred.nodes)+len(s.avoided.nodes) > 0 }
 
-// mayFit reports whether any node is not known to have no room.
+// mayFit reports whether some node is not known to be full.
 func (s *requestClass) mayFit() bool { return s.preferred.open+s.avoided.open > 0 }
 
-// classHeap is a heap of request classes, each represented by its first request.
+// classHeap is a heap of request classes, each ordered by its first request.
 type classHeap []*requestClass
 
 func (h classHeap) Len() int           { return len(h) }
 func (h classHeap) Less(i, j int) bool { return h[i].waiting[0].before(h[j].waiting[0]) }
 func (h classHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
-// Push is part of heap.Interface.
+// Push implements heap.Interface.
 func (h *classHeap) Push(x any) { *h = append(*h, x.(*requestClass)) }
 
-// Pop is part of heap.Interface.
+// Pop implements heap.Interface.
 func (h *classHeap) Pop() any {
 	last := len(*h) - 1
 	s := (*h)[last]

@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// mostIdle is how many request classes are kept for which nothing waits.
+	// mostIdle is the number of idle request classes that the queue keeps.
 	mostIdle = 256
-	// mostIdleNodes bounds the nodes in them, of which each takes 8 bytes.
+	// mostIdleNodes bounds the number of nodes in idle classes. Each takes 8 bytes.
 	mostIdleNodes = 1 << 20
 )
 
-// activate notes that something waits for the class.
+// activate marks the class as having waiting requests.
 func (q *Queue) activate(s *requestClass) {
 	if s.active >= 0 {
 		return
@@ -22,7 +22,7 @@ func (q *Queue) activate(s *requestClass) {
 	q.reopenReserved(s)
 }
 
-// retire notes that nothing waits for the class any more.
+// retire marks the class as idle.
 func (q *Queue) retire(s *requestClass) {
 	end := len(q.active) - 1
 	q.active[s.active] = q.active[end]
@@ -44,8 +44,8 @@ func (q *Queue) retire(s *requestClass) {
 	}
 }
 
-// forgetClasses drops the request classes that have been idle for longest, half of the
-// most that there may be, so that it happens seldom.
+// forgetClasses drops the request classes that have been idle for longest. It keeps half of the
+// maximum, so that it seldom runs.
 func (q *Queue) forgetClasses() {
 	var idle []*requestClass
 	for _, s := range q.classes {
@@ -63,7 +63,7 @@ func (q *Queue) forgetClasses() {
 	}
 }
 
-// sync brings what the class knows of the nodes up to date.
+// sync applies the changes of the nodes since the last sync to the class.
 func (q *Queue) sync(s *requestClass) {
 	reshaped, whole := q.reshaped.since(s.reshaped)
 	touched, all := q.touched.since(s.touched)
@@ -89,7 +89,7 @@ func (q *Queue) sync(s *requestClass) {
 	}
 }
 
-// reshape sorts nodes that are new, gone or of another class into the pools.
+// reshape updates the pools for nodes that are new, have left or have another node class.
 func (q *Queue) reshape(s *requestClass, nodes []*node) {
 	for _, n := range nodes {
 		switch {
@@ -102,7 +102,7 @@ func (q *Queue) reshape(s *requestClass, nodes []*node) {
 	}
 }
 
-// gather gives the class all nodes that it names.
+// gather rebuilds the pools from all nodes that the class may use by name.
 func (q *Queue) gather(s *requestClass) {
 	s.layout = q.layout
 	s.nodeClasses = nil
@@ -121,7 +121,7 @@ func (q *Queue) gather(s *requestClass) {
 	}
 }
 
-// poolOf is the pool that a node belongs to.
+// poolOf returns the pool of the class for a node.
 func (s *requestClass) poolOf(n *node) *pool {
 	if s.avoids(n.name) {
 		return &s.avoided
@@ -129,7 +129,7 @@ func (s *requestClass) poolOf(n *node) *pool {
 	return &s.preferred
 }
 
-// within returns the present nodes that a request class may ask for.
+// within returns the present nodes that a request class may use by name.
 func (q *Queue) within(s *requestClass) []*node {
 	if s.targetErr != nil {
 		return nil
@@ -143,7 +143,7 @@ func (q *Queue) within(s *requestClass) []*node {
 	return q.listed
 }
 
-// named returns those of the nodes that are present.
+// named returns the present nodes among the given names.
 func (q *Queue) named(names ...string) []*node {
 	var out []*node
 	for _, name := range names {

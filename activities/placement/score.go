@@ -6,40 +6,41 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Weights are the factors of a node's score. All but Task are multiplied with a
-// percentage, so that a score without tasks lies between 0 and 100 when they add up to 1.
+// Weights are the factors of a node's score. All except Task are multiplied with a percentage, so
+// that a score without tasks is between 0 and 100 if these weights add up to 1.
 type Weights struct {
-	// CPU is multiplied with the percentage of idle CPU.
+	// CPU is the weight of the percentage of idle CPU.
 	CPU float64
-	// Memory is multiplied with the percentage of available memory.
+	// Memory is the weight of the percentage of available memory.
 	Memory float64
-	// Disk is multiplied with the percentage of time in which the disk is idle.
+	// Disk is the weight of the percentage of time in which the disk is idle.
 	Disk float64
-	// Network is multiplied with the percentage of free bandwidth.
+	// Network is the weight of the percentage of free bandwidth.
 	Network float64
-	// GPU is multiplied with the mean percentage of idle GPU, where a GPU is asked for.
+	// GPU is the weight of the mean percentage of idle GPU. It applies only to requests for GPUs.
 	GPU float64
-	// Task is taken off for each task that runs on the node or was assigned to it.
+	// Task is subtracted for each task that runs on the node or is assigned to it.
 	Task float64
 }
 
-// DefaultWeights are those of the design.
+// DefaultWeights returns the weights of the design.
 func DefaultWeights() Weights {
 	return Weights{CPU: 0.3, Memory: 0.3, Disk: 0.15, Network: 0.1, GPU: 0.15, Task: 5}
 }
 
-// forTasks is the part of a score that tasks add: 0, and not -0, without any.
+// forTasks returns the part of a score that tasks contribute. Without tasks it returns 0 and not
+// -0.
 func (w *Weights) forTasks(tasks int) float64 { return w.Task * float64(-tasks) }
 
 // Part is one named part of a score.
 type Part struct {
-	// Name of the part: cpu, memory, disk, network, gpu or tasks.
+	// Name is cpu, memory, disk, network, gpu or tasks.
 	Name string
-	// Value that it adds to the score.
+	// Value is the part's contribution to the score.
 	Value float64
 }
 
-// Sum adds up the parts of a score.
+// Sum returns the sum of the parts of a score.
 func Sum(parts []Part) float64 {
 	sum := 0.0
 	for _, p := range parts {
@@ -48,8 +49,8 @@ func Sum(parts []Part) float64 {
 	return sum
 }
 
-// figures are the parts of a score that depend on the snapshot alone, weighted;
-// higher is better. A figure that the snapshot does not have adds 0.
+// figures holds the weighted parts of a score that depend only on the snapshot; higher is better. A
+// figure that is missing from the snapshot contributes 0.
 type figures struct {
 	cpu, memory, disk, network, gpu float64
 }
@@ -73,7 +74,7 @@ func figuresOf(snap *v1.NodeSnapshot, w *Weights) *figures {
 	return &f
 }
 
-// sum is the sum of the parts without that of the tasks.
+// sum returns the sum of the parts. gpu includes the part for GPUs.
 func (f *figures) sum(gpu bool) float64 {
 	sum := f.cpu + f.memory + f.disk + f.network
 	if gpu {
@@ -82,8 +83,8 @@ func (f *figures) sum(gpu bool) float64 {
 	return sum
 }
 
-// parts are the parts of the score of a node with tasks that add so much; that of
-// the GPUs is there only where one is asked for.
+// parts returns the parts of a node's score, where tasks is the part for tasks. gpu includes the
+// part for GPUs.
 func (f *figures) parts(gpu bool, tasks float64) []Part {
 	parts := make([]Part, 0, 6)
 	parts = append(parts,
@@ -109,18 +110,18 @@ func idleGPU(snap *v1.NodeSnapshot) float64 {
 	return sum / float64(len(snap.GetGpus()))
 }
 
-// percent keeps odd figures, such as traffic above the link speed, in range.
+// percent clamps odd figures, such as traffic above the link speed, to the range of a percentage.
 func percent(x float64) float64 { return min(max(x, 0), 100) }
 
-// reckoning is why a request was given to its node, as of then.
+// reckoning records why a request was assigned to its node, at the time of the assignment.
 type reckoning struct {
 	score   float64
 	figures *figures
-	tasks   float64 // what those that were there before add to the score
+	tasks   float64 // part of the score for the tasks that were there before
 	pinned  bool
 }
 
-// whyThere says in a few words why an assigned request is where it is.
+// whyThere returns a short explanation of why an assigned request is on its node.
 func (r *request) whyThere() string {
 	w := &r.why
 	if w.pinned {

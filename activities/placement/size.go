@@ -2,7 +2,7 @@ package placement
 
 import "strings"
 
-// totalFilters look at the size of the node.
+// totalFilters returns the filters for the size of the node.
 func totalFilters() []filter {
 	return []filter{
 		{"gpus",
@@ -45,8 +45,8 @@ func totalFilters() []filter {
 	}
 }
 
-// numaLack says what the node has instead of the NUMA node that is asked for;
-// nothing when that is there and large enough.
+// numaLack returns why the node lacks the requested NUMA node, or an empty phrase if that NUMA node
+// exists and is large enough.
 func (v *view) numaLack() phrase {
 	if len(v.n.numa) == 0 {
 		return phrase{verb: reports, object: "no NUMA nodes"}

@@ -2,20 +2,20 @@ package placement
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// Node is a node of the fleet as it is reported to the queue.
+// Node is a node of the fleet, as reported to the queue.
 type Node struct {
-	// Snapshot is its newest, or what it said of itself when it registered. It
-	// names the node, and must not be modified afterwards.
+	// Snapshot is the node's newest snapshot, or the one that it registered with. It names the
+	// node, and must not be modified after the call.
 	Snapshot *v1.NodeSnapshot
-	// State is one of the states of a node in the package names; empty: active.
-	// Only an active node gets anything. One that is stale or draining may come
-	// back, so that what only it can meet waits; one that is offline cannot.
+	// State is the state of the node, one of the constants Node... of the package v1. "" means
+	// active. Only an active node gets tasks. A stale or draining node may come back, so requests
+	// that only such a node can meet wait; an offline node does not count.
 	State string
-	// Reason for a state other than active, such as "last beat 8 s ago"; it may be empty.
+	// Reason explains a state other than active, such as "last beat 8 s ago". It may be "".
 	Reason string
 }
 
-// stateNow is the state in which the queue takes the node.
+// stateNow returns the state that the queue uses for the node.
 func (n Node) stateNow() string {
 	switch {
 	case n.State != "" && n.State != v1.NodeActive:
@@ -26,7 +26,7 @@ func (n Node) stateNow() string {
 	return v1.NodeActive
 }
 
-// stateObject is what a reason says of a node that is not active, after "is".
+// stateObject returns the text after "is" in a reason about a node that is not active.
 func (n *node) stateObject() string {
 	if n.reason == "" {
 		return n.state

@@ -8,22 +8,22 @@ import (
 
 // Target is a parsed target node.
 type Target struct {
-	// Node is the name of the node; empty: the task is not pinned.
+	// Node is the name of the node, or "" if the task is not pinned.
 	Node string
-	// NUMA is the NUMA node; -1: any.
+	// NUMA is the NUMA node, or -1 for any.
 	NUMA int
-	// GPUs is the number of GPUs asked for; 0: none.
+	// GPUs is the number of requested GPUs, or 0 for none.
 	GPUs int
-	// GPUIndices are the GPUs asked for by index; nil: any.
+	// GPUIndices are the GPUs requested by index, or nil for any.
 	GPUIndices []int
 }
 
-// mostIndex bounds the numbers in a target.
+// mostIndex is the largest number allowed in a target.
 const mostIndex = 1023
 
-// ParseTarget reads "node", "node:NUMA", "node::GPUS" or "node:NUMA::GPUS".
-// GPUS is a count such as 2, or indices when it has a comma, such as 0,1. The
-// empty string is a Target that pins nothing.
+// ParseTarget parses "node", "node:NUMA", "node::GPUS" or "node:NUMA::GPUS". GPUS is a count such
+// as 2, or a list of indices if it has a comma, such as 0,1. The empty string is a Target that pins
+// nothing.
 func ParseTarget(text string) (Target, error) {
 	t := Target{NUMA: -1}
 	rest, gpus, hasGPUs := strings.Cut(text, "::")

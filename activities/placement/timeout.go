@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// giveUpAt is when a request has waited for its placement time-out while no
-// node could ever meet it. The time before this queue knew the request does not
-// count: the queue before it may have seen nodes that fit.
+// giveUpAt returns the time at which the request will have waited for its placement time-out while
+// no node could ever run it. Time before this queue received the request does not count, because
+// the previous queue may have seen nodes that fit.
 func (r *request) giveUpAt() time.Time {
 	from := r.class.since
 	if r.arrived.After(from) {
@@ -17,8 +17,8 @@ func (r *request) giveUpAt() time.Time {
 	return from.Add(r.timeout)
 }
 
-// restartTimeouts starts the placement time-outs of a request class that has become
-// impossible, and stops those of one that no longer is.
+// restartTimeouts starts the placement time-outs of a request class that has become impossible, and
+// stops those of a class that no longer is.
 func (q *Queue) restartTimeouts(s *requestClass) {
 	delete(q.timed, s)
 	s.deadline = time.Time{}
@@ -31,7 +31,8 @@ func (q *Queue) restartTimeouts(s *requestClass) {
 	}
 }
 
-// startTimeout takes a request of an impossible class into account.
+// startTimeout starts the placement time-out of a request in an impossible class. It is a no-op if
+// the request has none.
 func (q *Queue) startTimeout(r *request) {
 	if r.timeout <= 0 {
 		return
@@ -43,11 +44,11 @@ func (q *Queue) startTimeout(r *request) {
 	q.timed[s] = struct{}{}
 }
 
-// Expect reports whether nodes are about to register, which may be those that
-// requests wait for: as long as they are, no placement time-out runs.
+// Expect sets whether nodes are about to register. While they are, no placement time-out runs,
+// because requests may be waiting for these nodes.
 func (q *Queue) Expect(nodes bool) { q.expecting = nodes }
 
-// giveUp ends the requests whose placement time-out is over.
+// giveUp ends the requests whose placement time-out has expired.
 func (q *Queue) giveUp() {
 	if q.expecting {
 		for _, s := range slices.Collect(maps.Keys(q.timed)) {
@@ -59,7 +60,7 @@ func (q *Queue) giveUp() {
 		if q.now.Before(s.deadline) {
 			continue
 		}
-		// The reason that was reported last may be an old one.
+		// The last reported reason may be out of date.
 		reason := q.reasonFor(s)
 		for _, r := range slices.Clone(s.waiting) {
 			if r.timeout > 0 && !q.now.Before(r.giveUpAt()) {
@@ -80,10 +81,10 @@ func (q *Queue) giveUp() {
 	}
 }
 
-// NextDeadline returns the time at which a pass may give something up or place
-// something although nothing else has happened: a request that was put aside, or
-// one for which a benched node will do. ok is false when there is no such time.
-// It may be early, when what it was for has been released, but never late.
+// NextDeadline returns the earliest time at which a pass may give up or place a request although
+// nothing else has happened: because a placement time-out expires, a delay is over, or a bench
+// ends. ok is false if there is no such time. The time may be too early, if the request concerned
+// has been released, but is never too late.
 func (q *Queue) NextDeadline() (at time.Time, ok bool) {
 	earliest := func(t time.Time) {
 		if !ok || t.Before(at) {

@@ -16,7 +16,7 @@ func (v *view) hasExecutor(taskType string) bool {
 	return slices.Contains(v.n.snap.GetExecutors(), taskType)
 }
 
-// missing returns those of the wanted that the node does not have.
+// missing returns the wanted items that the node does not have.
 func (v *view) missing(wanted []string, has func(string) bool) []string {
 	var out []string
 	for _, w := range wanted {
@@ -27,8 +27,8 @@ func (v *view) missing(wanted []string, has func(string) bool) []string {
 	return out
 }
 
-// missingCapabilities returns the wanted keys that the node lacks, or has with
-// another value, sorted.
+// missingCapabilities returns, in ascending order, the wanted keys that the node lacks or has with
+// another value.
 func (v *view) missingCapabilities() []string {
 	wanted := v.constraints.GetRequiresCapabilities()
 	if len(wanted) == 0 {
@@ -43,7 +43,7 @@ func (v *view) missingCapabilities() []string {
 	return out
 }
 
-// capabilityPhrase speaks of the first capability that is not as wanted.
+// capabilityPhrase describes the first missing or different capability.
 func (v *view) capabilityPhrase() phrase {
 	key := v.missingCapabilities()[0]
 	value, ok := v.n.snap.GetCapabilities()[key]
@@ -65,7 +65,7 @@ func (v *view) capabilityPhrase() phrase {
 	return phrase{verb: has, object: "capability " + key + "=" + value + " instead of " + v.constraints.GetRequiresCapabilities()[key]}
 }
 
-// refusals are what the node does not allow of what the request's container needs.
+// refusals returns what the request's container needs and the node does not allow.
 func (v *view) refusals() []string {
 	if v.container == nil {
 		return nil
@@ -73,7 +73,7 @@ func (v *view) refusals() []string {
 	return policy.Refusals(v.n.snap.GetContainers(), v.container)
 }
 
-// missingGPUs returns the indices asked for that the node does not have.
+// missingGPUs returns the requested GPU indices that the node does not have.
 func (v *view) missingGPUs() []string {
 	var out []string
 	for _, index := range v.target.GPUIndices {
@@ -85,7 +85,7 @@ func (v *view) missingGPUs() []string {
 	return out
 }
 
-// leastMemory is the memory in MiB that the node must have, in use or not.
+// leastMemory returns the memory in MiB that the node must have in total, in use or not.
 func (v *view) leastMemory() int64 {
 	return max(int64(v.constraints.GetMinMemoryMb()), v.need.memoryMB)
 }

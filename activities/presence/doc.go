@@ -1,5 +1,5 @@
-// Package presence keeps a node in the fleet: the activity Heartbeat sends the node's snapshot to its workflow until the
-// worker stops, which is how a node leaves in order, or until the server does not know the activity any more.
+// Package presence keeps a node in the fleet. Its activity Heartbeat sends the node's snapshots to the node's workflow
+// until the worker stops, which is how a node leaves in order, or until the server no longer knows the activity.
 //
 //	registered ──> beating ──(the worker stops)──> left
 //	     ^             └──(the server does not know the activity)──> lost ──┐

@@ -17,42 +17,42 @@ import (
 )
 
 const (
-	// snapshotInterval is the time between the heartbeats of a node, and
-	// snapshotShare the part of its time-out that it is at most.
+	// snapshotInterval is the time between two heartbeats of a node. It is at most 1/snapshotShare
+	// of the activity's heartbeat time-out.
 	snapshotInterval = 2 * time.Second
 	snapshotShare    = 5
 	// snapshotTimeout bounds one heartbeat, so that a lost one only delays the next.
 	snapshotTimeout = 4 * time.Second
 )
 
-// PresenceOptions describe a node to its Presence. All are required.
+// PresenceOptions configures a Presence. All fields are required.
 type PresenceOptions struct {
 	Client      client.Client
 	Name        string
 	Incarnation string
-	// Snapshot takes the node's figures.
+	// Snapshot measures the node.
 	Snapshot func(context.Context) *v1.NodeSnapshot
 	Logger   *slog.Logger
 }
 
-// Presence keeps a node in the fleet, by the activity Heartbeat. It is safe for
-// concurrent use.
+// Presence keeps a node in the fleet through the activity Heartbeat. It is safe for concurrent use.
 type Presence struct {
 	PresenceOptions
-	hurry    chan struct{} // has room for one: beat at once
+	hurry    chan struct{} // capacity 1; a value requests an immediate beat
 	mu       sync.Mutex
 	sequence int64
-	beating  int       // activities that beat now
-	left     bool      // one has ended because the worker stops
-	heard    time.Time // when the newest acknowledged beat was sent, or the newest registration was made
+	beating  int       // number of running Heartbeat activities
+	left     bool      // a Heartbeat has ended because the worker stops
+	heard    time.Time // time of the newest registration, or when the newest acknowledged beat was sent
 }
 
-// NewPresence returns the presence of a node.
+// NewPresence returns the presence of a node. It sends no heartbeat until the activity Heartbeat
+// runs.
 func NewPresence(o PresenceOptions) *Presence {
 	return &Presence{PresenceOptions: o, hurry: make(chan struct{}, 1)}
 }
 
-// Hurry has the node beat at once, because its snapshot says something new.
+// Hurry makes the node beat immediately, because its snapshot has changed.
 func (p *Presence) Hurry() {
 	select {
 	case p.hurry <- struct{}{}:
@@ -60,8 +60,8 @@ func (p *Presence) Hurry() {
 	}
 }
 
-// Heartbeat beats with the node's snapshot until the worker stops, which is how
-// the node leaves in order, or the server does not know the activity any more.
+// Heartbeat sends the node's snapshot at an interval until the worker stops, which is how the node
+// leaves in order, or until the server no longer knows the activity.
 func (p *Presence) Heartbeat(ctx context.Context, in *v1.NodeInput) error {
 	info := activity.GetInfo(ctx)
 	if in.GetIncarnation() != p.Incarnation {
@@ -92,8 +92,8 @@ func (p *Presence) Heartbeat(ctx context.Context, in *v1.NodeInput) error {
 	}
 }
 
-// beat returns an error when this activity is not wanted any more. A server that
-// is away is none.
+// beat sends one heartbeat. It returns an error only if this activity must end. An unreachable
+// server is not an error.
 func (p *Presence) beat(ctx context.Context, token []byte, timeout time.Duration) error {
 	s := p.Snapshot(ctx)
 	p.mu.Lock()
@@ -118,23 +118,24 @@ func (p *Presence) beat(ctx context.Context, token []byte, timeout time.Duration
 	return nil
 }
 
-// Registered notes that the node has been registered: its Heartbeat is on its way.
+// Registered records that the node has been registered and that its Heartbeat is about to start.
 func (p *Presence) Registered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.heard = time.Now()
 }
 
-// Lost reports whether the node must register again, given how long it may be
-// silent: the server knows its Heartbeat no more, or never started one.
+// Lost reports whether the node must register again because the server no longer knows its
+// Heartbeat or never started one. offlineAfter is how long the node may be silent.
 func (p *Presence) Lost(offlineAfter time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// While it beats, the server says when it is lost. When it does not, the next one is due soon.
+	// While a Heartbeat runs, the server reports the loss itself. Otherwise the next Heartbeat is
+	// due soon.
 	return p.beating == 0 && time.Since(p.heard) > offlineAfter/snapshotShare
 }
 
-// Left reports whether the server was informed that the node leaves, by the end of a Heartbeat.
+// Left reports whether the end of a Heartbeat has informed the server that the node leaves.
 func (p *Presence) Left() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

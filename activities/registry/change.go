@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// updateTimeout bounds a change, which a control process has to carry out.
+	// updateTimeout bounds an update, which a control process has to handle.
 	updateTimeout = 10 * time.Second
-	// entryTaskTimeout is how long a control process may take for a step of an
-	// entry's workflow before another one gets it.
+	// entryTaskTimeout is how long a control process may take for a workflow task of an entry
+	// before another one gets it.
 	entryTaskTimeout = 5 * time.Second
 )
 
-// Drain has a node take nothing new and move what waits there. Draining a node
-// that drains gives it the new deadline and reason.
+// Drain makes a node accept no new tasks and move the tasks that wait there. If the node is already
+// draining, Drain replaces the deadline and the reason.
 func (r *Registry) Drain(ctx context.Context, name string, drain *v1.NodeDrain) (*v1.Node, error) {
 	return r.change(ctx, name, names.DrainUpdate, drain)
 }
 
-// Undrain puts a draining node back into service; of any other it changes nothing.
+// Undrain puts a draining node back into service. It is a no-op for a node that does not drain.
 func (r *Registry) Undrain(ctx context.Context, name string) (*v1.Node, error) {
 	return r.change(ctx, name, names.UndrainUpdate)
 }
 
-// Remove forgets a node that is offline; ErrState: it is not.
+// Remove deletes the entry of an offline node. It returns ErrState if the node is not offline.
 func (r *Registry) Remove(ctx context.Context, name string) error {
 	return r.update(ctx, name, names.RemoveUpdate)
 }
@@ -57,9 +57,10 @@ func (r *Registry) update(ctx context.Context, name, update string, args ...any)
 	return translate(ctx, name, err)
 }
 
-// Register opens the entry of a node, or takes it over, and returns its record.
-// ErrTaken: a live worker has the name. ErrOutdated: see Replace. ErrNoControl:
-// no control process was there to decide; it may be tried again.
+// Register creates the entry of a node, or takes over an existing one, and returns its record. It
+// returns ErrTaken if a live worker has the name, ErrOutdated if the entry needs Replace, and
+// ErrNoControl if no control process handled the request in time; in the last case the caller may
+// try again.
 func (r *Registry) Register(ctx context.Context, reg *v1.NodeRegistration) (*v1.NodeRecord, error) {
 	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
@@ -88,14 +89,14 @@ func (r *Registry) Register(ctx context.Context, reg *v1.NodeRegistration) (*v1.
 	return &record, nil
 }
 
-// Leave says that the worker of an incarnation has stopped, for when it has no
-// Heartbeat whose end says so.
+// Leave reports that the worker of an incarnation has stopped. It is for a worker without a
+// Heartbeat, whose end would report that.
 func (r *Registry) Leave(ctx context.Context, name, incarnation string) error {
 	return r.update(ctx, name, names.LeaveUpdate, &v1.NodeInput{Name: name, Incarnation: incarnation})
 }
 
-// Replace closes an entry that an older version has opened, so that the name can
-// be registered anew.
+// Replace closes an entry that an older version has created, so that the name can be registered
+// again.
 func (r *Registry) Replace(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

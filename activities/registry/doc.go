@@ -1,7 +1,6 @@
-// Package registry reads and changes the registry of nodes: the workflows Node,
-// one for each name, with the newest heartbeat of each. The gateway shows it to
-// people, a node registers itself through it, and the control process builds its
-// picture of the fleet from it.
+// Package registry reads and changes the registry of nodes: one workflow Node for each name, with
+// the node's newest heartbeat. The gateway shows the registry to people, nodes register through it,
+// and control processes build their view of the fleet from it.
 //
 // It may import proto, workflows/names and the Temporal SDK.
 package registry

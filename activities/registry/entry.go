@@ -14,23 +14,24 @@ import (
 )
 
 const (
-	// defaultOfflineAfter is how long a node may be silent that did not say another time.
+	// defaultOfflineAfter is how long a node may be silent if it has not registered a time of its own.
 	defaultOfflineAfter = 15 * time.Second
-	// staleShare is the part of that time after which the node gets nothing new: 6 s of 15.
+	// staleShare is the fraction of that time after which the node gets no new tasks: 6 s of 15.
 	staleShare = 0.4
 )
 
-// Entry is what the registry holds of a node: its record, and its newest heartbeat.
+// Entry is what the registry holds of a node: its record and its newest heartbeat.
 type Entry struct {
 	Record *v1.NodeRecord
-	// Snapshot of the newest heartbeat of the registered incarnation; nil: it has not beaten yet, or is offline.
+	// Snapshot is from the newest heartbeat of the registered incarnation. It is nil if the node is offline or has not
+	// sent a heartbeat yet.
 	Snapshot *v1.NodeSnapshot
-	// BeatAt is when the server took that heartbeat, by the server's clock; zero without one.
+	// BeatAt is when the server received that heartbeat, by the server's clock, or zero if there is none.
 	BeatAt time.Time
 }
 
-// endedAt is when the worker of a node that is offline gave its last sign of life. One that left did at that moment; a
-// lost one had been silent for all of its time by then.
+// endedAt returns when the worker of an offline node last showed a sign of life. A worker that left did so at that
+// moment; a lost one had been silent for offlineAfter by then.
 func (e *Entry) endedAt() time.Time {
 	r := e.Record
 	last := r.GetStateSince().AsTime()
@@ -43,12 +44,12 @@ func (e *Entry) endedAt() time.Time {
 	return last
 }
 
-// StaleAfter is how long the node may be silent before it gets nothing new.
+// StaleAfter returns how long the node may be silent before it gets no new tasks.
 func (e *Entry) StaleAfter() time.Duration {
 	return time.Duration(staleShare * float64(e.offlineAfter()))
 }
 
-// offlineAfter is how long the node may be silent before it is offline.
+// offlineAfter returns how long the node may be silent before it is offline.
 func (e *Entry) offlineAfter() time.Duration {
 	if after := e.Record.GetRegistration().GetOfflineAfter().AsDuration(); after > 0 {
 		return after
@@ -56,8 +57,8 @@ func (e *Entry) offlineAfter() time.Duration {
 	return defaultOfflineAfter
 }
 
-// Known is the newest that is known of the node's figures: its snapshot, or what
-// the worker said when it registered. It may be nil.
+// Known returns the latest known figures of the node: its snapshot, or else the one that it registered with. It may be
+// nil.
 func (e *Entry) Known() *v1.NodeSnapshot {
 	if e.Snapshot != nil {
 		return e.Snapshot
@@ -65,10 +66,9 @@ func (e *Entry) Known() *v1.NodeSnapshot {
 	return e.Record.GetRegistration().GetSnapshot()
 }
 
-// State returns the node's state, and why it is in it, when its newest heartbeat
-// is as old as silence says. Without a heartbeat, silence counts from the
-// registration. A node whose store is not the one with the identity store is stale,
-// because tasks there could not read what others have left; empty: that is not known.
+// State returns the node's state and the reason for it. silence is the age of the newest heartbeat, or, without a
+// heartbeat, of the registration. store is the identity of the fleet's store, or "" if unknown. A node that uses
+// another store is stale, because its tasks could not read what other tasks have stored.
 func (e *Entry) State(silence time.Duration, store string) (state, reason string) {
 	switch {
 	case e.Record.GetState() == v1.NodeOffline:
@@ -89,10 +89,10 @@ func (e *Entry) State(silence time.Duration, store string) (state, reason string
 	return v1.NodeActive, ""
 }
 
-// OtherStore is why a node gets no tasks that keeps values where the others do not look.
+// OtherStore is the reason for the state of a node that uses another store than the fleet.
 const OtherStore = "its store is not that of the fleet; start its worker with the gateway's URL, or with the gateway's --store"
 
-// entryOf reads an entry from the description of its workflow.
+// entryOf decodes an entry from the description of its workflow.
 func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) (*Entry, error) {
 	record, err := recordOf(name, d.GetWorkflowExecutionInfo())
 	if err != nil {
@@ -111,7 +111,7 @@ func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) 
 		if err := decode(a.GetHeartbeatDetails().GetPayloads(), &s); err != nil {
 			return nil, fmt.Errorf("heartbeat of node %s: %w", name, err)
 		}
-		// The activity of an earlier start stays until its time-out.
+		// The activity of an earlier incarnation remains pending until its time-out.
 		if incarnation != "" && s.GetIncarnation() != incarnation || s.GetSequence() <= e.Snapshot.GetSequence() && e.Snapshot != nil {
 			continue
 		}
@@ -120,8 +120,8 @@ func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) 
 	return e, nil
 }
 
-// recordOf reads the record in a workflow's memo. An entry that an older version
-// has opened has none.
+// recordOf decodes the record in a workflow's memo. An entry that an older version has created has no record in its
+// memo and gets a default one.
 func recordOf(name string, info *workflowpb.WorkflowExecutionInfo) (*v1.NodeRecord, error) {
 	payload := info.GetMemo().GetFields()[names.NodeMemo]
 	if payload == nil {

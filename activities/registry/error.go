@@ -12,21 +12,21 @@ import (
 	"switchyard/workflows/names"
 )
 
-// What errors of a Registry are about, for errors.Is.
+// Errors that the methods of a Registry return, for errors.Is.
 var (
-	// ErrUnknown: there is no node of that name.
+	// ErrUnknown means that no node has that name.
 	ErrUnknown = errors.New("unknown node")
-	// ErrState: the node is in a state that does not allow it.
+	// ErrState means that the state of the node does not allow the request.
 	ErrState = errors.New("wrong state")
-	// ErrTaken: a live worker has the name.
+	// ErrTaken means that a live worker has the name.
 	ErrTaken = errors.New("name is taken")
-	// ErrOutdated: the entry was opened by a version that knows no such request.
+	// ErrOutdated means that the entry was created by a version that does not know the request.
 	ErrOutdated = errors.New("outdated entry")
-	// ErrNoControl: no control process answered in time.
+	// ErrNoControl means that no control process answered in time.
 	ErrNoControl = errors.New("no control process")
 )
 
-// Error is a request that was understood and refused. Its text is for people.
+// Error is the refusal of a request that was understood. Its text is for people.
 type Error struct {
 	// Kind is one of the errors above.
 	Kind    error
@@ -36,11 +36,11 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns the kind.
+// Unwrap returns Kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// translate makes one of the errors above of what Temporal said of a node's
-// workflow; anything else stays what it is.
+// translate converts an error that Temporal returned for a node's workflow to one of the errors
+// above, and wraps any other error.
 func translate(ctx context.Context, node string, err error) error {
 	if err == nil {
 		return nil
@@ -54,7 +54,8 @@ func translate(ctx context.Context, node string, err error) error {
 			return &Error{ErrTaken, app.Message()}
 		case app.Type() == names.StateError:
 			return &Error{ErrState, app.Message()}
-		// The SDK answers so for a workflow without the handler, and gives it no type of its own.
+		// The SDK returns this text for a workflow without the handler, and no error type of its
+		// own.
 		case strings.Contains(app.Message(), "unknown update"):
 			return &Error{ErrOutdated, fmt.Sprintf("node %s was registered by an older version; restart its worker", node)}
 		}

@@ -9,7 +9,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// addNeighbors has nodes show what the other nodes of their machine hold of it, which is not free. All have snapshots.
+// addNeighbors adds to each node what the other nodes of its machine hold, and reduces the node's free amounts
+// accordingly. Every node must have its snapshot.
 func addNeighbors(nodes []*v1.Node) {
 	byMachine := map[string][]*v1.Node{}
 	for _, n := range nodes {
@@ -53,17 +54,17 @@ func heldBy(n *v1.Node) *v1.NodeNeighbor {
 	return h
 }
 
-// limitFree bounds what is free of an amount by what is not held of it.
+// limitFree limits the free part of an amount to the part that is not held.
 func limitFree(a *v1.NodeAmount, held float64) { a.Free = max(0, min(a.GetFree(), a.GetTotal()-held)) }
 
-// neighborsOf reads the other nodes that have registered on a node's machine. One that cannot be read is left out.
+// neighborsOf returns the other registered nodes on a node's machine. It skips nodes that cannot be read.
 func (r *Registry) neighborsOf(ctx context.Context, n *v1.Node) (neighbors []*v1.Node) {
 	if n.GetMachine() == "" {
 		return nil
 	}
 	records, err := r.Records(ctx)
 	if err != nil {
-		return nil // the node is what was asked for
+		return nil // best effort: the caller asked for the node
 	}
 	for name, record := range records {
 		if name == n.GetName() || record.GetRegistration().GetSnapshot().GetMachine() != n.GetMachine() {

@@ -22,31 +22,31 @@ import (
 )
 
 const (
-	// callTimeout bounds one call to the server.
+	// callTimeout bounds one call of the server.
 	callTimeout = 5 * time.Second
-	// readers is the number of entries that are read at once.
+	// readers is the number of entries that are read concurrently.
 	readers = 16
-	// pageSize is how many entries visibility lists in one answer.
+	// pageSize is the number of entries in one page of a visibility list.
 	pageSize = 1000
 )
 
-// Registry is the fleet's registry. It is safe for concurrent use.
+// Registry gives access to the registry of a fleet's nodes. It is safe for concurrent use.
 type Registry struct {
 	client client.Client
-	// store returns the identity of the fleet's store; nil: whoever asks does not know it.
+	// store returns the identity of the fleet's store, or is nil if the caller does not know it.
 	store func(context.Context) (string, error)
 }
 
 // New returns the registry of the client's namespace.
 func New(c client.Client) *Registry { return &Registry{client: c} }
 
-// WithStore returns the same registry, which shows nodes that use another store than the
-// one that identity distinguishes from others.
+// WithStore returns a copy of the registry that marks nodes with another store as stale. identity returns the
+// identity of the fleet's store.
 func (r *Registry) WithStore(identity func(context.Context) (string, error)) *Registry {
 	return &Registry{client: r.client, store: identity}
 }
 
-// storeOf returns the identity of the fleet's store, or "" if it is not known.
+// storeOf returns the identity of the fleet's store, or "" if it is unknown.
 func (r *Registry) storeOf(ctx context.Context) string {
 	if r.store == nil {
 		return ""
@@ -60,8 +60,8 @@ func (r *Registry) storeOf(ctx context.Context) string {
 	return id
 }
 
-// List returns all nodes by name, those that are offline too, without snapshots.
-// What is stale is decided by the clock of this process against that of the server.
+// List returns all nodes by name, including offline ones, without snapshots. Staleness compares the clock of this
+// process with the server's.
 func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 	known, err := r.Names(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Node, error) {
 	return nodes, nil
 }
 
-// Get returns a node with its snapshot; ErrUnknown: there is none of that name.
+// Get returns a node with its snapshot, or ErrUnknown.
 func (r *Registry) Get(ctx context.Context, name string) (*v1.Node, error) {
 	e, err := r.Entry(ctx, name)
 	if err != nil {
@@ -110,15 +110,15 @@ func (r *Registry) Get(ctx context.Context, name string) (*v1.Node, error) {
 	return n, nil
 }
 
-// Names lists the nodes that are registered, sorted, as visibility knows them: a
-// new one shows up late.
+// Names returns the names of the registered nodes in ascending order. It reads visibility, so that new nodes appear
+// with a delay.
 func (r *Registry) Names(ctx context.Context) ([]string, error) {
 	records, err := r.Records(ctx)
 	return slices.Sorted(maps.Keys(records)), err
 }
 
-// Records lists the records of the nodes that are registered, by name, as visibility knows them: both a new node and
-// what has changed of a known one show up late.
+// Records returns the records of the registered nodes by name. It reads visibility, so that new nodes and changes
+// appear with a delay.
 func (r *Registry) Records(ctx context.Context) (map[string]*v1.NodeRecord, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -147,7 +147,7 @@ func (r *Registry) Records(ctx context.Context) (map[string]*v1.NodeRecord, erro
 	}
 }
 
-// Entry reads what the registry holds of a node; ErrUnknown: it is not registered.
+// Entry returns the entry of a node, or ErrUnknown if the node is not registered.
 func (r *Registry) Entry(ctx context.Context, name string) (*Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -161,23 +161,23 @@ func (r *Registry) Entry(ctx context.Context, name string) (*Entry, error) {
 	return entryOf(name, d)
 }
 
-// Owner returns the newest heartbeat of the owner of the placement queue, and
-// when the server took it; nil: it has no leader.
+// Owner returns the newest heartbeat of the owner of the placement queue and when the server received it, or nil if
+// the queue has no owner.
 func (r *Registry) Owner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) {
 	return r.ownerBeat(ctx, func(state enumspb.PendingActivityState) bool {
-		// Between two owners the beat of the last one is still there.
+		// Between two owners, the heartbeat of the previous one is still there.
 		return state == enumspb.PENDING_ACTIVITY_STATE_STARTED
 	})
 }
 
-// LastOwner is Owner, and between two owners the beat of the one that has ended.
+// LastOwner is like Owner, but returns the heartbeat of the previous owner if there is none at the moment.
 func (r *Registry) LastOwner(ctx context.Context) (*v1.OwnerBeat, time.Time, error) {
 	return r.ownerBeat(ctx, func(enumspb.PendingActivityState) bool { return true })
 }
 
-// RelieveOwner ends the ownership of the placement queue of an owner that is known to be
-// dead, whose newest heartbeat is given, so that another process gets it at once. It
-// does nothing when another owner has followed.
+// RelieveOwner ends the ownership of an owner of the placement queue that is known to be dead, so that another
+// process gets the ownership immediately. dead is the newest heartbeat of that owner. RelieveOwner is a no-op if
+// another owner has followed.
 func (r *Registry) RelieveOwner(ctx context.Context, namespace string, dead *v1.OwnerBeat) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -223,7 +223,7 @@ func (r *Registry) ownerBeat(ctx context.Context, wanted func(enumspb.PendingAct
 	return nil, time.Time{}, nil
 }
 
-// newestOwner returns what the leader reports of the nodes, or nil if that is not known.
+// newestOwner returns the newest heartbeat of the owner, or nil if it is unknown.
 func (r *Registry) newestOwner(ctx context.Context) *v1.OwnerBeat {
 	beat, _, err := r.Owner(ctx)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// View is the entry as people see it, with its snapshot. owner is what the leader reports of the
-// nodes; nil: that is not known. store is the identity of the fleet's store; empty: it is not known.
+// View returns an entry in the form that people see, with its snapshot. owner is the newest
+// heartbeat of the owner of the placement queue, or nil if unknown. store is the identity of the
+// fleet's store, or "" if unknown.
 func View(e *Entry, now time.Time, owner *v1.OwnerBeat, store string) *v1.Node {
 	r, s := e.Record, e.Known()
 	heard := e.BeatAt
@@ -54,7 +55,7 @@ func View(e *Entry, now time.Time, owner *v1.OwnerBeat, store string) *v1.Node {
 	return n
 }
 
-// amounts are what a node has and what is free of it.
+// amounts returns the totals of a node and what is free of each.
 func amounts(s *v1.NodeSnapshot) (cores, memory, disk, gpus *v1.NodeAmount) {
 	amount := func(total, free float64) *v1.NodeAmount {
 		return &v1.NodeAmount{Total: total, Free: min(max(free, 0), total)}

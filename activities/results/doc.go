@@ -1,7 +1,8 @@
-// Package results decides how much of an attempt's answer travels, and resolves the rest from the store.
+// Package results decides how much of an attempt's result is passed inline, and resolves the rest from the store.
 //
-// An answer of at most an inline limit travels whole. Of a larger one the ends of the streams travel, with the key of
-// its record in the store (Cut). Expressions read such a result with ResolveView, and lists with a ListCache.
+// A result up to an inline limit is passed whole. Of a larger one (see Cut), only the ends of the streams are passed,
+// with the key of the attempt's record in the store. Expressions read such a result through ResolveView, lists
+// through a ListCache.
 //
 // It imports proto and activities/store.
 package results

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxLists and maxListBytes bound the stored lists that a node keeps in memory.
+	// maxLists and maxListBytes bound the stored lists that a node caches.
 	maxLists     = 16
 	maxListBytes = 64 << 20
 )
 
-// ListCache are the stored lists that a node has read of late: each instance of a
-// fanned-out task needs one item of the same list, and what is stored under a key
-// never changes. The zero value is ready. Safe for concurrent use.
+// ListCache caches the stored lists that a node has read recently: every instance of a fanned-out
+// task needs an item of the same list, and the value under a key never changes. The zero value is
+// ready to use. ListCache is safe for concurrent use.
 type ListCache struct {
 	mu    sync.Mutex
-	kept  []*keptList // the one that was used last is the last
+	kept  []*keptList // least recently used first
 	bytes int
 }
 
@@ -33,7 +33,7 @@ type keptList struct {
 	size int
 }
 
-// Read returns the items under a key. They must not be changed.
+// Read returns the items under a key. The caller must not modify them.
 func (l *ListCache) Read(ctx context.Context, s *store.Store, key string) ([]*structpb.Value, error) {
 	list, err := l.read(ctx, s, key)
 	return list.GetItems(), err
@@ -79,7 +79,7 @@ func (l *ListCache) keep(k *keptList) {
 	}
 }
 
-// All returns the list that Items stand for. It must not be changed.
+// All returns the list that items refers to or contains. The caller must not modify it.
 func (l *ListCache) All(ctx context.Context, s *store.Store, items *v1.Items) (*v1.ItemList, error) {
 	if items.GetKey() == "" {
 		return &v1.ItemList{Items: items.GetList().GetValues(), States: items.GetStates()}, nil
@@ -87,7 +87,7 @@ func (l *ListCache) All(ctx context.Context, s *store.Store, items *v1.Items) (*
 	return l.read(ctx, s, items.GetKey())
 }
 
-// ListOf returns a stored list as a value.
+// ListOf returns a stored list as a list value.
 func ListOf(list *v1.ItemList) *structpb.ListValue {
 	return &structpb.ListValue{Values: list.GetItems()}
 }

@@ -9,9 +9,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ResolveView returns an ancestor as expressions see it, with what the store holds
-// of it: its result, or the outputs of its instances. What is missing may be on its
-// way, and is waited for; the error is store.ErrNotFound then.
+// ResolveView returns the view of an upstream task with the parts that the store holds: its result,
+// or the outputs of its instances. It waits up to patience for a value that has not been stored
+// yet, and then returns store.ErrNotFound.
 func ResolveView(ctx context.Context, s *store.Store, task string, view *v1.ParentView, patience time.Duration) (*v1.ParentView, error) {
 	record, outputs := view.GetRecord(), view.GetFanOut().GetOutputs().GetKey()
 	if record == "" && outputs == "" {

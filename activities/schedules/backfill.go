@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// maxBackfill is how many times a backfill may have: Temporal lists no more, and lets no more wait.
+// maxBackfill is the maximum number of times in a backfill: Temporal lists no more times and buffers no more runs.
 const maxBackfill = 1000
 
-// Backfill has a schedule start the runs for those times of a span, both ends included, that have none yet. It returns
-// these times, and how many times have a run. The error is ErrTooMany for a span of more than 999 times.
+// Backfill makes a schedule start the missing runs for its times in a span, both ends included. It returns the times for which
+// it starts runs, and the number of times that already have a run. It returns ErrTooMany if the span has more than 999 times.
 func (s *Schedules) Backfill(ctx context.Context, name string, from, to time.Time, overlap string) (started []time.Time, existing int, err error) {
 	id, d, err := s.find(ctx, name)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *Schedules) Backfill(ctx context.Context, name string, from, to time.Tim
 	return started, len(times) - len(started), nil
 }
 
-// backfillRequests returns the spans of the times that have no run. Temporal takes of a span what comes at its start or later,
-// before jitter, and until its end, with jitter, so that a span begins right after the time before it.
+// backfillRequests returns spans that cover exactly the times without a run. Temporal compares the start of a span with the
+// time before jitter, and its end with the time after jitter, so each span begins right after the preceding time with a run.
 func backfillRequests(times []time.Time, from time.Time, hasRun func(time.Time) bool, policy enumspb.ScheduleOverlapPolicy) []*schedulepb.BackfillRequest {
 	var requests []*schedulepb.BackfillRequest
 	start, open := from, false
@@ -70,14 +70,14 @@ func backfillRequests(times []time.Time, from time.Time, hasRun func(time.Time) 
 	return requests
 }
 
-// Search attributes that Temporal gives what a schedule has started.
+// Search attributes that Temporal sets on the workflows that a schedule starts.
 const (
 	scheduledByAttribute  = "TemporalScheduledById"
 	scheduledForAttribute = "TemporalScheduledStartTime"
 )
 
-// startedFor returns the times, before jitter, for which a schedule has started runs in a span of time. What was started a
-// moment ago may not show yet.
+// startedFor returns the times, before jitter, within a span for which a schedule has started runs. Runs that were started a
+// moment ago may be missing.
 func (s *Schedules) startedFor(ctx context.Context, id string, from, to time.Time) (times []time.Time, err error) {
 	query := fmt.Sprintf(`%s = '%s' AND %s BETWEEN '%s' AND '%s'`, scheduledByAttribute, strings.ReplaceAll(strings.ReplaceAll(id, `\`, `\\`), `'`, `\'`),
 		scheduledForAttribute, from.UTC().Truncate(time.Second).Format(time.RFC3339), to.UTC().Format(time.RFC3339))

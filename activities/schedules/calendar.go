@@ -10,7 +10,7 @@ import (
 	"switchyard/workflows/cron"
 )
 
-// calendarText returns a calendar as a cron expression: with 5 fields where that says all, else with 7.
+// calendarText returns a calendar as a cron expression: with 5 fields if they suffice, else with 7.
 func calendarText(c *schedulepb.StructuredCalendarSpec) string {
 	parts := []string{
 		rangesText(c.GetMinute(), 0, 59), rangesText(c.GetHour(), 0, 23), rangesText(c.GetDayOfMonth(), 1, 31),
@@ -26,7 +26,8 @@ func calendarText(c *schedulepb.StructuredCalendarSpec) string {
 	return strings.Join(parts, " ")
 }
 
-// rangesText returns the ranges of a field. No range is 0 alone: that is what Temporal takes for it.
+// rangesText returns the ranges of a field as cron text. Without ranges it returns "0", which is
+// Temporal's default.
 func rangesText(ranges []*schedulepb.Range, low, high int32) string {
 	if len(ranges) == 0 {
 		return "0"
@@ -49,7 +50,7 @@ func rangesText(ranges []*schedulepb.Range, low, high int32) string {
 	return strings.Join(texts, ",")
 }
 
-// intervalText returns an interval as a cron expression, with the offset that it has from 1970, if any.
+// intervalText returns an interval as a cron expression, with its offset from 1970 if it has one.
 func intervalText(i *schedulepb.IntervalSpec) string {
 	text := "@every " + cron.Duration(i.GetInterval().AsDuration())
 	if phase := i.GetPhase().AsDuration(); phase > 0 {
@@ -58,7 +59,7 @@ func intervalText(i *schedulepb.IntervalSpec) string {
 	return text
 }
 
-// timesText returns all times of a schedule as cron expressions.
+// timesText returns all times of a schedule, and its excluded times, as cron expressions.
 func timesText(spec *schedulepb.ScheduleSpec) (times, except []string) {
 	times = slices.Clone(spec.GetCronString())
 	for _, c := range spec.GetStructuredCalendar() {

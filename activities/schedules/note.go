@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// Note is the text of a schedule in Temporal, which its Web UI and lists show. Lists of schedules hold neither what a
-// schedule starts nor when it was changed, so that the note of a stored workflow has what lists show of it.
+// Note is the text of a schedule's notes in Temporal, which the Temporal Web UI and lists of schedules show. Such a
+// list contains neither what a schedule starts nor when it was changed, so the note of a stored workflow carries what
+// our own lists show.
 type Note struct {
-	// StoredAt is when the definition was stored, or zero if the note does not say.
+	// StoredAt is when the definition was stored, or zero if the note does not contain it.
 	StoredAt time.Time
 	// A2A is set if the definition is offered to other agents as a skill.
 	A2A bool
-	// Description is that of the definition.
+	// Description is the description of the definition.
 	Description string
-	// Said is what was said when the schedule was paused or resumed last.
+	// Said is the remark from when the schedule was last paused or resumed.
 	Said string
 }
 
 const (
 	notePrefix = "stored "
-	// a2aMark follows the time of a definition that is offered to other agents.
+	// a2aMark follows the time if the definition is offered to other agents.
 	a2aMark = " as an A2A skill"
-	// saidMark begins the line of what was said.
+	// saidMark begins the line with the remark.
 	saidMark = "\n-- "
 )
 
@@ -42,7 +43,7 @@ func (n Note) String() string {
 	return text
 }
 
-// ParseNote is the inverse of String. Any other text, which Temporal's own tools write, is what was said.
+// ParseNote is the inverse of String. It treats any other text, which Temporal's own tools write, as a remark.
 func ParseNote(text string) Note {
 	rest, ok := strings.CutPrefix(text, notePrefix)
 	said := ""
@@ -58,5 +59,5 @@ func ParseNote(text string) Note {
 	return Note{at, a2a, description, said}
 }
 
-// personNote returns what a person has said in a note.
+// personNote returns the remark of a person in a note.
 func personNote(text string) string { return ParseNote(text).Said }

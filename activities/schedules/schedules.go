@@ -22,28 +22,28 @@ import (
 	"switchyard/workflows/names"
 )
 
-// What errors of Schedules are about, for errors.Is.
+// Errors that the methods of Schedules return, for errors.Is.
 var (
-	// ErrUnknown: there is no schedule of that name.
+	// ErrUnknown means that no schedule has that name.
 	ErrUnknown = errors.New("unknown schedule")
-	// ErrNoTimes: the stored workflow has no schedule.
+	// ErrNoTimes means that the stored workflow has no schedule.
 	ErrNoTimes = errors.New("workflow has no schedule")
-	// ErrTooMany: a span of time holds more times than Temporal starts at once.
+	// ErrTooMany means that a span has more times than Temporal starts in one request.
 	ErrTooMany = errors.New("too many times")
 )
 
 const (
-	// listPage is how many schedules one call lists.
+	// listPage is the number of schedules in one page of a list.
 	listPage = 1000
-	// changePause is the wait between two looks at a schedule that is about to change.
+	// changePause is the time between two reads of a schedule that is about to change.
 	changePause = 100 * time.Millisecond
-	// changeWait is how long a change of a schedule, or a trigger, is waited for.
+	// changeWait bounds the wait for a change of a schedule or for the run of a trigger.
 	changeWait = 10 * time.Second
-	// busyWait is the longest pause before a schedule is read again that too many callers read at once.
+	// busyWait is the longest back-off before Describe retries while too many callers read schedules.
 	busyWait = time.Second
 )
 
-// Schedules are the schedules of a namespace of Temporal. It is safe for concurrent use.
+// Schedules gives access to the schedules of a Temporal namespace. It is safe for concurrent use.
 type Schedules struct {
 	service   workflowservice.WorkflowServiceClient
 	namespace string
@@ -55,7 +55,7 @@ func New(c client.Client, namespace string) *Schedules {
 	return &Schedules{service: c.WorkflowService(), namespace: namespace, now: time.Now}
 }
 
-// Entries calls f with each schedule of the namespace, of whatever kind. What was changed a moment ago may not show yet.
+// Entries calls f with each schedule of the namespace, of any kind. Changes of a moment ago may be missing.
 func (s *Schedules) Entries(ctx context.Context, f func(*schedulepb.ScheduleListEntry)) error {
 	var token []byte
 	for {
@@ -74,7 +74,7 @@ func (s *Schedules) Entries(ctx context.Context, f func(*schedulepb.ScheduleList
 	}
 }
 
-// List returns the schedules that start runs, by name.
+// List returns the schedules that start runs, ordered by name.
 func (s *Schedules) List(ctx context.Context) ([]*v1.Schedule, error) {
 	var all []*v1.Schedule
 	err := s.Entries(ctx, func(entry *schedulepb.ScheduleListEntry) {
@@ -94,7 +94,8 @@ func (s *Schedules) List(ctx context.Context) ([]*v1.Schedule, error) {
 	return all, nil
 }
 
-// Describe returns what Temporal knows of a schedule by its id. No schedule has an id that a header of gRPC cannot carry.
+// Describe returns Temporal's description of the schedule with an id. It returns NotFound for an id that a gRPC header
+// cannot carry, because no schedule has such an id.
 func (s *Schedules) Describe(ctx context.Context, id string) (*workflowservice.DescribeScheduleResponse, error) {
 	if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return nil, serviceerror.NewNotFoundf("there is no schedule with the id %q", id)
@@ -105,14 +106,14 @@ func (s *Schedules) Describe(ctx context.Context, id string) (*workflowservice.D
 			return res, err
 		}
 		select {
-		case <-time.After(rand.N(pause)): // callers that were refused together do not come back together
+		case <-time.After(rand.N(pause)): // spread the retries of callers that were refused together
 		case <-ctx.Done():
 			return nil, err
 		}
 	}
 }
 
-// Get returns a schedule by its name.
+// Get returns the schedule of a name, or ErrUnknown or ErrNoTimes.
 func (s *Schedules) Get(ctx context.Context, name string) (*v1.Schedule, error) {
 	id, described, err := s.find(ctx, name)
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *Schedules) Get(ctx context.Context, name string) (*v1.Schedule, error) 
 	return fromDescription(id, described), nil
 }
 
-// find returns the schedule of a name: of a stored workflow of that name, or else the one with that id.
+// find returns the schedule of a name: that of the stored workflow with the name, or else the schedule with that id.
 func (s *Schedules) find(ctx context.Context, name string) (id string, described *workflowservice.DescribeScheduleResponse, err error) {
 	ids := []string{name}
 	if _, stored := names.ParseStoredWorkflowID(name); !stored {
@@ -147,7 +148,7 @@ func (s *Schedules) find(ctx context.Context, name string) (id string, described
 	return "", nil, fmt.Errorf("%w: %s", missing, name)
 }
 
-// SetPaused pauses or resumes a schedule. said is who did, and why.
+// SetPaused pauses or resumes a schedule. said is a remark with who did it, and why.
 func (s *Schedules) SetPaused(ctx context.Context, name string, paused bool, said string) (*v1.Schedule, error) {
 	id, d, err := s.find(ctx, name)
 	if err != nil {
@@ -162,7 +163,7 @@ func (s *Schedules) SetPaused(ctx context.Context, name string, paused bool, sai
 	if err := s.patch(ctx, id, patch); err != nil {
 		return nil, fmt.Errorf("change schedule %s: %w", name, err)
 	}
-	// Temporal takes the change a moment later.
+	// Temporal applies the change with a short delay.
 	d, err = s.await(ctx, id, func(d *workflowservice.DescribeScheduleResponse) bool {
 		return d.GetSchedule().GetState().GetPaused() == paused && d.GetSchedule().GetState().GetNotes() == note.String()
 	})
@@ -172,7 +173,8 @@ func (s *Schedules) SetPaused(ctx context.Context, name string, paused bool, sai
 	return fromDescription(id, d), nil
 }
 
-// await describes a schedule until a condition holds, or for some seconds, and returns the last description.
+// await describes a schedule repeatedly until a condition holds or changeWait has passed. It returns the last
+// description.
 func (s *Schedules) await(ctx context.Context, id string, holds func(*workflowservice.DescribeScheduleResponse) bool) (*workflowservice.DescribeScheduleResponse, error) {
 	for until := s.now().Add(changeWait); ; {
 		d, err := s.Describe(ctx, id)
@@ -194,13 +196,13 @@ func (s *Schedules) patch(ctx context.Context, id string, patch *schedulepb.Sche
 	return err
 }
 
-// Triggered is what has become of a trigger.
+// Triggered is the result of a trigger.
 type Triggered struct {
-	RunID   string // or "" if none has been started yet
-	Outcome string // one of the outcomes of a trigger
+	RunID   string // "" if no run has started yet
+	Outcome string // one of the Trigger... outcomes of the package v1
 }
 
-// Trigger has a schedule start a run now, and waits some seconds for it.
+// Trigger makes a schedule start a run now. It waits up to changeWait for the outcome.
 func (s *Schedules) Trigger(ctx context.Context, name, overlap string) (Triggered, error) {
 	id, before, err := s.find(ctx, name)
 	if err != nil {
@@ -236,11 +238,11 @@ func (s *Schedules) Trigger(ctx context.Context, name, overlap string) (Triggere
 	return outcome, nil
 }
 
-// maxTimeTries bounds the seconds that are tried for a run that a trigger starts.
+// maxTimeTries bounds the number of seconds that freeTime tries.
 const maxTimeTries = 60
 
-// freeTime returns the time of a run that is started now, and the id that Temporal makes of it. Ids have seconds, so that
-// of two triggers in one second the later one takes the next.
+// freeTime returns a scheduled time for a run that a trigger starts now, and the run id that Temporal derives from it.
+// The id has a resolution of seconds, so the later of two triggers in the same second uses the next one.
 func (s *Schedules) freeTime(ctx context.Context, d *workflowservice.DescribeScheduleResponse) (at time.Time, runID string, err error) {
 	at = s.now().UTC().Truncate(time.Second)
 	for range maxTimeTries {
@@ -259,7 +261,7 @@ func (s *Schedules) freeTime(ctx context.Context, d *workflowservice.DescribeSch
 	return at, "", fmt.Errorf("%d runs of it have been triggered within a minute", maxTimeTries)
 }
 
-// times returns the times of a schedule after one time and until another, the first 1,000.
+// times returns the times of a schedule after the time after and up to until, at most the first 1,000.
 func (s *Schedules) times(ctx context.Context, id string, after, until time.Time) ([]time.Time, error) {
 	res, err := s.service.ListScheduleMatchingTimes(ctx, &workflowservice.ListScheduleMatchingTimesRequest{
 		Namespace: s.namespace, ScheduleId: id, StartTime: timestamppb.New(after), EndTime: timestamppb.New(until),
@@ -274,10 +276,10 @@ func (s *Schedules) times(ctx context.Context, id string, after, until time.Time
 	return times, nil
 }
 
-// lastTime is where Temporal ends to look for times.
+// lastTime is the time up to which Temporal looks for times.
 var lastTime = time.Date(2101, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Times returns the first times of a schedule from a time on, and its time zone.
+// Times returns the first times of a schedule at or after from, at most count, and the schedule's time zone.
 func (s *Schedules) Times(ctx context.Context, name string, from time.Time, count int) (times []time.Time, zone string, err error) {
 	id, d, err := s.find(ctx, name)
 	if err != nil {

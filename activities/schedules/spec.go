@@ -10,7 +10,7 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// SpecOf returns the times of the schedule of a checked definition; those of nil are none.
+// SpecOf returns the times of the schedule of a checked definition. nil has no times.
 func SpecOf(s *v1.ScheduleDefinition) *schedulepb.ScheduleSpec {
 	spec := &schedulepb.ScheduleSpec{}
 	if s == nil {
@@ -20,7 +20,7 @@ func SpecOf(s *v1.ScheduleDefinition) *schedulepb.ScheduleSpec {
 		e, err := cron.Parse(text)
 		switch {
 		case err != nil:
-			spec.CronString = append(spec.CronString, text) // Temporal refuses it
+			spec.CronString = append(spec.CronString, text) // Temporal rejects it
 		case e.Every > 0:
 			spec.Interval = append(spec.Interval, &schedulepb.IntervalSpec{Interval: durationpb.New(e.Every)})
 		default:
@@ -34,7 +34,7 @@ func SpecOf(s *v1.ScheduleDefinition) *schedulepb.ScheduleSpec {
 	return spec
 }
 
-// PoliciesOf returns what the schedule of a checked definition does about times that overlap or were missed.
+// PoliciesOf returns the policies for overlapping and missed times of the schedule of a checked definition.
 func PoliciesOf(s *v1.ScheduleDefinition) *schedulepb.SchedulePolicies {
 	return &schedulepb.SchedulePolicies{
 		OverlapPolicy: policyOf(s.GetOverlap(), enumspb.SCHEDULE_OVERLAP_POLICY_SKIP),
@@ -42,7 +42,7 @@ func PoliciesOf(s *v1.ScheduleDefinition) *schedulepb.SchedulePolicies {
 	}
 }
 
-// overlaps are the words for the policies of Temporal.
+// overlaps maps Temporal's overlap policies to our words.
 var overlaps = map[enumspb.ScheduleOverlapPolicy]string{
 	enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED:     v1.OverlapSkip,
 	enumspb.SCHEDULE_OVERLAP_POLICY_SKIP:            v1.OverlapSkip,
@@ -53,7 +53,7 @@ var overlaps = map[enumspb.ScheduleOverlapPolicy]string{
 	enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL:       v1.OverlapAllow,
 }
 
-// policyOf is the inverse of overlaps; "" is otherwise.
+// policyOf is the inverse of overlaps. It returns otherwise for "".
 func policyOf(overlap string, otherwise enumspb.ScheduleOverlapPolicy) enumspb.ScheduleOverlapPolicy {
 	switch overlap {
 	case v1.OverlapSkip:

@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// FromList returns a schedule of a list, or nil if it starts no runs by the clock.
+// FromList returns a schedule of a list, or nil if it does not start runs by the clock.
 func FromList(entry *schedulepb.ScheduleListEntry) *v1.Schedule {
 	info := entry.GetInfo()
 	if info.GetWorkflowType().GetName() != names.RunWorkflow || !HasTimes(info.GetSpec()) {
@@ -31,7 +31,7 @@ func FromList(entry *schedulepb.ScheduleListEntry) *v1.Schedule {
 	return s
 }
 
-// fromDescription returns a schedule that Temporal describes.
+// fromDescription converts Temporal's description of a schedule.
 func fromDescription(id string, d *workflowservice.DescribeScheduleResponse) *v1.Schedule {
 	schedule, info := d.GetSchedule(), d.GetInfo()
 	s := identity(id)
@@ -59,7 +59,8 @@ func fromDescription(id string, d *workflowservice.DescribeScheduleResponse) *v1
 	return s
 }
 
-// identity returns a schedule with its name.
+// identity returns a schedule with only its identity: the name, the id and, for a stored workflow,
+// the workflow.
 func identity(id string) *v1.Schedule {
 	if name, ok := names.ParseStoredWorkflowID(id); ok {
 		return &v1.Schedule{Name: name, Id: id, Workflow: name}
@@ -73,7 +74,7 @@ func addSpec(s *v1.Schedule, spec *schedulepb.ScheduleSpec) {
 	s.StartAt, s.EndAt = spec.GetStartTime(), spec.GetEndTime()
 }
 
-// runsOf returns what a schedule has started, the newest first.
+// runsOf returns the runs that a schedule has started, newest first.
 func runsOf(actions []*schedulepb.ScheduleActionResult) []*v1.ScheduledRun {
 	var runs []*v1.ScheduledRun
 	for _, a := range slices.Backward(actions) {
@@ -84,7 +85,7 @@ func runsOf(actions []*schedulepb.ScheduleActionResult) []*v1.ScheduledRun {
 	return runs
 }
 
-// workflowOf returns the name of the workflow that an input of Run is of, or "" if it cannot be read.
+// workflowOf returns the workflow name in an input of Run, or "" if the input cannot be read.
 func workflowOf(input *commonpb.Payloads) string {
 	in := &v1.RunInput{}
 	if err := converter.GetDefaultDataConverter().FromPayloads(input, in); err != nil {
@@ -100,5 +101,5 @@ func workflowOf(input *commonpb.Payloads) string {
 	return in.GetDefinition().GetName()
 }
 
-// count returns a number of Temporal as far as the model counts.
+// count clamps a count of Temporal to 32 bits.
 func count(n int64) int32 { return int32(min(n, math.MaxInt32)) }

@@ -9,22 +9,22 @@ import (
 	"switchyard/workflows/secretref"
 )
 
-// Allowlist says which files and variables of a node are secrets that tasks may name. The zero value allows none. Stored
-// secrets are not its concern.
+// Allowlist determines which files and environment variables of a node tasks may use as secrets. The zero value allows
+// none. An Allowlist does not apply to stored secrets.
 type Allowlist struct {
 	all      bool
 	patterns []secretref.Reference
 }
 
-// AllowAll allows every file and variable, as where who submits a run owns the machine.
+// AllowAll returns an Allowlist of every file and variable, for machines whose owner is the one who submits runs.
 func AllowAll() Allowlist { return Allowlist{all: true} }
 
-// ParseAllowlist reads patterns such as "file:/run/secrets/*" and "env:DEPLOY_*". A * stands for any text without a slash.
+// ParseAllowlist parses patterns such as "file:/run/secrets/*" and "env:DEPLOY_*". A * matches any text without a slash.
 func ParseAllowlist(texts []string) (Allowlist, error) {
 	var l Allowlist
 	for _, text := range texts {
 		kind, pattern, _ := strings.Cut(text, ":")
-		_, err := path.Match(pattern, "") // a bad pattern is reported whatever it is matched with
+		_, err := path.Match(pattern, "") // Match reports a malformed pattern whatever the name is
 		switch {
 		case kind == secretref.Store:
 			return l, fmt.Errorf("%q: stored secrets need no entry; who submits a run must have the role that they ask for", text)
@@ -42,12 +42,13 @@ func ParseAllowlist(texts []string) (Allowlist, error) {
 	return l, nil
 }
 
-// Allows reports whether tasks may name a file or a variable.
+// Allows reports whether tasks may use a file or a variable as a secret.
 func (l Allowlist) Allows(ref secretref.Reference) bool {
 	return l.all || l.matches(ref)
 }
 
-// Hides reports whether a variable of the worker's environment is for tasks that name it, and so no other task inherits it.
+// Hides reports whether a variable of the worker's environment is a secret. Only tasks that name it get it; no other task
+// inherits it.
 func (l Allowlist) Hides(variable string) bool {
 	return l.matches(secretref.Reference{Kind: secretref.Env, Name: variable})
 }
@@ -56,7 +57,7 @@ func (l Allowlist) matches(ref secretref.Reference) bool {
 	return slices.ContainsFunc(l.patterns, func(p secretref.Reference) bool { return p.Kind == ref.Kind && matches(p.Name, ref.Name) })
 }
 
-// searchPath is a variable that no task can do without.
+// searchPath is a variable that every task needs.
 const searchPath = "PATH"
 
 func matches(pattern, name string) bool {

@@ -1,5 +1,5 @@
-// Package secrets resolves references to secrets, such as "file:/run/secrets/token", on the node that an attempt runs on.
-// The package activities/secrets/mask keeps their values out of what the attempt prints and leaves.
+// Package secrets resolves references to secrets, such as "file:/run/secrets/token", on the node that runs the attempt.
+// The package activities/secrets/mask keeps the values out of the attempt's output and results.
 //
 // It imports workflows/secretref and the standard library.
 package secrets

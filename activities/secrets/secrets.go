@@ -12,50 +12,52 @@ import (
 	"switchyard/workflows/secretref"
 )
 
-// MaxBytes bounds the value of a secret, which becomes an environment variable; Linux limits those to 128 KiB.
+// MaxBytes is the maximum length of a secret's value. The value becomes an environment variable, which Linux limits to
+// 128 KiB.
 const MaxBytes = 64 << 10
 
-// ErrUnavailable is in the error of a Store that may answer the same request later. Any other error is final.
+// ErrUnavailable marks an error of a Store after which the same request may succeed later. Any other error is final.
 var ErrUnavailable = errors.New("the store of secrets is not available")
 
-// Requester is the attempt that a secret is for.
+// Requester identifies the attempt that a secret is for.
 type Requester struct {
-	// Run is the id of the run, Home what the run has in the keys of the store, and Chain that of its executions.
+	// Run is the id of the run, Home its name in the keys of the store, and Chain the id of its chain of executions.
 	Run, Home, Chain string
-	// Task is the name of the task or of the instance, such as "each[3]", and Index the number of the instance or -1.
+	// Task is the name of the task or of the instance, such as "each[3]". Index is the number of the instance, or -1 for
+	// a task.
 	Task  string
 	Index int32
-	// Attempt counts from 0, Claim is the number of the dispatch.
+	// Attempt counts from 0. Claim is the number of the dispatch.
 	Attempt, Claim int32
 	// Node is the name of the node that runs the attempt.
 	Node string
 }
 
-// ReleaseRequest asks for the value of a stored secret on behalf of an attempt that is under way.
+// ReleaseRequest requests the value of a stored secret for an attempt in progress.
 type ReleaseRequest struct {
 	Requester
-	// Name of the stored secret.
+	// Name is the name of the stored secret.
 	Name string
 }
 
-// Store releases the values of stored secrets. It may be called from several goroutines.
+// Store releases the values of stored secrets. Implementations must be safe for concurrent use.
 type Store interface {
-	// Value returns the value of a secret. An error names the secret and holds no value; one with ErrUnavailable in it is
-	// tried again until the attempt's time to start is over, any other fails the attempt.
+	// Value returns the value of a secret. An error names the secret and never contains a value. The caller retries an
+	// error that wraps ErrUnavailable until the attempt's time to start has passed; any other error fails the attempt.
 	Value(ctx context.Context, req ReleaseRequest) (string, error)
 }
 
-// Resolver resolves the references of attempts on one node. It is safe for concurrent use.
+// Resolver resolves the secret references of attempts on one node. It is safe for concurrent use.
 type Resolver struct {
-	// Allow says which files and variables of the node tasks may name.
+	// Allow determines which files and variables of the node tasks may use.
 	Allow Allowlist
-	// Store has the stored secrets; nil: there are none.
+	// Store releases stored secrets. It is nil if there are none.
 	Store Store
-	// Getenv looks up a variable of the worker's environment, as os.LookupEnv does.
+	// Getenv looks up a variable in the worker's environment, like os.LookupEnv.
 	Getenv func(name string) (string, bool)
 }
 
-// Resolve returns the value of a secret. The error names the reference and never holds a value; see ErrUnavailable.
+// Resolve returns the value of a secret. An error names the reference and never contains a value; see ErrUnavailable.
 func (r *Resolver) Resolve(ctx context.Context, ref secretref.Reference, who Requester) (string, error) {
 	value, err := r.read(ctx, ref, who)
 	switch {
@@ -103,9 +105,9 @@ func (r *Resolver) allowed(ref secretref.Reference, who Requester) error {
 	return fmt.Errorf("node %s does not allow it; start its worker with --allow-secret %q, or use a stored secret", who.Node, ref)
 }
 
-// readFile reads a file without the one newline that editors put at its end.
+// readFile returns the content of a file without the final newline that editors add.
 func readFile(path string) (string, error) {
-	// A named pipe must not hold up the attempt.
+	// O_NONBLOCK: opening a named pipe must not block the attempt.
 	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return "", reason(err)
@@ -120,7 +122,7 @@ func readFile(path string) (string, error) {
 	case info.Size() > MaxBytes+2:
 		return "", fmt.Errorf("the file has %d bytes; the value of a secret may have %d", info.Size(), MaxBytes)
 	}
-	// A file that grows meanwhile is too large, and is reported so.
+	// A file that grows meanwhile exceeds the limit, and Resolve reports that.
 	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+3))
 	if err != nil {
 		return "", reason(err)
@@ -132,7 +134,7 @@ func readFile(path string) (string, error) {
 	return value, nil
 }
 
-// reason returns the cause of a file error without the path, which the message has already.
+// reason returns the cause of a file error without the path, which the message already contains.
 func reason(err error) error {
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		return failed.Err

@@ -8,38 +8,39 @@ import (
 )
 
 const (
-	// maxInput bounds the standard input that waits for a program to read it, in bytes. Clients that send more are not read
-	// until there is room; those that keep to it never have a signal wait behind their input.
+	// maxInput bounds the standard input in bytes that waits for a program to read it. While the buffer is full, the node
+	// reads nothing from the client, so its signals have to wait. A client that respects the window never fills the buffer.
 	maxInput = 1 << 20
-	// readStep is the number of bytes that a program reads between two reports to its client.
+	// readStep is the number of bytes that a program reads between two reports to the client.
 	readStep = maxInput / 8
 )
 
-// input feeds the standard input of a program, and reports to the client what has been read. It has one reader.
+// input feeds the standard input of a program and reports to the client how much the program has read. It supports one
+// reader.
 type input struct {
 	buffer *buffer
 	out    *frames
 	untold int
 }
 
-// Read waits for input.
+// Read reads buffered input. It blocks until there is some or the input has ended.
 func (i *input) Read(p []byte) (int, error) {
 	n, err := i.buffer.Read(p)
 	if i.untold += n; i.untold >= readStep {
-		_ = i.out.send(&v1.SessionFrame{Frame: &v1.SessionFrame_StdinRead{StdinRead: uint32(i.untold)}}) // the client may have left
+		_ = i.out.send(&v1.SessionFrame{Frame: &v1.SessionFrame_StdinRead{StdinRead: uint32(i.untold)}}) // an error means that the client has left
 		i.untold = 0
 	}
 	return n, err
 }
 
-// buffer is standard input on its way to a program.
+// buffer holds the standard input that a program has not read yet.
 type buffer struct {
 	mu     sync.Mutex
 	change sync.Cond
 	chunks [][]byte
 	size   int
-	ended  bool // no more is added
-	closed bool // no more is read
+	ended  bool // no more input is added
+	closed bool // no more input is read
 }
 
 func newBuffer() *buffer {
@@ -48,7 +49,7 @@ func newBuffer() *buffer {
 	return b
 }
 
-// add adds input, which the buffer owns then. It waits for room.
+// add appends a chunk of input and takes ownership of it. It blocks while the buffer is full.
 func (b *buffer) add(chunk []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +64,7 @@ func (b *buffer) add(chunk []byte) {
 	b.change.Broadcast()
 }
 
-// end says that the input has ended.
+// end marks the end of the input.
 func (b *buffer) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +72,7 @@ func (b *buffer) end() {
 	b.change.Broadcast()
 }
 
-// close throws the input away, and ends what waits.
+// close discards the buffered input and unblocks all callers.
 func (b *buffer) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +80,7 @@ func (b *buffer) close() {
 	b.change.Broadcast()
 }
 
-// Read waits for input.
+// Read reads buffered input. It blocks until there is some, and returns io.EOF at the end.
 func (b *buffer) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package sessions is the end of sessions on a node: it does inside of an attempt what a stream asks for.
+// Package sessions serves sessions on a node: it carries out inside an attempt what a stream requests.
 //
 //	SessionHeader ──> Attempts.Enter ──> executor.Inside
 //	      <── SessionReply
@@ -9,9 +9,9 @@
 //	read_tar    SessionFrames with the archive, the last one with the error
 //	write_tar   SessionFrames with the archive and its end; then one with the error
 //
-// A client keeps its side of an exec open until the last frame: the end of what it sends, other than by a frame that ends standard
-// input, means that it has left, and the program is sent SIGHUP. Output is written to the stream as it comes, so that a client that does not read
-// slows the program down.
+// A client keeps its side of an exec stream open until the last frame. If its data ends in any other way than with a frame that
+// ends standard input, the client has left, and the program gets SIGHUP. Output is written to the stream as it is produced, so a
+// client that does not read slows the program down.
 //
 // The package may import proto, activities/executor, activities/sessions/wire and the standard library.
 package sessions

@@ -2,28 +2,29 @@ package mask
 
 import "slices"
 
-// node is a state of the automaton of Aho and Corasick: the longest beginning of a pattern that the text ends with.
+// node is a state of the Aho-Corasick automaton: the longest prefix of a pattern that the text ends with.
 type node struct {
-	// child is the first node that is one byte longer, and sibling the next node with the same parent. 0 ends a list.
+	// child is the first node that is one byte longer, and sibling is the next node with the same parent. 0 ends a
+	// list.
 	child, sibling int32
-	// fail is the node of the longest shorter beginning that the text ends with, too.
+	// fail is the node of the next shorter prefix that the text also ends with.
 	fail int32
-	// depth is how many bytes lead here.
+	// depth is the length of the prefix in bytes.
 	depth int32
-	// match is the length of the longest pattern that the text ends with; 0: none.
+	// match is the length of the longest pattern that the text ends with, or 0 if there is none.
 	match int32
-	// char is the last byte.
+	// char is the last byte of the prefix.
 	char byte
 }
 
-// automaton finds patterns of at least two bytes. It does not change once it is made.
+// automaton finds patterns of at least two bytes. It is immutable after construction.
 type automaton struct {
-	nodes []node // the first one is the root
+	nodes []node // the first node is the root
 	root  [256]int32
-	// pairs has a bit for each two bytes that a pattern begins with: other text is skipped.
+	// pairs has a bit for each pair of bytes that begins a pattern. The search skips other text.
 	pairs [1 << 16 / 64]uint64
-	// window is the length of the shortest pattern, or maxWindow, and shifts has, by the last two bytes of a window,
-	// how far the next one may be in which a pattern begins: the search of Wu and Manber.
+	// window is the length of the shortest pattern, at most maxWindow. shifts holds, by the last two bytes of a
+	// window, the distance to the next window in which a pattern may begin. This is the Wu-Manber search.
 	window int
 	shifts [1 << 16]uint8
 }
@@ -76,7 +77,7 @@ func (a *automaton) add(pattern string) {
 	a.pairs[pair/64] |= 1 << (pair % 64)
 }
 
-// down returns the node that is one byte longer, or 0 at the end of every pattern.
+// down returns the node that is one byte longer, or 0 if no pattern continues with c.
 func (a *automaton) down(at int32, c byte) int32 {
 	if at == 0 {
 		return a.root[c]
@@ -88,7 +89,7 @@ func (a *automaton) down(at int32, c byte) int32 {
 	return next
 }
 
-// step returns the state after another byte.
+// step returns the state after one more byte.
 func (a *automaton) step(at int32, c byte) int32 {
 	for {
 		if next := a.down(at, c); next != 0 || at == 0 {
@@ -98,7 +99,7 @@ func (a *automaton) step(at int32, c byte) int32 {
 	}
 }
 
-// link sets fail and match of all nodes, the shallow ones first.
+// link sets fail and match of all nodes in breadth-first order.
 func (a *automaton) link() {
 	order := make([]int32, 1, len(a.nodes))
 	for i := 0; i < len(order); i++ {
@@ -114,13 +115,14 @@ func (a *automaton) link() {
 	}
 }
 
-// begins reports whether a pattern begins with two bytes.
+// begins reports whether a pattern begins with these two bytes.
 func (a *automaton) begins(c, d byte) bool {
 	pair := uint16(c)<<8 | uint16(d)
 	return a.pairs[pair/64]>>(pair%64)&1 != 0
 }
 
-// skip returns how much at the start of p no pattern begins in. The last byte counts if one may begin with it.
+// skip returns the length of the part at the start of p in which no pattern begins. The last byte of p is not part of
+// it if a pattern may begin with that byte.
 func (a *automaton) skip(p []byte) int {
 	at := 0
 	for end := a.window - 1; at+end < len(p); {
@@ -133,7 +135,7 @@ func (a *automaton) skip(p []byte) int {
 		}
 		at += shift
 	}
-	// The rest may be the beginning of a pattern that the next part completes.
+	// The rest may be the beginning of a pattern that the next chunk completes.
 	for ; at < len(p)-1; at++ {
 		if a.begins(p[at], p[at+1]) {
 			return at
@@ -145,7 +147,7 @@ func (a *automaton) skip(p []byte) int {
 	return len(p)
 }
 
-// distinct returns texts without those that occur twice, in a fixed order.
+// distinct sorts texts and removes duplicates.
 func distinct(texts []string) []string {
 	slices.Sort(texts)
 	return slices.Compact(texts)

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// line replaces lines that are a short value, and nothing else.
+// line replaces each line that consists of exactly a short value.
 type line struct {
 	short []string
-	// held is the beginning of a line that may be one.
+	// held is the beginning of a line that may become a short value.
 	held []byte
-	// passes says that the line that has begun is none.
+	// passes is set if the current line cannot become a short value.
 	passes bool
 	out    []byte
 }
 
-// feed returns what is certain of the text so far. The next call overwrites it.
+// feed returns the part of the text that is final so far. The next call overwrites the result.
 func (l *line) feed(p []byte) []byte {
 	l.out = l.out[:0]
 	for len(p) > 0 {
@@ -43,7 +43,7 @@ func (l *line) feed(p []byte) []byte {
 	return l.out
 }
 
-// end returns what is held at the end of the text.
+// end ends the text and returns the text that was held back.
 func (l *line) end() []byte {
 	l.out = l.out[:0]
 	l.release()
@@ -51,7 +51,7 @@ func (l *line) end() []byte {
 	return l.out
 }
 
-// release gives the line that is held, which has ended.
+// release appends the held line, which has ended, or its replacement to out.
 func (l *line) release() {
 	if text, isReturn := bytes.CutSuffix(l.held, []byte("\r")); slices.Contains(l.short, string(text)) {
 		l.out = append(l.out, Replacement...)
@@ -64,7 +64,8 @@ func (l *line) release() {
 	l.held = l.held[:0]
 }
 
-// mayBe reports whether the line that is held can become a short value, or that and the end of a line.
+// mayBe reports whether the held line can become a short value, or is one followed by a carriage
+// return.
 func (l *line) mayBe() bool {
 	text := strings.TrimSuffix(string(l.held), "\r")
 	return slices.ContainsFunc(l.short, func(value string) bool {

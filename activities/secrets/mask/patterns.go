@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// MinLength is the length, in bytes, from which on a value is replaced wherever it stands. A shorter one would be found
-// in texts that have nothing to do with it, and is replaced where it is a whole line or a whole value.
+// MinLength is the length in bytes from which a value is replaced wherever it occurs. Shorter values would match
+// unrelated text, so they are replaced only if they are a whole line or a whole value.
 const MinLength = 4
 
-// wrapWidths are the lengths of the lines into which the commands base64 and openssl break what they print.
+// wrapWidths are the line lengths at which the commands base64 and openssl wrap their output.
 var wrapWidths = []int{76, 64}
 
-// patternsOf returns the texts in which a value may appear, without those that are too short. A blank value has none.
+// patternsOf returns the texts in which a value may appear, except texts that are too short. A blank value has none.
 func patternsOf(value string) []string {
 	if strings.TrimSpace(value) == "" {
 		return nil
@@ -53,7 +53,7 @@ func patternsOf(value string) []string {
 	return all
 }
 
-// jsonText returns a text as JSON has it between quotes.
+// jsonText returns a text as it appears between the quotes of a JSON string.
 func jsonText(text string, escapeHTML bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -65,7 +65,7 @@ func jsonText(text string, escapeHTML bool) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// asciiJSON returns what is between the quotes of a text in JSON, with escapes for all that is not ASCII.
+// asciiJSON returns the inside of a JSON string with all non-ASCII characters escaped.
 func asciiJSON(quoted string) string {
 	var b strings.Builder
 	for _, r := range quoted {
@@ -82,11 +82,11 @@ func asciiJSON(quoted string) string {
 	return b.String()
 }
 
-// base64Texts adds what base64 makes of a value by itself, and the part that is the same wherever the value stands in a
-// longer text: of the characters at its ends, some bits belong to what is beside it.
+// base64Texts adds the base64 encoding of a value by itself, and the part of the encoding that is the same wherever the
+// value occurs in a longer text: the characters at its ends also encode bits of the neighbouring bytes.
 func base64Texts(value string, add func(string)) {
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-		for _, alone := range []string{value, value + "\n"} { // as echo prints it
+		for _, alone := range []string{value, value + "\n"} { // with a newline as echo prints it
 			whole := encoding.EncodeToString([]byte(alone))
 			add(whole)
 			add(strings.TrimRight(whole, "="))

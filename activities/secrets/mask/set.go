@@ -2,17 +2,17 @@ package mask
 
 import "strings"
 
-// Replacement stands for each value.
+// Replacement replaces each value.
 const Replacement = "***"
 
-// Set has the values to mask. It does not change, and is safe for concurrent use. A nil Set masks nothing.
+// Set is a set of values to mask. It is immutable and safe for concurrent use. A nil Set masks nothing.
 type Set struct {
 	automaton *automaton
-	// short are values below MinLength.
+	// short holds the values shorter than MinLength.
 	short []string
 }
 
-// New returns the set of values, or nil if there is nothing to mask.
+// New returns a set of the values, or nil if there is nothing to mask.
 func New(values []string) *Set {
 	s := &Set{}
 	var patterns []string
@@ -32,7 +32,7 @@ func New(values []string) *Set {
 // IsShort reports whether a value is masked only where it is a whole line or a whole value.
 func IsShort(value string) bool { return len(value) < MinLength }
 
-// Text returns a text with Replacement for the values in it.
+// Text returns the text with each value replaced by Replacement.
 func (s *Set) Text(text string) string {
 	if s == nil || text == "" {
 		return text
@@ -43,7 +43,7 @@ func (s *Set) Text(text string) string {
 	return string(s.Bytes([]byte(text)))
 }
 
-// Bytes is Text for bytes. It may return p, and does not change it.
+// Bytes is Text for bytes. It may return p itself, and does not modify p.
 func (s *Set) Bytes(p []byte) []byte {
 	if s == nil || len(p) == 0 {
 		return p
@@ -52,7 +52,7 @@ func (s *Set) Bytes(p []byte) []byte {
 	return m.Flush(m.Append(make([]byte, 0, len(p)), p))
 }
 
-// isClean reports that no value can be in a text, as far as that is quickly seen.
+// isClean is a quick check that reports whether the text certainly contains no value.
 func (s *Set) isClean(text string) bool {
 	for _, value := range s.short {
 		if strings.Contains(text, value) {

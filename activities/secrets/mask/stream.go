@@ -1,19 +1,19 @@
 package mask
 
-// run is a part of what a Stream holds that is to be replaced.
+// run is a range of the held text that is to be replaced.
 type run struct {
 	start, end int
-	// written says that the replacement is written: the run has begun before what may still change.
+	// written is set once the replacement has been emitted, although the end of the run may still change.
 	written bool
 }
 
-// Stream masks a text that comes in pieces. What it gives does not depend on where the pieces end: each byte that is in an
-// occurrence of a pattern is replaced, and occurrences that overlap have one Replacement. It holds back the end of what
-// has come as long as a pattern may begin there, which is less than the longest pattern. One goroutine uses it at a time.
+// Stream masks a text that arrives in chunks. Its output does not depend on the boundaries of the chunks: every byte of an
+// occurrence of a pattern is replaced, and overlapping occurrences share one Replacement. A Stream holds back the end of the
+// text while a pattern may begin there, which is always shorter than the longest pattern. It is not safe for concurrent use.
 type Stream struct {
 	set   *Set
 	state int32
-	// held[from:] has come and is not given yet, and runs are in it, in order. Positions are those in held.
+	// held[from:] is the text received but not emitted yet. runs lists the ranges to replace in order, as positions in held.
 	held []byte
 	from int
 	runs []run
@@ -23,7 +23,7 @@ type Stream struct {
 // Stream returns a stream that masks the values of the set.
 func (s *Set) Stream() *Stream { return &Stream{set: s, line: line{short: s.short}} }
 
-// Append appends what is certain of the text so far, p included, to dst.
+// Append appends the part of the text that is final so far, including p, to dst.
 func (m *Stream) Append(dst, p []byte) []byte {
 	if len(m.line.short) > 0 {
 		p = m.line.feed(p)
@@ -31,7 +31,7 @@ func (m *Stream) Append(dst, p []byte) []byte {
 	return m.feed(dst, p)
 }
 
-// Flush appends the rest: the text has ended. Another one may follow.
+// Flush ends the text and appends the rest to dst. The stream is then ready for another text.
 func (m *Stream) Flush(dst []byte) []byte {
 	if len(m.line.short) > 0 {
 		dst = m.feed(dst, m.line.end())
@@ -42,8 +42,8 @@ func (m *Stream) Flush(dst []byte) []byte {
 	return dst
 }
 
-// CanResume reports whether a new stream that is given the text from here on masks it as this one does: nothing is held back,
-// and no line has begun in which a value is looked for that is a whole line.
+// CanResume reports whether a new stream would mask the text from here on in the same way: nothing is held back, and no line
+// has begun that could be a short value.
 func (m *Stream) CanResume() bool {
 	return m.state == 0 && len(m.held) == m.from && len(m.line.held) == 0 && !m.line.passes
 }
@@ -72,7 +72,7 @@ func (m *Stream) feed(dst, p []byte) []byte {
 	return dst
 }
 
-// cover marks a part of what is held, which ends where that does.
+// cover marks a range of held for replacement and merges it with the runs that it overlaps. end is the end of held.
 func (m *Stream) cover(start, end int) {
 	written := false
 	for len(m.runs) > 0 && start < m.runs[len(m.runs)-1].end {
@@ -83,7 +83,7 @@ func (m *Stream) cover(start, end int) {
 	m.runs = append(m.runs, run{start, end, written})
 }
 
-// settle appends what is held up to limit, where the next occurrence may begin at the earliest.
+// settle emits held up to limit, the earliest position where another occurrence may begin.
 func (m *Stream) settle(dst []byte, limit int) []byte {
 	done := 0
 	for i := range m.runs {
@@ -111,7 +111,7 @@ func (m *Stream) settle(dst []byte, limit int) []byte {
 	return dst
 }
 
-// compactFrom is how much given text a stream keeps before it moves what it holds.
+// compactFrom is the number of emitted bytes that a stream keeps before it moves the held text to the front.
 const compactFrom = 4 << 10
 
 func (m *Stream) compact() {

@@ -1,4 +1,5 @@
-// Package released has the stored secrets of a node: a gateway releases them, in the same process or by SecretService.
+// Package released gives a node access to the stored secrets that a gateway releases, in the same process or through
+// SecretService.
 //
 // It may import proto, activities/gatewayclient and activities/secrets.
 package released

@@ -14,18 +14,18 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// callTimeout bounds one call of a gateway.
+// callTimeout bounds one call to a gateway.
 const callTimeout = 15 * time.Second
 
-// Store releases secrets. It is safe for concurrent use if its function is.
+// Store is a secrets.Store that asks a gateway. It is safe for concurrent use if Release is.
 type Store struct {
-	// Release releases a secret. The codes of its errors are those of Connect.
+	// Release asks for a secret. Its errors carry Connect codes.
 	Release func(ctx context.Context, req *v1.ReleaseSecretRequest) (*v1.ReleaseSecretResponse, error)
 }
 
 var _ secrets.Store = Store{}
 
-// From returns the secrets that the gateway at a connection releases.
+// From returns the store of the gateway behind a connection.
 func From(conn *gatewayclient.Conn) Store {
 	calls := switchyardv1connect.NewSecretServiceClient(conn.HTTP, conn.URL, conn.LogIn)
 	return Store{func(ctx context.Context, req *v1.ReleaseSecretRequest) (*v1.ReleaseSecretResponse, error) {
@@ -39,7 +39,8 @@ func From(conn *gatewayclient.Conn) Store {
 	}}
 }
 
-// Value returns the value of a secret.
+// Value returns the value of a secret. The error wraps secrets.ErrUnavailable unless the gateway
+// has refused the request for good.
 func (s Store) Value(ctx context.Context, req secrets.ReleaseRequest) (string, error) {
 	res, err := s.Release(ctx, &v1.ReleaseSecretRequest{
 		Run: req.Run, Chain: req.Chain, Task: req.Task, Attempt: req.Attempt, Claim: req.Claim, Node: req.Node, Secret: req.Name,

@@ -16,10 +16,10 @@ import (
 	"runtime"
 )
 
-// keyBytes makes it AES-256.
+// keyBytes is the key length of AES-256.
 const keyBytes = 32
 
-// key encrypts values. Its id is derived from it, and does not reveal it.
+// key encrypts values. Its id is derived from the key and does not reveal it.
 type key struct {
 	id   string
 	aead cipher.AEAD
@@ -38,14 +38,14 @@ func newKey(secret []byte) (*key, error) {
 	return &key{id: hex.EncodeToString(sum[:4]), aead: aead}, nil
 }
 
-// seal returns a value behind the nonce that it is encrypted with.
+// seal encrypts a value. It returns the nonce followed by the ciphertext.
 func (k *key) seal(value, bound []byte) []byte {
 	nonce := make([]byte, k.aead.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
 	return k.aead.Seal(nonce, nonce, value, bound)
 }
 
-// errForged is the error of a sealed value that is not what seal has returned for the same name, role and version.
+// errForged means that a sealed value was not made by seal for the same name, role and version.
 var errForged = errors.New("the record was changed in the store; set the secret again")
 
 func (k *key) open(sealed, bound []byte) ([]byte, error) {
@@ -59,7 +59,7 @@ func (k *key) open(sealed, bound []byte) ([]byte, error) {
 	return value, nil
 }
 
-// readKey returns the key in a file. The error of a file that does not exist is fs.ErrNotExist.
+// readKey reads the key from a file. It returns fs.ErrNotExist if the file does not exist.
 func readKey(path string) (*key, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -85,8 +85,8 @@ func readKey(path string) (*key, error) {
 	return newKey(secret)
 }
 
-// createKey makes a key in a file that does not exist, and returns the one that is there then: of several processes that
-// make one at once, all get the same.
+// createKey creates a key file and returns the key that is in the file afterwards. If several processes create it
+// concurrently, all of them get the same key.
 func createKey(path string) (*key, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

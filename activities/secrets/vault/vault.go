@@ -20,39 +20,41 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// MaxValueBytes is the largest value of a secret.
+// MaxValueBytes is the maximum length of a secret's value.
 const MaxValueBytes = 64 << 10
 
 var nameText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 var (
-	// ErrUnknown is in the chain of the error about a secret that does not exist.
+	// ErrUnknown is wrapped by errors about a secret that does not exist.
 	ErrUnknown = errors.New("no such secret")
-	// ErrKey is in the chain of the error about a key that is missing, or is not the one of a secret.
+	// ErrKey is wrapped by errors about a key that is missing or is not the key of a secret.
 	ErrKey = errors.New("the key of the secrets")
-	// ErrInvalid is in the chain of the error about a name, value or role that no secret can have.
+	// ErrInvalid is wrapped by errors about an invalid name, value or role.
 	ErrInvalid = errors.New("invalid secret")
 )
 
-// Vault has the secrets in a store. It is safe for concurrent use, and so is the store for several vaults with one key.
+// Vault manages the secrets in a store. It is safe for concurrent use, and several vaults with the same key may share a
+// store.
 type Vault struct {
 	store *store.Store
-	// keyFile has the key, or does not exist yet.
+	// keyFile is the path of the key file, which may not exist yet.
 	keyFile string
 	now     func() time.Time
 
 	changing sync.Mutex // held while a secret is set or deleted
 
 	mu  sync.Mutex
-	key *key // nil if it was not read yet
+	key *key // nil until it is read
 }
 
-// New returns the vault in a store. The key file is read when it is needed, and made by the first Set.
+// New returns the vault in a store. The key file is read when it is first needed, and created by the first Set.
 func New(s *store.Store, keyFile string, now func() time.Time) *Vault {
 	return &Vault{store: s, keyFile: keyFile, now: now}
 }
 
-// Set stores a value under a name, for runs whose submitter has at least a role, and returns what is known of it.
+// Set stores a value under a name and returns the metadata of the secret. The value is available to runs whose submitter has
+// at least the given role.
 func (v *Vault) Set(ctx context.Context, name string, value []byte, role, by string) (*v1.Secret, error) {
 	switch {
 	case !nameText().MatchString(name):
@@ -80,12 +82,12 @@ func (v *Vault) Set(ctx context.Context, name string, value []byte, role, by str
 	return s, nil
 }
 
-// bound returns what belongs to the sealed value of the secret under a name.
+// bound returns the data that is authenticated with the sealed value of a secret.
 func bound(name string, s *v1.Secret) []byte {
 	return []byte(strings.Join([]string{"switchyard secret", name, s.GetRole(), strconv.Itoa(int(s.GetVersion()))}, "\x00"))
 }
 
-// openKey returns the key; the error is fs.ErrNotExist if its file does not exist.
+// openKey returns the key and caches it. It returns fs.ErrNotExist if the key file does not exist.
 func (v *Vault) openKey() (*key, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -99,10 +101,11 @@ func (v *Vault) openKey() (*key, error) {
 	return k, err
 }
 
-// keyFor returns the key to encrypt a secret with. It makes one if no other secret has a key, and refuses one that others do
-// not have: one gateway of several would open only some.
+// keyFor returns the key for encrypting a secret. It creates a key if no other secret has one. It refuses a key that other
+// secrets were not encrypted with, because then each gateway could open only some of the secrets.
 func (v *Vault) keyFor(ctx context.Context, name string) (*key, error) {
-	// The file of a key is there before the first secret that is encrypted with it: this order sees no secret without it.
+	// The key file exists before the first secret that is encrypted with the key. In this order, keyFor cannot see a secret
+	// without the key file.
 	all, err := v.List(ctx)
 	if err != nil {
 		return nil, err
@@ -128,7 +131,7 @@ func (v *Vault) keyFor(ctx context.Context, name string) (*key, error) {
 	return v.openKey()
 }
 
-// checkKey returns an error unless a secret is encrypted with a key, which is nil if its file does not exist.
+// checkKey returns an error unless the secret is encrypted with k. A nil k means that the key file does not exist.
 func (v *Vault) checkKey(s *v1.Secret, k *key) error {
 	const remedy = "start each gateway with --secrets-key FILE and the same file, or delete the secret if that key is lost"
 	switch {
@@ -140,7 +143,7 @@ func (v *Vault) checkKey(s *v1.Secret, k *key) error {
 	return nil
 }
 
-// record returns what is kept of a secret, and of a deleted one with ErrUnknown.
+// record returns the record of a secret. For a deleted secret it returns the record and ErrUnknown.
 func (v *Vault) record(ctx context.Context, name string) (*v1.SecretRecord, error) {
 	var record v1.SecretRecord
 	err := v.store.GetMessage(ctx, storekey.Secret(name), &record)
@@ -156,7 +159,7 @@ func (v *Vault) record(ctx context.Context, name string) (*v1.SecretRecord, erro
 	return &record, nil
 }
 
-// Get returns what is known of a secret beside its value.
+// Get returns the metadata of a secret.
 func (v *Vault) Get(ctx context.Context, name string) (*v1.Secret, error) {
 	record, err := v.record(ctx, name)
 	if err != nil {
@@ -165,7 +168,7 @@ func (v *Vault) Get(ctx context.Context, name string) (*v1.Secret, error) {
 	return record.GetSecret(), nil
 }
 
-// Open returns the value of a secret, and what else is known of it.
+// Open returns the value and the metadata of a secret.
 func (v *Vault) Open(ctx context.Context, name string) (value []byte, s *v1.Secret, err error) {
 	record, err := v.record(ctx, name)
 	if err != nil {
@@ -185,7 +188,7 @@ func (v *Vault) Open(ctx context.Context, name string) (value []byte, s *v1.Secr
 	return value, s, nil
 }
 
-// List returns what is known of all secrets, by name.
+// List returns the metadata of all secrets, ordered by name.
 func (v *Vault) List(ctx context.Context) ([]*v1.Secret, error) {
 	var all []*v1.Secret
 	for key, err := range v.store.Keys(ctx, storekey.SecretsPrefix) {
@@ -204,7 +207,7 @@ func (v *Vault) List(ctx context.Context) ([]*v1.Secret, error) {
 	return all, nil
 }
 
-// Delete removes the value of a secret, and returns what was known of it.
+// Delete removes the value of a secret and returns the metadata that it had.
 func (v *Vault) Delete(ctx context.Context, name string) (*v1.Secret, error) {
 	v.changing.Lock()
 	defer v.changing.Unlock()

@@ -12,32 +12,33 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// OpenFunc opens a stream to an attempt. The header says what it is for; OpenFunc adds which attempt it is. It returns past the
-// reply. ctx bounds opening alone.
+// OpenFunc opens a stream to an attempt. The header says what the stream is for; OpenFunc adds the identity of the attempt. The
+// returned stream is positioned after the reply. ctx applies only to opening the stream.
 type OpenFunc func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error)
 
-// inside is the inside of an attempt that runs elsewhere.
+// inside is an executor.Inside for an attempt that runs on another node.
 type inside struct{ open OpenFunc }
 
 var _ executor.Inside = inside{}
 
-// New returns the inside of the attempt that open opens streams to. The errors of open, such as a *wire.RefusedError, are
-// returned as they are; an *executor.Refusal has the words of the node; *LostError is a session whose end is not known.
+// New returns the executor.Inside of the attempt that open opens streams to. It returns errors of open, such as a
+// *wire.RefusedError, unchanged. A refusal by the node is an *executor.Refusal. A *LostError means that the outcome of the
+// session is unknown.
 func New(open func(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error)) executor.Inside {
 	return inside{open}
 }
 
-// LostError is a session that has ended without a word on how: the link was lost, or the node or a gateway has gone.
+// LostError means that a session ended without reporting an outcome: the link was lost, or the node or a gateway has gone away.
 type LostError struct {
-	// What was under way, such as "the program".
+	// What names the operation that was in progress, such as "the program".
 	What string
-	// Node is where, if it is known.
+	// Node is the name of the node, or "" if unknown.
 	Node string
-	// Err is what has been seen of the loss.
+	// Err is the error that showed the loss.
 	Err error
 }
 
-// Error says what was lost, and that it may continue.
+// Error returns the text of the error, which notes that the operation may still be in progress.
 func (e *LostError) Error() string {
 	where := ""
 	if e.Node != "" {
@@ -46,7 +47,7 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("the link to the session was lost (%v); %s may still run%s", e.Err, e.What, where)
 }
 
-// Unwrap returns what has been seen of the loss.
+// Unwrap returns Err.
 func (e *LostError) Unwrap() error { return e.Err }
 
 // Dial connects to a port of the attempt.
@@ -62,7 +63,7 @@ func (i inside) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return conn, nil
 }
 
-// portHeader returns the header of a stream for a port.
+// portHeader returns the stream header for a port, or a refusal if the port is below least or above 65535.
 func portHeader(kind string, port, least int) (*v1.SessionHeader, error) {
 	if port < least || port > 65535 {
 		return nil, &executor.Refusal{Text: fmt.Sprintf("%d is no port; ports are from %d to 65535", port, least)}
@@ -70,7 +71,7 @@ func portHeader(kind string, port, least int) (*v1.SessionHeader, error) {
 	return &v1.SessionHeader{Kind: kind, Port: uint32(port)}, nil
 }
 
-// ServeFiles copies between conn and the node, which serves the files.
+// ServeFiles copies between conn and the node, which runs the SFTP server.
 func (i inside) ServeFiles(ctx context.Context, user string, conn io.ReadWriter) error {
 	stream, reply, err := i.open(ctx, &v1.SessionHeader{Kind: wire.KindSFTP, User: user})
 	if err != nil {
@@ -79,7 +80,7 @@ func (i inside) ServeFiles(ctx context.Context, user string, conn io.ReadWriter)
 	defer func() { _ = stream.Close() }()
 	stop := context.AfterFunc(ctx, func() { wire.Abort(stream, "") })
 	defer stop()
-	go func() { // ends when conn does, or the stream
+	go func() { // ends with conn or the stream
 		_, err := io.Copy(stream, conn)
 		if err == nil {
 			err = stream.CloseWrite()
@@ -92,7 +93,7 @@ func (i inside) ServeFiles(ctx context.Context, user string, conn io.ReadWriter)
 	return ended(ctx, err, "a transfer of files", reply)
 }
 
-// ended returns the error of a call whose stream has ended with err.
+// ended converts the error with which the stream of an operation has ended.
 func ended(ctx context.Context, err error, what string, reply *v1.SessionReply) error {
 	switch {
 	case err == nil:

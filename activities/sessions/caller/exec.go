@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Exec runs a program beside that of the attempt. A Read of its input that is under way when it has ended is left alone.
+// Exec runs a program beside the attempt's own. It may return while a Read of c.Stdin is still blocked.
 func (i inside) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
 	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: wire.KindExec, User: c.User, Exec: execOf(c)})
 	if err != nil {
@@ -44,7 +44,7 @@ func (i inside) Exec(ctx context.Context, c executor.Command) (executor.ExitStat
 	return status, refusalOf(exit)
 }
 
-// execOf returns a command as a node is sent it.
+// execOf returns a command in the form that is sent to the node.
 func execOf(c executor.Command) *v1.SessionExec {
 	e := &v1.SessionExec{Command: c.Args, Line: c.Line, Stdin: c.Stdin != nil, Env: c.Env, Directory: c.Dir, User: c.User}
 	if c.Terminal != nil {
@@ -64,7 +64,7 @@ func refusalOf(exit *v1.SessionExit) error {
 	return &executor.Refusal{Text: exit.GetError()}
 }
 
-// ReadTar writes an archive of a path to a writer.
+// ReadTar writes a tar archive of a path to a writer.
 func (i inside) ReadTar(ctx context.Context, user, path string, to io.Writer) error {
 	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: wire.KindReadTar, User: user, Path: path})
 	if err != nil {
@@ -79,7 +79,8 @@ func (i inside) ReadTar(ctx context.Context, user, path string, to io.Writer) er
 	return refusalOf(exit)
 }
 
-// WriteTar sends an archive. A Read of it that is under way when the node refuses the rest is left alone.
+// WriteTar sends a tar archive to be unpacked at a path. It may return while a Read of from is still blocked, if the node
+// refuses the rest.
 func (i inside) WriteTar(ctx context.Context, user, path string, rename bool, from io.Reader) error {
 	conn, reply, err := i.open(ctx, &v1.SessionHeader{Kind: wire.KindWriteTar, User: user, Path: path, Rename: rename})
 	if err != nil {
@@ -101,21 +102,22 @@ func (i inside) WriteTar(ctx context.Context, user, path string, rename bool, fr
 	return refusalOf(exit)
 }
 
-// frames is a stream of frames.
+// frames is a stream of SessionFrames.
 type frames struct {
 	conn wire.Conn
 	stop func() bool
 	done chan struct{}
-	// window bounds the input, so that signals do not wait behind input that is not read; nil: there is no bound.
+	// window bounds the input in flight, so that signals do not wait behind input that the program has not read. It is nil if
+	// there is no bound.
 	window *window
 }
 
-// newFrames returns the frames of a stream, which is given up when ctx ends.
+// newFrames returns the frames of a stream. The end of ctx aborts the stream.
 func newFrames(ctx context.Context, conn wire.Conn) *frames {
 	return &frames{conn: conn, stop: context.AfterFunc(ctx, func() { wire.Abort(conn, "") }), done: make(chan struct{})}
 }
 
-// close closes the stream, and ends those who send.
+// close closes the stream and ends its senders.
 func (s *frames) close() {
 	s.stop()
 	close(s.done)
@@ -123,7 +125,7 @@ func (s *frames) close() {
 	_ = s.conn.Close()
 }
 
-// sendInput sends what a program reads. An error of the reader ends it like its end.
+// sendInput sends the standard input of a program. A read error ends the input like its regular end.
 func (s *frames) sendInput(from io.Reader) {
 	if _, err := s.sendAll(from); err != nil {
 		return
@@ -131,7 +133,8 @@ func (s *frames) sendInput(from io.Reader) {
 	_ = wire.WriteMessage(s.conn, &v1.SessionFrame{Frame: &v1.SessionFrame_StdinEnd{StdinEnd: true}})
 }
 
-// sendArchive sends an archive. An error of reading it ends the stream, so that half an archive is not taken for a whole one.
+// sendArchive sends an archive. A read error aborts the stream, so that the node does not take a partial archive for a
+// complete one.
 func (s *frames) sendArchive(from io.Reader, failed chan<- error) {
 	read, err := s.sendAll(from)
 	switch {
@@ -143,7 +146,7 @@ func (s *frames) sendArchive(from io.Reader, failed chan<- error) {
 	}
 }
 
-// sendAll sends what can be read. The first error is one of reading, the second one of sending.
+// sendAll sends everything from a reader. read is an error of reading, sent one of sending.
 func (s *frames) sendAll(from io.Reader) (read, sent error) {
 	buffer := make([]byte, wire.MaxChunk)
 	for {
@@ -165,7 +168,7 @@ func (s *frames) sendAll(from io.Reader) (read, sent error) {
 	}
 }
 
-// sendEach sends a frame for each value of a channel until it is closed, or the session has ended.
+// sendEach sends a frame for each value of a channel until the channel is closed or the session has ended.
 func sendEach[T any](s *frames, values <-chan T, frame func(T) *v1.SessionFrame) {
 	for {
 		select {
@@ -179,7 +182,7 @@ func sendEach[T any](s *frames, values <-chan T, frame func(T) *v1.SessionFrame)
 	}
 }
 
-// receive copies what a node sends until the exit frame. Outputs may be nil.
+// receive writes the output from the node to stdout and stderr, which may be nil, and returns the exit frame.
 func (s *frames) receive(stdout, stderr io.Writer) (*v1.SessionExit, error) {
 	frame := &v1.SessionFrame{}
 	for {
@@ -205,7 +208,7 @@ func (s *frames) receive(stdout, stderr io.Writer) (*v1.SessionExit, error) {
 	}
 }
 
-// write writes output that is asked for.
+// write writes p to w. A nil w discards it.
 func write(w io.Writer, p []byte) error {
 	if w == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"switchyard/activities/sessions/wire"
 )
 
-// Listen accepts connections on a port of the attempt. Closing the listener closes what it has accepted, too, and so does the
-// end of ctx.
+// Listen accepts connections on a port of the attempt. Closing the listener, or the end of ctx, also closes the connections
+// that it has accepted.
 func (i inside) Listen(ctx context.Context, port int) (net.Listener, error) {
 	h, err := portHeader(wire.KindListen, port, 0)
 	if err != nil {
@@ -25,7 +25,7 @@ func (i inside) Listen(ctx context.Context, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// listener is a port of an attempt.
+// listener listens on a port of an attempt.
 type listener struct {
 	session *wire.Session
 	port    int
@@ -35,7 +35,7 @@ type listener struct {
 	closed bool
 }
 
-// Accept returns the next connection. net.ErrClosed means that the listener was closed.
+// Accept returns the next connection, or net.ErrClosed after the listener was closed.
 func (l *listener) Accept() (net.Conn, error) {
 	conn, err := l.session.Accept()
 	if err == nil {
@@ -49,7 +49,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return nil, err
 }
 
-// Close ends the listener and its connections.
+// Close closes the listener and its connections.
 func (l *listener) Close() error {
 	l.mu.Lock()
 	l.closed = true

@@ -2,7 +2,8 @@ package caller
 
 import "sync"
 
-// window is how much more of an input a client may send. A nil window has no bound.
+// window is a flow-control window: how many more bytes of input a client may send. A nil window is
+// unlimited.
 type window struct {
 	mu     sync.Mutex
 	change sync.Cond
@@ -10,7 +11,7 @@ type window struct {
 	closed bool
 }
 
-// newWindow returns a window of a size in bytes, or nil for 0.
+// newWindow returns a window of size bytes, or nil if size is 0.
 func newWindow(size int) *window {
 	if size == 0 {
 		return nil
@@ -20,7 +21,7 @@ func newWindow(size int) *window {
 	return w
 }
 
-// take waits until n bytes may be sent, and returns false if the window is closed.
+// take waits until n bytes may be sent. It returns false if the window is closed.
 func (w *window) take(n int) bool {
 	if w == nil {
 		return true
@@ -45,7 +46,7 @@ func (w *window) give(n int) {
 	w.change.Broadcast()
 }
 
-// close ends what waits.
+// close unblocks all callers of take.
 func (w *window) close() {
 	if w == nil {
 		return
