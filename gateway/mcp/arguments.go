@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// readArguments returns the arguments of a call by name.
+// readArguments decodes the arguments of a call.
 func readArguments(data json.RawMessage) (map[string]any, error) {
 	if data = bytes.TrimSpace(data); len(data) == 0 || string(data) == "null" {
 		return map[string]any{}, nil
@@ -37,7 +37,7 @@ func readArguments(data json.RawMessage) (map[string]any, error) {
 	return object, nil
 }
 
-// checkArguments returns every way in which arguments do not fit the schema of a tool.
+// checkArguments returns every mismatch between arguments and the schema of a tool.
 func checkArguments(s schema, arguments map[string]any) []string {
 	var problems []string
 	required, _ := s["required"].([]string)
@@ -57,7 +57,7 @@ func describe(s schema, name string) string {
 	return text
 }
 
-// check returns how a value at a path does not fit a schema. Ranges and patterns are left to the gateway.
+// check returns the mismatches between a value at a path and a schema. It leaves ranges and patterns to the gateway.
 func check(s schema, value any, path string) []string {
 	if types := typesOf(s); len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isOf(value, t) }) {
 		return []string{fmt.Sprintf("%s is %s; it must be %s", path, kindOf(value), strings.Join(articles(types), " or "))}
@@ -108,7 +108,7 @@ func checkObject(s schema, object map[string]any, path string) []string {
 	return problems
 }
 
-// unknownName says that there is no argument of a name, with the near one or all that there are.
+// unknownName returns the error text for an unknown argument, with the nearest name or all known names.
 func unknownName(place, name string, known []string) string {
 	if hint := nearest.DidYouMean(name, known); hint != "" {
 		return place + " is unknown; " + hint
@@ -142,7 +142,7 @@ func list(words []any) string {
 	return strings.Join(texts, ", ")
 }
 
-// typesOf returns the types that a schema allows; none: all.
+// typesOf returns the types that a schema allows. An empty list means any type.
 func typesOf(s schema) []string {
 	switch types := s["type"].(type) {
 	case string:
@@ -203,7 +203,7 @@ func articles(types []string) []string {
 	return all
 }
 
-// shown returns a value as an error shows it.
+// shown formats a value for an error text, cut to 60 bytes.
 func shown(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {

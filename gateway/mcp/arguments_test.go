@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// TestArgumentsThatDoNotFitAreNamed holds errors about arguments to what the model needs to mend them.
+// TestArgumentsThatDoNotFitAreNamed checks that argument errors tell the model what to correct.
 func TestArgumentsThatDoNotFitAreNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		tool, arguments string
-		want            []string // parts of the error; none: the arguments fit
+		want            []string // parts of the error text; empty if the arguments fit
 	}{
 		"nothing":              {"list_tasks", ``, nil},
 		"null":                 {"list_tasks", `null`, nil},

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// everyNode stands for all nodes that take tasks.
+	// everyNode stands for all nodes that accept tasks.
 	everyNode = "*"
 	// distributedRun is the name of the runs of run_distributed.
 	distributedRun = "distributed"
-	// maxNodes bounds the nodes of one run.
+	// maxNodes bounds the number of nodes in one run.
 	maxNodes = 1000
 )
 
@@ -58,7 +58,8 @@ func previewDistributed(ctx context.Context, i *invocation) (any, error) {
 	return plan, err
 }
 
-// distributed returns the definition of a run with a task for each node, named after it, and what is odd about the nodes.
+// distributed returns the definition of a run with one task per node, named after the node, and warnings about nodes that do
+// not accept tasks.
 func (i *invocation) distributed(ctx context.Context) (def *v1.Definition, warnings []string, err error) {
 	listed, err := i.Nodes.ListNodes(ctx, connect.NewRequest(&v1.ListNodesRequest{PageSize: maxNodes}))
 	if err != nil {
@@ -87,7 +88,7 @@ func (i *invocation) distributed(ctx context.Context) (def *v1.Definition, warni
 	return def, warnings, nil
 }
 
-// chosenNodes returns the names of the nodes that a caller asks for, each once.
+// chosenNodes returns the sorted, distinct names of the nodes that a caller selects.
 func chosenNodes(asked []any, fleet []*v1.Node) (names, warnings []string, err error) {
 	known := map[string]*v1.Node{}
 	var all []string
@@ -124,7 +125,7 @@ func chosenNodes(asked []any, fleet []*v1.Node) (names, warnings []string, err e
 	return names, warnings, nil
 }
 
-// taskNameOf returns the name of a task for a node.
+// taskNameOf converts the name of a node to a valid task name.
 func taskNameOf(node string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && (r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r == '-' || r == '_') {

@@ -14,17 +14,17 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// usageError is an error about the arguments of a tool.
+// usageError reports problems with the arguments of a tool.
 type usageError struct{ problems []string }
 
 func (e usageError) Error() string { return strings.Join(e.problems, "\n") }
 
-// usagef returns an error about the arguments of a tool.
+// usagef returns a usageError with a formatted text.
 func usagef(format string, args ...any) error {
 	return usageError{[]string{fmt.Sprintf(format, args...)}}
 }
 
-// failed returns the answer of a tool that has failed, as the model reads it: what, where, and what to do about it.
+// failed returns the result of a failed tool for the model: what failed, where, and the remedy.
 func (s *Server) failed(ctx context.Context, t *tool, err error) *sdk.CallToolResult {
 	return errorResult(s.explain(auth.EndOf(ctx, err), t))
 }
@@ -36,7 +36,7 @@ func errorResult(text string) *sdk.CallToolResult {
 // maxError bounds the text of an error, in bytes.
 const maxError = 4000
 
-// explain returns the text of an error.
+// explain returns the text of an error for the model.
 func (s *Server) explain(err error, t *tool) string {
 	if problems, ok := errors.AsType[source.Problems](err); ok {
 		return problemText(problems) + "\nThe resource " + guideURI + " has the language; validate_definition checks a definition."
@@ -69,7 +69,7 @@ func (s *Server) explain(err error, t *tool) string {
 	return text
 }
 
-// hintFor returns what to do about an error with a code, or "" if its text says that.
+// hintFor returns the remedy for an error code, or "" if the error text already contains it.
 func hintFor(code connect.Code, t *tool) string {
 	switch code {
 	case connect.CodeNotFound:
@@ -87,7 +87,7 @@ func hintFor(code connect.Code, t *tool) string {
 	return ""
 }
 
-// problemText lists the problems of a definition, a line each, with their places.
+// problemText lists the problems of a definition with their positions, one per line.
 func problemText(problems source.Problems) string {
 	lines := make([]string, 0, len(problems)+1)
 	lines = append(lines, fmt.Sprintf("The definition has %d problem(s):", len(problems)))

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// Path is where a gateway serves clients.
+	// Path is the endpoint of a gateway.
 	Path = "/mcp"
-	// ReadOnlyPath is where a gateway serves clients without the tools that change something.
+	// ReadOnlyPath is the endpoint without the tools that change something.
 	ReadOnlyPath = "/mcp/readonly"
 )
 
-// Handler serves streamable HTTP without sessions: any gateway of a deployment answers any request. It stands behind the
-// lock of a gateway, and a caller that may only read is served without the tools that change something.
+// Handler serves streamable HTTP without sessions, so any gateway of a deployment can answer any request. The caller puts it
+// behind the authentication of a gateway. A caller with read access only gets no tools that change something.
 func Handler(config Config) http.Handler {
 	all := New(config)
 	config.ReadOnly = true
@@ -44,7 +44,7 @@ func Handler(config Config) http.Handler {
 	}))
 }
 
-// tokenInfo returns whom the lock has let in, in the words of the protocol's library.
+// tokenInfo returns the authenticated principal in the form that the protocol library expects.
 func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
 	p := auth.From(ctx)
 	if !p.IsVerified() {
@@ -53,11 +53,11 @@ func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenIn
 	return &sdkauth.TokenInfo{UserID: p.Kind + ":" + p.ID + ":" + p.Name, Expiration: p.ExpiresAt}, nil
 }
 
-// clientKey is the key in a context of the context of the HTTP request of a client.
+// clientKey is the context key of the context of a client's HTTP request.
 type clientKey struct{}
 
-// withClient returns a context that ends with the HTTP request of its client, too: the context of a call outlives the
-// request. release must be called.
+// withClient returns a context that also ends with the HTTP request of its client, because the context of a call outlives
+// the request. The caller must call release.
 func withClient(ctx context.Context) (ended context.Context, release func()) {
 	client, ok := ctx.Value(clientKey{}).(context.Context)
 	if !ok {

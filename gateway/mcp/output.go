@@ -17,14 +17,15 @@ import (
 
 const (
 	cursorName = "cursor"
-	// defaultFollow is how long stream_task_output follows, in seconds.
+	// defaultFollow is how long stream_task_output follows by default, in seconds.
 	defaultFollow = 5
-	// maxOutput bounds the lines of an answer, in bytes: the last ones are kept.
+	// maxOutput bounds the output in an answer, in bytes. The end is kept.
 	maxOutput = 2400
-	// maxProgress bounds the lines of a notification, and progressPause is the least time between two.
+	// maxProgress bounds the output in a progress notification, in bytes. progressPause is the minimum interval between
+	// notifications.
 	maxProgress   = 1000
 	progressPause = 250 * time.Millisecond
-	// maxCursor bounds a cursor; that of the logs of many tasks is longer.
+	// maxCursor bounds a cursor, in bytes. A cursor over the logs of many tasks exceeds it and is left out.
 	maxCursor = 1500
 )
 
@@ -38,7 +39,7 @@ func outputArguments() []argument {
 	}
 }
 
-// outputSchema returns the schema of the answers of stream_task_output.
+// outputSchema returns the schema of the results of stream_task_output.
 func outputSchema(document) schema {
 	return schema{"type": "object", "properties": schema{
 		"output":   untrustedSchema("The last lines that were printed since the cursor; `==> task` marks whose they are."),
@@ -48,7 +49,7 @@ func outputSchema(document) schema {
 	}}
 }
 
-// streamOutput follows what tasks print.
+// streamOutput returns the output of tasks since the cursor and follows it for the requested time.
 func streamOutput(ctx context.Context, i *invocation) (any, error) {
 	asked := i.request.(*v1.ListRunLogsRequest)
 	req := &v1.StreamRunLogsRequest{Id: asked.GetId(), Task: asked.GetTask(), Stream: asked.GetStream(), Attempt: asked.Attempt}
@@ -86,13 +87,13 @@ func streamOutput(ctx context.Context, i *invocation) (any, error) {
 	return answer, nil
 }
 
-// transcript is the end of what tasks have printed. It is for one goroutine.
+// transcript collects the end of the output of tasks. It is not safe for concurrent use.
 type transcript struct {
 	positions []*v1.LogPosition
-	single    bool   // the caller knows whose lines they are
-	last      string // whose lines are being added
+	single    bool   // the caller asked for one task, whose first lines need no heading
+	last      string // heading of the lines that were added last
 	kept      []byte
-	total     int // bytes that were added
+	total     int // bytes added
 	missing   []string
 
 	progress func(context.Context, float64, string)
@@ -100,7 +101,7 @@ type transcript struct {
 	reported time.Time
 }
 
-// add adds a piece of a log.
+// add appends a piece of a log.
 func (t *transcript) add(ctx context.Context, piece *v1.StreamRunLogsResponse) {
 	if m := piece.GetMissing(); m != nil {
 		t.missing = append(t.missing, m.GetTask())
@@ -131,7 +132,7 @@ func (t *transcript) write(text string) {
 	}
 }
 
-// lastOf returns the last bytes.
+// lastOf returns the last limit bytes of data. It may overwrite data.
 func lastOf(data []byte, limit int) []byte {
 	if len(data) <= limit {
 		return data
@@ -139,7 +140,8 @@ func lastOf(data []byte, limit int) []byte {
 	return append(data[:0], data[len(data)-limit:]...)
 }
 
-// report sends what is new to a caller that wants to know, if the last time is long enough ago or now is set.
+// report sends the new output as a progress notification, if the caller asked for progress and the last notification is old
+// enough or now is set.
 func (t *transcript) report(ctx context.Context, now bool) {
 	if t.progress == nil || len(t.fresh) == 0 || !now && time.Since(t.reported) < progressPause {
 		return
@@ -151,7 +153,7 @@ func (t *transcript) report(ctx context.Context, now bool) {
 	t.fresh, t.reported = t.fresh[:0], time.Now()
 }
 
-// answer returns what the tool answers.
+// answer returns the result of the tool.
 func (t *transcript) answer() map[string]any {
 	output := map[string]any{untrustedKey: strings.ToValidUTF8(strings.TrimPrefix(string(t.kept), "\n"), "\uFFFD")}
 	if omitted := t.total - len(t.kept); omitted > 0 {
@@ -167,12 +169,12 @@ func (t *transcript) answer() map[string]any {
 	return answer
 }
 
-// isSameLog reports whether two positions are in one log.
+// isSameLog reports whether two positions are in the same log.
 func isSameLog(a, b *v1.LogPosition) bool {
 	return a.GetTask() == b.GetTask() && a.GetGeneration() == b.GetGeneration() && a.GetAttempt() == b.GetAttempt() && a.GetClaim() == b.GetClaim()
 }
 
-// formatCursor returns positions as a cursor, which parseCursor reads.
+// formatCursor encodes positions as a cursor. parseCursor is its inverse.
 func formatCursor(positions []*v1.LogPosition) (string, error) {
 	data, err := proto.Marshal(&v1.StreamRunLogsRequest{Resume: positions})
 	return "c" + base64.RawURLEncoding.EncodeToString(data), err

@@ -9,15 +9,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// would is what a preview says.
+// would is the result of a preview.
 type would struct {
-	// Would is what the tool would do, in one line.
+	// Would describes what the tool would do, in one line.
 	Would string `json:"would"`
-	// Now is the state of what it would change.
+	// Now is the current state of the object that the tool would change.
 	Now map[string]any `json:"now,omitempty"`
 }
 
-// previewTaskState shows the task that a tool would change.
+// previewTaskState previews the cancellation of a task.
 func previewTaskState(ctx context.Context, i *invocation) (any, error) {
 	req := i.request.(*v1.CancelTaskRequest)
 	got, err := i.Runs.GetRunTask(ctx, connect.NewRequest(&v1.GetRunTaskRequest{Id: req.GetId(), Task: req.GetTask()}))
@@ -33,7 +33,7 @@ func previewTaskState(ctx context.Context, i *invocation) (any, error) {
 	return would{text, now}, err
 }
 
-// previewRunState shows the run that a tool would change.
+// previewRunState previews the cancellation or the retry of a run.
 func previewRunState(ctx context.Context, i *invocation) (any, error) {
 	id := i.text("run")
 	got, err := i.Runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: id, PageSize: 1, Brief: true}))
@@ -56,7 +56,7 @@ func previewRunState(ctx context.Context, i *invocation) (any, error) {
 	return would{text, now}, err
 }
 
-// previewDeadLetters shows the dead letters that would be put back.
+// previewDeadLetters previews the retry of dead letters.
 func previewDeadLetters(ctx context.Context, i *invocation) (any, error) {
 	req := i.request.(*v1.RetryDeadLetterRequest)
 	listed, err := i.Runs.ListDeadLetters(ctx, connect.NewRequest(&v1.ListDeadLettersRequest{Run: req.GetRun()}))
@@ -78,7 +78,7 @@ func previewDeadLetters(ctx context.Context, i *invocation) (any, error) {
 	return would{fmt.Sprintf("put back %d task(s) of %s with their attempts at 0", count, req.GetRun()), now}, err
 }
 
-// previewDrain shows the node that a tool would change.
+// previewDrain previews draining or undraining a node.
 func previewDrain(ctx context.Context, i *invocation) (any, error) {
 	name := i.text("node")
 	got, err := i.Nodes.GetNode(ctx, connect.NewRequest(&v1.GetNodeRequest{Name: name}))

@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// shownAs returns a projection of a message in JSON.
+// shownAs returns the JSON of a projected message.
 func shownAs(t *testing.T, m proto.Message, fields string) string {
 	t.Helper()
 	object, err := project(m, parseProjection(fields))
@@ -87,7 +87,7 @@ func TestLargeValuesAreCut(t *testing.T) {
 	}
 }
 
-// TestTextOfTasksIsMarked holds every field with what tasks leave to its mark.
+// TestTextOfTasksIsMarked checks that every entry of isPrinted names an existing field.
 func TestTextOfTasksIsMarked(t *testing.T) {
 	for name := range isPrinted {
 		parts := strings.Split(string(name), ".")

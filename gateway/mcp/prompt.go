@@ -10,7 +10,7 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// promptText is how a model is asked for a workflow.
+// promptText is the template of the prompt that asks a model for a workflow.
 const promptText = `Write a Switchyard workflow for this goal:
 
 %goal%
@@ -20,7 +20,7 @@ const promptText = `Write a Switchyard workflow for this goal:
 3. Check it with validate_definition and mend every problem and warning.
 4. Show the definition, and call submit_workflow with preview to see where its tasks could run. Start it only if that was asked for.`
 
-// addPrompt offers the prompt.
+// addPrompt registers the prompt.
 func (s *Server) addPrompt() {
 	s.served.AddPrompt(&sdk.Prompt{
 		Name: "write_workflow", Title: "Write a workflow for ...", Description: "Asks for a definition that reaches a goal, with the guide of the language.",

@@ -24,13 +24,13 @@ const (
 	mimeMarkdown     = "text/markdown"
 )
 
-// resource is what a client may read. Its URI may have variables.
+// resource is a readable resource. Its URI may contain variables.
 type resource struct {
 	uri, title, description, mime string
-	// tool answers, with the variables as arguments and those that are fixed.
+	// tool produces the text, called with the variables and the fixed arguments.
 	tool      string
 	arguments map[string]any
-	// read takes the place of the tool.
+	// read produces the text instead of tool, if it is set.
 	read func(ctx context.Context, s *Services, variables map[string]any) (string, error)
 }
 
@@ -53,7 +53,7 @@ func resources() []resource {
 	}
 }
 
-// addResources offers the resources.
+// addResources registers the resources.
 func (s *Server) addResources() {
 	for _, r := range resources() {
 		if r.mime == "" {
@@ -69,7 +69,7 @@ func (s *Server) addResources() {
 	}
 }
 
-// reader returns what reads a resource.
+// reader returns the handler that reads a resource.
 func (s *Server) reader(r resource) sdk.ResourceHandler {
 	template := uritemplate.MustNew(r.uri)
 	return func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -137,7 +137,7 @@ func text(value any) string {
 	return s
 }
 
-// printed returns a message in JSON.
+// printed returns a message as JSON.
 func printed(m proto.Message) (string, error) {
 	data, err := protojson.Marshal(m)
 	return string(data), err

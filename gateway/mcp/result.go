@@ -10,18 +10,18 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// resultOf are what is said of the result of a task.
+// resultOf is the projection of the result of a task.
 const resultOf = "result(exitCode signal stdout stderr output contextUpdate cpuSeconds peakMemoryMb agent(model turns toolCalls inputTokens outputTokens cacheReadTokens cacheWriteTokens costUsd session))"
 
-// resultFields are what get_task_result answers.
+// resultFields is the projection of get_task_result.
 const resultFields = "task(name type state reason node attempt error dependsOn createdAt queuedAt startedAt completedAt scheduledAfter deadLetteredAt count counts cachedFrom childRun notice held " +
 	resultOf + " attempts(" + attemptFields + ")) " +
 	"instance(index state reason node attempt error startedAt completedAt scheduledAfter deadLetteredAt cachedFrom childRun notice " + resultOf + " attempts(" + attemptFields + "))"
 
-// maxAttempts bounds the attempts that an answer has; the newest are kept.
+// maxAttempts bounds the attempts in an answer; the newest are kept.
 const maxAttempts = 8
 
-// taskResult shows a task, or the only task of a run.
+// taskResult returns a task with its result. Without a task name it returns the only task of the run.
 func taskResult(ctx context.Context, i *invocation) (any, error) {
 	req := i.request.(*v1.GetRunTaskRequest)
 	if req.GetTask() == "" {
@@ -50,7 +50,7 @@ func taskResult(ctx context.Context, i *invocation) (any, error) {
 	return project(answer.Msg, parseProjection(i.tool.gives))
 }
 
-// attemptsOf returns where the attempts of a task or instance are, or nil for another message.
+// attemptsOf returns a pointer to the attempts of a task or instance, or nil if m is neither.
 func attemptsOf(m any) *[]*v1.Attempt {
 	switch m := m.(type) {
 	case *v1.Task:
@@ -65,7 +65,7 @@ func attemptsOf(m any) *[]*v1.Attempt {
 	return nil
 }
 
-// onlyTask returns the name of the only task of a run.
+// onlyTask returns the name of the only task of a run, or an error that lists the tasks if the run has several.
 func (i *invocation) onlyTask(ctx context.Context, run string) (string, error) {
 	listed, err := i.Runs.ListRunTasks(ctx, connect.NewRequest(&v1.ListRunTasksRequest{Id: run, Brief: true, PageSize: maxList}))
 	if err != nil {

@@ -12,16 +12,17 @@ import (
 	"switchyard/gateway/openapi"
 )
 
-// schema is a JSON Schema as encoding/json reads one.
+// schema is a decoded JSON Schema.
 type schema = map[string]any
 
-// document is what is read of the OpenAPI document, which has the comments of proto. It must not be changed.
+// document holds the used parts of the OpenAPI document, which carries the comments of the proto files. It must not be
+// modified.
 type document struct {
 	schemas    map[string]schema
 	operations map[string]operation // by "Service_Method"
 }
 
-// operation is a call as the OpenAPI document has it.
+// operation is a call in the OpenAPI document.
 type operation struct {
 	OperationID string `json:"operationId"`
 	Description string
@@ -43,16 +44,17 @@ var api = sync.OnceValue(func() document {
 		Paths      map[string]map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(openapi.Document(), &read); err != nil {
-		panic(err) // the document is part of the program
+		panic(err) // unreachable: the document is embedded
 	}
 	d := document{schemas: read.Components.Schemas, operations: map[string]operation{}}
 	for _, methods := range read.Paths {
 		for _, data := range methods {
 			var o operation
 			if err := json.Unmarshal(data, &o); err != nil || o.OperationID == "" {
-				continue // servers or parameters of the path
+				continue // not an operation, but the servers or parameters of the path
 			}
-			// A call with several paths has an operation for each, numbered: that with the most arguments has them all.
+			// A call with several paths has one numbered operation per path. The one with the most arguments has all of
+			// them.
 			name := strings.TrimRight(strings.TrimSuffix(o.OperationID, "_post"), "0123456789")
 			if len(d.arguments(o)) >= len(d.arguments(d.operations[name])) {
 				d.operations[name] = o
@@ -94,7 +96,8 @@ func (d document) arguments(o operation) map[string]schema {
 	return all
 }
 
-// resolve returns the schema that a schema refers to, with the description of the reference, or the schema itself.
+// resolve returns the schema that a reference points to, with the description of the reference. Any other schema is returned
+// unchanged.
 func (d document) resolve(s schema) schema {
 	ref, ok := s["$ref"].(string)
 	if !ok {
@@ -107,8 +110,8 @@ func (d document) resolve(s schema) schema {
 	return resolved
 }
 
-// inline returns a schema without references, titles and formats that not every validator knows. Within refers to what
-// contains the schema: a message within itself becomes any object.
+// inline returns a schema with its references expanded, and without titles, examples, patterns and formats that some
+// validators do not know. within lists the references being expanded: a recursive message becomes an arbitrary object.
 func (d document) inline(s schema, within ...string) schema {
 	if ref, ok := s["$ref"].(string); ok {
 		if slices.Contains(within, ref) {

@@ -12,7 +12,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// Services are the calls that tools make. The caller of a tool is who makes them.
+// Services are the clients of the gateway's services. Tools call them in the name of the caller.
 type Services struct {
 	Runs      switchyardv1connect.RunServiceClient
 	Tasks     switchyardv1connect.TaskServiceClient
@@ -20,7 +20,7 @@ type Services struct {
 	Nodes     switchyardv1connect.NodeServiceClient
 }
 
-// NewServices returns the services of the gateway at a URL.
+// NewServices returns clients for the gateway at a URL.
 func NewServices(client connect.HTTPClient, url string) *Services {
 	return &Services{
 		Runs:      switchyardv1connect.NewRunServiceClient(client, url),
@@ -35,15 +35,14 @@ func ofTasks(s *Services) switchyardv1connect.TaskServiceClient         { return
 func ofWorkflows(s *Services) switchyardv1connect.WorkflowServiceClient { return s.Workflows }
 func ofNodes(s *Services) switchyardv1connect.NodeServiceClient         { return s.Nodes }
 
-// call is a call of a service, whatever its messages.
+// call is a service call with its message types erased.
 type call struct {
 	method        protoreflect.MethodDescriptor
-	input, output proto.Message // empty
+	input, output proto.Message // empty messages of the types
 	do            func(context.Context, *Services, proto.Message) (proto.Message, error)
 }
 
-// callOf returns a call by the method of a client, such as
-// callOf(ofTasks, switchyardv1connect.TaskServiceClient.ListTasks).
+// callOf builds a call from a client method, as in callOf(ofTasks, switchyardv1connect.TaskServiceClient.ListTasks).
 func callOf[S, Q, A any](of func(*Services) S, method func(S, context.Context, *connect.Request[Q]) (*connect.Response[A], error)) call {
 	input, output := any(new(Q)).(proto.Message), any(new(A)).(proto.Message)
 	return call{
@@ -58,7 +57,7 @@ func callOf[S, Q, A any](of func(*Services) S, method func(S, context.Context, *
 	}
 }
 
-// methodOf returns the call with a request.
+// methodOf returns the method that takes a request. It panics if there is none.
 func methodOf(request protoreflect.MessageDescriptor) protoreflect.MethodDescriptor {
 	for _, service := range v1.Services() {
 		for i := range service.Methods().Len() {

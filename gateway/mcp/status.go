@@ -9,13 +9,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// runFields are what is said of a run besides its tasks, statusFields what is said of each of these.
+// runFields is the projection of a run without its tasks; statusFields is the projection of its page of tasks.
 var (
 	runFields    = parseProjection("id=run name=workflow state reason error problem createdAt completedAt generation trigger parent taskCounts instanceCounts approval input context")
 	statusFields = parseProjection("items=tasks(name type state reason node attempt error dependsOn count counts childRun notice held) nextPageToken total")
 )
 
-// statusSchema returns the schema of the answers of get_workflow_status.
+// statusSchema returns the schema of the results of get_workflow_status.
 func statusSchema(d document) schema {
 	s := d.schemaOf((&v1.Run{}).ProtoReflect().Descriptor(), runFields)
 	properties := maps.Clone(s["properties"].(schema))
@@ -23,7 +23,7 @@ func statusSchema(d document) schema {
 	return schema{"type": "object", "properties": properties}
 }
 
-// workflowStatus shows a run with a page of its tasks.
+// workflowStatus returns a run with a page of its tasks.
 func workflowStatus(ctx context.Context, i *invocation) (any, error) {
 	req := i.request.(*v1.ListRunTasksRequest)
 	if err := i.awaitEnd(ctx, req.GetId(), ""); err != nil {

@@ -11,10 +11,10 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// definitionName is the name of the argument with a definition.
+// definitionName is the name of the argument that holds a definition.
 const definitionName = "definition"
 
-// definitionArgument returns the argument with a definition.
+// definitionArgument returns the argument that holds a definition, with a note in its description.
 func definitionArgument(note string) argument {
 	return argument{definitionName, schema{
 		"type": []string{"string", "object"},
@@ -23,7 +23,7 @@ func definitionArgument(note string) argument {
 	}}
 }
 
-// document returns the argument with a definition as a document, or "" if it is not given.
+// document returns the definition argument as a document, or "" if it is missing.
 func (i *invocation) document() (string, error) {
 	switch d := i.arguments[definitionName].(type) {
 	case string:
@@ -35,7 +35,7 @@ func (i *invocation) document() (string, error) {
 	return "", nil
 }
 
-// submission returns the run that submit_workflow asks for.
+// submission returns the request of submit_workflow with its source filled in.
 func (i *invocation) submission() (*v1.SubmitRunRequest, error) {
 	req := i.request.(*v1.SubmitRunRequest)
 	document, err := i.document()
@@ -52,7 +52,7 @@ func (i *invocation) submission() (*v1.SubmitRunRequest, error) {
 	return req, nil
 }
 
-// submitWorkflow starts a run.
+// submitWorkflow starts a run of a workflow.
 func submitWorkflow(ctx context.Context, i *invocation) (any, error) {
 	req, err := i.submission()
 	if err != nil {
@@ -61,7 +61,7 @@ func submitWorkflow(ctx context.Context, i *invocation) (any, error) {
 	return i.start(ctx, req)
 }
 
-// start starts a run, and answers as the tool does.
+// start submits a run and returns the projected answer of the tool.
 func (i *invocation) start(ctx context.Context, req *v1.SubmitRunRequest) (map[string]any, error) {
 	answer, err := i.tool.call.do(ctx, i.Services, req)
 	if err != nil {
@@ -70,16 +70,16 @@ func (i *invocation) start(ctx context.Context, req *v1.SubmitRunRequest) (map[s
 	return project(answer, parseProjection(i.tool.gives))
 }
 
-// planOf is the call that says what a run would do, and planFields what a preview has of its answer.
+// planOf is the call that plans a run; planFields is the projection of a preview.
 var (
 	planOf     = callOf(ofRuns, switchyardv1connect.RunServiceClient.PlanRun)
 	planFields = parseProjection("name input tasks(task type level dependsOn startsWhen instances placement) warnings(line column path message hint)")
 )
 
-// maxPlanned bounds the tasks of a plan that a preview shows.
+// maxPlanned bounds the number of planned tasks in a preview.
 const maxPlanned = 30
 
-// plan says what a run would do.
+// plan returns the plan of a run without starting it.
 func (i *invocation) plan(ctx context.Context, req *v1.SubmitRunRequest) (map[string]any, error) {
 	req = proto.CloneOf(req)
 	req.IdempotencyKey = ""

@@ -4,13 +4,13 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// taskFields are what lists say of a task.
+// taskFields is the projection of a task in lists.
 const taskFields = "task type state reason node attempt exitCode startedAt completedAt error"
 
-// attemptFields are what is said of an attempt.
+// attemptFields is the projection of an attempt.
 const attemptFields = "attempt node state reason error exitCode startedAt completedAt"
 
-// tools returns all tools, by what they are for.
+// tools returns all tools, grouped by purpose.
 func tools() []*tool {
 	return []*tool{
 		{

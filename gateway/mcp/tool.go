@@ -17,70 +17,70 @@ import (
 )
 
 const (
-	// maxAnswer bounds an answer whose page the caller has not sized, in bytes of JSON. Clients get it as structured content
-	// and as text.
+	// maxAnswer bounds an answer whose page size the caller did not choose, in bytes of JSON. Clients receive the answer
+	// twice: as structured content and as text.
 	maxAnswer = 3800
 	// maxLargeAnswer bounds any other answer.
 	maxLargeAnswer = 32 << 10
-	// pageSizeName and previewName are names of arguments.
+	// pageSizeName and previewName are argument names.
 	pageSizeName, previewName = "pageSize", "preview"
-	// defaultPage and maxPage are how many items a page holds.
+	// defaultPage and maxPage are the default and the maximum page size.
 	defaultPage, maxPage = 20, 200
 )
 
-// tool is what an agent may call.
+// tool is an MCP tool.
 type tool struct {
 	name string
-	// call is the call of the services that the tool makes, or the one that its arguments are of.
+	// call is the service call that the tool makes, or the one that its arguments come from.
 	call call
-	// description takes the place of the comment of the call, and goes in front of it if it ends with "+".
+	// description replaces the comment of the call. If it ends with "+", it precedes the comment instead.
 	description string
-	// takes are the fields of the request that are arguments, as parseProjection reads them.
+	// takes selects the request fields that become arguments, in the syntax of parseProjection.
 	takes string
-	// adds are arguments that the request has no fields for.
+	// adds lists arguments without a request field.
 	adds []argument
-	// needs are the names of arguments that must be given, separated by spaces.
+	// needs lists the names of required arguments, separated by spaces.
 	needs string
-	// fixed are fields of the request that the tool sets, in JSON.
+	// fixed holds request fields that the tool always sets, in JSON.
 	fixed string
-	// gives are the fields of the answer that the tool answers with, as parseProjection reads them.
+	// gives selects the response fields of the answer, in the syntax of parseProjection.
 	gives string
-	// answer is the schema of the answer of a tool with do; nil: that of gives.
+	// answer returns the schema of the answer. If it is nil, the schema follows from gives.
 	answer func(document) schema
-	// do takes the place of the plain call.
+	// do replaces the plain service call, if it is set.
 	do func(context.Context, *invocation) (any, error)
-	// preview returns what a tool that writes would do. It changes nothing.
+	// preview describes what a tool that writes would do, without changing anything.
 	preview func(context.Context, *invocation) (any, error)
-	// destructive tools end or undo work of others.
+	// destructive marks tools that end or undo work of others.
 	destructive bool
-	// offline tools need no gateway.
+	// offline marks tools that need no gateway.
 	offline bool
 }
 
-// argument is an argument that no request has a field for.
+// argument is an argument without a request field.
 type argument struct {
 	name   string
 	schema schema
 }
 
-// invocation is one call of a tool.
+// invocation is a single tool call.
 type invocation struct {
 	*Services
 	tool *tool
-	// arguments are all of the caller, and request has those that are fields of it.
+	// arguments holds all arguments of the caller; request holds those that are request fields.
 	arguments map[string]any
 	request   proto.Message
-	// progress tells the caller, if it wants to know, how far the call is; nil: it does not.
+	// progress reports the progress of the call to the caller, or is nil if the caller did not ask for it.
 	progress func(ctx context.Context, done float64, message string)
 }
 
-// text returns an argument that is a string, or "" if it is not given.
+// text returns a string argument, or "" if it is missing.
 func (i *invocation) text(name string) string {
 	text, _ := i.arguments[name].(string)
 	return text
 }
 
-// number returns an argument that is an integer, or otherwise if it is not given.
+// number returns an integer argument, or otherwise if it is missing.
 func (i *invocation) number(name string, otherwise int) int {
 	if number, ok := i.arguments[name].(json.Number); ok {
 		if n, err := number.Int64(); err == nil {
@@ -90,12 +90,12 @@ func (i *invocation) number(name string, otherwise int) int {
 	return otherwise
 }
 
-// writes reports whether the tool changes something.
+// writes reports whether the tool changes state.
 func (t *tool) writes() bool {
 	return t.call.method != nil && v1.RulesOf(t.call.method).GetEffect() == v1.Effect_EFFECT_WRITE
 }
 
-// definition returns the tool as clients see it.
+// definition returns the tool in the form that clients receive.
 func (t *tool) definition(d document) *sdk.Tool {
 	closed := false
 	destructive := t.destructive
@@ -128,7 +128,7 @@ func (t *tool) input(d document) schema {
 				panic(fmt.Sprintf("%s: %s has no field %s", t.name, t.call.method.FullName(), f.name))
 			}
 			property := d.inline(s)
-			if property["description"] == "" { // variables of REST paths have none
+			if property["description"] == "" { // variables of REST paths have no description
 				property["description"] = namedThings[f.as]
 			}
 			if f.as == pageSizeName {
@@ -150,7 +150,7 @@ func (t *tool) input(d document) schema {
 	return s
 }
 
-// namedThings are the descriptions of arguments that name what a tool is about.
+// namedThings holds descriptions for arguments that identify the subject of a tool.
 var namedThings = map[string]string{
 	"run":  `Id of the run, a unique beginning of it, or "last".`,
 	"task": `Name of the task, or of an instance of it, such as "each[3]".`,
@@ -173,7 +173,7 @@ func (t *tool) output(d document) schema {
 	return s
 }
 
-// run carries out a call of the tool.
+// run executes a tool call.
 func (t *tool) run(ctx context.Context, i *invocation) (any, error) {
 	if i.arguments[previewName] == true {
 		would, err := t.preview(ctx, i)
@@ -188,7 +188,7 @@ func (t *tool) run(ctx context.Context, i *invocation) (any, error) {
 	return i.paged(ctx, t.call, parseProjection(t.gives))
 }
 
-// parse returns the call of a tool with arguments.
+// parse validates arguments and returns the resulting call of the tool.
 func (t *tool) parse(s schema, data json.RawMessage) (*invocation, error) {
 	arguments, err := readArguments(data)
 	if err != nil {
@@ -226,7 +226,8 @@ func (t *tool) parse(s schema, data json.RawMessage) (*invocation, error) {
 	return i, nil
 }
 
-// paged makes a call and returns the fields of its answer. It asks for fewer items while their page is too large.
+// paged makes a call and returns the selected fields of its answer. While the answer is too large, paged repeats the call
+// with half the page size.
 func (i *invocation) paged(ctx context.Context, c call, fields []projection) (map[string]any, error) {
 	for {
 		answer, err := c.do(ctx, i.Services, i.request)
@@ -240,7 +241,7 @@ func (i *invocation) paged(ctx context.Context, c call, fields []projection) (ma
 	}
 }
 
-// fits reports whether an answer is small enough.
+// fits reports whether an answer is within its size limit.
 func (i *invocation) fits(answer any) bool {
 	limit := maxAnswer
 	if _, sized := i.arguments[pageSizeName]; sized {
@@ -250,7 +251,7 @@ func (i *invocation) fits(answer any) bool {
 	return err != nil || len(data) <= limit
 }
 
-// halvePage has the request ask for half as many items, and reports whether that is possible.
+// halvePage halves the page size of the request. It returns false if the request has no page size or the size is already 1.
 func (i *invocation) halvePage() bool {
 	m := i.request.ProtoReflect()
 	field := m.Descriptor().Fields().ByJSONName(pageSizeName)
@@ -261,7 +262,7 @@ func (i *invocation) halvePage() bool {
 	return true
 }
 
-// names returns the names of tools.
+// names returns the sorted names of tools.
 func names(tools []*tool) []string {
 	var all []string
 	for _, t := range tools {

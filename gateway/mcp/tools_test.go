@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fleet answers some calls as a gateway would, and notes all of them. What it does not answer is Unimplemented.
+// fleet answers some calls as a gateway would and records all calls. Other calls return Unimplemented.
 type fleet struct {
 	switchyardv1connect.UnimplementedRunServiceHandler
 	switchyardv1connect.UnimplementedTaskServiceHandler
@@ -33,7 +33,7 @@ type fleet struct {
 
 	mu    sync.Mutex
 	calls []protoreflect.MethodDescriptor
-	err   error // of GetRun
+	err   error // error of GetRun
 }
 
 func (f *fleet) GetRun(_ context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error) {
@@ -58,7 +58,7 @@ func (f *fleet) ListNodes(context.Context, *connect.Request[v1.ListNodesRequest]
 	return connect.NewResponse(&v1.ListNodesResponse{Items: []*v1.Node{{Name: "n.1", State: v1.NodeActive}, {Name: "n_1", State: v1.NodeOffline}}}), nil
 }
 
-// ListRunTasks has 1,000 tasks.
+// ListRunTasks pages through 1,000 tasks.
 func (f *fleet) ListRunTasks(_ context.Context, req *connect.Request[v1.ListRunTasksRequest]) (*connect.Response[v1.ListRunTasksResponse], error) {
 	first, _ := strconv.Atoi(req.Msg.GetPageToken())
 	res := &v1.ListRunTasksResponse{Total: 1000}
@@ -105,7 +105,7 @@ func (f *fleet) WrapStreamingClient(next connect.StreamingClientFunc) connect.St
 	return next
 }
 
-// services returns the services that a fleet answers.
+// services returns clients of the fleet.
 func (f *fleet) services() *Services {
 	mux := http.NewServeMux()
 	noted := connect.WithInterceptors(f)
@@ -116,7 +116,7 @@ func (f *fleet) services() *Services {
 	return NewServices(inprocess.Client{Handler: mux}, inprocess.URL)
 }
 
-// connectTo returns a session of a client of a server.
+// connectTo returns a client session of a server.
 func connectTo(t *testing.T, s *Server) *sdk.ClientSession {
 	t.Helper()
 	there, here := sdk.NewInMemoryTransports()
@@ -135,7 +135,7 @@ func connectTo(t *testing.T, s *Server) *sdk.ClientSession {
 	return session
 }
 
-// use calls a tool and returns its text.
+// use calls a tool and returns the text of its result.
 func use(t *testing.T, session *sdk.ClientSession, name string, arguments any) (text string, isError bool) {
 	t.Helper()
 	res, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: arguments})
@@ -145,7 +145,7 @@ func use(t *testing.T, session *sdk.ClientSession, name string, arguments any) (
 	return res.Content[0].(*sdk.TextContent).Text, res.IsError
 }
 
-// TestToolsAreWhole holds each line of the table to what every tool has.
+// TestToolsAreWhole checks that every row of the table yields a complete tool.
 func TestToolsAreWhole(t *testing.T) {
 	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
 	listed, err := session.ListTools(t.Context(), nil)
@@ -171,7 +171,7 @@ func TestToolsAreWhole(t *testing.T) {
 			t.Errorf("%s: tools that write, and no others, have a preview", made.Name)
 		}
 	}
-	// An agent reads this before its first word.
+	// An agent reads all of this before it starts.
 	if size > 20_200 {
 		t.Errorf("names, descriptions and arguments of the tools take %d bytes", size)
 	}
@@ -196,7 +196,7 @@ func TestReadOnlyServerHasNoToolThatWrites(t *testing.T) {
 	}
 }
 
-// TestPreviewChangesNothing calls each tool that writes with preview.
+// TestPreviewChangesNothing calls every tool that writes with preview and checks that no call writes.
 func TestPreviewChangesNothing(t *testing.T) {
 	arguments := map[string]map[string]any{
 		"submit_task":            {"type": "shell", "spec": map[string]any{"command": "true"}},
@@ -236,7 +236,7 @@ func TestPreviewChangesNothing(t *testing.T) {
 	}
 }
 
-// TestErrorsAreForTheModel holds errors to answers of tools, with the remedy.
+// TestErrorsAreForTheModel checks that errors are tool results that contain the remedy.
 func TestErrorsAreForTheModel(t *testing.T) {
 	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
 	for name, test := range map[string]struct {
@@ -266,7 +266,7 @@ func TestErrorsAreForTheModel(t *testing.T) {
 	}
 }
 
-// TestEachProblemOfADefinitionHasItsPlace lists all that is wrong with a definition.
+// TestEachProblemOfADefinitionHasItsPlace validates a definition with two problems and one without.
 func TestEachProblemOfADefinitionHasItsPlace(t *testing.T) {
 	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
 	bad := "name: x\ntasks:\n  a: {type: shel, dependOn: [b]}\n"
@@ -295,7 +295,7 @@ func TestEachProblemOfADefinitionHasItsPlace(t *testing.T) {
 	}
 }
 
-// TestRunDistributedHasATaskForEachNode also holds the names of tasks apart where those of nodes are nearly the same.
+// TestRunDistributedHasATaskForEachNode checks that nodes with similar names get distinct task names.
 func TestRunDistributedHasATaskForEachNode(t *testing.T) {
 	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
 	text, isError := use(t, session, "run_distributed", map[string]any{"command": "x", "nodes": []string{"n.1", "n_1", "n.1"}, "preview": true})
@@ -306,8 +306,8 @@ func TestRunDistributedHasATaskForEachNode(t *testing.T) {
 	}
 }
 
-// TestLargeRunIsASmallAnswer holds the status of 1,000 tasks to 8 KB, its text and its data together, and its pages to all
-// tasks.
+// TestLargeRunIsASmallAnswer checks that the status of a run with 1,000 tasks stays below 8 KB, text and structured content
+// together, and that its pages cover all tasks.
 func TestLargeRunIsASmallAnswer(t *testing.T) {
 	session := connectTo(t, New(Config{Services: (&fleet{}).services()}))
 	seen := map[string]bool{}

@@ -9,10 +9,10 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// maxProblems bounds the problems of an answer.
+// maxProblems bounds the problems in an answer.
 const maxProblems = 50
 
-// validationSchema returns the schema of the answers of validate_definition.
+// validationSchema returns the schema of the results of validate_definition.
 func validationSchema(d document) schema {
 	problems := d.schemaOf((&v1.ValidationFailure{}).ProtoReflect().Descriptor(), problemFields)["properties"].(schema)["problems"]
 	return schema{"type": "object", "properties": schema{
@@ -25,7 +25,7 @@ func validationSchema(d document) schema {
 
 var problemFields = parseProjection("problems(line column path message hint)")
 
-// validateDefinition checks a definition.
+// validateDefinition checks a definition without a gateway.
 func validateDefinition(_ context.Context, i *invocation) (any, error) {
 	document, err := i.document()
 	if err != nil {
@@ -47,7 +47,7 @@ func validateDefinition(_ context.Context, i *invocation) (any, error) {
 	return answer, err
 }
 
-// problemList returns problems as answers have them.
+// problemList projects problems for an answer.
 func problemList(problems source.Problems) (any, error) {
 	object, err := project(&v1.ValidationFailure{Problems: problems[:min(len(problems), maxProblems)]}, problemFields)
 	return object["problems"], err

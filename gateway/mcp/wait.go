@@ -13,23 +13,23 @@ import (
 
 const (
 	waitName = "waitSeconds"
-	// maxWait bounds how long a call waits, in seconds. Clients give up after a minute or later.
+	// maxWait bounds how long a call may wait, in seconds. Clients time out after a minute or more.
 	maxWait = 50
 )
 
-// waitArgument returns the argument that says how long a call waits.
+// waitArgument returns the argument that sets how long a call waits.
 func waitArgument(until string) argument {
 	return argument{waitName, schema{
 		"type": "integer", "minimum": 0, "maximum": maxWait, "description": fmt.Sprintf("Longest time to wait %s, in seconds, at most %d; absent: none.", until, maxWait),
 	}}
 }
 
-// wait returns how long the call waits.
+// wait returns how long the call may wait, within maxWait.
 func (i *invocation) wait(otherwise int) time.Duration {
 	return time.Duration(min(max(i.number(waitName, otherwise), 0), maxWait)) * time.Second
 }
 
-// awaitEnd returns once a run has ended, or a task of it if one is named, or when the call has waited long enough.
+// awaitEnd blocks until a run has ended, or its task if one is named, or the call has waited long enough.
 func (i *invocation) awaitEnd(ctx context.Context, run, task string) error {
 	wait := i.wait(0)
 	if wait == 0 {

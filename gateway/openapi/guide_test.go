@@ -10,10 +10,11 @@ import (
 	"switchyard/gateway/openapi/openapitest"
 )
 
-// guide is the document for people about the REST paths.
+// guide is the human-readable guide to the REST paths.
 const guide = "../rest/README.md"
 
-// TestGuideHasEveryPath holds that the guide has each operation of the document, once. dev/generate.sh writes them there.
+// TestGuideHasEveryPath checks that the guide lists each operation of the document exactly once. dev/generate.sh writes that
+// list.
 func TestGuideHasEveryPath(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(guide)
@@ -32,8 +33,7 @@ func TestGuideHasEveryPath(t *testing.T) {
 	}
 }
 
-// TestGuideNamesPathsThatExist holds that the paths of this gateway which the guide names elsewhere are those of the
-// document.
+// TestGuideNamesPathsThatExist checks that every path of this gateway that the guide names elsewhere is in the document.
 func TestGuideNamesPathsThatExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(guide)

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Path is where a gateway serves the document.
+// Path is the path at which a gateway serves the document.
 const Path = "/openapi.json"
 
 //go:embed openapi.json
 var document []byte
 
-// Document returns the document, which is JSON.
+// Document returns a copy of the document, which is JSON.
 func Document() []byte { return bytes.Clone(document) }
 
-// Handler serves the document to GET and HEAD. A client that names the ETag of what it has gets 304.
+// Handler serves the document to GET and HEAD requests. A client that sends the current ETag gets status 304.
 func Handler() http.Handler {
 	sum := sha256.Sum256(document)
 	etag := `"` + hex.EncodeToString(sum[:16]) + `"`

@@ -17,7 +17,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// parse returns the document as JSON values.
+// parse returns the decoded document.
 func parse(t *testing.T) map[string]any {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.Document()))
@@ -27,8 +27,8 @@ func parse(t *testing.T) map[string]any {
 	return value.(map[string]any)
 }
 
-// TestDocumentIsOpenAPI holds the document to the schema that the OpenAPI Initiative publishes for version 3.1, and each
-// of its schemas to JSON Schema.
+// TestDocumentIsOpenAPI validates the document against the schema that the OpenAPI Initiative publishes for version 3.1, and
+// compiles each of its schemas as JSON Schema.
 func TestDocumentIsOpenAPI(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/oas31-schema.json")
@@ -82,7 +82,7 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 	visit("", map[string]any{"paths": document["paths"], "components": document["components"]})
 }
 
-// TestDocumentHasThePathsOfProto holds that the paths are those of the annotations, and no other.
+// TestDocumentHasThePathsOfProto checks that the paths are exactly those of the annotations in proto.
 func TestDocumentHasThePathsOfProto(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -113,8 +113,8 @@ func TestDocumentHasThePathsOfProto(t *testing.T) {
 	}
 }
 
-// TestDocumentKnowsTheFormOfErrors holds that each operation names the errors that it can have, and that all have our
-// body.
+// TestDocumentKnowsTheFormOfErrors checks that each operation lists its possible errors, and that every error response has
+// the schema Error.
 func TestDocumentKnowsTheFormOfErrors(t *testing.T) {
 	t.Parallel()
 	document := parse(t)
@@ -143,7 +143,7 @@ func TestDocumentKnowsTheFormOfErrors(t *testing.T) {
 	}
 }
 
-// TestOneofsAllowTheirFields holds that a message with a oneof takes each of its fields, and no two of them.
+// TestOneofsAllowTheirFields checks that a message with a oneof accepts each of its fields, but not two of them together.
 func TestOneofsAllowTheirFields(t *testing.T) {
 	t.Parallel()
 	compiler := jsonschema.NewCompiler()
@@ -174,7 +174,7 @@ func TestOneofsAllowTheirFields(t *testing.T) {
 	}
 }
 
-// TestHandlerKnowsWhatClientsHave holds that the document is served with an ETag, which spares a second copy.
+// TestHandlerKnowsWhatClientsHave checks that the document is served with an ETag that saves repeated downloads.
 func TestHandlerKnowsWhatClientsHave(t *testing.T) {
 	t.Parallel()
 	get := func(method, etag string) *httptest.ResponseRecorder {

@@ -10,17 +10,17 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Body is the body of an error that is not an answer to a Connect or gRPC call.
+// Body is the JSON body of an error outside Connect and gRPC calls.
 type Body struct {
-	// Code is the word of Connect, such as "not_found".
+	// Code is the Connect name of the code, such as "not_found".
 	Code string `json:"code"`
-	// Message is for people.
+	// Message is the text for people.
 	Message string `json:"message"`
-	// Details are messages of proto as JSON, each with its "@type".
+	// Details holds proto messages as JSON, each with its "@type".
 	Details []json.RawMessage `json:"details"`
 }
 
-// WriteJSON answers a request with an error. Status 0 is the one that the code of the error stands for.
+// WriteJSON writes an error as the response of a request. Status 0 selects the HTTP status of the error's code.
 func WriteJSON(w http.ResponseWriter, status int, err error) {
 	code := CodeOf(err)
 	body := Body{Code: code.String(), Message: err.Error(), Details: []json.RawMessage{}}
@@ -38,10 +38,11 @@ func WriteJSON(w http.ResponseWriter, status int, err error) {
 	body.Write(w, status)
 }
 
-// retryAfter is how many seconds a client may wait before it sends a request again that found the gateway busy or away.
+// retryAfter is the number of seconds that a client should wait before it retries a request that found the gateway busy or
+// unavailable.
 const retryAfter = "1"
 
-// Write answers a request with the body.
+// Write writes the body as the response of a request.
 func (b Body) Write(w http.ResponseWriter, status int) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
@@ -51,7 +52,7 @@ func (b Body) Write(w http.ResponseWriter, status int) {
 		header.Set("Retry-After", retryAfter)
 	}
 	w.WriteHeader(status)
-	// An error means that the client has gone.
+	// Fails only if the client has left.
 	_ = json.NewEncoder(w).Encode(b)
 }
 
@@ -67,7 +68,7 @@ func detailJSON(detail *connect.ErrorDetail) (json.RawMessage, error) {
 	return protojson.Marshal(wrapped)
 }
 
-// statuses are the HTTP statuses of codes, as google/rpc/code.proto has them.
+// statuses maps codes to HTTP statuses, as google/rpc/code.proto defines them.
 var statuses = map[connect.Code]int{
 	connect.CodeCanceled:           499,
 	connect.CodeInvalidArgument:    http.StatusBadRequest,

@@ -28,27 +28,27 @@ func NoRun(text string) error { return Missing("run", text, "") }
 func NoNode(text string) error { return Missing("node", text, "") }
 
 // Missing returns the error for a resource that does not exist, with a detail that names its kind. The hint, such as the
-// name that was probably meant, may be empty.
+// nearest name, may be empty.
 func Missing(kind, text, hint string) error {
 	message := fmt.Sprintf("there is no %s %q", kind, text)
 	if hint != "" {
 		message += "; " + hint
 	}
 	err := connect.NewError(connect.CodeNotFound, errors.New(message))
-	// A detail that cannot be encoded is not worth losing the error for.
+	// Best effort: the error is useful without its detail.
 	if detail, failed := connect.NewErrorDetail(&errdetails.ResourceInfo{ResourceType: kind, ResourceName: text}); failed == nil {
 		err.AddDetail(detail)
 	}
 	return err
 }
 
-// WrongState returns the error for a request that the state of its subject forbids: a conflict, which HTTP knows as 409.
-// Until the subject changes, the same request gets the same answer; what passes by itself is Unavailable.
+// WrongState returns the error for a request that conflicts with the state of its subject (HTTP status 409). Retrying is
+// useless until the subject changes; transient conditions are Unavailable instead.
 func WrongState(format string, args ...any) error {
 	return connect.NewError(connect.CodeAborted, fmt.Errorf(format, args...))
 }
 
-// Invalid returns the error for a request that is wrong in itself.
+// Invalid returns the error for a malformed request, with the code InvalidArgument.
 func Invalid(format string, args ...any) error {
 	return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf(format, args...))
 }
@@ -62,8 +62,8 @@ func InvalidWith(err error, detail proto.Message) error {
 	return failed
 }
 
-// ToConnect gives an error of Temporal, of the store or of a context the code that clients of the gateway see. An error
-// that already has a code is returned unchanged.
+// ToConnect gives an error of Temporal, the store or a context the code that clients of the gateway receive. An error that
+// already has a code is returned unchanged.
 func ToConnect(err error) error {
 	if _, ok := errors.AsType[*connect.Error](err); ok || err == nil {
 		return err
@@ -71,7 +71,7 @@ func ToConnect(err error) error {
 	return connect.NewError(CodeOf(err), err)
 }
 
-// CodeOf returns the code that clients of the gateway see for an error.
+// CodeOf returns the code that clients of the gateway receive for an error.
 func CodeOf(err error) connect.Code {
 	if coded, ok := errors.AsType[*connect.Error](err); ok {
 		return coded.Code()
@@ -104,7 +104,7 @@ func CodeOf(err error) connect.Code {
 	return connect.CodeInternal
 }
 
-// IsPermanent reports whether Temporal would return the same error if it were asked again.
+// IsPermanent reports whether a repeated request to Temporal would fail with the same error.
 func IsPermanent(err error) bool {
 	switch CodeOf(err) {
 	case connect.CodeNotFound, connect.CodeInvalidArgument, connect.CodePermissionDenied:
@@ -113,7 +113,7 @@ func IsPermanent(err error) bool {
 	return false
 }
 
-// IsTimeout reports whether a workflow has ended by its own time-out.
+// IsTimeout reports whether a workflow ended by its own time-out.
 func IsTimeout(err error) bool { return Is[*temporal.TimeoutError](err) }
 
 // Is reports whether an error of type E is in the chain of err.

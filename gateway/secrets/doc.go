@@ -1,5 +1,5 @@
-// Package secrets answers the calls of SecretService: people set, list and delete secrets, and nodes are given the values
-// that their attempts need.
+// Package secrets implements SecretService: people set, list and delete secrets, and nodes receive the values that their
+// attempts need.
 //
 //	ReleaseSecret ──> does the attempt run on that node? ──> does its task name the secret? ──> may its submitter use it? ──> vault
 //

@@ -15,19 +15,20 @@ import (
 	"switchyard/workflows/secretref"
 )
 
-// Releaser answers the calls of SecretService. It is safe for concurrent use.
+// Releaser implements SecretService. It is safe for concurrent use.
 type Releaser struct {
 	Service
-	// Attempts finds what nodes run, and Reader what runs were started with.
+	// Attempts finds the running attempts of nodes; Reader reads the inputs of runs.
 	Attempts nodeaccess.Attempts
 	Reader   *runview.Reader
-	// Locked says that callers log in: a run without a role is then one of a schedule, which operators store.
+	// Locked is set if authentication is on. A run without a role then belongs to a schedule, which only operators can
+	// store.
 	Locked bool
 }
 
 var _ switchyardv1connect.SecretServiceHandler = Releaser{}
 
-// ReleaseSecret releases a secret to the node whose token the caller has.
+// ReleaseSecret releases a secret to the node that the caller's token belongs to.
 func (r Releaser) ReleaseSecret(ctx context.Context, req *connect.Request[v1.ReleaseSecretRequest]) (*connect.Response[v1.ReleaseSecretResponse], error) {
 	switch node, err := nodeaccess.Node(ctx); {
 	case err != nil:
@@ -42,8 +43,8 @@ func (r Releaser) ReleaseSecret(ctx context.Context, req *connect.Request[v1.Rel
 	return connect.NewResponse(res), nil
 }
 
-// Release returns the value of a secret for an attempt of a node, if the attempt runs there now, its task names the secret
-// and the submitter of its run may use it.
+// Release returns the value of a secret for an attempt of a node. It requires that the node is running the attempt, that its
+// task names the secret, and that the submitter of its run may use the secret.
 func (r Releaser) Release(ctx context.Context, req *v1.ReleaseSecretRequest) (*v1.ReleaseSecretResponse, error) {
 	if err := r.checkOn(); err != nil {
 		return nil, err
@@ -77,14 +78,14 @@ func (r Releaser) Release(ctx context.Context, req *v1.ReleaseSecretRequest) (*v
 	if err != nil {
 		return nil, r.coded(ctx, req.GetSecret(), err)
 	}
-	// It may have been set again in between, for another role.
+	// The secret may have been set again in between, with another role.
 	if err := r.mayUse(in.GetByRole(), opened); err != nil {
 		return nil, err
 	}
 	return &v1.ReleaseSecretResponse{Value: value, Version: opened.GetVersion()}, nil
 }
 
-// mayUse returns an error unless runs that are submitted in a role may use a secret.
+// mayUse returns an error if runs submitted in a role may not use a secret.
 func (r Releaser) mayUse(role string, s *v1.Secret) error {
 	if role == "" && r.Locked {
 		role = v1.RoleOperator
@@ -95,7 +96,7 @@ func (r Releaser) mayUse(role string, s *v1.Secret) error {
 	return denied("secret %s is for runs of the role %s and above, and the run was submitted in the role %s; an operator opens it with `switchyard secrets set %s --role %s`, or submits the run", s.GetName(), s.GetRole(), role, s.GetName(), role)
 }
 
-// refersTo reports whether a task names a stored secret.
+// refersTo reports whether a task refers to a stored secret.
 func refersTo(task *v1.TaskDefinition, secret string) bool {
 	for _, text := range task.GetSecretEnv() {
 		if ref, fault := secretref.Parse(text); fault == nil && ref == (secretref.Reference{Kind: secretref.Store, Name: secret}) {

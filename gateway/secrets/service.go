@@ -16,12 +16,12 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// defaultPage is how many secrets a page holds that names no size.
+// defaultPage is the page size of a request without one.
 const defaultPage = 1000
 
-// Service answers the calls of people. It is safe for concurrent use.
+// Service implements the calls for people. It is safe for concurrent use.
 type Service struct {
-	// Vault has the secrets; nil: this gateway keeps none.
+	// Vault holds the secrets, or is nil if this gateway keeps none.
 	Vault *vault.Vault
 }
 
@@ -89,7 +89,8 @@ func (s Service) checkOn() error {
 	return nil
 }
 
-// coded gives what the vault says of a name the code that clients see, with the near name of an unknown one.
+// coded converts an error of the vault about a name to the code that clients receive, with the nearest name for an unknown
+// one.
 func (s Service) coded(ctx context.Context, name string, err error) error {
 	switch {
 	case errors.Is(err, vault.ErrUnknown):
@@ -102,7 +103,7 @@ func (s Service) coded(ctx context.Context, name string, err error) error {
 	return err
 }
 
-// names returns the names of the secrets for a hint, or none if they cannot be listed.
+// names returns the names of the secrets for a hint, or nil if they cannot be listed.
 func (s Service) names(ctx context.Context) (names []string) {
 	all, err := s.Vault.List(ctx)
 	if err != nil {

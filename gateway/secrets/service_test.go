@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// as returns a context of a call by a caller with a role.
+// as returns the context of a call by a caller with a role.
 func as(t *testing.T, name, role string) context.Context {
 	return auth.With(t.Context(), &auth.Principal{Name: name, Role: v1.ParseRole(role), Kind: auth.KindToken})
 }

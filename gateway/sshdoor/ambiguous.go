@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// ambiguous is the inside for a client that has to name a task: it refuses everything.
+// ambiguous refuses every operation of a client that must log in to a specific task.
 type ambiguous struct{ grant *grant }
 
 var _ executor.Inside = ambiguous{}
@@ -23,24 +23,24 @@ func (a ambiguous) refuse() error {
 	return &executor.Refusal{Text: fmt.Sprintf("%d tasks of run %s take this key; log in as one of %s", len(users), a.grant.run.ID, strings.Join(users, ", "))}
 }
 
-// Exec refuses.
+// Exec returns the refusal.
 func (a ambiguous) Exec(context.Context, executor.Command) (executor.ExitStatus, error) {
 	return executor.ExitStatus{}, a.refuse()
 }
 
-// Dial refuses.
+// Dial returns the refusal.
 func (a ambiguous) Dial(context.Context, int) (net.Conn, error) { return nil, a.refuse() }
 
-// Listen refuses.
+// Listen returns the refusal.
 func (a ambiguous) Listen(context.Context, int) (net.Listener, error) { return nil, a.refuse() }
 
-// ServeFiles refuses.
+// ServeFiles returns the refusal.
 func (a ambiguous) ServeFiles(context.Context, string, io.ReadWriter) error { return a.refuse() }
 
-// ReadTar refuses.
+// ReadTar returns the refusal.
 func (a ambiguous) ReadTar(context.Context, string, string, io.Writer) error { return a.refuse() }
 
-// WriteTar refuses.
+// WriteTar returns the refusal.
 func (a ambiguous) WriteTar(context.Context, string, string, bool, io.Reader) error {
 	return a.refuse()
 }

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// freeFailures is how many connections from a network may fail to log in before it has to wait.
+	// freeFailures is the number of failed logins from a network before it has to wait.
 	freeFailures = 5
-	// firstPause is the first wait; each further failure doubles it, up to longestPause.
+	// firstPause is the first wait. Each further failure doubles the wait, up to longestPause.
 	firstPause, longestPause = time.Second, time.Minute
-	// forgetAfter is when a network without failures is forgotten.
+	// forgetAfter is how long after its last failure a network is forgotten.
 	forgetAfter = 10 * time.Minute
-	// maxNetworks bounds the networks that are remembered.
+	// maxNetworks bounds the number of remembered networks.
 	maxNetworks = 4096
 )
 
-// backoff has networks wait from which connections fail to log in. It is safe for concurrent use.
+// backoff delays logins from networks with failed logins. It is safe for concurrent use.
 type backoff struct {
 	mu sync.Mutex
 	by map[string]failures
 }
 
-// failures are those of a network.
+// failures counts the failed logins of a network.
 type failures struct {
 	count int
 	last  time.Time
@@ -38,7 +38,7 @@ func (f failures) pause() time.Duration {
 	return min(firstPause<<min(f.count-freeFailures, 10), longestPause)
 }
 
-// allows reports whether a connection from a network may try to log in.
+// allows reports whether a connection from a network may try to log in at a time.
 func (b *backoff) allows(network string, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,7 +46,7 @@ func (b *backoff) allows(network string, now time.Time) bool {
 	return !ok || now.Sub(f.last) >= f.pause()
 }
 
-// add counts a connection that has failed to log in.
+// add records a failed login from a network.
 func (b *backoff) add(network string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +63,7 @@ func (b *backoff) add(network string, now time.Time) {
 	b.by[network] = failures{count: f.count + 1, last: now}
 }
 
-// forget makes room: it drops old failures, or the one that is the longest ago.
+// forget makes room: it drops expired failures, or else the network with the oldest failure.
 func (b *backoff) forget(now time.Time) {
 	oldest, at := "", now
 	for network, f := range b.by {
@@ -78,8 +78,8 @@ func (b *backoff) forget(now time.Time) {
 	}
 }
 
-// networkOf returns the address of a client without its port, or the /64 network of an IPv6 address, all of which one host
-// may have.
+// networkOf returns the address of a client without its port, or the /64 network of an IPv6 address, because a single host
+// may own the whole /64.
 func networkOf(address net.Addr) string {
 	at, err := netip.ParseAddrPort(address.String())
 	if err != nil {
@@ -89,6 +89,6 @@ func networkOf(address net.Addr) string {
 	if ip.Is4() {
 		return ip.String()
 	}
-	network, _ := ip.WithZone("").Prefix(64) // which such an address has
+	network, _ := ip.WithZone("").Prefix(64) // an IPv6 address always has one
 	return network.String()
 }

@@ -18,27 +18,27 @@ import (
 	"switchyard/gateway/auth"
 )
 
-// Config is what a door is made of.
+// Config holds the dependencies and limits of a Door.
 type Config struct {
-	// HostKey is the key by which clients know the gateway.
+	// HostKey identifies the gateway to clients.
 	HostKey ssh.Signer
 	Runs    Runs
 	Keys    Keys
-	// Locked is set where authentication is on.
+	// Locked is set if authentication is on.
 	Locked bool
-	// Enter returns the inside of a task for a principal at an address; an empty task is the only one that runs.
+	// Enter returns the inside of a task for a principal at an address. An empty task means the only running one.
 	Enter func(p *auth.Principal, from net.Addr, run, task string) executor.Inside
-	// OnRefused is called for each key that is refused, with the user name that the client has sent; nil: nothing is.
+	// OnRefused is called for each refused key with the user name that the client sent. Optional.
 	OnRefused func(from net.Addr, user string, key ssh.PublicKey, reason error)
-	// OnLogin is called for each client before it is let in; nil: nothing is.
+	// OnLogin is called for each client before it is let in. Optional.
 	OnLogin func(ctx context.Context, p *auth.Principal, from net.Addr, run, task string)
-	// Logger takes what an operator should know. Default: nothing is logged.
+	// Logger receives messages for operators. Default: discarded.
 	Logger *slog.Logger
-	// LoginTimeout is how long a client may take to log in. Default: 30 s.
+	// LoginTimeout bounds how long a client may take to log in. Default: 30 s.
 	LoginTimeout time.Duration
-	// RefusalTime is what each refusal takes. Default: 300 ms.
+	// RefusalTime is how long each refusal takes. Default: 300 ms.
 	RefusalTime time.Duration
-	// Recheck is how often a connection is checked that has logged in. Default: 3 s.
+	// Recheck is the interval at which logged-in connections are checked again. Default: 3 s.
 	Recheck time.Duration
 	// Now is the clock of the back-off. Default: time.Now.
 	Now func() time.Time
@@ -55,25 +55,25 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// keepAlive finds out on its own which clients are gone whose network has failed. Idle ones are not cut.
+// keepAlive detects clients whose network has failed. Idle clients stay connected.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 15 * time.Second, Count: 4}
 
-// Door is a door that listens. Close ends it.
+// Door is a listening SSH server. Close stops it.
 type Door struct {
 	config   Config
 	listener net.Listener
 	backoff  backoff
 	startups startups
 
-	ctx  context.Context // ends with the door
+	ctx  context.Context // cancelled by Close
 	end  context.CancelCauseFunc
 	work sync.WaitGroup
 }
 
-// errClosing ends the connections of a door that is closed.
+// errClosing is the reason that connections see when the door closes.
 var errClosing = errors.New("the gateway is shutting down")
 
-// Listen opens a door on an address, host:port, where port 0 is a free one and no host is the loopback address.
+// Listen opens a door at an address, host:port. Port 0 selects a free port and an empty host the loopback address.
 func Listen(ctx context.Context, address string, cfg Config) (*Door, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -93,17 +93,17 @@ func Listen(ctx context.Context, address string, cfg Config) (*Door, error) {
 	return d, nil
 }
 
-// Address is where the door listens, host:port.
+// Address returns the address that the door listens on, host:port.
 func (d *Door) Address() string { return d.listener.Addr().String() }
 
-// Close ends all connections and returns when nothing of them runs any more. A second Close does nothing.
+// Close ends all connections and returns when all their goroutines have ended. A second Close is a no-op.
 func (d *Door) Close() {
 	d.end(errClosing)
-	_ = d.listener.Close() // an error means that it is closed
+	_ = d.listener.Close() // fails only if already closed
 	d.work.Wait()
 }
 
-// accept accepts connections until the door is closed.
+// accept accepts connections until the door closes.
 func (d *Door) accept() {
 	for {
 		conn, err := d.listener.Accept()
@@ -134,9 +134,9 @@ func (d *Door) accept() {
 	}
 }
 
-// turnAway closes a connection. Clients show the line with -v.
+// turnAway closes a connection with a line that clients show with -v.
 func turnAway(conn net.Conn) {
-	_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // a fresh connection has room for the line
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // the line fits the send buffer of a fresh connection
 	_, _ = conn.Write([]byte("Not allowed at this time\r\n"))
 	_ = conn.Close()
 }
@@ -162,7 +162,7 @@ func (d *Door) serve(conn net.Conn, network string) {
 	watch.Wait()
 }
 
-// enter returns the inside of what a client has logged in to.
+// enter returns the inside that a grant opens.
 func (d *Door) enter(g *grant, from net.Addr) executor.Inside {
 	if len(g.choices) > 0 {
 		return ambiguous{g}
@@ -170,7 +170,7 @@ func (d *Door) enter(g *grant, from net.Addr) executor.Inside {
 	return d.config.Enter(g.principal, from, g.run.ID, g.task)
 }
 
-// watch ends a connection once what it was let in for no longer counts.
+// watch ends a connection once its grant is no longer valid.
 func (d *Door) watch(ctx context.Context, end context.CancelCauseFunc, g *grant) {
 	pause := time.NewTicker(d.config.Recheck)
 	defer pause.Stop()

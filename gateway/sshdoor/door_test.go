@@ -31,13 +31,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeRuns has runs that a test writes.
+// fakeRuns holds runs that tests set up.
 type fakeRuns struct {
 	mu   sync.Mutex
 	runs map[string]Run
 	keys map[string]map[string]string // by run, then by task
 	away bool
-	slow bool // no search ends
+	slow bool // no search returns
 }
 
 var errAway = errors.New("Temporal is away")
@@ -93,7 +93,7 @@ func (f *fakeRuns) end(id string) {
 	f.runs[id] = run
 }
 
-// fixture is a door on fake runs, whose tasks are this machine.
+// fixture is a door over fake runs whose tasks execute on this machine.
 type fixture struct {
 	*Door
 	runs  *fakeRuns
@@ -101,7 +101,7 @@ type fixture struct {
 	store *store.Store
 	dir   string
 	mu    sync.Mutex
-	// entered and refused are what the door has reported.
+	// entered and refused record the callbacks of the door.
 	entered, refused []string
 	now              time.Time
 }
@@ -173,7 +173,7 @@ func newSigner(t *testing.T) ssh.Signer {
 
 func line(signer ssh.Signer) string { return string(ssh.MarshalAuthorizedKey(signer.PublicKey())) }
 
-// add has a person have a key.
+// add registers a key for a person.
 func (f *fixture) add(t *testing.T, name string, role v1.Role, signer ssh.Signer) *v1.Key {
 	t.Helper()
 	k, err := f.keys.Add(t.Context(), &auth.Principal{Name: name, Role: role}, signer.PublicKey(), "")
@@ -183,14 +183,14 @@ func (f *fixture) add(t *testing.T, name string, role v1.Role, signer ssh.Signer
 	return k
 }
 
-// forgive has the door forget what has failed.
+// forgive clears the back-off of the door.
 func (f *fixture) forgive() {
 	f.backoff.mu.Lock()
 	defer f.backoff.mu.Unlock()
 	clear(f.backoff.by)
 }
 
-// awaitFailures waits until the door has counted connections that failed to log in.
+// awaitFailures waits until the door has counted n failed logins.
 func (f *fixture) awaitFailures(t *testing.T, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -214,7 +214,7 @@ func TestKeysOpenWhatTheirOwnersReach(t *testing.T) {
 	f := newFixture(t, nil)
 	ann, bob, op, viewer, old, ofTask, twice := newSigner(t), newSigner(t), newSigner(t), newSigner(t), newSigner(t), newSigner(t), newSigner(t)
 	f.add(t, "ann", v1.Role_ROLE_USER, ann)
-	f.add(t, "eve", v1.Role_ROLE_USER, ann) // has added the key of another one
+	f.add(t, "eve", v1.Role_ROLE_USER, ann) // eve has added the key of another person
 	f.add(t, "bob", v1.Role_ROLE_USER, bob)
 	f.add(t, "op", v1.Role_ROLE_OPERATOR, op)
 	f.add(t, "ann", v1.Role_ROLE_VIEWER, viewer)
@@ -225,7 +225,7 @@ func TestKeysOpenWhatTheirOwnersReach(t *testing.T) {
 	for _, test := range []struct {
 		user string
 		key  ssh.Signer
-		want string // "": refused
+		want string // empty means refused
 	}{
 		{"web.ci-1", ann, "ann/user/ssh_key/ci-1/web"}, {"ci-1", ann, "ann/user/ssh_key/ci-1/"}, {"each[3].ci-1", ann, "ann/user/ssh_key/ci-1/each[3]"},
 		{"ci.v2-1", ann, "ann/user/ssh_key/ci.v2-1/"}, {"web.ci.v2-1", ann, "ann/user/ssh_key/ci.v2-1/web"},
@@ -237,7 +237,7 @@ func TestKeysOpenWhatTheirOwnersReach(t *testing.T) {
 		{"each[2].ci-1", twice, "ann/user/ssh_key/ci-1/each[2]"}, {"box[2].ci-1", ofTask, "ann/user/ssh_key/ci-1/box[2]"},
 		{"box.nightly", ofTask, "schedule/operator/ssh_key/nightly/box"},
 	} {
-		f.forgive() // the refusals of this test are no attack
+		f.forgive() // so that the refusals of this test cause no back-off
 		client, err := f.dial(test.user, test.key)
 		if (err == nil) != (test.want != "") {
 			t.Errorf("%q: %v", test.user, err)
@@ -264,7 +264,7 @@ func TestKeysOpenWhatTheirOwnersReach(t *testing.T) {
 	}
 }
 
-// await waits until the door has entered something last.
+// await waits until the last entry of the door is want.
 func (f *fixture) await(t *testing.T, want string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); f.last() != want; time.Sleep(time.Millisecond) {
@@ -289,7 +289,8 @@ func TestWithoutAuthenticationEachKeyOpensAll(t *testing.T) {
 	}
 }
 
-// TestRefusalsLookAlike compares what a client learns that has the public key of another one, or a key of its own.
+// TestRefusalsLookAlike compares the refusals of clients that have another person's public key or an unrelated key of their
+// own.
 func TestRefusalsLookAlike(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.RefusalTime = 200 * time.Millisecond })
 	ann, eve := newSigner(t), newSigner(t)
@@ -309,7 +310,7 @@ func TestRefusalsLookAlike(t *testing.T) {
 			}
 			said[err.Error()] = true
 		}
-		// Who has no private key is asked for a signature, whatever is behind the door.
+		// A client without the private key is asked for a signature, whether or not the run exists.
 		asked := false
 		_, err := f.dial(user, unable{ann, &asked})
 		if err == nil || !asked {
@@ -321,7 +322,7 @@ func TestRefusalsLookAlike(t *testing.T) {
 	}
 }
 
-// unable is a signer that has no private key.
+// unable is a signer without a private key.
 type unable struct {
 	ssh.Signer
 	asked *bool
@@ -365,7 +366,7 @@ func TestUnansweredQuestionsLetNobodyIn(t *testing.T) {
 	f.runs.mu.Lock()
 	f.runs.away = true
 	f.runs.mu.Unlock()
-	for range 2 * freeFailures { // which is no failure of the client
+	for range 2 * freeFailures { // an outage is not counted as a failed login
 		if _, err := f.dial("web.ci-1", key); err == nil || strings.Contains(err.Error(), "away") {
 			t.Fatal(err)
 		}
@@ -514,7 +515,7 @@ type fakeAddr string
 func (fakeAddr) Network() string  { return "tcp" }
 func (a fakeAddr) String() string { return string(a) }
 
-// TestGatewaysShareOnePrivateHostKey also looks at the mode of the file that a store in a folder has of it.
+// TestGatewaysShareOnePrivateHostKey also checks the mode of the host key file in a store that is a folder.
 func TestGatewaysShareOnePrivateHostKey(t *testing.T) {
 	dir := t.TempDir()
 	var work sync.WaitGroup

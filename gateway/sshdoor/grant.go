@@ -18,55 +18,55 @@ import (
 	"switchyard/workflows/sshkey"
 )
 
-// Run is a run that is logged in to.
+// Run is a run that clients log in to.
 type Run struct {
 	ID, Owner string
 	// Open reports whether the run has not ended.
 	Open bool
 }
 
-// Runs finds runs. Its methods may be called from several goroutines at once.
+// Runs finds runs. Its methods must be safe for concurrent use.
 type Runs interface {
-	// Resolve returns the id of the run that a text names for the principal of ctx, who reaches it; other errors than NotFound
-	// and InvalidArgument say that this cannot be known now.
+	// Resolve returns the ID of the run that a text names for the principal of ctx, who must be allowed to reach it. Errors
+	// other than NotFound and InvalidArgument mean that the answer is unavailable now.
 	Resolve(ctx context.Context, text string) (id string, err error)
-	// Find returns the run of an id, whoever owns it, or an error with the code NotFound.
+	// Find returns the run with an ID, whoever owns it, or a NotFound error.
 	Find(ctx context.Context, id string) (Run, error)
-	// Starting returns the ids of open runs with machines that begin with a text, whoever owns them, at most a number of them.
+	// Starting returns the IDs of up to most open runs with machines that start with a prefix, whoever owns them.
 	Starting(ctx context.Context, prefix string, most int) ([]string, error)
-	// TaskKeys returns the public keys that tasks of a run name, as lines of authorized_keys, by the name of the task.
+	// TaskKeys returns the public keys that the tasks of a run name, as lines of authorized_keys by task name.
 	TaskKeys(ctx context.Context, id string) (map[string]string, error)
 }
 
-// Keys are those of people. *sshkeys.Registry has them.
+// Keys holds the keys of people. *sshkeys.Registry implements it.
 type Keys interface {
-	// Of returns the records of a key, one for each name that has it.
+	// Of returns the records of a key, one for each name that has added it.
 	Of(ctx context.Context, key ssh.PublicKey) ([]*v1.Key, error)
 	// Has reports whether a name still has a key.
 	Has(ctx context.Context, k *v1.Key) (bool, error)
 }
 
-// grant is what a client has logged in to.
+// grant is what a login gives access to.
 type grant struct {
 	principal *auth.Principal
 	run       Run
-	// task is a task or an instance, or "" for the only one that runs.
+	// task is a task or an instance, or "" for the only running task.
 	task string
-	// choices are the tasks that take the key of the client, who has named none of them; usually none.
+	// choices lists the candidate tasks if several accept the key and the client named none; usually empty.
 	choices []string
-	// key is that of a person, or nil for one that the task names.
+	// key is the key of a person, or nil for a key that the task names.
 	key *v1.Key
 }
 
-// refusal is why a client is not let in, for the audit. The client learns nothing of it.
+// refusal is the reason why a client is refused, for the audit log only. The client does not see it.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
-// place is what a user name may name.
+// place is a possible interpretation of a user name.
 type place struct{ task, run string }
 
-// placesOf returns what a user name may name, the likeliest first. Names of tasks have no dots; ids of runs may.
+// placesOf returns the interpretations of a user name, likeliest first. Task names have no dots; run IDs may.
 func placesOf(user string) []place {
 	whole := place{run: user}
 	task, run, ok := strings.Cut(user, ".")
@@ -76,7 +76,8 @@ func placesOf(user string) []place {
 	return []place{{task, run}, whole}
 }
 
-// decide returns what a user name and a key open, or a *refusal. Another error says that this cannot be known now.
+// decide returns the grant for a user name and a key, or a *refusal. Any other error means that the answer is unavailable
+// now.
 func (d *Door) decide(ctx context.Context, user string, key ssh.PublicKey) (*grant, error) {
 	records, err := d.config.Keys.Of(ctx, key)
 	if err != nil {
@@ -98,7 +99,7 @@ func (d *Door) decide(ctx context.Context, user string, key ssh.PublicKey) (*gra
 	return nil, &refusal{"no run of this name is open to this key"}
 }
 
-// ofPerson returns what a key of a person opens, or nil.
+// ofPerson returns the grant of a person's key, or nil if the key does not open the place.
 func (d *Door) ofPerson(ctx context.Context, at place, k *v1.Key) (*grant, error) {
 	p := d.principalOf(k)
 	if p == nil {
@@ -115,8 +116,9 @@ func (d *Door) ofPerson(ctx context.Context, at place, k *v1.Key) (*grant, error
 	return &grant{principal: p, run: run, task: at.task, key: k}, nil
 }
 
-// principalOf returns who a key of a person logs in, or nil if it counts for nothing. Where authentication is off, every caller
-// is an admin by the name that it claims; where it is on, such a name proves nothing.
+// principalOf returns the principal that a person's key logs in, or nil if the key is invalid here. If authentication is
+// off, every caller is an admin under the name it claims. If authentication is on, a name added while it was off proves
+// nothing.
 func (d *Door) principalOf(k *v1.Key) *auth.Principal {
 	if !d.config.Locked {
 		return &auth.Principal{Name: k.GetName(), Role: v1.Role_ROLE_ADMIN, Kind: auth.KindNone, ID: k.GetFingerprint()}
@@ -128,7 +130,7 @@ func (d *Door) principalOf(k *v1.Key) *auth.Principal {
 	return &auth.Principal{Name: k.GetName(), Role: role, Kind: auth.KindKey, ID: k.GetFingerprint()}
 }
 
-// ofTask returns what a key that a task names opens, or nil.
+// ofTask returns the grant of a key that tasks name, or nil if no task of the place names it.
 func (d *Door) ofTask(ctx context.Context, at place, key ssh.PublicKey) (*grant, error) {
 	if !isRunID(at.run) {
 		return nil, nil
@@ -165,8 +167,8 @@ func (d *Door) ofTask(ctx context.Context, at place, key ssh.PublicKey) (*grant,
 	return g, nil
 }
 
-// ownerOf returns the owner of a run, whom a key of one of its tasks proves. A run whose owner no principal can be, such as that
-// of a schedule, is reached as an operator: the door opens nothing to this principal but the task.
+// ownerOf returns the owner of a run, whom a key of one of its tasks stands for. If no principal can be the owner, as for
+// the run of a schedule, ownerOf returns an operator; the grant is still limited to the task.
 func (d *Door) ownerOf(run Run, fingerprint string) *auth.Principal {
 	p := &auth.Principal{Name: run.Owner, Role: v1.Role_ROLE_USER, Kind: auth.KindKey, ID: fingerprint}
 	if !p.Reaches(run.Owner) {
@@ -175,7 +177,7 @@ func (d *Door) ownerOf(run Run, fingerprint string) *auth.Principal {
 	return p
 }
 
-// check returns why a grant no longer counts, or nil if it does, or if this cannot be known now.
+// check returns why a grant is no longer valid. It returns nil if the grant is valid or cannot be checked now.
 func (d *Door) check(ctx context.Context, g *grant) error {
 	if g.key != nil {
 		if has, err := d.config.Keys.Has(ctx, g.key); err == nil && !has {
@@ -189,7 +191,7 @@ func (d *Door) check(ctx context.Context, g *grant) error {
 	return nil
 }
 
-// unlessUnknown returns an error, or nil for one that says that there is no such run.
+// unlessUnknown returns err, or nil if err means that there is no such run.
 func unlessUnknown(err error) error {
 	if err == nil {
 		return nil
@@ -200,7 +202,7 @@ func unlessUnknown(err error) error {
 	return err
 }
 
-// isRunID reports whether a text may be the id of a run.
+// isRunID reports whether a text has the form of a run ID.
 func isRunID(text string) bool {
 	return text != "" && len(text) <= 128 && !strings.ContainsFunc(text, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._:-", r)

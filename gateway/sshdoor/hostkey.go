@@ -13,7 +13,7 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// HostKey returns the key by which clients know the gateways of a deployment. The first call of a deployment makes it.
+// HostKey returns the host key that all gateways of a deployment share. The first call creates it.
 func HostKey(ctx context.Context, s *store.Store) (ssh.Signer, error) {
 	text, err := s.Get(ctx, storekey.HostKey)
 	if errors.Is(err, store.ErrNotFound) {
@@ -22,7 +22,7 @@ func HostKey(ctx context.Context, s *store.Store) (ssh.Signer, error) {
 			_, err = s.PutIfAbsent(ctx, storekey.HostKey, fresh)
 		}
 		if err == nil {
-			text, err = s.Get(ctx, storekey.HostKey) // that of the first of several gateways
+			text, err = s.Get(ctx, storekey.HostKey) // another gateway may have stored its key first
 		}
 	}
 	if err != nil {
@@ -35,7 +35,7 @@ func HostKey(ctx context.Context, s *store.Store) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// newHostKey returns a fresh key in PEM.
+// newHostKey returns a new private key in PEM.
 func newHostKey() ([]byte, error) {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

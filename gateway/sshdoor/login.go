@@ -9,23 +9,23 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// maxTries is how many keys a client may try on a connection: those of an agent are offered one by one.
+// maxTries bounds how many keys a client may try on a connection. SSH agents offer their keys one by one.
 const maxTries = 8
 
-// keyAlgorithms are those of the keys that may log in, the hash functions of RSA included.
+// keyAlgorithms lists the accepted signature algorithms, including the hash functions of RSA.
 var keyAlgorithms = []string{
 	ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
 	ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
 }
 
-// errDenied is the error of each key that is refused. The client learns nothing else.
+// errDenied is the error of every refused key. The client learns no other reason.
 var errDenied = errors.New("the key is not accepted")
 
-// login is a connection that logs in.
+// login is a connection during its login.
 type login struct {
 	door *Door
 	conn net.Conn
-	// refused is set once a key was refused.
+	// refused is set once a key has been refused.
 	refused bool
 	grant   *grant
 }
@@ -54,7 +54,8 @@ func (l *login) handshake() (*ssh.ServerConn, <-chan ssh.NewChannel, <-chan *ssh
 	return opened, channels, requests, nil
 }
 
-// anyKey has each client prove that it has the key which it offers. Certificates prove more than is looked at here.
+// anyKey accepts each key that a client offers, so that the client has to prove that it owns the key. It refuses
+// certificates, whose restrictions the server does not check.
 func anyKey(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 	if _, ok := key.(*ssh.Certificate); ok {
 		return nil, errDenied
@@ -62,7 +63,7 @@ func anyKey(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 	return &ssh.Permissions{}, nil
 }
 
-// verified decides about a client that has proved to have a key. Refusals take the same time, whatever their reason.
+// verified decides about a client that has proved to own a key. All refusals take the same time, whatever their reason.
 func (l *login) verified(ctx context.Context, meta ssh.ConnMetadata, key ssh.PublicKey) error {
 	spent := time.NewTimer(l.door.config.RefusalTime)
 	defer spent.Stop()

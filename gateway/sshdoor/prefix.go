@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// minPrefix is how many characters of the id of a run a user name has at least.
+	// minPrefix is the minimum length of a run ID prefix in a user name.
 	minPrefix = 2
-	// maxStarting is how many runs are looked at that begin with the text of a user name.
+	// maxStarting bounds the number of runs that are considered for a prefix.
 	maxStarting = 32
 )
 
-// ofPrefix returns what a key that a task names opens of the runs that begin with what a user name says, or nil unless this is one
-// run. The search ends before a refusal is sent, so that the time of a refusal does not depend on what exists.
+// ofPrefix returns the grant of a key that tasks name if exactly one run matches the user name as a prefix, or nil if none
+// does. The search is bounded below RefusalTime, so that the time of a refusal does not depend on which runs exist.
 func (d *Door) ofPrefix(ctx context.Context, user string, key ssh.PublicKey) (*grant, error) {
 	search, cancel := context.WithTimeout(ctx, d.config.RefusalTime*2/3)
 	defer cancel()
@@ -34,7 +34,8 @@ func (d *Door) ofPrefix(ctx context.Context, user string, key ssh.PublicKey) (*g
 	return nil, nil
 }
 
-// onlyOfPrefix returns what a key opens of the runs that begin with a text, or nil unless this is one run.
+// onlyOfPrefix returns the grant of a key if it opens exactly one run with a prefix, nil if it opens none, and a *refusal if
+// it opens several.
 func (d *Door) onlyOfPrefix(ctx context.Context, at place, key ssh.PublicKey) (*grant, error) {
 	ids, err := d.config.Runs.Starting(ctx, at.run, maxStarting+1)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestKeyOfATaskOpensItsRunByAPrefix holds that a prefix opens what only one run with the key begins with, and that what it does not
-// open is refused alike.
+// TestKeyOfATaskOpensItsRunByAPrefix checks that a prefix opens a run if only that run names the key, and that all other
+// prefixes are refused alike.
 func TestKeyOfATaskOpensItsRunByAPrefix(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.RefusalTime = 300 * time.Millisecond })
 	key, other := newSigner(t), newSigner(t)

@@ -3,20 +3,20 @@ package sshdoor
 import "sync"
 
 const (
-	// maxStartups bounds the connections that have not logged in yet, and maxStartupsOf those of them from one network.
+	// maxStartups bounds the connections that have not logged in yet, and maxStartupsOf those from one network.
 	maxStartups, maxStartupsOf = 400, 256
 	// maxConnections bounds all connections.
 	maxConnections = 4000
 )
 
-// startups counts connections. It is safe for concurrent use.
+// startups counts connections by login phase. It is safe for concurrent use.
 type startups struct {
 	mu                  sync.Mutex
 	connected, starting int
-	by                  map[string]int // starting, by network
+	by                  map[string]int // connections not logged in yet, by network
 }
 
-// connect counts a connection that starts, or reports false if there are as many as may be.
+// connect counts a new connection, or returns false if a limit is reached.
 func (s *startups) connect(network string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *startups) connect(network string) bool {
 	return true
 }
 
-// started counts a connection as one that has logged in, or has failed to.
+// started marks a connection as logged in or failed.
 func (s *startups) started(network string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *startups) started(network string) {
 	}
 }
 
-// disconnect forgets a connection that has started.
+// disconnect uncounts a connection whose login phase is over.
 func (s *startups) disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,9 +5,9 @@
 //	                   ▲                        │
 //	                   └────────── add ─────────┘
 //
-// A key that several names have added is that of each of them: whoever adds the key of another one, which is public, takes
-// nothing from its owner. It counts with the role that the name had when it was added. Keys that were added while
-// authentication was off belong to names that nothing proves, and count only while it is off.
+// Several names may add the same key, and each then has it: adding the public key of another person takes nothing from that
+// person. A key has the role that its name had when it was added. Keys that were added while authentication was off belong
+// to unverified names, and are valid only while it is off.
 //
 // Of this module it may import proto, activities/store, activities/store/storekey, gateway/auth, gateway/paging,
 // gateway/rpcerror and workflows/sshkey.

@@ -13,8 +13,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// find returns the record of a key that a caller may remove: that of a name, or the caller's own, or the only one. A key of
-// another name is not found.
+// find returns the record of a key that the caller may remove: the record of the given name, the caller's own, or the only
+// one. Records that the caller may not change count as not found.
 func (s Service) find(ctx context.Context, sum [sha256.Size]byte, name string) (*v1.Key, error) {
 	of, err := s.Registry.list(ctx, storekey.KeysOf(sum))
 	if err != nil {

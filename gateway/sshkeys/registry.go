@@ -20,10 +20,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fingerprintPrefix begins fingerprints.
+// fingerprintPrefix is the prefix of all fingerprints.
 const fingerprintPrefix = "SHA256:"
 
-// Registry has the keys of a deployment. It is safe for concurrent use, and so is the store for several registries.
+// Registry holds the keys of a deployment. It is safe for concurrent use, and several registries may share a store.
 type Registry struct {
 	store *store.Store
 	now   func() time.Time
@@ -34,7 +34,7 @@ func NewRegistry(s *store.Store, now func() time.Time) *Registry {
 	return &Registry{store: s, now: now}
 }
 
-// Add keeps a key of a principal, in the place of an earlier record of it.
+// Add stores a key for a principal and replaces an earlier record of the same key and name.
 func (r *Registry) Add(ctx context.Context, p *auth.Principal, key ssh.PublicKey, comment string) (*v1.Key, error) {
 	added := &v1.Key{
 		Fingerprint: ssh.FingerprintSHA256(key), Type: key.Type(), Name: p.Name, Role: p.Role.Word(), Comment: comment,
@@ -46,12 +46,12 @@ func (r *Registry) Add(ctx context.Context, p *auth.Principal, key ssh.PublicKey
 	return added, nil
 }
 
-// Of returns the records of a key, one for each name that has it.
+// Of returns the records of a key, one for each name that has added it.
 func (r *Registry) Of(ctx context.Context, key ssh.PublicKey) ([]*v1.Key, error) {
 	return r.list(ctx, storekey.KeysOf(sha256.Sum256(key.Marshal())))
 }
 
-// Has reports whether a name still has a key, with the role of its record.
+// Has reports whether a name still has a key with the role of its record.
 func (r *Registry) Has(ctx context.Context, k *v1.Key) (bool, error) {
 	sum, ok := parseFingerprint(k.GetFingerprint())
 	if !ok {
@@ -61,7 +61,7 @@ func (r *Registry) Has(ctx context.Context, k *v1.Key) (bool, error) {
 	return record != nil && record.GetRole() == k.GetRole(), err
 }
 
-// List returns all keys by name, then by fingerprint.
+// List returns all keys, ordered by name, then fingerprint.
 func (r *Registry) List(ctx context.Context) ([]*v1.Key, error) {
 	return r.list(ctx, storekey.KeysPrefix)
 }
@@ -86,7 +86,7 @@ func (r *Registry) list(ctx context.Context, prefix string) ([]*v1.Key, error) {
 	return all, nil
 }
 
-// record returns what is kept under a key of the store, or nil if there is nothing, or what there was is removed.
+// record returns the key stored at a key of the store, or nil if there is none or it was removed.
 func (r *Registry) record(ctx context.Context, at string) (*v1.Key, error) {
 	var record v1.KeyRecord
 	err := r.store.GetMessage(ctx, at, &record)
@@ -96,7 +96,7 @@ func (r *Registry) record(ctx context.Context, at string) (*v1.Key, error) {
 	return record.GetKey(), err
 }
 
-// Remove removes a key of a name.
+// Remove marks the key of a name as removed.
 func (r *Registry) Remove(ctx context.Context, k *v1.Key) error {
 	sum, ok := parseFingerprint(k.GetFingerprint())
 	if !ok {
@@ -108,7 +108,7 @@ func (r *Registry) Remove(ctx context.Context, k *v1.Key) error {
 	return nil
 }
 
-// parseFingerprint returns the digest that a text names, in the alphabet of `ssh-keygen -l` or in the one of URLs.
+// parseFingerprint decodes a fingerprint as printed by `ssh-keygen -l` or in URL-safe base64.
 func parseFingerprint(text string) (sum [sha256.Size]byte, ok bool) {
 	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(strings.TrimPrefix(text, fingerprintPrefix), "="))
 	digest, err := base64.RawStdEncoding.DecodeString(text)

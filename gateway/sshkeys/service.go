@@ -26,14 +26,14 @@ const (
 	defaultPage = 1000
 )
 
-// Service answers the calls of KeyService. It is safe for concurrent use.
+// Service implements KeyService. It is safe for concurrent use.
 type Service struct {
 	Registry *Registry
 }
 
 var _ switchyardv1connect.KeyServiceHandler = Service{}
 
-// AddKey adds a key of the caller.
+// AddKey adds a key for the caller.
 func (s Service) AddKey(ctx context.Context, req *connect.Request[v1.AddKeyRequest]) (*connect.Response[v1.AddKeyResponse], error) {
 	key, comment, err := parse(req.Msg.GetPublicKey())
 	if err != nil {
@@ -46,7 +46,7 @@ func (s Service) AddKey(ctx context.Context, req *connect.Request[v1.AddKeyReque
 	return connect.NewResponse(&v1.AddKeyResponse{Key: added}), nil
 }
 
-// parse returns the one key of a text, and its comment. Errors show nothing of the text, which may be a secret.
+// parse returns the only key in a text with its comment. Errors never quote the text, which may be a private key.
 func parse(text string) (ssh.PublicKey, string, error) {
 	keys, fault := sshkey.Parse(text)
 	if fault != nil {
@@ -75,8 +75,8 @@ func parse(text string) (ssh.PublicKey, string, error) {
 	return keys[0], comment, nil
 }
 
-// mayChange reports whether the keys of a name are those of a caller, or a caller keeps those of all. Where authentication is
-// off, each caller is an admin.
+// mayChange reports whether a principal may manage a key: its own, or any key as an admin. If authentication is off, every
+// caller is an admin.
 func mayChange(p *auth.Principal, k *v1.Key) bool {
 	return p.Role.Includes(v1.Role_ROLE_ADMIN) || p.IsVerified() && p.Name == k.GetName()
 }

@@ -84,7 +84,7 @@ func TestPeopleKeepTheirOwnKeysAndAdminsThoseOfAll(t *testing.T) {
 	if err != nil || added.GetFingerprint() != ssh.FingerprintSHA256(key) || added.GetComment() != "me@laptop" || added.GetRole() != v1.RoleUser || added.GetCreatedAt() == nil {
 		t.Fatalf("%v, %v", added, err)
 	}
-	if _, err := s.add(bob, "# a comment\n"+line[:len(line)-len(" of \x1b[2Jme")]); err != nil { // whose key it is not
+	if _, err := s.add(bob, "# a comment\n"+line[:len(line)-len(" of \x1b[2Jme")]); err != nil { // bob adds the key of ann
 		t.Fatal(err)
 	}
 	if got := s.names(t, ann) + "|" + s.names(t, bob) + "|" + s.names(t, root); got != "ann|bob|ann bob" {
@@ -100,7 +100,7 @@ func TestPeopleKeepTheirOwnKeysAndAdminsThoseOfAll(t *testing.T) {
 	if err := s.remove(ann, added.GetFingerprint(), "bob"); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Error(err)
 	}
-	// As `ssh-keygen -l` prints it, and as a path has it.
+	// The fingerprint in URL-safe base64 without its prefix, as a path has it.
 	if err := s.remove(root, strings.NewReplacer("/", "_", "+", "-").Replace(strings.TrimPrefix(added.GetFingerprint(), fingerprintPrefix)), "bob"); err != nil {
 		t.Error(err)
 	}

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// freshFor is how long a gateway relies on what it has read of a token. With the time between two checks of an open
-	// stream it stays below the second within which a revocation counts.
+	// freshFor is how long a gateway trusts a cached token record. Together with the recheck interval of open streams it
+	// stays below one second, the bound within which a revocation takes effect.
 	freshFor = 500 * time.Millisecond
-	// maxCached bounds the tokens that are remembered, unknown ones included.
+	// maxCached bounds the number of cached tokens, including unknown ones.
 	maxCached = 4096
-	// lookTimeout bounds a look at the store.
+	// lookTimeout bounds a look-up in the store.
 	lookTimeout = 5 * time.Second
-	// useInterval is the shortest time between two notes of the use of one token.
+	// useInterval is the minimum time between two records of the use of a token.
 	useInterval = time.Minute
 )
 
-// Authenticator finds out who has a token. It is safe for concurrent use. Close ends it.
+// Authenticator authenticates callers by their tokens. It is safe for concurrent use. Close waits for its background work.
 type Authenticator struct {
 	registry *Registry
 	log      *slog.Logger
@@ -38,12 +38,12 @@ type Authenticator struct {
 
 	mu     sync.Mutex
 	cached map[string]cached    // by id
-	used   map[string]time.Time // when the use of a token was noted, by id
+	used   map[string]time.Time // when the use of a token was last recorded, by id
 }
 
 var _ auth.Authenticator = (*Authenticator)(nil)
 
-// cached is what the store has of a token, or nil if it has nothing.
+// cached is the stored record of a token, or a nil record if the token is unknown.
 type cached struct {
 	record *v1.TokenRecord
 	readAt time.Time
@@ -54,10 +54,11 @@ func NewAuthenticator(r *Registry, log *slog.Logger) *Authenticator {
 	return &Authenticator{registry: r, log: log, cached: map[string]cached{}, used: map[string]time.Time{}}
 }
 
-// Close waits for what is still being noted.
+// Close waits until pending uses of tokens are recorded.
 func (a *Authenticator) Close() { a.uses.Wait() }
 
-// Authenticate returns who has a token. What does not prove that it knows the secret of a token learns nothing about it.
+// Authenticate returns the principal of a token. The errors reveal nothing about a token to a caller that does not know its
+// secret.
 func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.Principal, error) {
 	id, secret, ok := split(bearer)
 	if !ok {
@@ -87,7 +88,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.
 
 func errUnknown() error { return authn.Errorf("the token is not known to this gateway") }
 
-// find returns what the store has of a token, or nil if it has nothing.
+// find returns the record of a token, or nil if the token is unknown.
 func (a *Authenticator) find(ctx context.Context, id string) (*v1.TokenRecord, error) {
 	now := a.registry.now()
 	a.mu.Lock()
@@ -96,7 +97,7 @@ func (a *Authenticator) find(ctx context.Context, id string) (*v1.TokenRecord, e
 	if ok && now.Sub(known.readAt) < freshFor {
 		return known.record, nil
 	}
-	// A look serves all who ask meanwhile, so that none of them ends it.
+	// The look-up is shared by all concurrent callers, so the end of one caller must not cancel it.
 	looked := a.looks.DoChan(id, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 		defer cancel()
@@ -121,12 +122,12 @@ func (a *Authenticator) remember(id string, c cached) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.cached) >= maxCached {
-		clear(a.cached) // each is read again when it is needed
+		clear(a.cached) // records are read again on demand
 	}
 	a.cached[id] = c
 }
 
-// noteUse keeps when a token was used, at most once in useInterval.
+// noteUse records the use of a token in the background, at most once per useInterval.
 func (a *Authenticator) noteUse(id string, now time.Time) {
 	a.mu.Lock()
 	due := now.Sub(a.used[id]) >= useInterval

@@ -1,12 +1,12 @@
-// Package tokens keeps the tokens by which callers log in to the gateways of a deployment, in the store that these share.
+// Package tokens keeps the tokens by which callers log in to the gateways of a deployment, in the store that the gateways share.
 //
 //	            create               expiry
 //	(nothing) ─────────▶ active ───────────────▶ expired
 //	                       │ revoke
 //	                       └───────────────────▶ revoked
 //
-// A token is sy_<id>_<secret>. The store has the id and the digest of the secret, so that who reads the store cannot log
-// in. The secret has 256 random bits, which no dictionary holds: a plain digest is enough for it.
+// A token is sy_<id>_<secret>. The store holds the id and the digest of the secret, so read access to the store is not
+// enough to log in. The secret has 256 random bits, which rules out dictionary attacks: a plain digest is enough.
 //
 // Of this module it may import proto, activities/store, activities/store/storekey, gateway/auth, gateway/paging and
 // gateway/rpcerror.

@@ -23,7 +23,7 @@ import (
 // firstID is the id of the token that the first start of a deployment creates.
 const firstID = "first"
 
-// Registry has the tokens of a deployment. It is safe for concurrent use, and so is the store for several registries.
+// Registry holds the tokens of a deployment. It is safe for concurrent use, and several registries may share a store.
 type Registry struct {
 	store *store.Store
 	now   func() time.Time
@@ -34,7 +34,7 @@ func NewRegistry(s *store.Store, now func() time.Time) *Registry {
 	return &Registry{store: s, now: now}
 }
 
-// Create keeps a new token and returns its secret. A zero lifetime never ends.
+// Create stores a new token and returns it with its secret. A lifetime of 0 means that the token never expires.
 func (r *Registry) Create(ctx context.Context, t *v1.Token, lifetime time.Duration) (secret string, created *v1.Token, err error) {
 	t = proto.CloneOf(t)
 	t.Id = newText(idBytes)
@@ -59,10 +59,10 @@ func (r *Registry) put(ctx context.Context, t *v1.Token, lifetime time.Duration)
 	return join(t.GetId(), part), created, nil
 }
 
-// errExists is returned for a token whose id is taken.
+// errExists is returned if the id of a new token is taken.
 var errExists = errors.New("the token exists")
 
-// HasFirst reports whether the first token of an admin was created.
+// HasFirst reports whether the first admin token has been created.
 func (r *Registry) HasFirst(ctx context.Context) (bool, error) {
 	_, err := r.record(ctx, firstID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -71,8 +71,8 @@ func (r *Registry) HasFirst(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// CreateFirst creates the first token of an admin, which never expires, and returns its secret, or "" if another gateway
-// has just created it.
+// CreateFirst creates the first admin token, which never expires, and returns its secret, or "" if another gateway has
+// already created it.
 func (r *Registry) CreateFirst(ctx context.Context) (secret string, err error) {
 	secret, _, err = r.put(ctx, &v1.Token{Id: firstID, Name: v1.RoleAdmin, Role: v1.RoleAdmin}, 0)
 	if errors.Is(err, errExists) {
@@ -81,7 +81,7 @@ func (r *Registry) CreateFirst(ctx context.Context) (secret string, err error) {
 	return secret, err
 }
 
-// record returns what is kept of a token.
+// record returns the stored record of a token.
 func (r *Registry) record(ctx context.Context, id string) (*v1.TokenRecord, error) {
 	var record v1.TokenRecord
 	if err := r.store.GetMessage(ctx, storekey.Token(id), &record); err != nil {
@@ -90,7 +90,7 @@ func (r *Registry) record(ctx context.Context, id string) (*v1.TokenRecord, erro
 	return &record, nil
 }
 
-// List returns all tokens by name, then by id.
+// List returns all tokens, ordered by name, then id.
 func (r *Registry) List(ctx context.Context) ([]*v1.Token, error) {
 	var all []*v1.Token
 	for key, err := range r.store.Keys(ctx, storekey.TokensPrefix) {
@@ -114,7 +114,7 @@ func (r *Registry) List(ctx context.Context) ([]*v1.Token, error) {
 	return all, nil
 }
 
-// lastUse returns when a token was used last, or nil if it never was.
+// lastUse returns when a token was last used, or nil if it never was.
 func (r *Registry) lastUse(ctx context.Context, id string) (*timestamppb.Timestamp, error) {
 	value, err := r.store.Get(ctx, storekey.TokenUse(id))
 	if errors.Is(err, store.ErrNotFound) {
@@ -130,12 +130,12 @@ func (r *Registry) lastUse(ctx context.Context, id string) (*timestamppb.Timesta
 	return timestamppb.New(at), nil
 }
 
-// noteUse keeps when a token was used last.
+// noteUse records when a token was last used.
 func (r *Registry) noteUse(ctx context.Context, id string, at time.Time) error {
 	return r.store.Put(ctx, storekey.TokenUse(id), []byte(at.UTC().Format(time.RFC3339)))
 }
 
-// Revoke revokes the token that a text names: its id, or the name that one active token has.
+// Revoke revokes the token with the given id, or the only active token with the given name.
 func (r *Registry) Revoke(ctx context.Context, named, by string) (*v1.Token, error) {
 	if id, _, ok := split(named); ok {
 		return nil, rpcerror.Invalid("this is a whole token; name it by its id, %s, so that its secret is in no log and no history of a shell", id)
@@ -168,7 +168,7 @@ func (r *Registry) Revoke(ctx context.Context, named, by string) (*v1.Token, err
 	return t, nil
 }
 
-// find returns the token of an id, or the only active token of a name.
+// find returns the token with an id, or the only active token with a name.
 func find(all []*v1.Token, named string) (*v1.Token, error) {
 	var ofName []*v1.Token
 	for _, t := range all {

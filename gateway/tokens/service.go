@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// defaultLifetime is that of a token that names none.
+	// defaultLifetime is the lifetime of a token whose request sets none.
 	defaultLifetime = 90 * 24 * time.Hour
 	defaultPage     = 1000
 )
 
-// Service answers the calls of AuthService. It is safe for concurrent use.
+// Service implements AuthService. It is safe for concurrent use.
 type Service struct {
-	// Registry has the tokens; nil: authentication is off.
+	// Registry holds the tokens, or is nil if authentication is off.
 	Registry *Registry
 }
 
 var _ switchyardv1connect.AuthServiceHandler = Service{}
 
-// WhoAmI returns who the caller is.
+// WhoAmI returns the identity of the caller.
 func (s Service) WhoAmI(ctx context.Context, _ *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error) {
 	p := auth.From(ctx)
 	res := &v1.WhoAmIResponse{Name: p.Name, Role: p.Role.Word(), Node: p.Node, Kind: p.Kind}
@@ -57,7 +57,7 @@ func (s Service) CreateToken(ctx context.Context, req *connect.Request[v1.Create
 	return connect.NewResponse(&v1.CreateTokenResponse{Secret: secret, Token: created}), nil
 }
 
-// lifetimeOf checks a request and returns how long its token is valid, or 0 for one without end.
+// lifetimeOf validates a request and returns the lifetime of its token, or 0 if the token never expires.
 func lifetimeOf(m *v1.CreateTokenRequest) (time.Duration, error) {
 	isNode := m.GetRole() == v1.RoleNode
 	switch {

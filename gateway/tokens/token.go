@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// Prefix begins each token, so that scanners of repositories recognize one.
+	// Prefix is the prefix of all tokens, by which repository scanners recognize them.
 	Prefix = "sy_"
-	// idBytes and secretBytes are random.
+	// idBytes and secretBytes are the numbers of random bytes in the two parts.
 	idBytes, secretBytes = 5, 32
-	// maxID bounds the id of a token that comes from elsewhere, in characters.
+	// maxID bounds the id of a presented token, in characters.
 	maxID = 16
 )
 
-// text is lower-case base32: what a double click selects, and no letter that looks like a digit.
+// text is lower-case base32: a double click selects it whole, and no letter looks like a digit.
 var text = base32.NewEncoding("abcdefghijkmnpqrstuvwxyz23456789").WithPadding(base32.NoPadding)
 
 // newText returns n random bytes as text.
@@ -30,10 +30,10 @@ func newText(n int) string {
 	return text.EncodeToString(b)
 }
 
-// join returns the token of an id and a secret.
+// join builds a token from an id and a secret.
 func join(id, secret string) string { return Prefix + id + "_" + secret }
 
-// split returns the parts of a token, or false if it has not the form of one.
+// split returns the parts of a token, or false if the text is not a token.
 func split(bearer string) (id, secret string, ok bool) {
 	rest, ok := strings.CutPrefix(bearer, Prefix)
 	id, secret, found := strings.Cut(rest, "_")
@@ -43,7 +43,7 @@ func split(bearer string) (id, secret string, ok bool) {
 	return id, secret, true
 }
 
-// isID reports whether a text may be the id of a token; it may then be part of a key of the store.
+// isID reports whether a text has the form of a token id, which makes it safe in a store key.
 func isID(id string) bool {
 	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
@@ -53,7 +53,7 @@ func digest(secret string) []byte {
 	return sum[:]
 }
 
-// isSecretOf reports whether a secret is that of a token, in a time that tells nothing about it.
+// isSecretOf reports whether a secret belongs to a token, in constant time.
 func isSecretOf(record *v1.TokenRecord, secret string) bool {
 	return subtle.ConstantTimeCompare(record.GetSecretSha256(), digest(secret)) == 1
 }

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is a time that tests set.
+// clock is a clock that tests advance.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -44,7 +44,7 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// open opens the store of a folder, as each gateway of a deployment does.
+// open opens the store in a folder, as each gateway of a deployment does.
 func open(t *testing.T, dir string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), dir)
@@ -94,7 +94,7 @@ func TestTokenProvesWhoHasIt(t *testing.T) {
 	}
 }
 
-// TestRevocationHoldsAtAllGateways revokes at one gateway a token that another has just accepted.
+// TestRevocationHoldsAtAllGateways revokes a token at one gateway after another gateway has accepted it.
 func TestRevocationHoldsAtAllGateways(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	registry, _ := gatewayOn(t, dir, c)
@@ -128,7 +128,7 @@ func TestTokenIsRefusedWhileTheStoreIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What lies in the way of the record is no file that can be read.
+	// A symbolic link to itself makes the record unreadable.
 	path := filepath.Join(dir, filepath.FromSlash(storekey.Token(created.GetId())))
 	if err := errors.Join(os.Remove(path), os.Symlink(filepath.Base(path), path)); err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestTokenIsRefusedWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
-// TestOneFirstToken has several gateways start at once.
+// TestOneFirstToken creates the first token from four gateways.
 func TestOneFirstToken(t *testing.T) {
 	dir := t.TempDir()
 	var secrets []string
@@ -213,7 +213,7 @@ func TestLastUseIsKept(t *testing.T) {
 	}
 	used := func() time.Time {
 		t.Helper()
-		a.Close() // waits for what is noted
+		a.Close() // waits for pending uses
 		all, err := registry.List(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%v, %v", all, err)
@@ -319,7 +319,7 @@ func TestServiceChecksWhatItIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestLookOfOneCallerServesAll has a caller leave while others wait for the same token.
+// TestLookOfOneCallerServesAll checks that a caller that leaves does not cancel the look-up for others.
 func TestLookOfOneCallerServesAll(t *testing.T) {
 	registry, a := gatewayOn(t, t.TempDir(), newClock())
 	secret, _, err := registry.Create(t.Context(), &v1.Token{Name: "ann", Role: v1.RoleUser}, 0)
@@ -328,7 +328,7 @@ func TestLookOfOneCallerServesAll(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _ = a.Authenticate(gone, secret) // either answer will do
+	_, _ = a.Authenticate(gone, secret) // the result does not matter
 	if _, err := a.Authenticate(t.Context(), secret); err != nil {
 		t.Error(err)
 	}

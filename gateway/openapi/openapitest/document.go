@@ -18,7 +18,7 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// root is the URL that the document has for its validator.
+// root is the URL under which the validator knows the document.
 const root = "https://switchyard/document.json"
 
 // Document is the OpenAPI document of the gateway.
@@ -32,7 +32,7 @@ type Operation struct {
 	Method string // such as GET
 	Path   string // with variables in braces
 	ID     string
-	// Description is what the document has about the operation, for people.
+	// Description is the description in the document, for people.
 	Description string
 
 	document *Document
@@ -53,7 +53,7 @@ func Load() (*Document, error) {
 	return &Document{values: value.(object), compiler: compiler}, nil
 }
 
-// Operations returns all operations, by path and method.
+// Operations returns all operations, ordered by path and method.
 func (d *Document) Operations() []*Operation {
 	var all []*Operation
 	for path, item := range d.values["paths"].(object) {
@@ -76,7 +76,7 @@ func text(value any) string {
 	return s
 }
 
-// resolve follows the reference of a value, if it is one.
+// resolve follows references until it reaches a value that is not one.
 func (d *Document) resolve(value any) object {
 	found, _ := value.(object)
 	for {
@@ -103,12 +103,12 @@ func (o *Operation) parameters() []object {
 	return all
 }
 
-// HasParameter reports whether an operation has a parameter with this name.
+// HasParameter reports whether the operation has a parameter with this name.
 func (o *Operation) HasParameter(name string) bool {
 	return slices.ContainsFunc(o.parameters(), func(p object) bool { return p["name"] == name })
 }
 
-// body returns the schema of the JSON body, or nil if the content has no JSON.
+// body returns the schema of the JSON body, or nil if the operation takes no JSON.
 func (o *Operation) body() object {
 	body, _ := o.values["requestBody"].(object)
 	content, _ := body["content"].(object)
@@ -117,13 +117,13 @@ func (o *Operation) body() object {
 	return schema
 }
 
-// Statuses returns the statuses that the document names for an operation.
+// Statuses returns the statuses that the document lists for the operation.
 func (o *Operation) Statuses() []string {
 	return slices.Sorted(maps.Keys(o.values["responses"].(object)))
 }
 
-// CheckAnswer reports what an answer has that the document does not allow: its status, its content type, or a body
-// that does not fit the schema.
+// CheckAnswer returns an error if the document does not allow a response: an unlisted status, another content type, or a
+// body that does not fit the schema.
 func (o *Operation) CheckAnswer(status int, header http.Header, body []byte) error {
 	responses := o.values["responses"].(object)
 	key := fmt.Sprint(status)
@@ -163,7 +163,7 @@ func (o *Operation) CheckAnswer(status int, header http.Header, body []byte) err
 	return nil
 }
 
-// compile returns the validator of a schema, which is a reference or one of a response.
+// compile returns the validator of a response schema, which must be a reference.
 func (d *Document) compile(schema object) (*jsonschema.Schema, error) {
 	ref, ok := schema["$ref"].(string)
 	if !ok {

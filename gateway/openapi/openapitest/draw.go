@@ -15,21 +15,21 @@ type Request struct {
 	Method string
 	Target string // escaped path and query
 	Header map[string]string
-	Body   []byte // nil: none
+	Body   []byte // nil means no body
 }
 
-// Known are values that exist in the gateway under test, by the name of the parameter. Some requests have them, so that
-// more than the look-up of what is named is tried.
+// Known holds values that exist in the gateway under test, by parameter name. Some drawn requests use them, so that the
+// tests reach the code after the look-up.
 type Known map[string][]string
 
-// oddStrings are strings with which programs have trouble.
+// oddStrings are strings that programs tend to mishandle.
 var oddStrings = []string{
 	"", " ", "..", ".", "a/b", "%2F", "%00", "\x00", "a\x00b", "\n", "'; DROP TABLE runs; --", "x' OR 'a' = 'a", "${{ a }}",
 	"{{", "*", "last", "-1", "0", "9999999999999999999", "1e400", "NaN", "null", "true", "[]", "{}", "ü€😀", "\u202e", "\xff\xfe",
 	strings.Repeat("a", 300), strings.Repeat("é", 3000), "2026-02-30T25:00:00Z", "-5s", "9e99s", "../../etc/passwd", ":", "a:b", "~",
 }
 
-// documents are what fields for definitions get: the first is right.
+// documents are values for definition fields; the first one is valid.
 var documents = []string{
 	"name: drawn\ntasks:\n  b: { type: shell, spec: { command: 'true' } }\n",
 	"name: a\ntasks: {}\n", "name: a\ntasks: [", "tasks:\n  b: {type: nope}\n", "- a\n- b\n", "&a [*a]", "a: &a [x]\nb: [*a, *a]\n",
@@ -37,13 +37,13 @@ var documents = []string{
 	"name: a\ntasks:\n  b: { type: shell, foreach: '${{', spec: { command: 3 } }\n", "!!binary x", "---\n---\n",
 }
 
-// temper is how many of the values of a request are odd: one in so many; 0: none.
+// temper is the rate of odd values in a request: one in temper values is odd. 0 means none.
 type temper int
 
-// tempers are drawn from: half of all requests are as the document asks.
+// tempers are the tempers to draw from. Half of all requests follow the document.
 var tempers = []temper{0, 0, 12, 2}
 
-// Draw makes a request of an operation: one as the document asks, one with a fault, or one with many.
+// Draw generates a request for the operation: one that follows the document, one with few faults, or one with many.
 func (o *Operation) Draw(t *rapid.T, known Known) Request {
 	d := drawer{t: t, document: o.document, known: known, temper: rapid.SampledFrom(tempers).Draw(t, "temper")}
 	r := Request{Method: o.Method, Header: map[string]string{}}
@@ -55,7 +55,7 @@ func (o *Operation) Draw(t *rapid.T, known Known) Request {
 		case "path":
 			value := d.text(name)
 			if value == "" {
-				value = "-" // an empty segment would be another path
+				value = "-" // an empty segment would select another path
 			}
 			path = strings.Replace(path, "{"+name+"}", url.PathEscape(value), 1)
 		case "query":
@@ -92,7 +92,7 @@ func (o *Operation) Draw(t *rapid.T, known Known) Request {
 	return r
 }
 
-// headerText returns a text without what no HTTP client sends in a header.
+// headerText removes the characters that HTTP clients never send in a header.
 func headerText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -102,7 +102,7 @@ func headerText(text string) string {
 	}, text)
 }
 
-// drawer draws values by schemas.
+// drawer draws values that fit schemas.
 type drawer struct {
 	t        *rapid.T
 	document *Document
@@ -110,16 +110,16 @@ type drawer struct {
 	temper   temper
 }
 
-// isOdd reports whether something is to be other than the document asks.
+// isOdd draws whether a part of the request departs from the document.
 func (d *drawer) isOdd(what string) bool {
 	return d.temper > 0 && rapid.IntRange(1, int(d.temper)).Draw(d.t, "odd: "+what) == 1
 }
 
-// body draws the bytes of a body: JSON by the schema, or something else.
+// body draws the bytes of a body: JSON that fits the schema, or something else.
 func (d *drawer) body(schema object) []byte {
 	if d.isOdd("body") {
 		if rapid.Bool().Draw(d.t, "JSON") {
-			text, _ := json.Marshal(d.anything(3)) // anything is what JSON has
+			text, _ := json.Marshal(d.anything(3)) // cannot fail: anything draws JSON values only
 			return text
 		}
 		return []byte(rapid.SampledFrom(slices.Concat(oddStrings, documents)).Draw(d.t, "body"))
@@ -155,7 +155,7 @@ func (d *drawer) parameter(name string, schema object) string {
 	return string(text)
 }
 
-// value draws a value that fits a schema, or, now and then, one that does not.
+// value draws a value that fits a schema, or occasionally one that does not.
 func (d *drawer) value(schema object, name string, depth int) any {
 	schema = d.document.resolve(schema)
 	if depth == 0 || d.isOdd("value of "+name) {
@@ -203,7 +203,7 @@ func (d *drawer) value(schema object, name string, depth int) any {
 	return d.anything(2)
 }
 
-// object draws an object: some of its properties, and of a oneof mostly one.
+// object draws an object with some of its properties, and usually one alternative of a oneof.
 func (d *drawer) object(schema object, name string, depth int) object {
 	made := object{}
 	properties, _ := schema["properties"].(object)
