@@ -14,19 +14,18 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// autoAddress asks for an address that is free.
+// autoAddress in a spec requests any free address.
 const autoAddress = "auto"
 
-// reserveAddress returns the address that a container gets in a network, by what its
-// spec says, "auto" included; empty: whichever the engine gives. No two reservations of
-// this process have one address at a time. release gives it back, when the container is
-// gone; to release twice changes nothing.
+// reserveAddress reserves the address that a container gets in a network. want comes from the spec:
+// an address, "auto", or "" for whichever address the engine assigns. No two reservations of this
+// process hold the same address at a time. The caller calls release once the container is gone;
+// further calls are no-ops.
 //
-// A network that the node does not have, and an address that is taken, are faults of the
-// node; a network without addresses of one's own, and an address outside of it, are the
-// task's, a *StartError. Another container may take the address before the container starts:
-// then the engine's error is one of isAddressTaken, and another reservation of "auto"
-// gives another address.
+// A missing network and a taken address are faults of the node. A network without addresses to
+// choose from and an address outside the network are faults of the task, reported as a *StartError.
+// Another container may take the address before this one starts. isAddressTaken then recognises the
+// engine's error, and a new reservation of "auto" yields another address.
 func (e *Executor) reserveAddress(ctx context.Context, name, want string) (ip string, release func(), err error) {
 	none := func() {}
 	if !userDefined(name) {
@@ -80,8 +79,8 @@ func userDefined(name string) bool {
 	return true
 }
 
-// isAddressTaken reports whether the engine could not start a container because another one
-// else has its address.
+// isAddressTaken reports whether the engine could not start a container because another container
+// has its address.
 func isAddressTaken(err error) bool {
 	return err != nil && strings.Contains(strings.ToLower(err.Error()), "address already in use")
 }
@@ -93,14 +92,14 @@ func (e *Executor) inspectNetwork(ctx context.Context, name string) (network.Ins
 	return found, toldWhy(ctx, err)
 }
 
-// addresses are those reserved in networks. The zero value is ready.
+// addresses holds the addresses that this process has reserved. The zero value is ready.
 type addresses struct {
 	mu       sync.Mutex
-	reserved map[string]map[netip.Addr]bool // by the network's id
-	last     map[string]netip.Addr          // given out by "auto", by the network's id
+	reserved map[string]map[netip.Addr]bool // by network id
+	last     map[string]netip.Addr          // last address assigned for "auto", by network id
 }
 
-// reserve gives out an address of a pool.
+// reserve reserves an address of a pool.
 func (a *addresses) reserve(id string, p *pool, want string) (netip.Addr, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,18 +12,16 @@ import (
 )
 
 const (
-	// engineAway is how long an engine may be away after the process of a container has
-	// ended, of which only the engine knows how.
+	// engineAway is how long the engine may be away after a container's process has ended. Only the engine knows the exit status.
 	engineAway = 2 * time.Minute
-	// oomPatience is how long the engine may take to report that a container had too
-	// little memory: that comes by another way than its end. Only a container that has a
-	// limit and the exit code of SIGKILL is delayed for it.
+	// oomPatience is how long the engine may take to report that a container ran out of memory, which it reports separately from
+	// the exit. Only a container with a memory limit and the exit code of SIGKILL waits for the report.
 	oomPatience = 10 * time.Second
 )
 
 var errVanished = errors.New("the container was removed")
 
-// await waits for the end of the container, also while the engine is away and comes back.
+// await waits for the end of the container, even if the engine goes away and comes back meanwhile.
 func (r *running) await(ctx context.Context) exit {
 	for {
 		starts := r.e.endings.get(r.id).starts
@@ -66,7 +64,7 @@ func (r *running) await(ctx context.Context) exit {
 	}
 }
 
-// awaitEnd waits for the end of the container, and notes it. The end that a restart begins with is none.
+// awaitEnd waits for the end of the container and records it. It ignores the end with which a restart begins.
 func (r *running) awaitEnd(ctx context.Context) {
 	defer close(r.ended)
 	for {
@@ -85,10 +83,11 @@ func (r *running) awaitEnd(ctx context.Context) {
 	}
 }
 
-// handRestart is how long the engine may take to start a container again that a person has restarted by the engine's own commands.
+// handRestart is how long the engine may take to start a container again after a user restarted it with the engine's own
+// commands.
 const handRestart = 2 * time.Second
 
-// isStartedAgain reports whether the engine has started a container again that had started so often before.
+// isStartedAgain reports whether the engine has started the container since its starts were counted.
 func (r *running) isStartedAgain(ctx context.Context, starts int) bool {
 	has := func(e ending) bool { return e.starts != starts }
 	if !has(r.e.endings.get(r.id)) && !(r.e.kind.Lasts && r.wasKilled() && r.e.endings.await(ctx, r.id, handRestart, has)) {
@@ -100,7 +99,7 @@ func (r *running) isStartedAgain(ctx context.Context, starts int) bool {
 	return true
 }
 
-// givenUp is the end of a container that is not waited for any more.
+// givenUp returns the exit of a container whose end is no longer awaited.
 func givenUp(why error) exit {
 	if f, ok := errors.AsType[forced](why); ok {
 		return exit{code: 128 + int(f.by)}
@@ -108,7 +107,7 @@ func givenUp(why error) exit {
 	return exit{code: -1, err: why}
 }
 
-// wait waits for the end of the container by one call.
+// wait waits for the end of the container with a single call of the engine.
 func (r *running) wait(ctx context.Context) (int, error) {
 	statuses, errs := r.e.docker.ContainerWait(ctx, r.id, container.WaitConditionNotRunning)
 	select {
@@ -122,7 +121,7 @@ func (r *running) wait(ctx context.Context) (int, error) {
 	}
 }
 
-// state looks at the container as soon as the engine answers.
+// state returns the state of the container as soon as the engine answers.
 func (r *running) state(ctx context.Context) (*container.State, error) {
 	r.e.engine.doubt(ctx)
 	for since := time.Now(); ; {
@@ -161,7 +160,7 @@ func (r *running) inspect(ctx context.Context) (container.InspectResponse, error
 
 func alive(s *container.State) bool { return s.Running || s.Paused || s.Restarting }
 
-// alive reports whether the container's process is known to be there.
+// alive reports whether the container's process is known to be running.
 func (r *running) alive() bool {
 	if r.looked != nil {
 		select {
@@ -173,7 +172,7 @@ func (r *running) alive() bool {
 	return r.firstProcess().alive()
 }
 
-// lose notes that the engine was lost while the container ran.
+// lose marks the engine as lost while the container ran.
 func (r *running) lose() {
 	r.loseOnce.Do(func() { close(r.lost) })
 }
@@ -187,7 +186,7 @@ func (r *running) wasLost() bool {
 	}
 }
 
-// judge says how a container has ended that does not run any more.
+// judge returns the exit of a container that no longer runs.
 func (r *running) judge(ctx context.Context, s *container.State) exit {
 	out := exit{code: s.ExitCode, oomKilled: s.OOMKilled}
 	switch {
@@ -206,15 +205,14 @@ func (r *running) isStopping() bool {
 	return r.stopping
 }
 
-// wasKilled reports whether the engine has ended the container although the attempt did
-// not ask for it. An engine that shuts down does so, or a person by the engine's own
-// commands; what the program makes of its signal does not count then.
+// wasKilled reports whether the engine ended the container although the attempt did not request it. An engine does that when it
+// shuts down or when a user stops the container with the engine's own commands. How the program responds to the signal does not
+// matter then.
 func (r *running) wasKilled() bool {
 	return !r.isStopping() && !r.attempt.Lease.Lost() && r.e.endings.get(r.id).killed
 }
 
-// ofEngine reports whether an exit code is that of the signals of an engine that shuts
-// down, or of one that comes back and clears away what it finds.
+// ofEngine reports whether an exit code may result from an engine that shuts down, or that restarts and cleans up what it finds.
 func ofEngine(code int) bool {
 	switch code {
 	case 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM), 255:

@@ -14,12 +14,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// errCapturing refuses what would change a container whose files are being read.
+// errCapturing refuses changes to a container whose files are being read.
 var errCapturing = &executor.Refusal{Text: "it stands still while an environment is made of it; try again when that has ended"}
 
-// Capture writes an archive with an image of the container's files, which has the configuration of the image that the container was
-// made of. The variables of the container, with secrets among them, are not in it, and nothing that is mounted. The container is paused
-// while its files are copied to the node's disk, and not while the archive is written from there. Nothing is left in the engine.
+// Capture writes an archive with an image of the container's files. The image has the configuration of the container's own image.
+// It includes neither mounts nor the container's environment variables, which may be secret. The container is paused only while
+// its files are copied to the node's disk, and not while the archive is written from there. Capture leaves nothing in the engine.
 func (e *Executor) Capture(ctx context.Context, id string, to io.Writer) (executor.Captured, error) {
 	r := e.find(id)
 	if r == nil {
@@ -43,7 +43,7 @@ func (e *Executor) Capture(ctx context.Context, id string, to io.Writer) (execut
 	return executor.Captured{Kind: v1.EnvironmentImage, ImageID: imageID}, nil
 }
 
-// imageConfig returns the configuration of the image that the container was made of.
+// imageConfig returns the configuration of the container's image.
 func (r *running) imageConfig(ctx context.Context) (imageConfig, error) {
 	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func (r *running) imageConfig(ctx context.Context) (imageConfig, error) {
 	return configOf(found), nil
 }
 
-// copyFiles copies the files of the container, which stands still meanwhile.
+// copyFiles copies the files of the container, which is paused meanwhile.
 func (r *running) copyFiles(ctx context.Context) (_ *layerFile, err error) {
 	ctx, cancel := r.during(ctx)
 	defer cancel()
@@ -90,13 +90,13 @@ func (r *running) copyFiles(ctx context.Context) (_ *layerFile, err error) {
 	if err := layer.fill(files); err != nil {
 		return nil, r.failedToCopy(ctx, err)
 	}
-	if r.isEnding() { // what was copied may be cut
+	if r.isEnding() { // the copy may be truncated
 		return nil, executor.ErrNotRunning
 	}
 	return layer, nil
 }
 
-// failedToCopy returns the error of a copy.
+// failedToCopy returns the error of a failed copy, or ErrNotRunning if the container has ended.
 func (r *running) failedToCopy(ctx context.Context, err error) error {
 	if r.isEnding() || cerrdefs.IsNotFound(err) {
 		return executor.ErrNotRunning
@@ -104,11 +104,11 @@ func (r *running) failedToCopy(ctx context.Context, err error) error {
 	return fmt.Errorf("copy the files of container %s: %w", r.name, causeOf(ctx, err))
 }
 
-// resumePatience bounds the calls that let a container continue.
+// resumePatience bounds the calls that resume a container.
 const resumePatience = 10 * time.Second
 
-// hold pauses the container until release is called, unless it is paused already. Meanwhile it cannot be resumed or restarted; it can
-// be stopped, which lets it continue.
+// hold pauses the container until release is called, unless it is paused already. Meanwhile the container cannot be resumed or
+// restarted. It can be stopped, which also resumes it.
 func (r *running) hold(ctx context.Context) (release func(), err error) {
 	r.steering.Lock()
 	defer r.steering.Unlock()
@@ -127,7 +127,7 @@ func (r *running) hold(ctx context.Context) (release func(), err error) {
 		return func() { r.endHold(true) }, nil
 	}
 	if err := r.e.docker.ContainerPause(ctx, r.id); err != nil {
-		// The engine may have paused it regardless.
+		// The engine may have paused the container despite the error.
 		r.resume()
 		text := strings.ToLower(err.Error())
 		if cerrdefs.IsNotFound(err) || strings.Contains(text, "is not running") {
@@ -138,7 +138,7 @@ func (r *running) hold(ctx context.Context) (release func(), err error) {
 	return r.resume, nil
 }
 
-// resume lets a container continue that hold has paused.
+// resume resumes a container that hold paused.
 func (r *running) resume() {
 	ctx, cancel := context.WithTimeout(context.Background(), resumePatience)
 	defer cancel()
@@ -158,7 +158,7 @@ func (r *running) resume() {
 	r.endHold(isPaused)
 }
 
-// isNotPaused reports whether an engine could not let a container continue because it is not paused, or not there.
+// isNotPaused reports whether an unpause failed because the container is not paused, not running or gone.
 func isNotPaused(err error) bool {
 	text := strings.ToLower(err.Error())
 	return cerrdefs.IsNotFound(err) || strings.Contains(text, "is not paused") || strings.Contains(text, "is not running")
@@ -170,7 +170,7 @@ func (r *running) endHold(paused bool) {
 	r.capturing, r.paused = false, paused
 }
 
-// CaptureImage writes an archive with an image, which is pulled if the engine does not have it.
+// CaptureImage writes an archive with an image, which it pulls if the engine lacks it.
 func (e *Executor) CaptureImage(ctx context.Context, image, registryAuth string, to io.Writer, say func(string)) (executor.Captured, error) {
 	if err := e.engine.answered(ctx); err != nil {
 		return executor.Captured{}, err
@@ -184,7 +184,7 @@ func (e *Executor) CaptureImage(ctx context.Context, image, registryAuth string,
 	if err != nil {
 		return executor.Captured{}, fmt.Errorf("look at image %s: %w", image, err)
 	}
-	// By its id, so that the archive gives no other engine a name for it.
+	// Saved by its id, so that the archive does not name the image in other engines.
 	saved, err := e.docker.ImageSave(ctx, []string{found.ID})
 	if err != nil {
 		return executor.Captured{}, fmt.Errorf("save image %s: %w", image, causeOf(ctx, err))

@@ -16,7 +16,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 )
 
-// imageConfig has the form in which docker save writes the configuration of an image. Its digest is the id of the image.
+// imageConfig is the configuration of an image in the form that docker save writes. Its digest is the image's id.
 type imageConfig struct {
 	Created      time.Time      `json:"created"`
 	Architecture string         `json:"architecture"`
@@ -37,7 +37,7 @@ type imageHistory struct {
 	Comment string    `json:"comment"`
 }
 
-// imageManifest is an entry of the manifest.json of an archive.
+// imageManifest is an entry in the manifest.json of an archive.
 type imageManifest struct {
 	Config   string
 	RepoTags []string
@@ -49,7 +49,7 @@ func configOf(found image.InspectResponse) imageConfig {
 	return imageConfig{Architecture: found.Architecture, Variant: found.Variant, OS: found.Os, Config: found.Config}
 }
 
-// layerFile is a layer of an image in a file that has no name, so that it goes with the process.
+// layerFile holds a layer of an image in an unlinked file, so that the file disappears with the process.
 type layerFile struct {
 	file *os.File
 	sum  hash.Hash
@@ -62,13 +62,13 @@ func newLayerFile(dir string) (*layerFile, error) {
 		return nil, err
 	}
 	if err := os.Remove(file.Name()); err != nil {
-		_ = file.Close() // the error of Remove is the reason
+		_ = file.Close() // the caller needs the error of Remove
 		return nil, err
 	}
 	return &layerFile{file: file, sum: sha256.New()}, nil
 }
 
-// fill reads the layer, a tar.
+// fill reads the layer, a tar archive.
 func (l *layerFile) fill(files io.Reader) (err error) {
 	l.size, err = io.Copy(io.MultiWriter(l.file, l.sum), files)
 	return err
@@ -76,9 +76,9 @@ func (l *layerFile) fill(files io.Reader) (err error) {
 
 func (l *layerFile) diffID() string { return "sha256:" + hex.EncodeToString(l.sum.Sum(nil)) }
 
-func (l *layerFile) close() { _ = l.file.Close() } // nothing of it is needed any more
+func (l *layerFile) close() { _ = l.file.Close() } // the content is no longer needed
 
-// writeImage writes an archive, as docker load reads it, of an image of one layer, and returns the id of the image.
+// writeImage writes an archive for docker load with an image of one layer, and returns the id of the image.
 func writeImage(ctx context.Context, to io.Writer, config imageConfig, layer *layerFile) (id string, err error) {
 	config.Created = time.Now().UTC()
 	config.RootFS = imageLayers{Type: "layers", DiffIDs: []string{layer.diffID()}}
@@ -114,13 +114,13 @@ func writeImage(ctx context.Context, to io.Writer, config imageConfig, layer *la
 	return "sha256:" + digest, w.Close()
 }
 
-// cancellable is a reader that ends with a context.
+// cancellable is a reader that fails once its context has ended.
 type cancellable struct {
 	ctx context.Context
 	io.Reader
 }
 
-// Read reads as long as the context lasts.
+// Read reads until the context ends, then returns its cause.
 func (c *cancellable) Read(p []byte) (int, error) {
 	if err := context.Cause(c.ctx); err != nil {
 		return 0, err

@@ -14,27 +14,27 @@ import (
 	"switchyard/activities/executor"
 )
 
-// defaultPath is where programs are looked for in an image that does not say.
+// defaultPath is the search path of programs in an image that sets no PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// commandChecks remembers which programs are in which images. An engine does not notice that
-// a program is missing before the init process of the container runs, which then ends as
-// the program itself could; so it is looked for before.
+// commandChecks remembers which programs exist in which images. An engine does not notice a missing
+// program before it runs the container's init process, and init then ends with an exit code that
+// the program itself might return. So the executor checks before it starts the container.
 type commandChecks struct {
 	mu    sync.Mutex
-	known map[string]error // by image, program and what it is looked for with
+	known map[string]error // by image, program, and the PATH and directory in which it is looked up
 }
 
-// maxCommandChecks bounds what is remembered.
+// maxCommandChecks bounds the number of remembered results.
 const maxCommandChecks = 1000
 
-// checkCommand returns a *StartError when a container that is made has no such program
-// as it is to run. What cannot be found out is left to the engine.
+// checkCommand returns a *StartError if a created container lacks the program that it is to run. If
+// the check is inconclusive, it leaves the decision to the engine.
 func (e *Executor) checkCommand(ctx context.Context, r request, m made, id string) error {
 	key := strings.Join([]string{
 		r.image, firstWord(m.config.Entrypoint), firstWord(m.config.Cmd), r.attempt.Env["PATH"], r.spec.GetWorkingDirectory(),
 	}, "\x00")
-	// What is mounted is not the image's.
+	// Mounts may hold the program, and they are not part of the image.
 	remember := r.image != "" && len(r.spec.GetMounts()) == 0
 	if remember {
 		e.commandChecks.mu.Lock()
@@ -56,8 +56,8 @@ func (e *Executor) checkCommand(ctx context.Context, r request, m made, id strin
 	return found
 }
 
-// findCommand looks for the program of a container that is made. sure says that it is
-// known whether it is there.
+// findCommand looks for the program of a created container. sure reports whether the result is
+// conclusive.
 func (e *Executor) findCommand(ctx context.Context, id string) (err error, sure bool) {
 	c, inspectErr := e.docker.ContainerInspect(ctx, id)
 	if inspectErr != nil || c.Config == nil || c.Path == "" {
@@ -95,10 +95,11 @@ func missing(name string) error {
 	return &executor.StartError{ExitCode: codeNotFound, Err: fmt.Errorf("%s: there is no such program in the image", shorten(name))}
 }
 
-// maxLinks bounds the links that are followed to a program.
+// maxLinks bounds the number of links followed to a program.
 const maxLinks = 10
 
-// runnable looks at a file in a container.
+// runnable checks that a file in a container is an executable program. sure reports whether the
+// result is conclusive.
 func (e *Executor) runnable(ctx context.Context, id, name, at string) (err error, sure bool) {
 	if path.IsAbs(name) {
 		at = name
@@ -129,7 +130,7 @@ func (e *Executor) runnable(ctx context.Context, id, name, at string) (err error
 	return nil, false
 }
 
-// shorten keeps a command that is a whole script from becoming an error message.
+// shorten truncates a command, which may be a whole script, for an error message.
 func shorten(name string) string {
 	const most = 200
 	if len(name) <= most {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// call makes one call of the engine by a connection of its own, which ends with ctx
-// until the answer's header has come. The caller closes the connection.
+// call makes one call of the engine over a connection of its own. Until the header of the response has
+// arrived, the call ends with ctx. The caller closes the connection.
 func (e *engine) call(ctx context.Context, method, path string, header http.Header, body []byte) (net.Conn, *bufio.Reader, *http.Response, error) {
 	conn, err := e.docker.Dialer()(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func (e *engine) call(ctx context.Context, method, path string, header http.Head
 	return conn, reader, res, nil
 }
 
-// hijack makes a call whose answer is a stream of its own kind. The body is sent as JSON, unless it is nil.
+// hijack makes a call whose response is a raw stream. It sends the body as JSON unless body is nil.
 func (e *engine) hijack(ctx context.Context, path string, body []byte) (net.Conn, *bufio.Reader, error) {
 	header := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
 	if body != nil {

@@ -14,45 +14,43 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Options say how an Executor works.
+// Options configures an Executor.
 type Options struct {
-	// Host is the engine's address, such as "unix:///run/docker.sock"; empty: that of
-	// DOCKER_HOST, or the engine's usual one. The engine must be on this machine: it
-	// mounts directories of it.
+	// Host is the engine's address, such as "unix:///run/docker.sock", or "" for DOCKER_HOST or else the engine's usual address.
+	// The engine must run on this machine, since it mounts directories of it.
 	Host string
-	// Policy is what containers may do beyond the harmless; nil: nothing.
+	// Policy is what containers may do beyond the harmless. With nil they may do nothing beyond.
 	Policy *v1.ContainerPolicy
-	// Mounts are directories that every container sees, unless its spec mounts something else in their place.
+	// Mounts are directories that every container sees, unless its spec mounts something else at the same path.
 	Mounts []*v1.Mount
-	// RegistryAuth are files with credentials for registries, by the names that specs
-	// call them by.
+	// RegistryAuth maps the names of registry credentials in specs to files that hold them.
 	RegistryAuth map[string]string
-	// OpenTarball opens the object that a URL names and says when it was changed last;
-	// nil: only files of the node can be loaded.
+	// OpenTarball opens the object named by a URL and returns its modification time. If OpenTarball is nil, only files of the
+	// node can be loaded.
 	OpenTarball func(ctx context.Context, url string) (io.ReadCloser, time.Time, error)
-	// Environments are those that specs name; nil: attempts with one are refused.
+	// Environments gives access to the environments that specs name. If it is nil, attempts with an environment are refused.
 	Environments executor.Environments
-	// ScratchDir is where archives of environments lie while they are made; empty: where the system keeps temporary files.
+	// ScratchDir is where archives of environments are built, or "" for the system's directory for temporary files.
 	ScratchDir string
-	// Logger takes what goes wrong outside of any attempt; nil: nothing is logged.
+	// Logger records problems outside of any attempt, or is nil.
 	Logger *slog.Logger
 }
 
-// Executor runs the tasks of a Kind. One is enough for all nodes of a process.
+// Executor runs the tasks of a Kind. One Executor serves all nodes of a process.
 type Executor struct {
 	*shared
 	kind Kind
 
 	mu sync.Mutex
-	// running are the attempts whose container has started, by their ids.
+	// running holds the attempts whose container has started, by id.
 	running map[string]*running
 }
 
-// shared is what executors of several kinds have in common.
+// shared is the state that executors of several kinds share.
 type shared struct {
 	docker        *client.Client
 	opts          Options
-	rules         []*v1.MountRule // those of the policy, as they resolve
+	rules         []*v1.MountRule // rules of the policy, with their paths resolved
 	logger        *slog.Logger
 	engine        *engine
 	endings       *endings
@@ -61,10 +59,10 @@ type shared struct {
 	engineInfo    engineInfo
 
 	pulls, loads singleflight.Group[[]string]
-	versions     singleflight.Group[string] // loads environments, and returns the ids of their images
+	versions     singleflight.Group[string] // loads environments and returns the ids of their images
 	environments environmentsInUse
 	addresses    addresses
-	silence      time.Duration // instead of silenceTimeout, where it is not 0
+	silence      time.Duration // overrides silenceTimeout if it is not 0
 }
 
 var (
@@ -75,8 +73,8 @@ var (
 	_ executor.Capturer  = (*Executor)(nil)
 )
 
-// New returns an Executor of container tasks; whoever made it calls Close after the last Run has returned.
-// The engine need not be there yet.
+// New returns an Executor of container tasks. The caller calls Close after the last Run has returned. The engine need not be
+// running yet.
 func New(o Options) (*Executor, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -96,8 +94,8 @@ func New(o Options) (*Executor, error) {
 	return s.newExecutor(containerKind), nil
 }
 
-// ForKind returns an Executor of another kind that shares the engine, the policy and the images of e. Close of e ends both, and is
-// called when attempts of both have ended.
+// ForKind returns an Executor of another kind that shares the engine, the policy and the images of e. Closing e ends both, so the
+// caller closes e only after the attempts of both have ended.
 func (e *Executor) ForKind(k Kind) *Executor { return e.newExecutor(k) }
 
 func (s *shared) newExecutor(k Kind) *Executor {
@@ -107,10 +105,10 @@ func (s *shared) newExecutor(k Kind) *Executor {
 // Type returns the task type of the executor's kind.
 func (e *Executor) Type() string { return e.kind.Type }
 
-// Available reports whether the engine answers.
+// Available returns nil if the engine answers, else the reason.
 func (e *Executor) Available() error { return e.engine.available() }
 
-// Close gives up the connections to the engine.
+// Close stops the background work and closes the connections to the engine.
 func (e *Executor) Close() error {
 	e.sweeper.close()
 	e.endings.close()
@@ -118,7 +116,7 @@ func (e *Executor) Close() error {
 	return e.docker.Close()
 }
 
-// find returns the attempt that runs under an id; nil: none does.
+// find returns the attempt that runs under an id, or nil if there is none.
 func (e *Executor) find(id string) *running {
 	e.mu.Lock()
 	defer e.mu.Unlock()

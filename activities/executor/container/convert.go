@@ -19,7 +19,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Where a container finds what the node gives to its task.
+// Paths inside a container of what the node provides to the task.
 const (
 	// WorkspaceDir is the attempt's private directory.
 	WorkspaceDir = "/switchyard"
@@ -27,36 +27,38 @@ const (
 	sharedIn     = "/shared"
 )
 
-// request is all that says how the container of an attempt is made.
+// request holds everything that determines the container of an attempt.
 type request struct {
 	kind    Kind
 	spec    *v1.ContainerSpec
 	attempt executor.Attempt
-	// isInit and atHome are those of the Plan.
+	// isInit and atHome are the fields of the Plan.
 	isInit, atHome bool
 	held           openMounts
-	// standing are the mounts of every container of the node.
+	// standing are the mounts that every container of the node gets.
 	standing []*v1.Mount
-	// image is the content address of the spec's image, ip the address in its network; empty: any.
+	// image is the content address of the spec's image. ip is the address in its network, or "" for
+	// any.
 	image, ip string
-	// numa are the processors and memory to use; nil: any.
+	// numa restricts the processors and the memory, or is nil for no restriction.
 	numa *numaSet
-	// cores is how many the engine's machine has; 0: not known.
+	// cores is the number of cores of the engine's machine; 0 means unknown.
 	cores int
-	// waitProgram is put into the container; nil: it has a program.
+	// waitProgram is copied into the container, or is nil if the container has a program of its
+	// own.
 	waitProgram []byte
-	// logDriver keeps the output so that it can be read again.
+	// logDriver retains the output so that it can be read again.
 	logDriver container.LogConfig
 }
 
-// made is a container as the engine expects it.
+// made is the configuration of a container in the engine's types.
 type made struct {
 	config   *container.Config
 	host     *container.HostConfig
 	networks *network.NetworkingConfig
 }
 
-// convert says how to make the container of a request.
+// convert returns the configuration of a request's container.
 func convert(r request) (made, error) {
 	spec, a := r.spec, r.attempt
 	cmd, err := commandOf(spec)
@@ -74,10 +76,10 @@ func convert(r request) (made, error) {
 	}
 	maps.Copy(marks, spec.GetLabels())
 	initProcess := !r.isInit
-	// An engine that shuts down ends its containers by it, whatever the image says.
+	// An engine that shuts down ends its containers with this signal, whatever the image says.
 	stopSignal := nameOf(syscall.SIGTERM)
 	if r.isInit {
-		stopSignal = "" // that of the image: some programs take SIGTERM for something else
+		stopSignal = "" // use the image's signal: some programs do not treat SIGTERM as a request to end
 	}
 	m := made{
 		config: &container.Config{
@@ -106,7 +108,7 @@ func convert(r request) (made, error) {
 	return m, nil
 }
 
-// resources are the limits of a container, and the devices that it gets.
+// resources returns the limits and the devices of a container.
 func resources(r request) container.Resources {
 	limits := r.attempt.Limits
 	res := container.Resources{}
@@ -118,7 +120,7 @@ func resources(r request) container.Resources {
 		res.NanoCPUs = int64(cores * 1e9)
 	}
 	if limits.Memory > 0 {
-		res.Memory, res.MemorySwap = limits.Memory, limits.Memory // no swap beyond it
+		res.Memory, res.MemorySwap = limits.Memory, limits.Memory // no swap in addition
 	}
 	if limits.Processes > 0 {
 		res.PidsLimit = &limits.Processes
@@ -143,7 +145,7 @@ func resources(r request) container.Resources {
 	return res
 }
 
-// mounts are the directories of the node that a container sees.
+// mounts returns the directories of the node that a container sees.
 func mounts(r request) []mount.Mount {
 	a := r.attempt
 	var all []mount.Mount
@@ -175,15 +177,15 @@ func mounts(r request) []mount.Mount {
 	return all
 }
 
-// environment are the variables of a container, as KEY=value. Paths in the attempt's
-// directories become what the container calls them.
+// environment returns the variables of a container as KEY=value. Paths in the attempt's directories
+// are translated to paths inside the container.
 func environment(a executor.Attempt) ([]string, error) {
 	env := maps.Clone(a.Env)
 	if a.GPUs != nil && len(a.GPUs) == 0 {
 		if env == nil {
 			env = map[string]string{}
 		}
-		env["NVIDIA_VISIBLE_DEVICES"] = "void" // images ask for all of them
+		env["NVIDIA_VISIBLE_DEVICES"] = "void" // images ask for all GPUs
 	}
 	list := make([]string, 0, len(env))
 	for _, key := range slices.Sorted(maps.Keys(env)) {
@@ -198,14 +200,14 @@ func environment(a executor.Attempt) ([]string, error) {
 	return list, nil
 }
 
-// pathIn returns what a container calls a path of the node; what is none of the attempt's
-// paths stays as it is.
+// pathIn translates a path of the node to the path inside the container. A value outside the
+// attempt's directories is returned unchanged.
 func pathIn(value string, a executor.Attempt) string {
 	for _, dir := range []struct{ from, to string }{
 		{a.TempDir, tempIn}, {a.WorkspaceDir, WorkspaceDir}, {a.SharedDir, sharedIn},
 	} {
 		if !filepath.IsAbs(dir.from) {
-			continue // the attempt has none
+			continue // the attempt has no such directory
 		}
 		if rest, ok := strings.CutPrefix(value, dir.from); ok && (rest == "" || rest[0] == '/') {
 			return dir.to + rest

@@ -9,7 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
-// create makes the container, which has not started then.
+// create creates the container without starting it.
 func (r *running) create(ctx context.Context, req request) (made, error) {
 	m, err := convert(req)
 	if err != nil {
@@ -28,15 +28,15 @@ func (r *running) create(ctx context.Context, req request) (made, error) {
 		case cerrdefs.IsConflict(err) && !again && r.removeEarlier(ctx):
 			continue
 		case ctx.Err() != nil:
-			// The engine may make it yet.
+			// The engine may still create the container.
 			r.e.sweeper.add(r.name, true)
 		}
 		return m, blame("create container "+r.name, causeOf(ctx, err))
 	}
 }
 
-// removeEarlier removes a container of the name that was made for the same dispatch: an
-// answer was lost. It reports whether there was one.
+// removeEarlier removes a container of the same name if an earlier call created it for
+// the same dispatch and its answer was lost. It reports whether it removed one.
 func (r *running) removeEarlier(ctx context.Context) bool {
 	c, err := r.e.docker.ContainerInspect(ctx, r.name)
 	if err != nil || c.Config == nil || c.Config.Labels[labelID] != r.attempt.ID {
@@ -46,12 +46,12 @@ func (r *running) removeEarlier(ctx context.Context) bool {
 }
 
 const (
-	// removePatience bounds one try to remove a container.
+	// removePatience bounds the attempts to remove a container.
 	removePatience = 30 * time.Second
 	removeTries    = 3
 )
 
-// remove removes the container, now or as soon as the engine can.
+// remove removes the container now, or as soon as the engine is able to.
 func (r *running) remove() {
 	if r.id == "" {
 		return
@@ -70,10 +70,10 @@ func (r *running) remove() {
 	}
 }
 
-// removeNow removes a container with its processes, and returns when it is gone.
+// removeNow removes a container with its processes and returns once it is gone.
 func (e *shared) removeNow(ctx context.Context, id string) error {
 	err := e.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	for cerrdefs.IsConflict(err) { // another caller removes it
+	for cerrdefs.IsConflict(err) { // another caller is removing it
 		select {
 		case <-ctx.Done():
 			return causeOf(ctx, err)
@@ -89,11 +89,11 @@ func (e *shared) removeNow(ctx context.Context, id string) error {
 	return causeOf(ctx, err)
 }
 
-// removePoll is how often a container is looked at that another caller removes.
+// removePoll is how often to check on a container that another caller is removing.
 const removePoll = 50 * time.Millisecond
 
-// keepIt leaves the container to whoever wants to look at it. Its name says that it is
-// not to be taken for what a dead worker has left.
+// keepIt leaves the container for users to inspect. It renames the container, so that
+// it is not mistaken for a leftover of a dead worker.
 func (r *running) keepIt() {
 	ctx, cancel := context.WithTimeout(context.Background(), removePatience)
 	defer cancel()

@@ -15,27 +15,29 @@ import (
 	"github.com/docker/docker/api/types/registry"
 )
 
-// hubHost and hubKey are what names and Docker's configuration call the Docker Hub.
+// hubHost and hubKey are the names of the Docker Hub in image names and in Docker's
+// configuration.
 const (
 	hubHost = "docker.io"
 	hubKey  = "https://index.docker.io/v1/"
 )
 
-// credentials are what identifies a caller to a registry.
+// credentials identify a caller to a registry.
 type credentials struct {
-	name   string // under which the node keeps them; empty: of its Docker configuration
+	name   string // name under which the node keeps them, or "" for those of the Docker configuration
 	host   string
 	config registry.AuthConfig
-	helper string // program that has them instead, and is not asked
+	helper string // helper program that holds the credentials; it is not called
 }
 
 func (c credentials) empty() bool { return c.config == (registry.AuthConfig{}) }
 
-// authFile is a file with credentials: those of one registry, or Docker's own config.json.
+// authFile is a file with the credentials of one registry, or Docker's own config.json.
 type authFile struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
-	// Registry is the only host that they go to; empty: whichever the image names.
+	// Registry is the only host that may receive the credentials, or "" for whichever host
+	// the image names.
 	Registry string               `json:"registry"`
 	Auths    map[string]authEntry `json:"auths"`
 	Store    string               `json:"credsStore"`
@@ -49,9 +51,10 @@ type authEntry struct {
 	IdentityToken string `json:"identitytoken"`
 }
 
-// credentials are those for a registry: of the name that a spec gives, or, without
-// one, those of the node's Docker configuration, which may be none. The files are read
-// each time, so that they can be changed. No error has anything of their contents.
+// credentials returns the credentials for a registry: those with the name from the spec,
+// or without a name those of the node's Docker configuration, which may be empty. It reads
+// the files on each call, so that they can be replaced. Errors never contain the contents
+// of the files.
 func (e *Executor) credentials(name, host string) (credentials, error) {
 	if name == "" {
 		return dockerCredentials(host)
@@ -79,7 +82,7 @@ func (e *Executor) credentials(name, host string) (credentials, error) {
 	return c, nil
 }
 
-// dockerCredentials are those that docker login has left on the node.
+// dockerCredentials returns the credentials that docker login stored on the node.
 func dockerCredentials(host string) (credentials, error) {
 	dir := os.Getenv("DOCKER_CONFIG")
 	if dir == "" {
@@ -97,7 +100,7 @@ func dockerCredentials(host string) (credentials, error) {
 	if err != nil {
 		return credentials{}, fmt.Errorf("credentials of the Docker configuration: %w", err)
 	}
-	// Only a file that was named may say who one is everywhere.
+	// Only a file named on the command line may hold credentials for every registry.
 	file.Username, file.Password = "", ""
 	c, err := file.of(host)
 	if err != nil {
@@ -113,13 +116,13 @@ func readAuthFile(path string) (*authFile, error) {
 		return nil, err
 	}
 	var file authFile
-	if json.Unmarshal(data, &file) != nil { // whose error may quote the file
+	if json.Unmarshal(data, &file) != nil { // the error of Unmarshal may quote the file
 		return nil, fmt.Errorf(`%s is no JSON of the form {"username": ..., "password": ...} or {"auths": ...}`, path)
 	}
 	return &file, nil
 }
 
-// of returns what the file has for a registry, which may be nothing.
+// of returns the credentials for a registry, which are empty if the file has none.
 func (f *authFile) of(host string) (credentials, error) {
 	c := credentials{host: host, config: registry.AuthConfig{ServerAddress: serverAddress(host)}}
 	if f.Username != "" || f.Password != "" {
@@ -156,7 +159,7 @@ func (f *authFile) of(host string) (credentials, error) {
 	return none, nil
 }
 
-// registryHost is the host that a key of a Docker configuration means.
+// registryHost returns the registry host for a key in a Docker configuration.
 func registryHost(key string) string {
 	_, rest, isURL := strings.Cut(key, "://")
 	if !isURL {
@@ -169,7 +172,7 @@ func registryHost(key string) string {
 	return host
 }
 
-// serverAddress is what an engine calls a registry.
+// serverAddress returns the engine's name of a registry.
 func serverAddress(host string) string {
 	if host == hubHost {
 		return hubKey

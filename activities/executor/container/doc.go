@@ -7,14 +7,13 @@
 //	                                                                               │
 //	remove, or keep ◀── how it ended ◀── wait for the end, pass on the output ◀────┘
 //
-// The engine may be away or hang at any point. What is asked of it before the start ends
-// with an error then, within some seconds. A container that runs continues, and its end is
-// learned when the engine is back; its output comes by the attached stream, and after a
-// cut by what the engine has kept. What must end although the engine does not answer is
-// ended by its process, where that is on this machine and this process may do it. What
-// cannot be removed is removed when the engine is back, by the next worker at the latest.
+// The engine may be away or hang at any point. Before the container has started, calls of the engine then fail within seconds. A
+// container that runs continues, and the executor learns of its end when the engine is back. Its output arrives over the attached
+// stream, and after an interruption from what the engine has retained. A container that must end while the engine does not answer
+// is ended through its process, if the process is on this machine and this process may signal it. What cannot be removed is
+// removed when the engine is back, by the next worker at the latest.
 //
-// An environment is loaded once a version, and its image is named switchyard-environment/<name>:<version>-<digest>. A capture copies
-// the files of a container, which is paused meanwhile, to a file without a name, and makes of it what docker save would write: the
-// engine gets no image of it.
+// Each version of an environment is loaded once, and its image is named switchyard-environment/<name>:<version>-<digest>. A
+// capture copies the files of a container, which is paused meanwhile, to an unlinked file, and builds from it an archive as
+// docker save would write it. The engine never holds an image of the capture.
 package container

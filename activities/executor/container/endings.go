@@ -14,36 +14,36 @@ import (
 	"github.com/docker/docker/api/types/filters"
 )
 
-// endings records why containers end, from the engine's event stream: an engine reports
-// each signal that it sends to a container, before the end of that container. A status
-// alone cannot say whether a program ended by itself or because its engine shuts down.
+// endings records why containers end, based on the engine's event stream. An engine reports each signal that it sends to a
+// container before it reports the end of that container. The exit status alone does not reveal whether a program ended by
+// itself or because its engine shuts down.
 //
-// One connection serves all containers. After a cut, the engine repeats what was missed:
-// it remembers its latest events (Docker: 256) until its process ends.
+// One connection serves all containers. After an interruption, the engine replays missed events: it remembers its latest
+// events (Docker: 256) until its process ends.
 type endings struct {
 	engine *engine
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	mu sync.Mutex
-	// of has the containers that are watched, by their ids.
+	// of holds the watched containers by id.
 	of   map[string]ending
 	news chan struct{} // closed when of changes
-	// cut ends the connection; nil when there is none.
+	// cut closes the connection, or is nil if there is none.
 	cut func()
 }
 
-// ending is what the engine has reported of a container.
+// ending is what the engine has reported about a container.
 type ending struct {
-	// killed says that the engine has sent it a signal that is to end it.
+	// killed reports that the engine sent the container a signal that is meant to end it.
 	killed      bool
 	outOfMemory bool
 	died        bool
-	// starts is how often it has started while it was watched; the rest is of the time since the last.
+	// starts counts the starts while the container was watched. The other fields cover the time since the last start.
 	starts int
 }
 
-// isExplained reports whether it is known why a container that has ended did so.
+// isExplained reports whether the reason for the end of the container is known.
 func (e ending) isExplained() bool { return e.killed || e.died }
 
 func watchEndings(engine *engine) *endings {
@@ -60,7 +60,7 @@ func (s *endings) close() {
 	<-s.done
 }
 
-// run keeps the connection.
+// run keeps a connection to the event stream open.
 func (s *endings) run(ctx context.Context) {
 	defer close(s.done)
 	for since := time.Now(); ctx.Err() == nil && s.engine.await(ctx) == nil; {
@@ -76,14 +76,14 @@ func (s *endings) run(ctx context.Context) {
 	}
 }
 
-// follow records events until the connection ends. It reports whether there was one.
+// follow records events until the connection ends. It reports whether a connection was established.
 func (s *endings) follow(ctx context.Context, since time.Time) bool {
 	filter, err := filters.ToJSON(filters.NewArgs(filters.Arg("type", string(events.ContainerEventType)), filters.Arg("label", labelID)))
 	if err != nil {
 		return false
 	}
 	query := url.Values{"since": {strconv.FormatInt(since.Unix(), 10)}, "filters": {filter}}
-	// No version of the API: the client may be negotiating it at this moment.
+	// The path has no API version, since the client may just be negotiating it.
 	guarded, release := s.engine.guard(ctx)
 	conn, _, res, err := s.engine.call(guarded, http.MethodGet, "/events?"+query.Encode(), nil, nil)
 	release()
@@ -128,7 +128,7 @@ func (s *endings) record(m events.Message) {
 	case events.ActionOOM:
 		e.outOfMemory = true
 	case events.ActionKill:
-		// Programs take other signals for something else than to end.
+		// Programs use other signals for purposes other than ending.
 		switch n, _ := strconv.Atoi(m.Actor.Attributes["signal"]); syscall.Signal(n) {
 		case syscall.SIGTERM, syscall.SIGKILL:
 			e.killed = true
@@ -139,7 +139,7 @@ func (s *endings) record(m events.Message) {
 	s.news = make(chan struct{})
 }
 
-// watch starts recording the events of a container, and forget ends it.
+// watch starts recording the events of a container; forget stops it.
 func (s *endings) watch(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,15 +152,15 @@ func (s *endings) forget(id string) {
 	delete(s.of, id)
 }
 
-// get returns what is known of a container.
+// get returns what is known about a container.
 func (s *endings) get(id string) ending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.of[id]
 }
 
-// await waits until what is known of a container meets a condition, and reports whether
-// it does. It gives up after patience or with ctx.
+// await waits until what is known about a container meets a condition, and returns true. It returns false after patience or
+// when ctx ends.
 func (s *endings) await(ctx context.Context, id string, patience time.Duration, is func(ending) bool) bool {
 	late := time.After(patience)
 	for {
@@ -180,12 +180,11 @@ func (s *endings) await(ctx context.Context, id string, patience time.Duration, 
 	}
 }
 
-// eventPatience is how long an event may be on its way. After that the connection is
-// taken to be dead.
+// eventPatience is how long an event may be delayed. After that, the connection counts as dead.
 const eventPatience = time.Second
 
-// explain waits until it is known why a container that has ended did so, or that it has started again after so many starts. It
-// reports whether it is: the engine may have been away meanwhile, or may report no events.
+// explain waits until the reason for the end of a container is known, or the container has started again since its starts were
+// counted. It returns false if that does not happen: the engine may have been away meanwhile, or may not report events.
 func (s *endings) explain(ctx context.Context, id string, starts int) bool {
 	isKnown := func(e ending) bool { return e.isExplained() || e.starts != starts }
 	if s.await(ctx, id, eventPatience, isKnown) {

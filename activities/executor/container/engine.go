@@ -14,31 +14,29 @@ import (
 )
 
 const (
-	// pingEvery is how often an engine is asked whether it is there, and pingAgain
-	// how often one that a caller waits for.
+	// pingEvery is the interval between pings of the engine. pingAgain is the interval while a caller waits for the engine.
 	pingEvery = 3 * time.Second
 	pingAgain = 200 * time.Millisecond
-	// pingPatience is how long an answer may take; a machine that is busy can be slow.
+	// pingPatience is how long a ping may take; a busy machine can be slow.
 	pingPatience = 10 * time.Second
-	// firstPing bounds how long the first answer is waited for by who wants to know at once.
+	// firstPing bounds how long a caller that needs an immediate answer waits for the first ping.
 	firstPing = 300 * time.Millisecond
 )
 
 var errAsking = errors.New("the container engine has not answered yet")
 
-// engine knows whether the container engine answers. Calls under its guard end when
-// it does not, so that an engine that hangs holds up no caller for long; how long a call
-// takes that an engine works on does not matter.
+// engine tracks whether the container engine answers. Calls under its guard end when the engine stops answering, so an engine
+// that hangs does not block a caller for long. A call may still take as long as it needs while the engine answers pings.
 type engine struct {
 	docker *client.Client
-	// pinged is closed after the first ping, which takes pingPatience at the most.
+	// pinged is closed after the first ping, which takes at most pingPatience.
 	pinged chan struct{}
-	hurry  chan struct{} // asks for a ping now
+	hurry  chan struct{} // requests a ping now
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
 	mu sync.Mutex
-	// well ends when the engine does not answer, with why; it is replaced when it does again.
+	// well ends when the engine stops answering, with the reason as its cause. It is replaced when the engine answers again.
 	well    context.Context
 	fail    context.CancelCauseFunc
 	changed chan struct{} // closed after each ping
@@ -85,13 +83,13 @@ func (e *engine) watch(ctx context.Context) {
 	}
 }
 
-// note keeps what a ping has returned.
+// note records the result of a ping.
 func (e *engine) note(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case err != nil:
-		if e.well.Err() != nil { // the newest reason counts
+		if e.well.Err() != nil { // keep the latest reason
 			e.well, e.fail = context.WithCancelCause(context.Background())
 		}
 		e.fail(err)
@@ -102,14 +100,14 @@ func (e *engine) note(err error) {
 	e.changed = make(chan struct{})
 }
 
-// health returns the context of the engine's being well, and what is closed after the next ping.
+// health returns a context that lasts while the engine answers, and a channel that is closed after the next ping.
 func (e *engine) health() (well context.Context, changed <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.well, e.changed
 }
 
-// available returns nil when the engine answered when it was asked last.
+// available returns nil if the engine answered the last ping.
 func (e *engine) available() error {
 	select {
 	case <-e.pinged:
@@ -119,8 +117,8 @@ func (e *engine) available() error {
 	return context.Cause(well)
 }
 
-// answered waits for the first answer, for pingPatience at the most, and then returns what
-// available returns. It returns the cause for which ctx has ended if that comes first.
+// answered waits for the first ping, for at most pingPatience, and then returns the result of available. If ctx ends first, it
+// returns the cause of ctx.
 func (e *engine) answered(ctx context.Context) error {
 	select {
 	case <-e.pinged:
@@ -130,7 +128,7 @@ func (e *engine) answered(ctx context.Context) error {
 	}
 }
 
-// guard returns a context that ends with ctx, and when the engine does not answer any more.
+// guard returns a context that ends with ctx or when the engine stops answering.
 func (e *engine) guard(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	well, _ := e.health()
@@ -138,7 +136,7 @@ func (e *engine) guard(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// await returns when the engine answers, or with the cause for which ctx has ended.
+// await waits until the engine answers. If ctx ends first, it returns the cause of ctx.
 func (e *engine) await(ctx context.Context) error {
 	for {
 		well, changed := e.health()
@@ -155,7 +153,7 @@ func (e *engine) await(ctx context.Context) error {
 	}
 }
 
-// ask has the engine pinged now: a caller has reason to doubt what is known.
+// ask requests a ping now, because the caller has reason to doubt the last result.
 func (e *engine) ask() {
 	select {
 	case e.hurry <- struct{}{}:
@@ -163,8 +161,7 @@ func (e *engine) ask() {
 	}
 }
 
-// doubt says that a call has failed as if the engine were gone, and has it pinged. It
-// returns when that is known better, or ctx ends.
+// doubt requests a ping after a call failed as if the engine were gone. It returns after that ping, or when ctx ends.
 func (e *engine) doubt(ctx context.Context) {
 	_, changed := e.health()
 	e.ask()
@@ -174,13 +171,14 @@ func (e *engine) doubt(ctx context.Context) {
 	}
 }
 
-// confirm has the engine pinged and reports whether it answers.
+// confirm pings the engine and reports whether it answers.
 func (e *engine) confirm(ctx context.Context) bool {
 	e.doubt(ctx)
 	return e.available() == nil
 }
 
-// IsInstalled reports whether there is an engine on this machine, or one is named that is elsewhere, whether it answers or not.
+// IsInstalled reports whether this machine has an engine, whether or not it answers. It also returns true if the configured
+// engine is on another machine.
 func (e *Executor) IsInstalled() bool {
 	socket, isLocal := strings.CutPrefix(e.docker.DaemonHost(), "unix://")
 	if !isLocal {

@@ -8,7 +8,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
-// engineInfo are what an engine says of itself; they are asked for once.
+// engineInfo holds properties of the engine that are queried once.
 type engineInfo struct {
 	mu        sync.Mutex
 	known     bool
@@ -16,10 +16,9 @@ type engineInfo struct {
 	logDriver container.LogConfig
 }
 
-// askEngineInfo returns how many cores the engine's machine has, and the driver that keeps the
-// output of containers so that it can be read again. What a container has printed stays
-// with the engine until it is removed, all of it: an attempt that is reattached is read
-// from its start.
+// askEngineInfo returns the number of cores of the engine's machine, and the log driver that retains the
+// output of containers so that it can be read again. The engine retains all output of a container until
+// the container is removed, since a reattached attempt is read from its start.
 func (e *Executor) askEngineInfo(ctx context.Context) (cores int, logDriver container.LogConfig, err error) {
 	f := &e.engineInfo
 	f.mu.Lock()
@@ -31,7 +30,8 @@ func (e *Executor) askEngineInfo(ctx context.Context) (cores int, logDriver cont
 		}
 		f.known, f.cores = true, info.NCPU
 		if slices.Contains(info.Plugins.Log, "local") {
-			// It keeps every byte as it is; json-file, what others have, replaces those that are no UTF-8.
+			// It retains every byte unchanged. json-file, the alternative, replaces bytes that are not
+			// UTF-8.
 			f.logDriver = container.LogConfig{Type: "local", Config: map[string]string{"max-size": "1000g", "max-file": "1", "compress": "false"}}
 		} else {
 			f.logDriver = container.LogConfig{Type: "json-file"}

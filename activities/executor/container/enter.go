@@ -13,7 +13,7 @@ import (
 	"switchyard/activities/executor/inside"
 )
 
-// Enter returns the inside of the container of an attempt. What is begun in it ends with the container, and when the attempt is left
+// Enter returns the inside of an attempt's container. What is started in it ends with the container, or when the attempt is left
 // to a later worker.
 func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) {
 	r := e.find(id)
@@ -26,27 +26,27 @@ func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) 
 // entered is the inside of a container.
 type entered struct{ r *running }
 
-// isEnding reports whether the container has ended, or is being stopped.
+// isEnding reports whether the container has ended or is being stopped.
 func (r *running) isEnding() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.over || r.stopping
 }
 
-// during returns a context that ends with ctx, and with the attempt.
+// during returns a context that ends with ctx or with the attempt.
 func (r *running) during(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(r.life, func() { cancel(executor.ErrNotRunning) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// errElsewhere says that an engine is not on this machine.
+// errElsewhere returns the error of a request that needs the engine to be on this machine.
 func errElsewhere(what string) error {
 	return &executor.Refusal{Text: "the container runs on another machine than the worker, or the worker may not see its processes: " + what}
 }
 
-// process returns the first process of the container as one to enter, for a user; "": that of the container. known is false if it is
-// not on this machine.
+// process returns the container's first process, to be entered as a user, or as the container's own user if who is "". known is
+// false if the process is not on this machine.
 func (i *entered) process(who string) (_ inside.Process, known bool, err error) {
 	r := i.r
 	if r.isEnding() {
@@ -65,7 +65,7 @@ func (i *entered) process(who string) (_ inside.Process, known bool, err error) 
 	return p, true, nil
 }
 
-// enterable returns the first process as one to enter, or false if it is not known on this machine.
+// enterable returns the container's first process, or false if it is not known on this machine.
 func (r *running) enterable() (inside.Process, bool) {
 	if !r.known() {
 		return inside.Process{}, false
@@ -84,7 +84,7 @@ func (i *entered) userOf(who string) string {
 	return who
 }
 
-// dirFor returns the directory where a command of a user starts that names none.
+// dirFor returns the default working directory for commands of a user.
 func (i *entered) dirFor(user inside.User) string {
 	switch dir := i.r.containerConfig().WorkingDir; {
 	case i.r.atHome && user.Home != "":
@@ -107,7 +107,7 @@ func (i *entered) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return i.dialAddress(ctx, port)
 }
 
-// dialAddress connects to a port by the address that the container has in its network.
+// dialAddress connects to a port at the container's address in its network.
 func (i *entered) dialAddress(ctx context.Context, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
 		return nil, &executor.Refusal{Text: fmt.Sprintf("%d is not a port", port)}
@@ -189,7 +189,8 @@ func (i *entered) WriteTar(ctx context.Context, user, path string, rename bool, 
 	return i.writeArchive(ctx, user, path, from)
 }
 
-// refuseExec returns the error of a call about a command as a Refusal where the container cannot run one now.
+// refuseExec wraps the error of running a command. It returns a Refusal if the container is paused, and ErrNotRunning if it has
+// ended.
 func (r *running) refuseExec(err error) error {
 	text := strings.ToLower(err.Error())
 	switch {

@@ -12,7 +12,8 @@ import (
 	"switchyard/activities/executor"
 )
 
-// readArchive has the engine archive files of the container. The engine does it as root.
+// readArchive writes files of the container to an archive, using the engine's own call. The engine reads
+// them as root.
 func (i *entered) readArchive(ctx context.Context, who, at string, to io.Writer) error {
 	if err := i.mayReadAll(who); err != nil {
 		return err
@@ -26,7 +27,7 @@ func (i *entered) readArchive(ctx context.Context, who, at string, to io.Writer)
 	return err
 }
 
-// writeArchive has the engine unpack an archive in a directory of the container.
+// writeArchive unpacks an archive into a directory of the container, using the engine's own call.
 func (i *entered) writeArchive(ctx context.Context, who, at string, from io.Reader) error {
 	if err := i.mayReadAll(who); err != nil {
 		return err
@@ -37,7 +38,7 @@ func (i *entered) writeArchive(ctx context.Context, who, at string, from io.Read
 	return nil
 }
 
-// mayReadAll refuses the engine's archives where the user is not root, as whom the engine reads and writes.
+// mayReadAll returns an error unless the user is root, since the engine reads and writes archives as root.
 func (i *entered) mayReadAll(who string) error {
 	switch i.userOf(who) {
 	case "0", "root", "0:0", "root:root":

@@ -14,8 +14,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// loadEnvironment has the engine load the archive of a version of an environment and names the image. It returns the id of the image.
-// After an error the image has no name.
+// loadEnvironment loads the archive of an environment version into the engine, tags the image and returns its id. After an error
+// the image has no tag.
 func (e *Executor) loadEnvironment(ctx context.Context, env *v1.Environment, say func(string)) (id string, err error) {
 	say(fmt.Sprintf("loading environment %s, version %d (%s)", env.GetName(), env.GetVersion(), megabytes(env.GetSize())))
 	began := time.Now()
@@ -33,7 +33,7 @@ func (e *Executor) loadEnvironment(ctx context.Context, env *v1.Environment, say
 		_, err = io.Copy(io.Discard, archive)
 	}
 	if failed := archive.failure(); failed != nil {
-		err = failed // what the engine says of it says less
+		err = failed // the engine's error is less specific
 	}
 	if err != nil {
 		e.removeUnnamed(ctx, id)
@@ -47,7 +47,7 @@ func (e *Executor) loadEnvironment(ctx context.Context, env *v1.Environment, say
 	return id, nil
 }
 
-// removeUnnamed removes an image that was loaded in vain, also when ctx has ended. One that has a name stays.
+// removeUnnamed removes an image after a failed load, even if ctx has ended. It keeps an image that has a tag.
 func (e *Executor) removeUnnamed(ctx context.Context, id string) {
 	if id == "" {
 		return
@@ -55,11 +55,11 @@ func (e *Executor) removeUnnamed(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), imageTimeout)
 	defer cancel()
 	if found, err := e.inspectImage(ctx, id); err == nil && len(found.RepoTags) == 0 {
-		_, _ = e.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}) // what uses it keeps it
+		_, _ = e.docker.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}) // fails if a container uses the image
 	}
 }
 
-// loadArchive has the engine load an archive of one image, and returns the id of it.
+// loadArchive loads an archive of one image into the engine and returns the image's id.
 func (e *Executor) loadArchive(ctx context.Context, archive io.Reader, watch *silence, say func(string)) (id string, err error) {
 	response, err := e.docker.ImageLoad(ctx, archive)
 	if err != nil {
@@ -89,13 +89,13 @@ func (e *Executor) loadArchive(ctx context.Context, archive io.Reader, watch *si
 	return found.ID, err
 }
 
-// source is what an archive is read from. The engine's client reads it in a goroutine of its own.
+// source is a reader of an archive that records its error. The engine's client reads it in a goroutine of its own.
 type source struct {
 	io.Reader
 	failed atomic.Pointer[error]
 }
 
-// Read notes an error that is not the end.
+// Read records an error other than the end of the archive.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -104,7 +104,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failure returns why the source could not be read, or nil.
+// failure returns the error with which reading the source failed, or nil.
 func (s *source) failure() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -112,7 +112,7 @@ func (s *source) failure() error {
 	return nil
 }
 
-// megabytes returns a size for people.
+// megabytes returns a size in bytes as text in MB.
 func megabytes(bytes int64) string {
 	switch size := float64(bytes) / 1e6; {
 	case size >= 9.5:

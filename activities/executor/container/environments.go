@@ -17,32 +17,32 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// environmentRepository begins the names that the images of environments have on an engine:
-// switchyard-environment/<name>:<version>-<start of the digest of the archive>. The digest tells environments of one name and version
-// apart, one of which was deleted before the other was created.
+// environmentRepository is the prefix of the names of environment images in an engine:
+// switchyard-environment/<name>:<version>-<digest prefix of the archive>. The digest distinguishes environments with the same
+// name and version, of which one was deleted before the other was created.
 const environmentRepository = "switchyard-environment/"
 
 // environmentRepositoryOf returns the repository of the images of an environment.
 func environmentRepositoryOf(name string) string {
 	if _, err := reference.ParseNormalizedNamed(environmentRepository + name); err != nil {
-		// Two separators may not follow each other in a repository. No name has a slash.
+		// A repository name must not contain two adjacent separators. No environment name has a slash.
 		return environmentRepository + "hex/" + hex.EncodeToString([]byte(name))
 	}
 	return environmentRepository + name
 }
 
-// environmentTag returns the name of the image of a version of an environment.
+// environmentTag returns the tag of the image of an environment version.
 func environmentTag(e *v1.Environment) string {
 	const start = 12
 	return fmt.Sprintf("%s:%d-%s", environmentRepositoryOf(e.GetName()), e.GetVersion(), e.GetDigest()[:min(start, len(e.GetDigest()))])
 }
 
-// environmentTries is how often an environment is looked for whose newest version is replaced while it is loaded.
+// environmentTries is how often ensureEnvironment looks up an environment whose newest version is replaced while it loads.
 const environmentTries = 5
 
-// ensureEnvironment sees to it that the engine has the newest version of the environment that a spec names, and has the spec name its
-// image by its id, which is returned. The image stays at least until release is called. Attempts that want the same version at once
-// get it by one load. notify is called with the progress, a line each, while ensureEnvironment has not returned.
+// ensureEnvironment ensures that the engine has the newest version of the spec's environment. It sets the spec's image to the
+// image's id and returns the id. The image remains at least until release is called. Concurrent attempts that need the same
+// version share one load. ensureEnvironment passes progress to notify, one line a call, until it returns.
 func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (id string, release func(), err error) {
 	name := spec.GetEnvironment()
 	if e.opts.Environments == nil {
@@ -78,7 +78,7 @@ func (e *Executor) ensureEnvironment(ctx context.Context, spec *v1.ContainerSpec
 	return "", nil, fmt.Errorf("environment %s is replaced faster than it can be loaded", name)
 }
 
-// ensureVersion sees to it that the engine has the image of a version, and drops those of other versions that nothing uses.
+// ensureVersion ensures that the engine has the image of a version, and removes unused images of other versions.
 func (e *Executor) ensureVersion(ctx context.Context, env *v1.Environment, notify func(string)) (id string, release func(), err error) {
 	tag := environmentTag(env)
 	unhold := e.environments.hold(tag)
@@ -114,15 +114,15 @@ func (e *Executor) ensureVersion(ctx context.Context, env *v1.Environment, notif
 	return id, unhold, nil
 }
 
-// environmentsInUse counts the attempts that are about to make a container of an environment, by the names of the images. The zero
-// value is ready.
+// environmentsInUse counts the attempts that are about to create a container from an environment, by image tag. The zero value is
+// ready.
 type environmentsInUse struct {
-	// mu is held while images are dropped.
+	// mu is held while images are removed.
 	mu    sync.Mutex
 	holds map[string]int
 }
 
-// hold keeps an image from being dropped until the function that it returns is called. To call it twice changes nothing.
+// hold prevents the removal of an image until release is called. Calling release twice is a no-op.
 func (u *environmentsInUse) hold(tag string) (release func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -139,8 +139,8 @@ func (u *environmentsInUse) hold(tag string) (release func()) {
 	})
 }
 
-// dropImages removes the images of an environment, but for one, that no container uses and no attempt is about to use. What cannot be
-// removed is tried again when an attempt wants the environment the next time.
+// dropImages removes the images of an environment except the tag but. It keeps images that a container uses or an attempt is
+// about to use. Removal is tried again when the next attempt needs the environment.
 func (e *Executor) dropImages(ctx context.Context, name, but string) {
 	e.environments.mu.Lock()
 	defer e.environments.mu.Unlock()

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// hangupPatience is how long a command may take to end by SIGHUP.
+	// hangupPatience is how long a command may take to end after SIGHUP.
 	hangupPatience = 2 * time.Second
-	// killedPatience is how long the engine may take to report the end of one that was killed.
+	// killedPatience is how long the engine may take to report the end of a killed command.
 	killedPatience = 5 * time.Second
 )
 
-// Exec runs a command in the container by the engine. The engine has no call that ends one; its process gets the signals, if it is
-// on this machine. A command that ends by a signal has an exit code alone: the engine does not say which of both it was.
+// Exec runs a command in the container through the engine. The engine has no call to end a command, so Exec signals its process
+// if that is on this machine. A command that ends by a signal yields only an exit code, since the engine does not distinguish
+// exits from signals.
 func (i *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitStatus, error) {
 	r := i.r
 	if r.isEnding() {
@@ -55,7 +56,7 @@ func (i *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitSt
 	return x.follow(ctx)
 }
 
-// execOptions returns a command as the engine expects it.
+// execOptions returns the configuration of a command in the engine's types.
 func (i *entered) execOptions(ctx context.Context, c executor.Command) (container.ExecOptions, error) {
 	o := container.ExecOptions{
 		User: c.User, WorkingDir: c.Dir, Cmd: c.Args,
@@ -109,7 +110,7 @@ func setDefault(env map[string]string, key, value string) {
 	}
 }
 
-// account returns a user of the container; "": its own.
+// account returns a user of the container, or the container's own user if who is "".
 func (i *entered) account(ctx context.Context, who string) (inside.User, error) {
 	p, ok := i.r.enterable()
 	if !ok {
@@ -120,7 +121,7 @@ func (i *entered) account(ctx context.Context, who string) (inside.User, error) 
 		return user, err
 	}
 	if user.Home != "" && i.r.atHome {
-		// The engine would make a directory that is not there, as root.
+		// The engine would create a missing directory, as root.
 		if _, err := i.r.e.docker.ContainerStatPath(ctx, i.r.id, path.Clean("/"+user.Home)+"/"); err != nil {
 			user.Home = "/"
 		}
@@ -128,10 +129,10 @@ func (i *entered) account(ctx context.Context, who string) (inside.User, error) 
 	return user, nil
 }
 
-// shells are what a user without one gets.
+// shells are the fallbacks for a user without a usable shell.
 var shells = []string{"/bin/bash", "/bin/sh"}
 
-// loginShell returns the shell of a user as a login shell, or one that runs a line.
+// loginShell returns the command of the user's login shell, or of the shell that runs a line.
 func (i *entered) loginShell(ctx context.Context, user inside.User, line string) ([]string, error) {
 	for _, shell := range append([]string{user.Shell}, shells...) {
 		if shell == "" {
@@ -157,15 +158,15 @@ type execution struct {
 	id      string
 	command executor.Command
 	execStreams
-	// ended is closed when nothing more of its output is to come.
+	// ended is closed when all output has been delivered.
 	ended chan struct{}
 
 	mu sync.Mutex
-	// found is its process, once it is known.
+	// found is the process of the command, once it is known.
 	found process
 }
 
-// follow passes on what the command reads and prints, and returns how it has ended.
+// follow forwards the command's input and output, and returns its exit status.
 func (x *execution) follow(ctx context.Context) (executor.ExitStatus, error) {
 	defer x.conn.Close()
 	var calls sync.WaitGroup
@@ -173,7 +174,7 @@ func (x *execution) follow(ctx context.Context) (executor.ExitStatus, error) {
 	over, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	var copied error
-	go x.copyIn(x.command) // a Read of its input may last
+	go x.copyIn(x.command) // a Read of the input may block
 	calls.Go(func() {
 		defer close(x.ended)
 		copied = x.copyOut(x.command)
@@ -208,7 +209,7 @@ func (x *execution) follow(ctx context.Context) (executor.ExitStatus, error) {
 // unknownEnd is the status of a command whose end the engine does not report.
 var unknownEnd = executor.ExitStatus{Code: executor.CodeUnknown}
 
-// status asks the engine how the command has ended, until it says.
+// status polls the engine for the exit status of the command.
 func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, pingAgain) {
 		seen, err := x.inspect(ctx)
@@ -237,7 +238,7 @@ func (x *execution) status(ctx context.Context) (executor.ExitStatus, error) {
 	}
 }
 
-// lastStatus returns how a command has ended whose caller is gone, if the engine says that at once.
+// lastStatus returns the exit status of a command whose caller has left, if the engine reports it at once.
 func (x *execution) lastStatus(ctx context.Context) (executor.ExitStatus, bool) {
 	seen, err := x.inspect(ctx)
 	return executor.ExitStatus{Code: seen.ExitCode}, err == nil && !seen.Running

@@ -15,18 +15,18 @@ import (
 )
 
 // sessionVariable is the environment variable that marks the commands of Exec with the id of their attempt. The engine keeps a
-// command running when its client dies, and does not tell such a command from one of a person.
+// command running when its client dies, and does not distinguish such a command from one that a user started.
 const sessionVariable = "SWITCHYARD_SESSION"
 
-// orphan is a command that an earlier worker has started by Exec.
+// orphan is a command that an earlier worker started through Exec.
 type orphan struct {
 	exec string
 	process
 }
 
-// endOrphans ends the commands that an earlier worker has started in the container, as hangUp does: their callers are gone. What has
-// left the process group of its command stays, as after the hang-up of a terminal. execs are the commands that the engine knew
-// before this worker could start any.
+// endOrphans ends the commands that an earlier worker started in the container, since their callers have left. It hangs up and
+// then kills, as hangUp does. Processes that have left the process group of their command remain, as after the hang-up of a
+// terminal. execs are the commands that the engine listed before this worker could start any.
 func (r *running) endOrphans(ctx context.Context, execs []string) {
 	var ends sync.WaitGroup
 	defer ends.Wait()
@@ -44,7 +44,7 @@ func (r *running) endOrphans(ctx context.Context, execs []string) {
 	}
 }
 
-// findOrphan looks up a command of the engine, and returns nil unless an earlier worker has started it for a session.
+// findOrphan looks up a command in the engine. It returns nil unless an earlier worker started the command for a session.
 func (r *running) findOrphan(ctx context.Context, exec string) (*orphan, error) {
 	seen, err := r.inspectExec(ctx, exec)
 	switch {
@@ -55,7 +55,7 @@ func (r *running) findOrphan(ctx context.Context, exec string) (*orphan, error) 
 	}
 	p := findProcess(seen.Pid, r.id)
 	if p.pid == 0 {
-		return nil, nil // it has ended, or runs on another machine
+		return nil, nil // the command has ended, or runs on another machine
 	}
 	environ, err := p.environ()
 	switch {
@@ -69,7 +69,7 @@ func (r *running) findOrphan(ctx context.Context, exec string) (*orphan, error) 
 	return &orphan{exec, p}, nil
 }
 
-// inspectExec asks the engine for a command, and waits for an engine that is away.
+// inspectExec inspects a command. If the engine is away, it waits and tries again.
 func (r *running) inspectExec(ctx context.Context, exec string) (container.ExecInspect, error) {
 	for {
 		guarded, done := r.e.engine.guard(ctx)
@@ -83,7 +83,7 @@ func (r *running) inspectExec(ctx context.Context, exec string) (container.ExecI
 	}
 }
 
-// hasVariable reports whether an environment, as the kernel shows it, has a variable with a value.
+// hasVariable reports whether an environment in the form of /proc/PID/environ sets a variable to a value.
 func hasVariable(environ []byte, name, value string) bool {
 	want := []byte(name + "=" + value)
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
@@ -94,7 +94,7 @@ func hasVariable(environ []byte, name, value string) bool {
 	return false
 }
 
-// endOrphan hangs up, and kills what has not ended by that.
+// endOrphan sends SIGHUP to a command, and kills it if that does not end it.
 func (r *running) endOrphan(ctx context.Context, o orphan) {
 	for _, step := range hangupSteps {
 		if err := o.signalGroup(step.signal); err != nil {
@@ -114,5 +114,5 @@ func (r *running) endOrphan(ctx context.Context, o orphan) {
 	}
 }
 
-// orphanPoll is how often the process of an orphan is looked at.
+// orphanPoll is how often to check whether an orphan has ended.
 const orphanPoll = 10 * time.Millisecond

@@ -13,13 +13,15 @@ const (
 	killSignal   = syscall.SIGKILL
 )
 
-// hangupSteps are what a command is sent whose caller is gone, and how long it may take to end after each.
+// hangupSteps are the signals for a command whose caller has left, and how long the command may take to
+// end after each.
 var hangupSteps = []struct {
 	signal   syscall.Signal
 	patience time.Duration
 }{{hangupSignal, hangupPatience}, {killSignal, killedPatience}}
 
-// findProcess finds the process of a command, which the engine starts after its answer.
+// findProcess finds the process of a command. The engine starts the process after it has answered the
+// call.
 func (x *execution) findProcess(ctx context.Context) {
 	for pause := time.Millisecond; ; pause = min(2*pause, pingAgain) {
 		seen, err := x.inspect(ctx)
@@ -46,7 +48,7 @@ func (x *execution) process() process {
 	return x.found
 }
 
-// hangUp ends a command whose caller is gone.
+// hangUp ends a command whose caller has left.
 func (x *execution) hangUp(ctx context.Context, started <-chan struct{}) {
 	select {
 	case <-started:
@@ -64,10 +66,10 @@ func (x *execution) hangUp(ctx context.Context, started <-chan struct{}) {
 		case <-time.After(step.patience):
 		}
 	}
-	x.conn.Close() // its output ends
+	x.conn.Close() // ends its output
 }
 
-// passSignals sends the signals of a command's caller to it.
+// passSignals forwards the caller's signals to the command.
 func (x *execution) passSignals(ctx context.Context, started <-chan struct{}) {
 	select {
 	case <-started:
@@ -93,7 +95,7 @@ func (x *execution) passSignals(ctx context.Context, started <-chan struct{}) {
 	}
 }
 
-// noteRun notes whether the command has had a process.
+// noteRun records whether the command ever had a process.
 func (x *execution) noteRun(pid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

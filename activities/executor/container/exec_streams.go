@@ -12,21 +12,21 @@ import (
 	"switchyard/activities/executor"
 )
 
-// execStreams are the streams of a command, on a connection to the engine.
+// execStreams holds the streams of a command, on one connection to the engine.
 type execStreams struct {
 	conn   net.Conn
 	reader *bufio.Reader
-	// failure is the engine's message that the command could not be started, or empty. The engine prints it in place of the output,
-	// so what looks like it is held back until it is known what it is.
+	// failure is the engine's message that it could not start the command, or "". The engine sends the message in place of
+	// output. Output that looks like such a message is held back until the command is known to have started or not.
 	failure string
 	held    io.Writer
 	ran     bool
 }
 
-// endOfText is what a terminal takes for the end of the input.
+// endOfText is the character that a terminal interprets as the end of input.
 const endOfText = 4
 
-// copyIn passes on the input of a command, and its end.
+// copyIn forwards the input of a command, and the end of the input.
 func (s *execStreams) copyIn(c executor.Command) {
 	if c.Stdin == nil {
 		return
@@ -36,7 +36,7 @@ func (s *execStreams) copyIn(c executor.Command) {
 		return
 	}
 	if c.Terminal != nil {
-		// A terminal has no end. In an unfinished line the first sends what there is of it.
+		// A terminal cannot be half-closed. In an unfinished line, the first endOfText only submits the line.
 		end := []byte{endOfText}
 		if last.last != '\n' && last.last != '\r' && last.last != endOfText {
 			end = append(end, endOfText)
@@ -49,7 +49,7 @@ func (s *execStreams) copyIn(c executor.Command) {
 	}
 }
 
-// lastByte remembers the last byte that is written.
+// lastByte remembers the last byte written.
 type lastByte struct {
 	to   io.Writer
 	last byte
@@ -62,11 +62,11 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return l.to.Write(p)
 }
 
-// copyOut passes on the output of a command until it ends. After an error of a writer the rest is thrown away.
+// copyOut forwards the output of a command until it ends. After a write error it discards the rest.
 func (s *execStreams) copyOut(c executor.Command) error {
 	streams := [2]stream{{to: writerOr(c.Stdout)}, {to: writerOr(c.Stderr)}}
 	buffer := make([]byte, outputBuffer)
-	left, at := int64(0), 0 // of the frame
+	left, at := int64(0), 0 // of the current frame
 	for first := true; ; first = false {
 		if c.Terminal == nil && left == 0 {
 			var header [8]byte
@@ -105,7 +105,7 @@ func writerOr(w io.Writer) io.Writer {
 	return w
 }
 
-// isStartFailure reports whether output looks like an engine's message about a command that it cannot start.
+// isStartFailure reports whether output looks like an engine's message that it cannot start a command.
 func isStartFailure(data []byte) bool {
 	text := strings.ToLower(string(data[:min(len(data), 200)]))
 	for _, begin := range []string{"oci runtime exec failed", "unable to find user", "unable to find group", "container "} {
@@ -125,7 +125,7 @@ func startFailure(text string, code int) error {
 	return &executor.StartError{ExitCode: code, Err: err}
 }
 
-// printHeld passes on output that was no message of the engine after all.
+// printHeld forwards held-back output that turned out to be the command's own.
 func (s *execStreams) printHeld() {
 	_, _ = io.WriteString(s.held, s.failure+"\n")
 	s.failure = ""

@@ -11,7 +11,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// sizeOf returns a size as the engine takes it: rows and columns. A terminal of no size has the usual one.
+// sizeOf returns a size in the engine's order, rows and columns. A size of zero becomes 24 by 80.
 func sizeOf(size executor.WindowSize) [2]uint {
 	if size.Rows == 0 || size.Columns == 0 {
 		return [2]uint{24, 80}
@@ -19,13 +19,13 @@ func sizeOf(size executor.WindowSize) [2]uint {
 	return [2]uint{uint(size.Rows), uint(size.Columns)}
 }
 
-// hasConsoleSize reports whether the engine gives a terminal its size from the start.
+// hasConsoleSize reports whether the engine can create a terminal with a size.
 func (e *shared) hasConsoleSize() bool {
 	return versions.GreaterThanOrEqualTo(e.docker.ClientVersion(), "1.42")
 }
 
-// sizeWait waits until the terminal has the size of its first argument, for a second at most, and then runs the others. A terminal
-// without a size has 24 rows and 80 columns by the word of busybox, and a user may change the size meanwhile.
+// sizeWait is a script that waits until the terminal has the size in its first argument, for at most a second, and then executes
+// the other arguments. busybox reports a terminal without a size as 24 by 80, and a user may change the size meanwhile.
 const sizeWait = `want=$1
 shift
 if command -v stty >/dev/null; then
@@ -40,7 +40,7 @@ if command -v stty >/dev/null; then
 fi
 exec "$@"`
 
-// awaitSize has a command start when its terminal has its size, if there is a shell for it.
+// awaitSize wraps a command so that it starts once its terminal has its size, if the container has a shell.
 func (i *entered) awaitSize(ctx context.Context, size executor.WindowSize, command []string) []string {
 	const shell = "/bin/sh"
 	if err, sure := i.r.e.runnable(ctx, i.r.id, shell, shell); err != nil || !sure {
@@ -50,7 +50,7 @@ func (i *entered) awaitSize(ctx context.Context, size executor.WindowSize, comma
 	return append([]string{shell, "-c", sizeWait, "sh", fmt.Sprintf("%d %d", want[0], want[1])}, command...)
 }
 
-// resize gives the terminal of a command its size, and those that follow.
+// resize sets the size of a command's terminal, and forwards later sizes.
 func (x *execution) resize(ctx context.Context) {
 	terminal := x.command.Terminal
 	if terminal == nil {
@@ -70,7 +70,7 @@ func (x *execution) resize(ctx context.Context) {
 	}
 }
 
-// setSize sets the size of a terminal. The engine refuses that while the command starts.
+// setSize sets the size of a terminal. It tries again while the engine refuses because the command is starting.
 func (x *execution) setSize(ctx context.Context, size [2]uint) {
 	for pause := time.Millisecond; ; pause = min(2*pause, pingAgain) {
 		call, cancel := context.WithTimeout(ctx, pingPatience)

@@ -9,10 +9,10 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Engines say in words what is wrong with a container. What follows is how Docker from
-// 20.10 on, runc, crun and Podman put it.
+// Phrases in engines' error messages about a container, as used by Docker from 20.10 on,
+// runc, crun and Podman.
 var (
-	// ofNode is what the node lacks, although the engine calls it a bad request.
+	// ofNode marks what the node lacks, although the engine reports a bad request.
 	ofNode = []string{
 		"bind source path does not exist",
 		"error mounting",
@@ -24,10 +24,10 @@ var (
 		"too many open files",
 		"cannot allocate memory",
 	}
-	// notFound is a program that is not in the image.
+	// notFound marks a program that is missing from the image.
 	notFound = []string{"executable file not found", "executable file `"}
-	// ofTask is what else of its spec the container cannot be started with, although the
-	// engine calls some of it its own fault.
+	// ofTask marks other faults of the spec, although the engine reports some of them as
+	// its own.
 	ofTask = []string{
 		"unable to find user",
 		"unable to find group",
@@ -45,8 +45,8 @@ var (
 	}
 )
 
-// blame says whose fault it is that a container could not be made or started: a
-// *StartError is the task's, any other error the node's.
+// blame classifies the error of creating or starting a container. It returns a
+// *StartError for a fault of the task, and any other error for a fault of the node.
 func blame(what string, err error) error {
 	if err == nil {
 		return nil
@@ -71,7 +71,7 @@ func blame(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// engineSays is the engine's error without what is said before each.
+// engineSays returns the engine's error message without its common prefix.
 func engineSays(err error) string {
 	return strings.TrimPrefix(err.Error(), "Error response from daemon: ")
 }

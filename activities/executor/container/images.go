@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// imageTimeout bounds a question about an image that the engine has.
+	// imageTimeout bounds a call that inspects or lists images of the engine.
 	imageTimeout = 30 * time.Second
-	// silenceTimeout is how long the engine may say nothing of a pull or a load. It
+	// silenceTimeout is how long the engine may report no progress of a pull or a load. It
 	// is silent while it verifies a layer.
 	silenceTimeout = 5 * time.Minute
 )
@@ -31,12 +31,11 @@ const (
 	pullNever    = "never"
 )
 
-// ensureImage sees to it that the engine has the image that a spec names, and returns
-// its content address: the digest in its registry, such as "busybox@sha256:...", of one
-// that was pulled, and the engine's id of another. notify is called with the progress, a
-// line each, while ensureImage has not returned; nil: it is dropped. Attempts that want the
-// same image at once get it by one pull. An image that cannot be had is a fault of the
-// node.
+// ensureImage ensures that the engine has the spec's image, and returns its content
+// address. For a pulled image that is the digest in its registry, such as
+// "busybox@sha256:...", otherwise the engine's id of the image. ensureImage passes progress
+// to notify, one line a call, until it returns; notify may be nil. Concurrent attempts that
+// need the same image share one pull. A missing image is a fault of the node.
 func (e *Executor) ensureImage(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (address string, err error) {
 	if notify == nil {
 		notify = func(string) {}
@@ -65,7 +64,7 @@ func (e *Executor) ensureImage(ctx context.Context, spec *v1.ContainerSpec, noti
 	return contentAddress(spec.GetImage(), found), nil
 }
 
-// inspectImage asks the engine for an image.
+// inspectImage looks up an image in the engine.
 func (e *Executor) inspectImage(ctx context.Context, name string) (image.InspectResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
 	defer cancel()
@@ -73,7 +72,7 @@ func (e *Executor) inspectImage(ctx context.Context, name string) (image.Inspect
 	return found, toldWhy(ctx, err)
 }
 
-// toldWhy is an error of the engine's client, or the reason that ctx has ended for.
+// toldWhy returns an error of the engine's client, or the reason for which ctx ended.
 func toldWhy(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -84,8 +83,8 @@ func toldWhy(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
-// contentAddress is the digest under which the registry of a name has an image, or the
-// image's id where none has it.
+// contentAddress returns the image's digest in the registry of its name, or the image's id
+// if the registry does not have it.
 func contentAddress(name string, found image.InspectResponse) string {
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
@@ -111,10 +110,10 @@ func sameDigest(a, b reference.Named) bool {
 	return is && too && of.Digest() == with.Digest()
 }
 
-// isID says that a name is the id of an image, which no registry knows.
+// isID reports whether a name is an image id, which no registry can resolve.
 func isID(name string) bool { return strings.HasPrefix(name, "sha256:") }
 
-// hostname names this machine to people.
+// hostname returns the name of this machine for messages.
 func hostname() string {
 	if name, err := os.Hostname(); err == nil {
 		return name

@@ -9,22 +9,22 @@ import (
 type Kind struct {
 	// Type is the task type.
 	Type string
-	// Plan returns the container of an attempt. Its error is a fault of the spec.
+	// Plan returns the container for an attempt. Its error is a fault of the spec.
 	Plan func(a executor.Attempt) (Plan, error)
-	// Lasts reports whether containers run until they are stopped, as executor.Lasting says.
+	// Lasts reports that containers run until they are stopped, as described by executor.Lasting.
 	Lasts bool
 }
 
-// Plan is the container that an attempt asks for.
+// Plan describes the container of an attempt.
 type Plan struct {
-	// Spec is what the container is made of.
+	// Spec is the spec of the container.
 	Spec *v1.ContainerSpec
-	// Waits replaces the program by one that waits for SIGTERM.
+	// Waits replaces the program with one that waits for SIGTERM.
 	Waits bool
-	// IsInit makes the program the first process of the container, in place of the engine's init. It is stopped by the signal
-	// that the image names.
+	// IsInit makes the program the first process of the container, instead of the engine's init. It is stopped with the image's
+	// stop signal.
 	IsInit bool
-	// AtHome has commands of Enter start in the home of their user, unless they name a directory.
+	// AtHome makes commands of Enter start in their user's home directory, unless they name a directory.
 	AtHome bool
 }
 
@@ -35,7 +35,7 @@ var containerKind = Kind{Type: v1.TypeContainer, Plan: func(a executor.Attempt) 
 	return Plan{Spec: spec}, err
 }}
 
-// prefix returns what the names of containers of a kind begin with.
+// prefix returns the prefix of the names of a kind's containers.
 func (k Kind) prefix() string {
 	if k.Type == v1.TypeContainer {
 		return namePrefix
@@ -43,14 +43,14 @@ func (k Kind) prefix() string {
 	return namePrefix + k.Type + "-"
 }
 
-// hasMade reports whether labels are those of a container of the kind. Containers of tasks of type "container" had no label for it
-// at first.
+// hasMade reports whether labels belong to a container of the kind. Early versions did not label the type of containers of type
+// "container".
 func (k Kind) hasMade(labels map[string]string) bool {
 	of, labelled := labels[labelType]
 	return of == k.Type || !labelled && k.Type == v1.TypeContainer
 }
 
-// plan returns the container that an attempt asks for.
+// plan returns the container of an attempt, once its spec is valid.
 func (e *Executor) plan(a executor.Attempt) (Plan, error) {
 	plan, err := e.kind.Plan(a)
 	if err == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/docker/docker/api/types/mount"
 )
 
-// openMounts are the directories of a container's mounts that stay open until the engine
-// has mounted them; nil: what is at the mount's path is mounted. An engine resolves a path
-// again, and a container that may write to a part of it can have put a link there.
+// openMounts holds the directories of a container's mounts that stay open until the engine has
+// mounted them. A nil entry is mounted by its path. An engine resolves the path again, and a
+// container that may write to a directory above could have placed a link there.
 type openMounts []*os.File
 
 func (h openMounts) close() {
@@ -24,29 +24,30 @@ func (h openMounts) close() {
 	}
 }
 
-// openMount mounts an open directory. The engine's own process does that, as for a volume:
-// for a bind, what it runs the container by does, in a namespace of mounts in which no
-// directory can be mounted that was opened in another. A volume without a name goes with
-// its container.
+// openMount returns a mount of an open directory, as a volume. For a volume the engine's own
+// process mounts the directory. For a bind mount the container runtime does so, in a mount
+// namespace in which directories opened in another namespace cannot be mounted. An anonymous volume
+// is removed with its container.
 func openMount(dir *os.File, to string, readOnly bool) mount.Mount {
 	return mount.Mount{Type: mount.TypeVolume, Target: to, ReadOnly: readOnly, VolumeOptions: &mount.VolumeOptions{
 		NoCopy: true, Labels: map[string]string{labelMount: to},
 		DriverConfig: &mount.Driver{Name: "local", Options: map[string]string{
-			// Private: to unmount it unmounts nothing of the directory's own.
+			// Private: unmounting it does not unmount anything of the directory's own.
 			"type": "none", "o": "rbind,rprivate", "device": fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), dir.Fd()),
 		}},
 	}}
 }
 
-// hasOpenMounts reports whether a container has a mount of openMount.
+// hasOpenMounts reports whether a container has a mount from openMount.
 func hasOpenMounts(h *container.HostConfig) bool {
 	return h != nil && slices.ContainsFunc(h.Mounts, func(m mount.Mount) bool {
 		return m.VolumeOptions != nil && m.VolumeOptions.Labels[labelMount] != ""
 	})
 }
 
-// checkOpenMounts holds what the engine mounts for a container that has not started to what is
-// held: an engine elsewhere, or with other numbers of processes, would mount something else.
+// checkOpenMounts checks that a container which has not started would mount the directories that
+// this process holds open. An engine on another machine, or with another PID namespace, would mount
+// something else.
 func (r *running) checkOpenMounts(ctx context.Context, req request) error {
 	for i, dir := range req.held {
 		if dir == nil {
@@ -57,7 +58,7 @@ func (r *running) checkOpenMounts(ctx context.Context, req request) error {
 		if err != nil {
 			return fmt.Errorf("mount %s: %w", m.GetHostPath(), err)
 		}
-		// With a slash, links of the image are followed.
+		// A trailing slash makes the engine follow links of the image.
 		seen, err := r.e.docker.ContainerStatPath(ctx, r.id, strings.TrimSuffix(m.GetContainerPath(), "/")+"/")
 		if told := causeOf(ctx, err); told != nil {
 			return fmt.Errorf("mount %s: the engine cannot mount a directory that this worker holds open, as it must below a rule; allow it by a rule of its own (%s): %w",

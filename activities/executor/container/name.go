@@ -23,31 +23,30 @@ const (
 	labelImage   = "switchyard.image"
 	labelKeep    = "switchyard.keep"
 	labelType    = "switchyard.type"
-	labelAtHome  = "switchyard.at-home" // sessions start in the home of the user
-	labelMount   = "switchyard.mount"   // of a volume: where it is mounted
+	labelAtHome  = "switchyard.at-home" // sessions start in the user's home directory
+	labelMount   = "switchyard.mount"   // of a volume: its mount point
 
 	labelPrefix = "switchyard."
 )
 
-// namePrefix begins the names of the containers of attempts.
+// namePrefix is the prefix of the names of attempts' containers.
 const namePrefix = "switchyard-"
 
-// keptSuffix is added to the name of a container that is kept for people to look at.
+// keptSuffix is appended to the name of a container that is kept for inspection.
 const keptSuffix = "-kept"
 
-// maxName bounds a name; the engine's own bound is that of a file name.
+// maxName bounds a container name in bytes. The engine only has the limit of a file name.
 const maxName = 200
 
-// chainLength is how much of a chain a name has: the first group of a UUID.
+// chainLength is how many characters of a chain go into a name: the first group of a UUID.
 const chainLength = 8
 
-// Name is the name of the container of an attempt of type "container": "switchyard-<run>-<task>-<index>-c<claim>-<chain>". Other
-// types have theirs before the run.
-// Index 0 stands for a task that is not fanned out, and of the chain there is the beginning. Characters that an engine does not
-// take become "-", and a name that is too long is cut; a hash then distinguishes it from others.
+// Name returns the name of the container of an attempt of type "container": "switchyard-<run>-<task>-<index>-c<claim>-<chain>".
+// Names of other types have the type before the run. A task that is not fanned out has index 0, and the chain is shortened.
+// Characters that an engine does not accept become "-", and a name that is too long is truncated; a hash then keeps it unique.
 func Name(id executor.Identity) string { return containerKind.nameOf(id) }
 
-// nameOf returns the name of an attempt's container.
+// nameOf returns the name of the container of a kind's attempt.
 func (k Kind) nameOf(id executor.Identity) string {
 	suffix := fmt.Sprintf("-%d-c%d", max(id.Index, 0), id.Claim)
 	if id.Chain != "" {
@@ -68,7 +67,7 @@ func (k Kind) nameOf(id executor.Identity) string {
 	return name[:min(len(name), maxName-len(suffix))] + suffix
 }
 
-// labels mark the container of an attempt.
+// labels returns the labels that mark the container of an attempt.
 func labels(a executor.Attempt) map[string]string {
 	return map[string]string{
 		labelID:      a.ID,
@@ -83,7 +82,7 @@ func labels(a executor.Attempt) map[string]string {
 	}
 }
 
-// identity is the inverse of labels; false: they are not ours.
+// identity is the inverse of labels. It returns false if the labels are not from Switchyard.
 func identity(labels map[string]string) (id string, of executor.Identity, ok bool) {
 	of = executor.Identity{Run: labels[labelRun], Chain: labels[labelChain], Task: labels[labelTask], Node: labels[labelNode], Fleet: labels[labelFleet]}
 	id, ok = labels[labelID], true

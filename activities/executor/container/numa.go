@@ -11,15 +11,16 @@ import (
 	"switchyard/activities/executor"
 )
 
-// numaSet is what a container uses of a machine: processors and NUMA nodes, as lists
-// such as "0-3,8".
+// numaSet restricts a container to processors and NUMA nodes, given as lists such as
+// "0-3,8".
 type numaSet struct{ cpus, mems string }
 
-// topology is where the system describes its NUMA nodes.
+// topology is the directory in which the system describes its NUMA nodes.
 var topology = os.DirFS("/sys/devices/system/node")
 
-// numaOf reads from sys/devices/system/node what binds an attempt to its NUMA node;
-// nil: it is not bound.
+// numaOf returns the set that binds an attempt to its NUMA node, or nil if the
+// attempt is not bound. It reads the processors from sys, which is
+// /sys/devices/system/node.
 func numaOf(sys fs.FS, a executor.Attempt) (*numaSet, error) {
 	if a.NUMANode == nil {
 		return nil, nil

@@ -13,19 +13,21 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
-// output passes on what a container prints, each byte once. It comes by a stream of the
-// engine; a slow writer slows the container down. When the engine was away, it continues
-// with what the engine has kept, from where the stream was cut.
+// output forwards what a container prints, each byte once. The output arrives over a
+// stream from the engine, and a slow writer slows the container down. After an absence
+// of the engine, output continues from what the engine has retained since the stream was
+// interrupted.
 type output struct {
 	r *running
-	// streams are standard output and standard error, as the engine numbers them from 1.
+	// streams are standard output and standard error, which the engine numbers from 1.
 	streams [2]stream
-	// attached is the stream from the engine; nil: the container was not attached to.
+	// attached is the stream from the engine, or nil if the container was not attached
+	// to.
 	attached *attached
-	// since is the time from which on passed counts.
+	// since is the time from which passed counts bytes.
 	since  time.Time
 	passed [2]int64
-	// err is the first of the writers.
+	// err joins the errors of the writers.
 	err    error
 	buffer []byte
 }
@@ -40,7 +42,8 @@ type attached struct {
 	reader *bufio.Reader
 }
 
-// outputBuffer is what of a container's output is in memory, besides the engine's part.
+// outputBuffer is how much of a container's output is buffered in this process, in
+// bytes.
 const outputBuffer = 32 << 10
 
 func newOutput(r *running) *output {
@@ -55,7 +58,7 @@ func newOutput(r *running) *output {
 }
 
 // attach connects to the streams of a container that has not started. Docker's client
-// has a call for it, which does not end with its context.
+// has a call for that, but the call does not end with its context.
 func (o *output) attach(ctx context.Context) error {
 	conn, reader, err := o.r.e.engine.hijack(ctx, "/containers/"+o.r.id+"/attach?stream=1&stdout=1&stderr=1", nil)
 	if err != nil {
@@ -65,19 +68,19 @@ func (o *output) attach(ctx context.Context) error {
 	return nil
 }
 
-// close gives up the stream of a container that is not followed any more.
+// close closes the stream of a container that is no longer followed.
 func (o *output) close() {
 	if o.attached != nil {
 		o.attached.Close()
 	}
 }
 
-// copy passes on what the container prints until it has ended, or ctx has.
+// copy forwards the container's output until the container or ctx has ended.
 func (o *output) copy(ctx context.Context) {
 	defer func() { o.err = errors.Join(o.streams[0].fail, o.streams[1].fail) }()
 	if o.attached != nil {
 		stop := context.AfterFunc(ctx, func() { o.attached.Close() })
-		_ = o.read(o.attached.reader, [2]int64{}) // its end is looked into below
+		_ = o.read(o.attached.reader, [2]int64{}) // its error is investigated below
 		stop()
 		select {
 		case <-ctx.Done():
@@ -93,29 +96,29 @@ func (o *output) copy(ctx context.Context) {
 	o.resume(ctx, time.Now())
 }
 
-// cutPatience is how long after the end of its streams the end of a container is to be
-// known. Otherwise the streams were cut.
+// cutPatience is how long after the end of its streams a container's end must be known.
+// Otherwise the streams count as interrupted.
 const cutPatience = time.Second
 
-// resume passes on what the engine has kept since the stream was cut at a time, and
-// continues with what comes.
+// resume forwards what the engine has retained since the stream was interrupted at a
+// time, and then follows new output.
 func (o *output) resume(ctx context.Context, cut time.Time) {
 	for ctx.Err() == nil {
 		state, err := o.r.state(ctx)
 		if err != nil {
-			return // await says why
+			return // await reports the error
 		}
 		if !alive(state) {
 			if o.r.e.kind.Lasts && !o.r.hasEnded(ctx) {
-				continue // it may be starting again
+				continue // the container may be starting again
 			}
 			if err := o.kept(ctx, time.Time{}, false); err == nil || cerrdefs.IsNotFound(err) {
 				return
 			}
 			continue
 		}
-		// What the engine has kept of before the cut may lack an unfinished line that
-		// has been passed on. So what comes after it is not counted together with it.
+		// What the engine retained from before the cut may lack an unfinished line that
+		// has already been forwarded. So bytes after the cut are counted separately.
 		if err := o.kept(ctx, cut, false); err != nil {
 			continue
 		}
@@ -125,8 +128,8 @@ func (o *output) resume(ctx context.Context, cut time.Time) {
 	}
 }
 
-// kept passes on what the engine has kept, from since to a time or to the end, but for
-// what was passed on of it before.
+// kept forwards what the engine has retained, from o.since until a time or the end. It
+// skips what has already been forwarded of it.
 func (o *output) kept(ctx context.Context, until time.Time, follow bool) error {
 	options := container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: follow}
 	if !o.since.IsZero() {
@@ -143,9 +146,9 @@ func (o *output) kept(ctx context.Context, until time.Time, follow bool) error {
 	return o.read(bufio.NewReaderSize(kept, outputBuffer), o.passed)
 }
 
-// read takes an engine's stream apart, which has frames of a header, eight bytes with
-// the number of the stream first and the length last, and data. The first bytes of
-// either stream are left out, as many as skip says.
+// read decodes a stream of the engine. It consists of frames: a header of eight bytes,
+// with the number of the stream first and the length last, and the data. read skips the
+// first bytes of either stream, as many as skip says.
 func (o *output) read(from *bufio.Reader, skip [2]int64) error {
 	var header [8]byte
 	for {
@@ -176,8 +179,8 @@ func (o *output) read(from *bufio.Reader, skip [2]int64) error {
 	}
 }
 
-// write passes data on. The program must not notice that its output has no place: after
-// an error what follows is thrown away.
+// write forwards data. After an error it discards all further data, since the program
+// must not notice that its output could not be written.
 func (s *stream) write(data []byte) {
 	if s.fail == nil {
 		_, s.fail = s.to.Write(data)

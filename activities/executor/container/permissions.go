@@ -6,9 +6,10 @@ import (
 	"os"
 )
 
-// openPermissions lets whatever user a container has write to the workspace, and shutDoors
-// takes that back. The workspace lies in a directory that no other user can enter. They
-// follow no link out of it: a container can put one there.
+// openPermissions lets any user of a container write to the workspace, and
+// restorePermissions reverts that. The workspace lies in a directory that no other user
+// can enter. Neither function follows a link out of the workspace, since a container can
+// create one.
 func openPermissions(dir string) error { return permissionChanges(dir, 0o777, 0o666) }
 
 func restorePermissions(dir string) error { return permissionChanges(dir, 0o700, 0o600) }
@@ -33,7 +34,7 @@ func permissionChanges(dir string, dirs, files fs.FileMode) error {
 	return errors.Join(errs...)
 }
 
-// chmodOwn leaves alone what belongs to a user of the container.
+// chmodOwn changes a mode, and ignores files that belong to a user of the container.
 func chmodOwn(root *os.Root, name string, mode fs.FileMode) error {
 	if err := root.Chmod(name, mode); !errors.Is(err, fs.ErrPermission) {
 		return err

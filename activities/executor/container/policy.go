@@ -13,10 +13,10 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// checkPolicy refuses what the node does not allow a container, with a *StartError that
-// names it and the flag that would allow it. A mount whose source is not there is a
-// fault of the node, any other error. The sources of the spec's mounts become what
-// they resolve to. The caller closes what is open.
+// checkPolicy returns a *StartError for anything in the spec that the node does not
+// allow, naming the flag that would allow it. A mount without a source is a fault of the
+// node, and any other error. checkPolicy replaces the sources of the spec's mounts with
+// their resolved paths. The caller closes the returned directories.
 func (e *Executor) checkPolicy(spec *v1.ContainerSpec) (_ openMounts, err error) {
 	if mode, _, joined := strings.Cut(spec.GetNetwork(), ":"); joined {
 		return nil, refusal(fmt.Sprintf("spec.network is %q: a container may not join what is another's by network %q", spec.GetNetwork(), mode+":"))
@@ -42,9 +42,9 @@ func refusal(text string) error {
 	return cannotRun(errors.New(text))
 }
 
-// resolveRules are rules with their directories as they resolve, where they are there.
-// That is done once: a container may exchange a rule's directory for a link where it may
-// write around it.
+// resolveRules returns the rules with the links in their paths resolved, where the paths
+// exist. Rules are resolved only once: a container with write access above a rule's
+// directory could replace the directory with a link.
 func resolveRules(rules []*v1.MountRule) []*v1.MountRule {
 	resolved := make([]*v1.MountRule, 0, len(rules))
 	for _, r := range rules {
@@ -57,8 +57,9 @@ func resolveRules(rules []*v1.MountRule) []*v1.MountRule {
 	return resolved
 }
 
-// checkMount holds a mount that is allowed as it is written to where it leads. It returns
-// the directory, open, where a container could exchange it before the engine mounts it.
+// checkMount checks a mount against the rules by its resolved path. It returns the open
+// directory if a container could replace it before the engine mounts it, and nil
+// otherwise.
 func (e *Executor) checkMount(m *v1.Mount) (_ *os.File, err error) {
 	written := filepath.Clean(m.GetHostPath())
 	dir, at, err := openSource(written)
@@ -113,15 +114,16 @@ func (e *Executor) isNamed(at string) bool {
 	return slices.ContainsFunc(e.rules, func(r *v1.MountRule) bool { return r.GetPath() == at })
 }
 
-// isExchangeable reports whether a container may write to a directory above a path. Who
-// may write to the root has no need to.
+// isExchangeable reports whether a container may write to a directory above a path. A
+// rule for the root directory does not count, since its containers can write everywhere
+// in any case.
 func (e *Executor) isExchangeable(at string) bool {
 	return slices.ContainsFunc(e.rules, func(r *v1.MountRule) bool {
 		return !r.GetReadOnly() && r.GetPath() != "/" && policy.Below(r.GetPath(), at)
 	})
 }
 
-// engineSockets are the sockets of engines that are there.
+// engineSockets returns the sockets of engines that exist on this machine.
 func (e *Executor) engineSockets() []string {
 	own, isUnix := strings.CutPrefix(e.docker.DaemonHost(), "unix://")
 	candidates := policy.Sockets()

@@ -8,21 +8,21 @@ import (
 	"github.com/docker/docker/api/types/network"
 )
 
-// pool are the addresses of a network.
+// pool holds the addresses of a network.
 type pool struct {
 	subnets []netip.Prefix
-	ranges  []netip.Prefix // of those, what the engine gives addresses out of, one for each subnet
+	ranges  []netip.Prefix // one for each subnet: the part from which the engine assigns addresses
 	used    map[netip.Addr]bool
 }
 
-// poolOf are the addresses of a network, with those that are in use: by its containers
-// that run, as gateway, or set aside.
+// poolOf returns the pool of a network. Used addresses are those of running containers, gateways
+// and auxiliary addresses.
 func poolOf(n network.Inspect) (*pool, error) {
 	p := &pool{used: map[netip.Addr]bool{}}
 	for _, c := range n.IPAM.Config {
 		subnet, err := netip.ParsePrefix(c.Subnet)
 		if err != nil {
-			continue // of a driver with addresses of its own kind
+			continue // the driver uses addresses of another kind
 		}
 		subnet = subnet.Masked()
 		from, err := netip.ParsePrefix(c.IPRange)
@@ -33,7 +33,7 @@ func poolOf(n network.Inspect) (*pool, error) {
 		p.subnets, p.ranges = append(p.subnets, subnet), append(p.ranges, from)
 		if gateway, err := netip.ParseAddr(c.Gateway); err == nil {
 			p.used[gateway] = true
-		} else { // the engine has taken the first one
+		} else { // the engine has taken the first address
 			p.used[first(subnet)], p.used[first(from)] = true, true
 		}
 		for _, aside := range c.AuxAddress {
@@ -55,10 +55,10 @@ func poolOf(n network.Inspect) (*pool, error) {
 	return p, nil
 }
 
-// first is the first address of a range that is not the one of its subnet as a whole.
+// first returns the first address of a range after the network address.
 func first(p netip.Prefix) netip.Addr { return p.Addr().Next() }
 
-// has reports whether a container can have an address, be it free or not.
+// has reports whether a container can have an address, whether it is free or not.
 func (p *pool) has(at netip.Addr) bool {
 	for _, subnet := range p.subnets {
 		if usable(subnet, at) {
@@ -68,8 +68,8 @@ func (p *pool) has(at netip.Addr) bool {
 	return false
 }
 
-// usable reports whether an address in a subnet is neither its first nor, of IPv4, its
-// last, which stand for all of it.
+// usable reports whether a container can have an address in a subnet. The first address, and for
+// IPv4 the last one, stand for the whole subnet.
 func usable(subnet netip.Prefix, at netip.Addr) bool {
 	if !subnet.Contains(at) {
 		return false
@@ -80,9 +80,9 @@ func usable(subnet netip.Prefix, at netip.Addr) bool {
 	return at != subnet.Addr() && (at.Is6() || subnet.Contains(at.Next()))
 }
 
-// free finds a free address, the next one after another if that is in the pool: one
-// that another container took unseen is not tried again at once. IPv4 goes first. most is how
-// many addresses may be taken.
+// free returns a free address, starting at the successor of after if the pool contains it, so that
+// an address which another container took unnoticed is not tried again at once. IPv4 comes first.
+// most bounds how many addresses can be taken.
 func (p *pool) free(after netip.Addr, taken func(netip.Addr) bool, most int) (netip.Addr, bool) {
 	for _, v6 := range []bool{false, true} {
 		for i, from := range p.ranges {
@@ -93,7 +93,7 @@ func (p *pool) free(after netip.Addr, taken func(netip.Addr) bool, most int) (ne
 			if from.Contains(after) && from.Contains(after.Next()) {
 				at = after.Next()
 			}
-			// Two of a range cannot be used at all.
+			// A range has at most two addresses that no container can have.
 			for range most + 3 {
 				if usable(p.subnets[i], at) && !taken(at) {
 					return at, true
@@ -107,7 +107,7 @@ func (p *pool) free(after netip.Addr, taken func(netip.Addr) bool, most int) (ne
 	return netip.Addr{}, false
 }
 
-// String names the subnets.
+// String lists the subnets.
 func (p *pool) String() string {
 	var names []string
 	for _, subnet := range p.subnets {

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// findProcess looks at the process that an engine names. An engine in a virtual machine,
-// or on another one, names one that is not here, or is another's: it must have the mark.
+// findProcess looks up the process that an engine reports. An engine in a virtual
+// machine or on another machine reports a PID that is unknown here or belongs to another
+// process, so the process's cgroup must contain mark.
 func findProcess(pid int, mark string) process {
 	if pid <= 0 {
 		return process{}
@@ -25,13 +26,14 @@ func findProcess(pid int, mark string) process {
 	return p
 }
 
-// startOf is when a process has started, in the kernel's ticks; empty: there is none.
+// startOf returns the start time of a process in the kernel's ticks, or "" if there is
+// no such process.
 func startOf(pid int) string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return ""
 	}
-	// The name of the program is in parentheses and may hold anything.
+	// The name of the program is in parentheses and may contain any characters.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
 		return ""
@@ -39,24 +41,24 @@ func startOf(pid int) string {
 	return fields[19]
 }
 
-// alive reports whether the process is known to be there.
+// alive reports whether the process is known to be running.
 func (p process) alive() bool { return p.pid > 0 && startOf(p.pid) == p.started }
 
-// environ returns the environment that the program of the process has started with.
+// environ returns the environment with which the process's program was started.
 func (p process) environ() ([]byte, error) {
 	environ, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
 	if err == nil && !p.alive() {
-		return nil, syscall.ESRCH // it is that of a later process
+		return nil, syscall.ESRCH // a later process has the PID
 	}
 	return environ, err
 }
 
-// signal sends a signal to the process. One that has ended is no error.
+// signal sends a signal to the process. It returns nil if the process has ended.
 func (p process) signal(s syscall.Signal) error {
 	if p.pid == 0 {
 		return errNotHere
 	}
-	// The file descriptor holds on to the process while it is looked at.
+	// The file descriptor pins the process while it is checked.
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
@@ -74,7 +76,7 @@ func (p process) signal(s syscall.Signal) error {
 	return nil
 }
 
-// awaitEnd waits for the end of the process, for a while.
+// awaitEnd waits until the process ends and returns true, or false after patience.
 func (p process) awaitEnd(patience time.Duration) bool {
 	for until := time.Now().Add(patience); p.alive(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
@@ -84,7 +86,8 @@ func (p process) awaitEnd(patience time.Duration) bool {
 	return true
 }
 
-// signalGroup sends a signal to a process that leads a group, and to the group.
+// signalGroup sends a signal to a process and, if it leads a process group, to its
+// group.
 func (p process) signalGroup(s syscall.Signal) error {
 	if p.pid == 0 {
 		return errNotHere
@@ -93,7 +96,7 @@ func (p process) signalGroup(s syscall.Signal) error {
 		return nil
 	}
 	if err := unix.Kill(-p.pid, s); errors.Is(err, unix.ESRCH) {
-		return p.signal(s) // it leads none
+		return p.signal(s) // the process leads no group
 	} else if err != nil {
 		return err
 	}

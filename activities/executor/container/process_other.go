@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Elsewhere the engine runs containers in a virtual machine.
+// On other systems the engine runs containers in a virtual machine.
 
 func findProcess(int, string) process { return process{} }
 

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// progressInterval is the least time between two lines about the bytes of one layer.
+	// progressInterval is the minimum time between two lines about the bytes of one layer.
 	progressInterval = 3 * time.Second
-	// progressLayers is of how many layers the state is kept; an image has at most 127.
+	// progressLayers bounds the layers whose state is kept; an image has at most 127.
 	progressLayers = 256
 	// progressLine bounds a line, in bytes.
 	progressLine = 500
 )
 
-// message is what the engine says of a pull or a load.
+// message is one of the engine's progress messages of a pull or a load.
 type message struct {
 	Stream string `json:"stream"`
 	Status string `json:"status"`
@@ -33,8 +33,8 @@ type message struct {
 	} `json:"errorDetail"`
 }
 
-// progress turns the engine's messages, many a second, into few lines: one when a layer
-// comes into another state, and one every few seconds about the bytes of a layer.
+// progress condenses the engine's messages, many a second, to few lines: one when a layer changes
+// state, and one every few seconds about the bytes of a layer.
 type progress struct {
 	say    func(string)
 	now    func() time.Time
@@ -50,7 +50,8 @@ func newProgress(say func(string), now func() time.Time) *progress {
 	return &progress{say: say, now: now, layers: map[string]layer{}}
 }
 
-// follow reads messages to their end. What it returns is the error that one of them reports.
+// follow reads messages to the end of the stream. It returns the error reported by a message, if
+// any.
 func follow(r io.Reader, p *progress) error {
 	decoder := json.NewDecoder(r)
 	for {
@@ -71,7 +72,7 @@ func follow(r io.Reader, p *progress) error {
 	}
 }
 
-// add takes one message.
+// add processes one message.
 func (p *progress) add(m message) {
 	text := plain(m.Status + m.Stream)
 	if text == "" {
@@ -101,8 +102,8 @@ func (p *progress) add(m message) {
 	p.say(line)
 }
 
-// plain is a text of the engine or of a registry as one line without control
-// characters, cut where it is too long.
+// plain returns a text from the engine or a registry as one line without control characters,
+// truncated to progressLine bytes.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// pull pulls the image of a spec, or waits for a pull of it that is under way.
+// pull pulls the image of a spec, or waits for a pull in progress.
 func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) error {
 	name := spec.GetImage()
 	named, err := reference.ParseNormalizedNamed(name)
@@ -29,7 +29,7 @@ func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func
 	if err != nil {
 		return fmt.Errorf("pull image %s: %w", name, err)
 	}
-	// Attempts with other credentials may be given other images, or none.
+	// Attempts with other credentials may get another image, or none.
 	_, err = e.pulls.Do(ctx, spec.GetRegistryAuth()+" "+name, notify, func(ctx context.Context, say func(string)) ([]string, error) {
 		say("pulling image " + name)
 		return nil, e.pullNow(ctx, name, auth, say)
@@ -43,7 +43,7 @@ func (e *Executor) pull(ctx context.Context, spec *v1.ContainerSpec, notify func
 	return fmt.Errorf("pull image %s: %w", name, auth.explain(err))
 }
 
-// pullNow has the engine pull an image.
+// pullNow makes the engine pull an image.
 func (e *Executor) pullNow(ctx context.Context, name string, auth credentials, say func(string)) error {
 	options := image.PullOptions{}
 	if !auth.empty() {
@@ -63,18 +63,18 @@ func (e *Executor) pullNow(ctx context.Context, name string, auth credentials, s
 	return toldWhy(ctx, follow(watch.reader(stream), newProgress(say, time.Now)))
 }
 
-// errSilent is why a pull or a load was given up.
+// errSilent reports that a pull or a load was abandoned for lack of progress.
 var errSilent = errors.New("the container engine has said nothing for too long")
 
-// silence ends a context when nothing has been read for too long.
+// silence is a watchdog that ends a context when nothing has been read for too long.
 type silence struct {
 	timer   *time.Timer
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 }
 
-// watchSilence returns a context that ends when what is read through the watch, from now
-// on, stands still. It is to be stopped.
+// watchSilence returns a context that ends when the readers of the watch deliver nothing
+// for too long, from now on. The caller stops the watch.
 func (e *Executor) watchSilence(ctx context.Context) (context.Context, *silence) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &silence{timeout: silenceTimeout, cancel: cancel}
@@ -90,7 +90,7 @@ func (s *silence) stop() {
 	s.cancel(nil)
 }
 
-// reader notes what is read.
+// reader returns a reader that resets the watch whenever it reads something.
 func (s *silence) reader(r io.Reader) io.Reader { return &watched{r, s} }
 
 type watched struct {
@@ -106,7 +106,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain is the error of a pull with what can be done about it, and without secrets.
+// explain returns the error of a pull with a remedy and without secrets.
 func (c credentials) explain(err error) error {
 	text := err.Error()
 	for _, secret := range []string{c.config.Password, c.config.IdentityToken} {

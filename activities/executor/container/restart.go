@@ -13,10 +13,10 @@ import (
 	"switchyard/activities/executor"
 )
 
-// errStopAsked ends an attempt by Halt.
+// errStopAsked is the cause with which Halt ends an attempt.
 var errStopAsked = errors.New("it is stopped as asked")
 
-// Halt has an attempt end as executor.Lasting.Stop does.
+// Halt ends an attempt in the way of executor.Lasting.Stop.
 func (e *Executor) Halt(_ context.Context, id string) error {
 	r := e.find(id)
 	if r == nil {
@@ -35,7 +35,7 @@ func (e *Executor) Halt(_ context.Context, id string) error {
 	return nil
 }
 
-// Reboot ends the processes of a container and starts it again, as executor.Lasting.Restart does.
+// Reboot ends the processes of a container and starts it again, in the way of executor.Lasting.Restart.
 func (e *Executor) Reboot(ctx context.Context, id string) error {
 	r := e.find(id)
 	if r == nil {
@@ -53,15 +53,15 @@ func (e *Executor) Reboot(ctx context.Context, id string) error {
 	}
 }
 
-// restart is one that is under way.
+// restart is a restart in progress.
 type restart struct {
 	cancel context.CancelFunc
-	// done is closed at its end, and err is its error then.
+	// done is closed when the restart has ended; err is then its error.
 	done chan struct{}
 	err  error
 }
 
-// finish waits for the end of a restart, and gives it up when that takes too long.
+// finish waits for the end of a restart, and cancels it after patience.
 func (s *restart) finish(patience time.Duration) {
 	select {
 	case <-s.done:
@@ -71,7 +71,7 @@ func (s *restart) finish(patience time.Duration) {
 	}
 }
 
-// beginRestart begins a restart, or returns the one that is under way.
+// beginRestart begins a restart, or returns the one in progress.
 func (r *running) beginRestart() (*restart, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *running) beginRestart() (*restart, error) {
 	case r.capturing:
 		return nil, errCapturing
 	case r.holdsMounts:
-		// The engine would mount what another process, or another file, is by that time.
+		// By then, the engine's mount path may denote another process or another file.
 		return nil, &executor.Refusal{Text: "it has a mount below a rule of the node, which cannot be mounted again; allow the directory by a rule of its own, or stop it and create it again"}
 	}
 	ctx, cancel := context.WithCancel(r.life)
@@ -105,7 +105,7 @@ func (r *running) beginRestart() (*restart, error) {
 	return s, nil
 }
 
-// awaitRestart waits for a restart that is under way, and returns how many have begun.
+// awaitRestart waits for the end of a restart in progress, and returns how many restarts have begun.
 func (r *running) awaitRestart(ctx context.Context) int {
 	for {
 		r.mu.Lock()
@@ -121,8 +121,8 @@ func (r *running) awaitRestart(ctx context.Context) int {
 	}
 }
 
-// restart has the engine restart the container, which it completes without its client. An engine that goes away meanwhile is
-// waited for.
+// restart makes the engine restart the container, which the engine completes even without its client. If the engine goes
+// away meanwhile, restart waits for it.
 func (r *running) restart(ctx context.Context) error {
 	r.mu.Lock()
 	paused := r.paused
@@ -162,7 +162,7 @@ func (r *running) restart(ctx context.Context) error {
 	}
 }
 
-// isRestarted waits for an engine that went away in a restart, and reports whether that has been done.
+// isRestarted waits for an engine that went away during a restart, and reports whether the restart has happened.
 func (r *running) isRestarted(ctx context.Context, before *container.State) (bool, error) {
 	for since := time.Now(); ; {
 		now, err := r.state(ctx)
@@ -181,7 +181,7 @@ func (r *running) isRestarted(ctx context.Context, before *container.State) (boo
 	}
 }
 
-// noteRestart notes the new process of a container that has started again, and forgets how the old one has ended.
+// noteRestart records the new process of a container that has started again, and forgets how the old one ended.
 func (r *running) noteRestart(ctx context.Context, starts int) {
 	if !r.e.endings.await(ctx, r.id, eventPatience, func(e ending) bool { return e.starts > starts }) {
 		r.e.endings.watch(r.id)
@@ -206,7 +206,7 @@ func (r *running) isLeft() bool {
 	return r.left
 }
 
-// hasEnded reports whether the end of the container is known, and waits for that for a while.
+// hasEnded waits briefly for the end of the container, and reports whether it is known.
 func (r *running) hasEnded(ctx context.Context) bool {
 	select {
 	case <-r.ended:

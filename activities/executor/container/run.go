@@ -15,15 +15,12 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Run runs the attempt's container and returns when it has ended and is removed, but for
-// one that failed and is to be kept. It waits for the image as long as ctx lasts. The
-// processor time and the memory that it took are not in the Result.
+// Run runs the attempt's container. It returns when the container has ended and has been removed, except that a failed container
+// may be kept. It waits for the image as long as ctx lasts. The Result lacks processor time and memory.
 //
-// A container has one exit code for a program's own above 128 and for a signal, so that
-// one of a signal is taken for it. What ends because the engine goes down is a fault of
-// the node. An engine that goes away and comes back while the container runs, or hangs,
-// is waited for; an attempt that must end meanwhile is ended through its process, where
-// this process may do that.
+// A container's exit code does not distinguish a program's own code above 128 from a signal, so Run reports a signal for both. A
+// container that ends because the engine shuts down is a fault of the node. If the engine hangs or goes away while the container
+// runs, Run waits for it. An attempt that must end meanwhile is ended through its process, if this process may signal it.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if a.Notify == nil {
 		a.Notify = func(string) {}
@@ -40,13 +37,13 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	return r.follow(ctx)
 }
 
-// errOver says that an attempt was over before it could start.
+// errOver reports that an attempt was over before it could start.
 var errOver = errors.New("the attempt is over")
 
-// over reports whether an attempt must not start any more.
+// over reports whether an attempt must no longer start.
 func over(ctx context.Context, a executor.Attempt) bool { return ctx.Err() != nil || a.Lease.Lost() }
 
-// start starts the container of an attempt. After an error nothing of it is left.
+// start starts the container of an attempt. After an error it leaves nothing of the container.
 func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, err error) {
 	if over(ctx, a) {
 		return nil, errOver
@@ -97,10 +94,10 @@ func (e *Executor) start(ctx context.Context, a executor.Attempt) (_ *running, e
 	return nil, err
 }
 
-// addressTries is how many addresses of a network are tried that another container may take.
+// addressTries is how many addresses of a network start tries if other containers take them first.
 const addressTries = 5
 
-// startAt starts a container with an address of its network.
+// startAt starts a container with an address reserved in its network.
 func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err error) {
 	ip, release, err := e.reserveAddress(ctx, req.spec.GetNetwork(), req.spec.GetIp())
 	if err != nil {
@@ -120,7 +117,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 			return nil, fmt.Errorf("open the workspace for the container: %w", err)
 		}
 	}
-	// What was begun is seen through, so that it is known what there is to remove.
+	// Calls that have begun are completed even if ctx ends, so that it is known what there is to remove.
 	ctx2, done := e.engine.guard(context.WithoutCancel(ctx))
 	defer done()
 	m, err := r.create(ctx2, req)
@@ -153,7 +150,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	return r, nil
 }
 
-// causeOf is the error of a call, or why the engine is taken to be gone.
+// causeOf returns the error of a call, or the cause of ctx if that has ended, such as an engine that stopped answering.
 func causeOf(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -165,52 +162,53 @@ func causeOf(ctx context.Context, err error) error {
 type running struct {
 	e       *Executor
 	attempt executor.Attempt
-	// id is the engine's; empty: it may not have been made.
+	// id is the engine's id, or "" if the container may not exist.
 	id, name, image string
 	keep            bool
-	// atHome is that of the Plan.
+	// atHome is the field of the Plan.
 	atHome bool
-	// holdsMounts reports whether a directory of openMount is mounted in it.
+	// holdsMounts reports whether the container has a mount from openMount.
 	holdsMounts bool
 	out         *output
-	release     func() // gives its address back
+	release     func() // releases its address
 
-	// life is that of the calls about the container, which outlive the context of Run; giveUp ends it.
+	// life is the context of calls about the container, which outlive the context of Run. giveUp ends it.
 	life   context.Context
 	giveUp context.CancelCauseFunc
 	calls  sync.WaitGroup
 
-	looked chan struct{} // closed when process is known, or cannot be; nil: it is not looked for
-	// stopAsked is closed when the attempt is to end as asked.
+	looked chan struct{} // closed when the lookup of process has ended; nil if process is not looked up
+	// stopAsked is closed when the attempt is to be stopped as requested.
 	stopAsked chan struct{}
 
 	// ended is closed when exit is known.
 	ended chan struct{}
 	exit  exit
-	// lost is closed when the engine was lost while the container ran.
+	// lost is closed if the engine is lost while the container runs.
 	lost     chan struct{}
 	loseOnce sync.Once
 
-	// steering is held while it is suspended or resumed.
+	// steering is held while the container is suspended, resumed or restarted.
 	steering sync.Mutex
 
 	mu sync.Mutex
-	// process is the container's first, once it is known.
+	// process is the first process of the container, once it is known.
 	process process
-	// config is what the engine says of it, or nil.
+	// config is the container's configuration from the engine, or nil.
 	config *container.Config
-	// over says that the container has ended, stopping that it is being stopped, asked that this is for Halt, and left that it is
-	// left to a later worker.
+	// over reports that the container has ended, stopping that it is being stopped, asked that Halt requested a stop, and left
+	// that the container is left to a later worker.
 	over, stopping, asked, left bool
-	// paused says that it may stand still, capturing that it does while its files are copied.
+	// paused reports that the container may be suspended, capturing that it is while its files are copied.
 	paused, capturing bool
-	// restarting is the restart that is under way, or nil; restarts is how many have begun, and restartError that of the last.
+	// restarting is the restart in progress, or nil. restarts counts the restarts begun. restartError is the error of the last
+	// one.
 	restarting   *restart
 	restarts     int
 	restartError error
 }
 
-// newRunning returns the container of an attempt that is to be made, or found.
+// newRunning returns a running for a container that is to be created or found.
 func newRunning(ctx context.Context, e *Executor, a executor.Attempt, name string) *running {
 	r := &running{
 		e: e, attempt: a, name: name, ended: make(chan struct{}), lost: make(chan struct{}), stopAsked: make(chan struct{}),
@@ -220,15 +218,15 @@ func newRunning(ctx context.Context, e *Executor, a executor.Attempt, name strin
 	return r
 }
 
-// exit is how a container has ended.
+// exit describes how a container ended.
 type exit struct {
 	code      int
 	oomKilled bool
-	// err says that it did not end by itself, or that this is not known: a fault of the node.
+	// err reports that the container did not end by itself or that its end is unknown, which is a fault of the node.
 	err error
 }
 
-// enter makes a container that has started known.
+// enter registers a container that has started.
 func (r *running) enter() {
 	if r.e.kind.Lasts {
 		r.attempt.Lease = nil
@@ -238,7 +236,7 @@ func (r *running) enter() {
 	r.e.running[r.attempt.ID] = r
 }
 
-// close removes what is left of the attempt.
+// close removes what is left of the attempt, unless the container is kept or left to a later worker.
 func (r *running) close() {
 	r.e.mu.Lock()
 	if r.e.running[r.attempt.ID] == r {
@@ -266,10 +264,10 @@ func (r *running) close() {
 	}
 }
 
-// errClosed ends the calls about a container that has ended.
+// errClosed is the cause that ends the calls about a container that has ended.
 var errClosed = errors.New("the attempt has ended")
 
-// failed reports whether the program has ended by itself, with another exit code than 0.
+// failed reports whether the program ended by itself with an exit code other than 0.
 func (r *running) failed() bool {
 	select {
 	case <-r.ended:
@@ -281,8 +279,7 @@ func (r *running) failed() bool {
 	return !r.stopping && r.exit.err == nil && r.exit.code != 0
 }
 
-// follow passes on what a container prints that has started, ends it when ctx ends, and
-// says how it has ended.
+// follow forwards the output of a started container, ends the container when ctx ends, and returns its result.
 func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	defer r.calls.Wait()
 	defer r.giveUp(errClosed)
@@ -339,7 +336,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	}
 	result := executor.Result{
 		ExitCode: r.exit.code, Signal: signalOf(r.exit.code), Image: digest(r.image), Container: shortID(r.id),
-		// With the lease lost, whoever enforces it may have ended it.
+		// If the lease is lost, whatever enforces it may have ended the container.
 		Stopped: stopped && !asked || r.attempt.Lease.Lost(), StoppedAsAsked: asked,
 	}
 	result.OOMKilled = r.exit.oomKilled && r.exit.code != 0 && !stopped
@@ -349,16 +346,16 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	return result, r.out.err
 }
 
-// printPatience is how long the output of a container that was stopped may take.
+// printPatience is how long reading the last output of a stopped container may take.
 const printPatience = 10 * time.Second
 
-// shortID is the start of a container's id that engines list and take.
+// shortID returns the start of a container's id, as engines list and accept it.
 func shortID(id string) string { return id[:min(len(id), 12)] }
 
-// digest is the content part of a content address.
+// digest returns the digest of a content address.
 func digest(image string) string { return image[strings.LastIndexByte(image, '@')+1:] }
 
-// lookForProcess finds the container's process on this machine.
+// lookForProcess looks up the container's process on this machine.
 func (r *running) lookForProcess(ctx context.Context) {
 	ctx, done := r.e.engine.guard(ctx)
 	defer done()
@@ -367,7 +364,7 @@ func (r *running) lookForProcess(ctx context.Context) {
 	}
 }
 
-// look notes the process of a container that runs, and how it is asked to end.
+// look records the process and the configuration of a running container.
 func (r *running) look(c container.InspectResponse) {
 	first := findProcess(c.State.Pid, r.id)
 	r.mu.Lock()
@@ -375,7 +372,7 @@ func (r *running) look(c container.InspectResponse) {
 	r.process, r.config = first, c.Config
 }
 
-// containerConfig returns what the engine says of the container; it is empty before that is known.
+// containerConfig returns the container's configuration from the engine. It is empty until the engine has reported it.
 func (r *running) containerConfig() *container.Config {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -385,10 +382,10 @@ func (r *running) containerConfig() *container.Config {
 	return r.config
 }
 
-// waits reports whether the program of the container is the one that waits.
+// waits reports whether the container's program is the one that only waits.
 func (r *running) waits() bool { return firstWord(r.containerConfig().Entrypoint) == waitPath }
 
-// firstProcess returns the first process of the container; the zero process is not known.
+// firstProcess returns the first process of the container, or the zero process if it is unknown.
 func (r *running) firstProcess() process {
 	r.mu.Lock()
 	defer r.mu.Unlock()

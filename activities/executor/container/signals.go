@@ -5,12 +5,13 @@ import (
 	"syscall"
 )
 
-// signals are the names of Linux's signals from 1 on, which those of a container are
-// wherever its worker runs.
+// signals are the names of Linux's signals from 1 on. Containers use these numbers
+// whatever system their worker runs on.
 var signals = strings.Fields(`HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD
 	CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS`)
 
-// signalOf names the signal that an exit code stands for; empty: none.
+// signalOf returns the name of the signal that an exit code stands for, or "" if it
+// stands for none.
 func signalOf(code int) string {
 	if n := code - 128; n > 0 && n <= len(signals) {
 		return "SIG" + signals[n-1]

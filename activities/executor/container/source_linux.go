@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openSource opens what a path leads to, without an effect on it, and returns where it is.
+// openSource opens the target of a path without side effects, and returns the target's
+// resolved path.
 func openSource(written string) (_ *os.File, at string, err error) {
 	f, err := os.OpenFile(written, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

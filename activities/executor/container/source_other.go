@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 )
 
-// openSource opens what a path leads to and returns where it is. The engine is in a
-// virtual machine, which sees no descriptor of this process: checkHeld says so.
+// openSource opens the target of a path and returns the target's resolved path. The
+// engine runs in a virtual machine and cannot use a descriptor of this process,
+// which checkOpenMounts reports.
 func openSource(written string) (_ *os.File, at string, err error) {
 	if at, err = filepath.EvalSymlinks(written); err != nil {
 		return nil, "", err

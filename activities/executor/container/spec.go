@@ -16,7 +16,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Exit codes of what cannot be started, as a shell has them.
+// Exit codes of a program that cannot be started, as used by shells.
 const (
 	codeCannotRun = 126
 	codeNotFound  = 127
@@ -26,12 +26,12 @@ func cannotRun(err error) error {
 	return &executor.StartError{ExitCode: codeCannotRun, Err: err}
 }
 
-// badSpec is the error of a spec that no attempt can start with.
+// badSpec returns the error of a spec with which no attempt can start.
 func (k Kind) badSpec(err error) error {
 	return &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("%s spec: %w", k.Type, err)}
 }
 
-// DecodeSpec reads the spec of a task into its message.
+// DecodeSpec decodes the spec of a task into its message.
 func DecodeSpec(s *structpb.Struct, into proto.Message) error {
 	if s == nil {
 		return errors.New("it is missing")
@@ -41,7 +41,7 @@ func DecodeSpec(s *structpb.Struct, into proto.Message) error {
 		return err
 	}
 	if err := protojson.Unmarshal(data, into); err != nil {
-		// Its position is in a generated text.
+		// Remove the position, which refers to generated JSON.
 		text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 		if _, after, found := strings.Cut(text, "): "); found {
 			text = after
@@ -51,7 +51,7 @@ func DecodeSpec(s *structpb.Struct, into proto.Message) error {
 	return nil
 }
 
-// checkSpec refuses what no container can be made of. What the engine checks is left to it.
+// checkSpec validates a spec, except for what the engine itself checks.
 func checkSpec(spec *v1.ContainerSpec) error {
 	if spec.GetImage() == "" && spec.GetEnvironment() == "" {
 		return errors.New("it names no image, and no environment")
@@ -84,7 +84,8 @@ func checkSpec(spec *v1.ContainerSpec) error {
 	return err
 }
 
-// command is what a container runs, as the engine expects it; nil: the image's own.
+// command is what a container runs, in the engine's terms. A nil field means the image's
+// own.
 type command struct {
 	entrypoint, arguments []string
 }
@@ -118,7 +119,7 @@ func commandOf(spec *v1.ContainerSpec) (c command, err error) {
 	return c, nil
 }
 
-// Words returns a program and its arguments as a field of a spec.
+// Words returns a program and its arguments as the value of a spec field.
 func Words(list []string) *structpb.Value {
 	values := make([]*structpb.Value, len(list))
 	for i, word := range list {
@@ -127,7 +128,8 @@ func Words(list []string) *structpb.Value {
 	return structpb.NewListValue(&structpb.ListValue{Values: values})
 }
 
-// words reads a program, or a list of it and its arguments; nil: absent.
+// words returns the words of a spec field that holds a program, or a list of a program and
+// its arguments. It returns nil if the field is absent.
 func words(field string, v *structpb.Value) ([]string, error) {
 	var list []string
 	switch kind := v.GetKind().(type) {

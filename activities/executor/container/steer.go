@@ -15,13 +15,13 @@ func (e *Executor) Pause(ctx context.Context, id string) error {
 	return e.steer(ctx, id, "pause", true, e.docker.ContainerPause, "already paused")
 }
 
-// Resume lets a suspended container continue.
+// Resume resumes a suspended container.
 func (e *Executor) Resume(ctx context.Context, id string) error {
 	return e.steer(ctx, id, "resume", false, e.docker.ContainerUnpause, "is not paused")
 }
 
-// steer does one of both; done is what the engine says of a container with which it has
-// been done before.
+// steer pauses or resumes a container. done is the engine's error text for a container
+// that is already in the desired state.
 func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do func(context.Context, string) error, done string) error {
 	r := e.find(id)
 	if r == nil {
@@ -31,7 +31,7 @@ func (e *Executor) steer(ctx context.Context, id, what string, paused bool, do f
 	defer r.steering.Unlock()
 	r.mu.Lock()
 	ending, capturing := r.over || r.stopping, r.capturing
-	r.paused = r.paused || paused // from now on it may be
+	r.paused = r.paused || paused // from now on it may be paused
 	r.mu.Unlock()
 	switch {
 	case ending:

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// signalPatience is how long the engine may take to pass on a signal; then the
-	// process is signalled directly. A lease has three seconds left when it is over.
+	// signalPatience is how long the engine may take to deliver a signal before the process is signalled directly. A
+	// lost lease leaves three seconds.
 	signalPatience = time.Second
-	// endPatience is how long an engine may take to report an end that was forced.
+	// endPatience is how long an engine may take to report the end of a container that was killed.
 	endPatience = 2 * time.Second
-	// ownEndPatience is how long an engine that is well may take to report the end of a
-	// program that has ended by itself, whose exit code only the engine knows.
+	// ownEndPatience is how long an engine that answers may take to report the end of a program that ended by itself.
+	// Only the engine knows its exit code.
 	ownEndPatience = 30 * time.Second
 )
 
-// stop asks the container to end, and ends it by force when the grace period or the lease
-// is over. giveUp ends the calls about it when the engine does not report its end.
+// stop asks the container to end, and kills it when the grace period or the lease is over. It calls giveUp to end the
+// calls about the container if the engine does not report its end.
 func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	r.mu.Lock()
 	if r.over {
@@ -66,8 +66,8 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	giveUp(errors.Join(errors.New("it could not be ended"), err))
 }
 
-// awaitReport waits until the engine has reported the end, and reports whether it has. The
-// end of a program that was not killed is waited for longer while the engine is well.
+// awaitReport waits until the engine has reported the end of the container, and reports whether it has. While the
+// engine answers, a program that was not killed gets more time.
 func (r *running) awaitReport(killed bool) bool {
 	select {
 	case <-r.ended:
@@ -87,12 +87,12 @@ func (r *running) awaitReport(killed bool) bool {
 	return false
 }
 
-// forced ends the calls about a container whose process is known to have ended by a signal.
+// forced is the cause that ends the calls about a container whose process is known to have ended by a signal.
 type forced struct{ by syscall.Signal }
 
 func (forced) Error() string { return "the engine does not tell of its end" }
 
-// gone is closed when the container, or its process, has ended.
+// gone returns a channel that is closed when the container or its process has ended.
 func (r *running) gone(ctx context.Context) <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
@@ -123,7 +123,7 @@ func (r *running) known() bool {
 	return r.firstProcess().pid > 0
 }
 
-// askToEnd sends the signal that asks the container to end.
+// askToEnd sends the container its stop signal.
 func (r *running) askToEnd(ctx context.Context) {
 	if name := r.containerConfig().StopSignal; name != "" && name != nameOf(syscall.SIGTERM) {
 		short, cancel := context.WithTimeout(ctx, signalPatience)
@@ -136,10 +136,10 @@ func (r *running) askToEnd(ctx context.Context) {
 	r.signal(ctx, syscall.SIGTERM)
 }
 
-// termAgain is how often a program that waits is sent SIGTERM. One that comes while a container starts has no effect.
+// termAgain is how often a waiting program is sent SIGTERM, since SIGTERM has no effect while a container starts.
 const termAgain = time.Second
 
-// askAgain sends SIGTERM again and again until the container has ended.
+// askAgain repeats the stop signal until the container has ended.
 func (r *running) askAgain(ctx context.Context, gone <-chan struct{}) {
 	for {
 		select {
@@ -151,13 +151,13 @@ func (r *running) askAgain(ctx context.Context, gone <-chan struct{}) {
 	}
 }
 
-// signal sends a signal by the engine, or to the process when the engine does not do it.
+// signal sends a signal through the engine, or directly to the process if the engine fails.
 func (r *running) signal(ctx context.Context, s syscall.Signal) {
 	ctx, cancel := context.WithTimeout(ctx, signalPatience)
 	defer cancel()
 	err := r.e.docker.ContainerKill(ctx, r.id, nameOf(s))
 	if err == nil || cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) {
-		return // Conflict: it does not run
+		return // Conflict: the container does not run
 	}
 	r.e.engine.ask()
 	if !r.known() {
@@ -170,9 +170,9 @@ func (r *running) signal(ctx context.Context, s syscall.Signal) {
 	r.e.logger.Warn("a container could not be sent a signal", "container", r.name, "signal", nameOf(s), "error", err)
 }
 
-// unpause lets a suspended container receive its signals.
+// unpause resumes a suspended container, so that it receives its signals.
 func (r *running) unpause(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, signalPatience)
 	defer cancel()
-	_ = r.e.docker.ContainerUnpause(ctx, r.id) // most are not suspended
+	_ = r.e.docker.ContainerUnpause(ctx, r.id) // most containers are not suspended, which is an error
 }

@@ -14,7 +14,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Survivors are the containers of a node's attempts that this process has not started.
+// Survivors returns the containers of a node's attempts that this process did not start.
 func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Leftover, error) {
 	if err := e.Available(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (e *Executor) Survivors(ctx context.Context, node string) ([]executor.Lefto
 	return left, nil
 }
 
-// variables returns an environment by names.
+// variables returns environment entries as a map from names to values.
 func variables(environ []string) map[string]string {
 	env := make(map[string]string, len(environ))
 	for _, entry := range environ {
@@ -63,15 +63,15 @@ func variables(environ []string) map[string]string {
 	return env
 }
 
-// removeVolumes removes those that containers have left. They go with their containers,
-// but not where the engine ends at that moment.
+// removeVolumes removes volumes that containers have left behind. Volumes are removed with their containers, unless the engine
+// ends at that moment.
 func (e *Executor) removeVolumes(ctx context.Context) error {
 	left, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelMount), filters.Arg("dangling", "true"))})
 	if err != nil {
 		return err
 	}
 	for _, v := range left.Volumes {
-		// What a container has begun to use meanwhile stays.
+		// A volume that a container has started to use meanwhile is kept.
 		if err := e.docker.VolumeRemove(ctx, v.Name, false); err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err) {
 			e.logger.Warn("a volume could not be removed; the next worker tries again", "volume", v.Name, "error", causeOf(ctx, err))
 		}
@@ -79,7 +79,7 @@ func (e *Executor) removeVolumes(ctx context.Context) error {
 	return nil
 }
 
-// list returns the containers of the kind that have a label, but for those that are kept for people.
+// list returns the containers of the kind that have a label, except for those kept for inspection.
 func (e *Executor) list(ctx context.Context, label, value string) ([]container.Summary, error) {
 	all, err := e.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label+"="+value))})
 	if err != nil {
@@ -94,7 +94,7 @@ func (e *Executor) list(ctx context.Context, label, value string) ([]container.S
 	return found, nil
 }
 
-// startedAt is when a container has; the zero time: it never has.
+// startedAt returns the start time of a container, or the zero time if it never started.
 func startedAt(s *container.State) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, s.StartedAt)
 	if err != nil || at.Year() <= 1 {
@@ -103,10 +103,10 @@ func startedAt(s *container.State) time.Time {
 	return at
 }
 
-// Reattach continues with the container of an attempt that an earlier worker has started, and removes it in the end. Commands of
-// Exec that the earlier worker has left in it are ended. The engine is waited for as long as ctx lasts. What is printed comes line
-// by line. Of a container that has ended in between by a signal that was not sent here is not known whether it was the engine, or
-// the machine, that went down: a fault of the node.
+// Reattach continues the container of an attempt that an earlier worker started, and removes it in the end. It ends the commands
+// of Exec that the earlier worker left in the container. It waits for the engine as long as ctx lasts. Output arrives line by
+// line. If the container ended in the meantime by a signal that was not sent here, the engine or the machine may have shut down,
+// so Reattach reports a fault of the node.
 func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.Result, error) {
 	if a.Notify == nil {
 		a.Notify = func(string) {}
@@ -136,13 +136,13 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 		return executor.Result{}, executor.ErrNotRunning
 	}
 	if c.State.Paused && !a.Suspended {
-		// The earlier worker has ended while it made an environment of it.
+		// The earlier worker ended while it captured the container.
 		r.resume()
 	}
 	if alive(c.State) {
 		r.look(c)
 	} else if !c.State.OOMKilled {
-		// How it ended is known, but not why.
+		// The exit code is known, but not the reason.
 		r.lose()
 	}
 	r.calls.Go(func() { r.endOrphans(r.life, c.ExecIDs) })
@@ -173,10 +173,10 @@ func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
 	return nil
 }
 
-// leftoverGrace is how long an unwanted container may take to end by itself.
+// leftoverGrace is how long an unwanted container may take to end after SIGTERM.
 const leftoverGrace = 2 * time.Second
 
-// stopLeftover asks a container to end and waits for that, but not for long.
+// stopLeftover sends a container SIGTERM and waits briefly for its end.
 func (e *Executor) stopLeftover(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(ctx, leftoverGrace)
 	defer cancel()

@@ -9,29 +9,31 @@ import (
 )
 
 const (
-	// sweepEvery is how often containers are tried that could not be removed.
+	// sweepEvery is the interval between attempts to remove the remaining containers.
 	sweepEvery = time.Second
-	// sweepSure is how long a container that the engine may be making must be missing.
+	// sweepSure is how long a container that the engine may still be creating must be
+	// missing.
 	sweepSure = 10 * time.Second
-	// sweepLast bounds the last try.
+	// sweepLast bounds the last attempt.
 	sweepLast = 5 * time.Second
 )
 
-// sweeper removes containers that could not be removed when their attempts ended, since
-// the engine was away.
+// sweeper removes containers that could not be removed when their attempts ended,
+// because the engine was away.
 type sweeper struct {
 	e      *shared
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	mu sync.Mutex
-	// left are containers by id or name.
+	// left holds the containers to remove, by id or name.
 	left map[string]*swept
 	wake chan struct{}
 }
 
 type swept struct {
-	// unsure says that the engine may be making it, missing since when it is not there.
+	// unsure reports that the engine may still be creating the container. missing is
+	// when it was first found to be missing.
 	unsure  bool
 	missing time.Time
 }
@@ -43,7 +45,8 @@ func startSweeper(e *shared) *sweeper {
 	return s
 }
 
-// add has a container removed. unsure says that the engine may not have made it yet.
+// add schedules the removal of a container. unsure means that the engine may not have
+// created it yet.
 func (s *sweeper) add(container string, unsure bool) {
 	s.mu.Lock()
 	s.left[container] = &swept{unsure: unsure}
@@ -65,7 +68,7 @@ func (s *sweeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
-			continue // what has failed a moment ago has a pause first
+			continue // pause before retrying a removal that has just failed
 		case <-again:
 			s.sweep(ctx)
 		}
@@ -78,7 +81,7 @@ func (s *sweeper) any() bool {
 	return len(s.left) > 0
 }
 
-// sweep tries once.
+// sweep tries once to remove each remaining container.
 func (s *sweeper) sweep(ctx context.Context) {
 	s.mu.Lock()
 	left := make(map[string]*swept, len(s.left))
@@ -112,8 +115,8 @@ func (s *sweeper) sweep(ctx context.Context) {
 	}
 }
 
-// close tries a last time. What is left then is found by its labels at the next start of
-// a worker.
+// close tries one last time. The next worker finds what is left by its labels when it
+// starts.
 func (s *sweeper) close() {
 	s.cancel()
 	<-s.done

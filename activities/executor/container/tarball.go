@@ -17,16 +17,16 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ensureLoaded is ensureImage of an image that comes in an archive. It is loaded where
-// the engine has no image of the name, or was given it before the archive was changed
-// last; at most one load of an archive is under way at a time.
+// ensureLoaded acts like ensureImage for an image from an archive. It loads the
+// archive if the engine lacks the image, or was given the image before the archive
+// last changed. At most one load of an archive is in progress at a time.
 func (e *Executor) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, notify func(string)) (string, error) {
 	name, location := spec.GetImage(), spec.GetImageTarball()
 	archive, changed, err := e.openTarball(ctx, location)
 	if err != nil {
 		return "", fmt.Errorf("image archive %s: %w", location, err)
 	}
-	archive.Close() // the load opens it by itself, when there is one
+	archive.Close() // the load opens the archive again if it is needed
 	found, err := e.inspectImage(ctx, name)
 	switch {
 	case err != nil && !cerrdefs.IsNotFound(err):
@@ -51,7 +51,7 @@ func (e *Executor) ensureLoaded(ctx context.Context, spec *v1.ContainerSpec, not
 	return contentAddress(name, found), nil
 }
 
-// openTarball opens an archive, and says when it was changed last.
+// openTarball opens an archive and returns its modification time.
 func (e *Executor) openTarball(ctx context.Context, location string) (io.ReadCloser, time.Time, error) {
 	if !filepath.IsAbs(location) {
 		if e.opts.OpenTarball == nil {
@@ -59,7 +59,7 @@ func (e *Executor) openTarball(ctx context.Context, location string) (io.ReadClo
 		}
 		return e.opts.OpenTarball(ctx, location)
 	}
-	// To open something else than a file, such as a pipe, may take forever.
+	// Opening anything other than a regular file, such as a pipe, may block forever.
 	info, err := os.Stat(location)
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is no file")
@@ -71,8 +71,8 @@ func (e *Executor) openTarball(ctx context.Context, location string) (io.ReadClo
 	return file, info.ModTime(), err
 }
 
-// load has the engine load an archive, and returns the names of the images in it, or
-// the ids of those without one.
+// load loads an archive into the engine, and returns the names of its images, or the
+// ids of images without a name.
 func (e *Executor) load(ctx context.Context, location string, say func(string)) ([]string, error) {
 	say("loading image archive " + location)
 	archive, _, err := e.openTarball(ctx, location)
@@ -103,7 +103,8 @@ func (e *Executor) load(ctx context.Context, location string, say func(string)) 
 		if isID(name) {
 			continue
 		}
-		// To load an image does not set the time that shows how old it is here.
+		// Loading an image does not update its tag time, which shows since when the
+		// engine has it.
 		if err := e.docker.ImageTag(ctx, name, name); err != nil {
 			return nil, toldWhy(ctx, err)
 		}
@@ -111,7 +112,7 @@ func (e *Executor) load(ctx context.Context, location string, say func(string)) 
 	return images, nil
 }
 
-// sameImage reports whether two names are those of one image.
+// sameImage reports whether two names denote the same image.
 func sameImage(a, b string) bool {
 	if isID(a) || isID(b) {
 		return a == b

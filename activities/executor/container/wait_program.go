@@ -10,13 +10,13 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
-// waitPath is where a container has the program that waits.
+// waitPath is the path of the waiting program in a container.
 const waitPath = "/.switchyard-wait"
 
-// waitCode has, for each architecture, the instructions of a program that does nothing until a signal ends it, such as the
-// SIGTERM that the engine's init passes on. It needs nothing of the image, neither a shell nor a library.
+// waitCode maps an architecture to the machine code of a program that does nothing until a signal ends it, such as the
+// SIGTERM that the engine's init forwards. The program needs neither a shell nor a library of the image.
 var waitCode = map[string]struct {
-	machine uint16 // as ELF numbers it
+	machine uint16 // ELF machine number
 	code    []byte
 }{
 	"amd64": {62, []byte{
@@ -35,7 +35,7 @@ var waitCode = map[string]struct {
 	}},
 }
 
-// waitProgram returns the waiting program as an ELF file of one segment, or nil for an unknown architecture.
+// waitProgram returns the waiting program as an ELF file with one segment, or nil for an unknown architecture.
 func waitProgram(architecture string) []byte {
 	w, ok := waitCode[architecture]
 	if !ok {
@@ -49,19 +49,19 @@ func waitProgram(architecture string) []byte {
 	size := uint64(headers + len(w.code))
 	var file bytes.Buffer
 	for _, part := range []any{
-		// The header of the file: 64 bits, little endian, executable.
+		// ELF header: 64 bits, little endian, executable.
 		[]byte{0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, uint16(2), w.machine, uint32(1),
 		uint64(base + headers), uint64(64), uint64(0), uint32(0), uint16(64), uint16(56), uint16(1), uint16(0), uint16(0), uint16(0),
-		// The header of the segment: loaded, readable and executable.
+		// Program header: loaded, readable and executable.
 		uint32(1), uint32(5), uint64(0), uint64(base), uint64(base), size, size, uint64(page),
 		w.code,
 	} {
-		_ = binary.Write(&file, binary.LittleEndian, part) // a buffer takes all
+		_ = binary.Write(&file, binary.LittleEndian, part) // writing to a buffer cannot fail
 	}
 	return file.Bytes()
 }
 
-// waitProgramFor returns the program that waits for the machine of an image.
+// waitProgramFor returns the waiting program for the architecture of an image.
 func (e *Executor) waitProgramFor(ctx context.Context, image string) ([]byte, error) {
 	found, err := e.inspectImage(ctx, image)
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *Executor) waitProgramFor(ctx context.Context, image string) ([]byte, er
 	return program, nil
 }
 
-// putWaitProgram puts the program that waits into the container; nil: it needs none.
+// putWaitProgram copies the waiting program into the container, unless program is nil.
 func (r *running) putWaitProgram(ctx context.Context, program []byte) error {
 	if program == nil {
 		return nil

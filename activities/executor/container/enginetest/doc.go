@@ -1,3 +1,4 @@
-// Package enginetest gives tests a container engine. Tests that need one fail without
-// it where the environment variable CI is set, and are skipped elsewhere.
+// Package enginetest provides a container engine to tests. Without an engine, tests
+// that need one fail if the environment variable CI is set, and are skipped
+// otherwise.
 package enginetest

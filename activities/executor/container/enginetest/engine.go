@@ -36,7 +36,8 @@ func Engine(t testing.TB) *client.Client {
 	return docker
 }
 
-// Image is a small image with busybox as sh, sleep, cat and the like, which the machine's engine has.
+// Image returns the name of a small image of the machine's engine, with busybox as sh, sleep, cat and
+// so on.
 func Image(t testing.TB) string {
 	t.Helper()
 	docker := Engine(t)
@@ -44,7 +45,7 @@ func Image(t testing.TB) string {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if _, err := docker.ImageInspect(ctx, imageName); err == nil {
-			return nil // of another test, which may be using it
+			return nil // from another test, which may be using it
 		}
 		return Import(docker, imageName)
 	})
@@ -54,7 +55,7 @@ func Image(t testing.TB) string {
 	return imageName
 }
 
-// imageName has a number that changes with what the image holds.
+// imageName has a number that changes with the contents of the image.
 const imageName = "switchyard-test/busybox:4"
 
 var (
@@ -70,7 +71,7 @@ func importOnce(do func() error) error {
 // applets are the programs of the image.
 var applets = strings.Fields("sh setsid true false sleep cat echo yes head tail dd ls env id kill mkdir touch printf wc seq test rm pwd ps grep trap stat mount nc ip ln stty")
 
-// Import makes the image under a name. It needs Debian's package busybox-static.
+// Import creates the image under a name. It needs Debian's package busybox-static.
 func Import(docker *client.Client, name string) error {
 	path, err := exec.LookPath("busybox")
 	if err != nil {

@@ -31,7 +31,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// A container of an engine that was killed continues until it is started again.
+// A container continues when its engine is killed and started again.
 func TestOwn(t *testing.T) {
 	engine := enginetest.Own(t)
 	ctx := t.Context()

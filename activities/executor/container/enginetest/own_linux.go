@@ -18,14 +18,15 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// Private is an engine of a test's own, which may be killed, stopped and suspended. Its
-// containers have the network "none" and no other. Its methods are called by one
-// goroutine at a time.
+// Private is an engine that belongs to one test, which may kill, stop and suspend it.
+// Its containers only have the network "none". Its methods are called by one goroutine
+// at a time.
 type Private struct {
-	// Host is its address, and Docker a client of it.
+	// Host is the address of the engine, and Docker a client of it.
 	Host   string
 	Docker *client.Client
-	// Image is an image that it has, as Image of the machine's engine is.
+	// Image is the name of an image in the engine with the same contents as that of the
+	// function Image.
 	Image string
 
 	t    testing.TB
@@ -38,8 +39,9 @@ type Private struct {
 // enginePatience bounds how long an engine may take to start or to end.
 const enginePatience = 3 * time.Minute
 
-// Own starts an engine with more arguments, such as "--live-restore", and ends it with
-// the test, with all that it has made. It needs root and dockerd.
+// Own starts an engine with additional arguments, such as "--live-restore". When the
+// test ends, it ends the engine and removes everything the engine created. It needs root
+// and dockerd.
 func Own(t testing.TB, args ...string) *Private {
 	t.Helper()
 	if _, err := exec.LookPath("dockerd"); err != nil || os.Geteuid() != 0 {
@@ -48,7 +50,7 @@ func Own(t testing.TB, args ...string) *Private {
 		}
 		t.Skipf("an engine of one's own needs root and dockerd: %v", err)
 	}
-	// The address of a socket may not be long.
+	// The path of a socket must be short.
 	dir, err := os.MkdirTemp("", "sy-engine-")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +84,8 @@ func (p *Private) Start() {
 	p.t.Helper()
 	p.cmd = exec.Command("dockerd", p.args...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	// An engine without a bridge removes the one of another that it finds.
+	// An engine without a bridge removes a bridge of another engine in its network
+	// namespace.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
@@ -101,7 +104,7 @@ func (p *Private) Start() {
 	}
 }
 
-// Kill kills the engine, and not its containers.
+// Kill kills the engine but not its containers.
 func (p *Private) Kill() { p.end(syscall.SIGKILL) }
 
 // Stop ends the engine, which stops its containers first unless it has --live-restore.
@@ -124,11 +127,11 @@ func (p *Private) end(s syscall.Signal) {
 	}
 	p.cmd = nil
 	p.endContainerd()
-	p.Docker.Close() // connections to it are of no use any more
+	p.Docker.Close() // its connections are dead
 }
 
-// endContainerd ends what the engine runs its containers by, as its end does sooner or
-// later; an engine that starts before that waits for it forever.
+// endContainerd ends the engine's containerd. It would end by itself sooner or later,
+// but an engine that starts before that waits for it forever.
 func (p *Private) endContainerd() {
 	file := filepath.Join(p.dir, "exec", "containerd", "containerd.pid")
 	text, err := os.ReadFile(file)
@@ -143,7 +146,7 @@ func (p *Private) endContainerd() {
 			return
 		}
 	}
-	// Where no process reaps orphans, it counts as running.
+	// If no process reaps orphans, containerd counts as running while the file exists.
 	_ = os.Remove(file)
 }
 
@@ -154,10 +157,10 @@ func (p *Private) Restart() {
 	p.Start()
 }
 
-// Hang suspends the engine: it takes calls and does not answer. Resume lets it continue.
+// Hang suspends the engine: it accepts calls and does not answer. Resume continues it.
 func (p *Private) Hang() { p.signal(syscall.SIGSTOP) }
 
-// Resume lets an engine continue that hangs.
+// Resume continues a suspended engine.
 func (p *Private) Resume() { p.signal(syscall.SIGCONT) }
 
 func (p *Private) signal(s syscall.Signal) {
@@ -167,14 +170,15 @@ func (p *Private) signal(s syscall.Signal) {
 	}
 }
 
-// clean ends the engine and removes all that it has made.
+// clean ends the engine and removes everything it created.
 func (p *Private) clean() {
 	if p.cmd != nil {
 		p.Resume()
 		p.removeAll()
 		p.Kill()
 	}
-	// An engine that was killed has left the keepers of its containers, which hold them.
+	// A killed engine leaves behind the shim processes of its containers, which keep
+	// these running.
 	for _, pid := range processesOf(p.dir) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -196,7 +200,7 @@ func (p *Private) removeAll() {
 	defer cancel()
 	all, err := p.Docker.ContainerList(ctx, container.ListOptions{All: true})
 	if err != nil {
-		return // the processes are ended below
+		return // clean ends the processes anyway
 	}
 	var removals sync.WaitGroup
 	for _, c := range all {
@@ -205,7 +209,8 @@ func (p *Private) removeAll() {
 	removals.Wait()
 }
 
-// processesOf are those that have a directory in their arguments, and their children.
+// processesOf returns the processes whose arguments contain a directory, and their
+// children.
 func processesOf(dir string) []int {
 	entries, _ := os.ReadDir("/proc")
 	keepers := map[int]bool{}
@@ -239,7 +244,7 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// mountsBelow are the mount points below a directory, the deepest first.
+// mountsBelow returns the mount points below a directory, deepest first.
 func mountsBelow(dir string) []string {
 	table, _ := os.ReadFile("/proc/self/mounts")
 	var at []string

@@ -11,8 +11,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// Registry is an empty registry on this machine, of which an engine on this machine
-// pulls without TLS. wrap, when not nil, stands before it.
+// Registry starts an empty registry on this machine and returns its host. Engines
+// on this machine pull from it without TLS. If wrap is not nil, it wraps the
+// registry's handler.
 func Registry(t testing.TB, wrap func(http.Handler) http.Handler) (host string) {
 	t.Helper()
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
