@@ -31,8 +31,8 @@ func wantTask(t *testing.T, s *State, name, state, reason, text string) {
 	}
 }
 
-// A condition without a value is no false one, whatever the value is missing for: its task
-// fails without being tried again, and so do the run and what depends on the task.
+// A condition without a value is not a false one, whatever the cause. Its task fails without a retry, and so do the run and the
+// tasks that depend on it.
 func TestConditionWithoutAValueFailsTheTask(t *testing.T) {
 	for reason, answer := range map[string]Evaluated{
 		v1.ReasonSystem:         {Err: "the store is gone", Broken: true},
@@ -89,7 +89,7 @@ func TestConditionErrorHaltsTheRun(t *testing.T) {
 	wantTask(t, s, "c", v1.TaskQueued, "", "")
 }
 
-// The condition of a task that has its instances from before is asked for again when one of them is put back.
+// The condition of a task that keeps its earlier instances is evaluated again when one of them is requeued.
 func TestConditionErrorEndsInstancesFromBefore(t *testing.T) {
 	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {Condition: "x", Parallel: structpb.NewNumberValue(2)}}}
 	g, err := NewGraph(def, nil)

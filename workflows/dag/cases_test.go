@@ -4,7 +4,7 @@ package dag_test
 
 import "switchyard/dev/testneeds"
 
-// cases is how many a property test looks at, many the tasks of a large run.
+// cases is the number of cases per property test. many is the number of tasks in a large run.
 var cases, many = sizes()
 
 func sizes() (cases string, many int) {

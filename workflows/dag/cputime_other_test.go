@@ -9,5 +9,5 @@ import (
 
 var began = time.Now()
 
-// cpuTime returns the time that has passed, where that of the processor is not at hand.
+// cpuTime returns the elapsed time, because the processor time is not available here.
 func cpuTime(testing.TB) time.Duration { return time.Since(began) }

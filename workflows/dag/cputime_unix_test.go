@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cpuTime returns the processor time that this process has used. Others that use the machine do not add to it.
+// cpuTime returns the processor time that this process has used. Other processes on the machine do not add to it.
 func cpuTime(t testing.TB) time.Duration {
 	t.Helper()
 	var u syscall.Rusage

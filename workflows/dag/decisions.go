@@ -5,33 +5,31 @@ import (
 	"time"
 )
 
-// Decisions are what is to be done. Tasks and instances are given by index,
-// ascending, each once a list. What a later event of the same call has made pointless is left out.
+// Decisions lists what the caller must do. Tasks and instances are given by index, in ascending order, at most once a list. A
+// decision that a later event of the same call has made pointless is left out.
 type Decisions struct {
-	// Conditions to evaluate; each is answered by Evaluated.
+	// Evaluate holds the tasks whose conditions to evaluate; each is answered by Evaluated.
 	Evaluate []int
-	// Tasks whose instances are to be counted; each is answered by Expanded.
+	// Expand holds the tasks whose instances to count; each is answered by Expanded.
 	Expand []int
-	// Tasks and instances that want a node, with the claim in their Record; answered by Placed or
-	// GaveUp, or by Reused.
+	// Place holds the tasks and instances that need a node, under the claim in their Record; each is answered by Placed, GaveUp
+	// or Reused.
 	Place []int
-	// Delays to wait out; each is answered by BackoffOver.
+	// Backoff holds the delays to wait for; each is answered by BackoffOver.
 	Backoff []Backoff
-	// Dispatched attempts and partitioned groups to stop; each is answered by Ended,
-	// whatever its state.
+	// Stop holds the dispatched attempts and partitioned groups to stop; each is answered by Ended, whatever its state.
 	Stop []int
-	// Remote groups in which nothing new may start any more, and those in which it may again; answered by nothing.
+	// Halt holds the partitioned groups that must not start anything new, and Resume those that may again. Neither is answered.
 	Halt, Resume []int
-	// Tasks whose request for a node is not wanted any more, under the claim in
-	// their Record; answered by nothing.
+	// Withdraw holds the tasks whose request for a node is obsolete, under the claim in their Record. It is not answered.
 	Withdraw []int
-	// Every task and instance whose Record has changed.
+	// Changed holds every task and instance whose Record has changed.
 	Changed []int
-	// The run is over; nil while it is not. Given once by Apply.
+	// End is the end of the run, or nil if it is not over. Apply returns it once.
 	End *End
 }
 
-// A Backoff is a delay before a failed task is tried again.
+// A Backoff is a delay before the next attempt of a failed task.
 type Backoff struct {
 	Task  int
 	Delay time.Duration // from the failure; may be 0
@@ -39,19 +37,18 @@ type Backoff struct {
 
 // An End is how a run ended.
 type End struct {
-	State  string // completed, failed or cancelled, or that of an Abort
-	Reason string // task_failed, cancelled or that of an Abort; empty when the run completed
-	Error  string // one line; names the task at fault; empty when the run completed
-	Task   int    // first task that failed a failed run; -1 otherwise
+	State  string // completed, failed or cancelled, or the state of an Abort
+	Reason string // task_failed, cancelled or the reason of an Abort; empty if the run completed
+	Error  string // one line that names the task at fault; empty if the run completed
+	Task   int    // the first task that failed a failed run, otherwise -1
 }
 
-// A round gathers what the events of one call lead to, in any order and possibly
-// several times.
+// A round collects the consequences of the events of one call, in any order and possibly with duplicates.
 type round struct {
 	evaluate, expand, place, backoff, stop, halt, resume, withdraw, changed []int
 }
 
-// decide turns the round into decisions and begins the next one.
+// decide turns the round into decisions and begins the next round.
 func (s *State) decide() Decisions {
 	r := s.round
 	s.round = round{}
@@ -65,8 +62,7 @@ func (s *State) decide() Decisions {
 		Place:    unique(r.place, s.isRequested),
 		Changed:  unique(r.changed, nil),
 	}
-	// A request that this round made has not been seen by anyone yet, so there is
-	// nothing to withdraw.
+	// The caller has not seen a request of this round yet, so there is nothing to withdraw.
 	made := unique(r.place, nil)
 	d.Withdraw = unique(r.withdraw, func(i int) bool {
 		_, found := slices.BinarySearch(made, i)
@@ -84,7 +80,7 @@ func (s *State) decide() Decisions {
 	return d
 }
 
-// unique returns the tasks that keep wants, sorted, each once; nil keeps all.
+// unique returns the tasks that keep accepts, sorted and without duplicates. A nil keep accepts all.
 func unique(tasks []int, keep func(int) bool) []int {
 	if len(tasks) == 0 {
 		return nil

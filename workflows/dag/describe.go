@@ -8,11 +8,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxErrorBytes bounds what the one line about a run takes over from a task:
-// it becomes a message that people read in lists.
+// maxErrorBytes is the most bytes of a task's error that the one-line error of a run includes, because people read that line in
+// lists.
 const maxErrorBytes = 200
 
-// ended says in a few words how task i ended.
+// ended describes in a few words how task i ended.
 func (g *Graph) ended(i int, rec Record) string {
 	phrase := "failed"
 	switch rec.State {
@@ -29,7 +29,7 @@ func (g *Graph) ended(i int, rec Record) string {
 	return fmt.Sprintf("task %q %s", g.nodes[i].name, phrase)
 }
 
-// runError names the first task that failed the run, such as
+// runError returns an error that names the first task that failed the run, such as
 //
 //	task "test" failed: exit code 1 (attempt 3 on node-a), and 2 more
 func (s *State) runError() string {

@@ -187,7 +187,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// delays returns the back-offs of a lone task whose attempts all fail.
+// delays returns the back-offs of a single task whose attempts all fail.
 func delays(t *testing.T, def *v1.Definition) []time.Duration {
 	t.Helper()
 	g, err := dag.NewGraph(def, mentions(def))

@@ -6,11 +6,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// An Event is something that has happened to a run. An event that does not fit
-// the state (late, doubled, of an older claim, of no task) is ignored.
+// An Event is something that has happened to a run. An event that does not fit the state (late, duplicate, of an older claim,
+// of an unknown task) is ignored.
 type Event interface {
-	// apply changes the state; what follows from it for other tasks is left to
-	// State.settle.
+	// apply changes the state. State.settle then derives the consequences for other tasks.
 	apply(s *State)
 }
 
@@ -18,74 +17,71 @@ type Event interface {
 type Evaluated struct {
 	Task  int
 	Value bool
-	// Because says for people why a condition is false.
+	// Because tells people why a condition is false.
 	Because string
-	// Err says why there is no value: the task has failed, and is not tried again.
+	// Err is why there is no value. If it is set, the task fails without a retry.
 	Err string
-	// Broken says that the system is at fault and not the condition.
+	// Broken is set if the system is at fault and not the condition.
 	Broken bool
 }
 
-// Placed says that a node was found for a claim, and that the attempt is dispatched.
+// Placed reports that a node was found for a claim and that the attempt is dispatched.
 type Placed struct {
 	Task  int
 	Claim int32
 	Node  string
 }
 
-// Running says that the attempt's process has started. It may be left out.
+// Running reports that the attempt's process has started. It is optional.
 type Running struct {
 	Task  int
 	Claim int32
 }
 
-// GaveUp says that placement found no node and will not.
+// GaveUp reports that placement has found no node and has stopped looking.
 type GaveUp struct {
 	Task  int
 	Claim int32
-	// Reason is why the task fails; empty: by its placement time-out.
+	// Reason is why the task fails; if empty, its placement time-out.
 	Reason string
 	Error  string
 }
 
-// Ended says how a dispatched attempt ended.
+// Ended reports how a dispatched attempt ended.
 type Ended struct {
 	Task  int
 	Claim int32
-	// completed, stopped, failed, killed_oom, lost, killed, rejected, cancelled or
-	// moved. Any other word is taken for failed.
+	// State is completed, stopped, failed, killed_oom, lost, killed, rejected, cancelled or moved. Any other word counts as
+	// failed.
 	State    string
 	Reason   string
 	Error    string
-	Node     string // node that ran it; empty: the one where it was placed
-	ExitCode int32  // -1 where nothing ran
-	NoRetry  bool   // this failure would only happen again
+	Node     string // node that ran it; if empty, the node where it was placed
+	ExitCode int32  // -1 if nothing ran
+	NoRetry  bool   // a retry would only fail again
 }
 
-// BackoffOver says that the delay of a Backoff has passed. Claim is that of the
-// attempt that failed.
+// BackoffOver reports that the delay of a Backoff has passed. Claim is that of the failed attempt.
 type BackoffOver struct {
 	Task  int
 	Claim int32
 }
 
-// Reused says that a result of an earlier run answers the request for a node: the
-// task has completed without a dispatch.
+// Reused reports that the result of an earlier run answers the request for a node: the task completes without a dispatch.
 type Reused struct {
 	Task     int
 	Claim    int32
 	ExitCode int32
 }
 
-// Retry puts a dead letter back by hand, in a run that is not over; see
-// State.MayRetry.
+// Retry requeues a dead letter by hand, in a run that is not over; see State.MayRetry.
 type Retry struct {
 	Task int
 }
 
-// Cancel asks for the end of the run.
+// Cancel cancels the run.
 type Cancel struct {
-	Error string // one line for people; the run and what is cancelled with it have it; may be empty
+	Error string // one line for people, copied to the run and to the tasks cancelled with it; may be empty
 }
 
 func (e Evaluated) apply(s *State) {

@@ -6,18 +6,16 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Expanded is the answer to Decisions.Expand. Count instances are appended to the
-// state, numbered From, From+1, ..., and ask for a node each.
+// Expanded is the answer to Decisions.Expand. Count instances, numbered From, From+1, ..., are appended to the state, and each
+// requests a node.
 type Expanded struct {
 	Task, From, Count int
-	// The instances are elsewhere: no records are appended, and the task is running,
-	// under a new claim, until an Ended reports how it ended. It is stopped by
-	// Decisions.Stop and halted by Decisions.Halt.
+	// Partitioned is set if other workflows run the instances. No records are appended, and the task is running, under a new
+	// claim, until an Ended reports its end. Decisions.Stop stops it and Decisions.Halt halts it.
 	Partitioned bool
-	// Err is why the number is unknown: the task has failed, and is not
-	// tried again.
+	// Err is why the number is unknown. If it is set, the task fails without a retry.
 	Err string
-	// Broken says that the system is at fault and not the expression.
+	// Broken is set if the system is at fault and not the expression.
 	Broken bool
 }
 
@@ -44,8 +42,8 @@ func (e Expanded) apply(s *State) {
 		s.progress[e.Task].asked = nothing
 		g := group{task: e.Task, first: len(s.tasks), from: e.From, count: e.Count, open: e.Count}
 		s.addGroup(g)
-		// The claims of a task and of its instances grow together, so that those of an
-		// earlier expansion are never used again.
+		// The claims of a task and of its instances increase together, so that claims of an earlier expansion are never used
+		// again.
 		claim := rec.Claim
 		s.tasks = slices.Grow(s.tasks, g.count)
 		rec.State, rec.Reason, rec.Error = v1.TaskRunning, "", ""
@@ -59,15 +57,14 @@ func (e Expanded) apply(s *State) {
 	}
 }
 
-// begin starts a task that may start: with a request for a node, or with its
-// instances.
+// begin starts a task that may start: with a request for a node, or with its instances.
 func (s *State) begin(i int) {
 	switch {
 	case !s.graph.nodes[i].fansOut:
 		s.enqueue(i, s.tasks[i])
 	case s.instances(i) == nil:
 		s.ask(i, expansion)
-	default: // it was requeued, and has its instances
+	default: // it was requeued and has its instances
 		s.progress[i].asked = nothing
 		rec := s.tasks[i]
 		rec.State, rec.Reason, rec.Error = v1.TaskRunning, "", ""
@@ -76,8 +73,7 @@ func (s *State) begin(i int) {
 	}
 }
 
-// startInstances starts the pending instances of a task that runs, and ends the
-// task if nothing of it is left to do.
+// startInstances starts the pending instances of a running task. It ends the task if nothing is left to do.
 func (s *State) startInstances(task int) {
 	g := *s.instances(task)
 	for i := g.first; i < g.first+g.count; i++ {

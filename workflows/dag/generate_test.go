@@ -14,13 +14,13 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// chance is true in n of 100 cases.
+// chance returns true in n of 100 cases.
 func chance(t *rapid.T, n int, label string) bool {
 	return rapid.IntRange(1, 100).Draw(t, label) > 100-n
 }
 
-// drawDefinition makes a random DAG of at most 10 tasks, none of which fans out. The
-// names are in no relation to the order of the tasks.
+// drawDefinition returns a random DAG of at most 10 tasks, none of which fans out. The names are unrelated to the order of the
+// tasks.
 func drawDefinition(t *rapid.T, policies ...string) *v1.Definition {
 	n := rapid.IntRange(1, 10).Draw(t, "tasks")
 	density := rapid.IntRange(5, 70).Draw(t, "density")
@@ -66,7 +66,7 @@ func drawDefinition(t *rapid.T, policies ...string) *v1.Definition {
 
 var triggers = []string{"all_success", "all_done", "all_failed", "one_success", "one_failed", "none_failed", "always"}
 
-// drawFanOut has some tasks of a definition fan out.
+// drawFanOut makes some tasks of a definition fan out.
 func drawFanOut(t *rapid.T, def *v1.Definition) {
 	for _, name := range slices.Sorted(maps.Keys(def.Tasks)) {
 		if chance(t, 35, "fans out") {
@@ -76,7 +76,7 @@ func drawFanOut(t *rapid.T, def *v1.Definition) {
 	}
 }
 
-// fanOut says what becomes of a task that fans out: always the same for a task.
+// fanOut returns the expansion of a task. It is always the same for the same task.
 func fanOut(seed uint64, task string) dag.Expanded {
 	h := fnv.New64a()
 	fmt.Fprint(h, "fan-out", seed, task)
@@ -96,13 +96,13 @@ func fanOut(seed uint64, task string) dag.Expanded {
 	}
 }
 
-// taskOf returns the task that a name is or is an instance of.
+// taskOf returns the task that has this name or has an instance of this name.
 func taskOf(name string) string {
 	task, _, _ := strings.Cut(name, "[")
 	return task
 }
 
-// drawEnd says how an attempt ends.
+// drawEnd returns a random end of an attempt.
 func drawEnd(t *rapid.T) dag.Ended {
 	words := []string{
 		"completed", "completed", "completed", "completed", "completed", "completed", "stopped",
@@ -117,8 +117,8 @@ func drawEnd(t *rapid.T) dag.Ended {
 	return e
 }
 
-// oracle answers the condition of a task: always the same for the same ends of its
-// ancestors, which come sorted by name.
+// oracle returns the answer to the condition of a task. It is always the same for the same ends of its ancestors, which are
+// sorted by name.
 func oracle(seed uint64, task string, ancestors []string, state func(string) string) dag.Evaluated {
 	h := fnv.New64a()
 	fmt.Fprint(h, seed, task)
@@ -135,7 +135,7 @@ func oracle(seed uint64, task string, ancestors []string, state func(string) str
 	}
 }
 
-// mentions returns what the conditions of a definition mention: the words in them.
+// mentions returns the references of the conditions in a definition: the words in each condition.
 func mentions(def *v1.Definition) map[string]*v1.ConditionReferences {
 	references := make(map[string]*v1.ConditionReferences)
 	for name, task := range def.Tasks {
@@ -144,8 +144,7 @@ func mentions(def *v1.Definition) map[string]*v1.ConditionReferences {
 	return references
 }
 
-// hasBrokenGuard reports whether a parent that the condition of a task does not mention
-// counts as a failure.
+// hasBrokenGuard reports whether a parent that the task's condition does not mention counts as a failure.
 func hasBrokenGuard(def *v1.TaskDefinition, countsAs func(parent string) string) bool {
 	return def.Condition != "" && def.When == "" && def.OnFailure != "run" &&
 		slices.ContainsFunc(def.DependsOn, func(parent string) bool {
@@ -153,7 +152,7 @@ func hasBrokenGuard(def *v1.TaskDefinition, countsAs func(parent string) string)
 		})
 }
 
-// ancestors returns every task above one, sorted.
+// ancestors returns every task above a task, sorted.
 func ancestors(def *v1.Definition, name string) []string {
 	var all []string
 	for _, parent := range def.Tasks[taskOf(name)].DependsOn {
@@ -163,5 +162,5 @@ func ancestors(def *v1.Definition, name string) []string {
 	return slices.Compact(all)
 }
 
-// wordIn reports whether a word is one of those in a list with blanks between.
+// wordIn reports whether a word is in a space-separated list.
 func wordIn(word, list string) bool { return slices.Contains(strings.Fields(list), word) }

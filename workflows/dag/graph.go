@@ -12,9 +12,8 @@ import (
 
 // A Graph is a compiled definition. It is immutable, and safe for concurrent use.
 //
-// A task is known by its index, from 0 to Len()-1. The indices are a topological
-// order, so parents have lower ones than their children; among the tasks that
-// could come next the one with the lowest name does.
+// A task is identified by its index, from 0 to Len()-1. The indices are a topological order, so parents have lower indices than
+// their children. Among the tasks that could come next, the one with the lowest name does.
 type Graph struct {
 	nodes []node
 	index map[string]int
@@ -29,18 +28,17 @@ type node struct {
 
 	conditional bool    // has a condition
 	guards      []int   // parents whose failure keeps the task from starting, unless it has a when or always
-	when        trigger // empty: the default, or onFailure: run
+	when        trigger // empty for the default or onFailure: run
 	always      bool    // onFailure: run
-	stubborn    bool    // starts although the run has halted
+	stubborn    bool    // starts even if the run has halted
 	excused     bool    // continueOnError
 	fansOut     bool    // has parallel or foreach
-	maxFailures int     // instances that may fail without the task failing
+	maxFailures int     // number of instances that may fail without failing the task
 }
 
-// NewGraph compiles a definition, which must not be changed afterwards; references
-// are what the expressions of its tasks read, by task. It refuses parents that do not
-// exist and cycles; everything else has been checked before. A parent that is named
-// twice counts once.
+// NewGraph compiles a definition, which must not change afterwards. references holds what the expressions of each task read.
+// NewGraph refuses unknown parents and cycles; everything else has been checked before. A parent that is named twice counts
+// once.
 func NewGraph(def *v1.Definition, references map[string]*v1.ConditionReferences) (*Graph, error) {
 	names := slices.Sorted(maps.Keys(def.GetTasks())) //workflowcheck:ignore (the order of the map is lost by sorting)
 	rank := make(map[string]int, len(names))
@@ -149,7 +147,7 @@ func (g *Graph) FansOut(i int) bool { return g.nodes[i].fansOut }
 // Definition returns the definition of task i. It belongs to the graph.
 func (g *Graph) Definition(i int) *v1.TaskDefinition { return g.nodes[i].def }
 
-// unmentioned returns those of some parents that a condition does not mention.
+// unmentioned returns the parents that a condition does not mention.
 func (g *Graph) unmentioned(parents []int, mentioned []string) []int {
 	return slices.DeleteFunc(slices.Clone(parents), func(p int) bool {
 		return slices.Contains(mentioned, g.nodes[p].name)
@@ -165,8 +163,8 @@ func translate(ranks, place []int) []int {
 	return ranks
 }
 
-// topological returns the ranks with parents first, the lowest first among those
-// that could come next. Ranks on or behind a cycle are missing.
+// topological returns the ranks with parents first, and the lowest first among those that could come next. Ranks on or behind a
+// cycle are missing.
 func topological(parents, children [][]int) []int {
 	open := make([]int, len(parents))
 	var next ranks
@@ -188,18 +186,17 @@ func topological(parents, children [][]int) []int {
 	return order
 }
 
-// maxCycleNames bounds what the message about a cycle lists.
+// maxCycleNames limits the number of tasks in the message about a cycle.
 const maxCycleNames = 20
 
-// cycle renders one cycle among the ranks that are not in order, such as "a -> b -> a".
-// Each task depends on the one after it.
+// cycle formats one cycle among the ranks that are missing from order, such as "a -> b -> a". Each task depends on the one
+// after it.
 func cycle(names []string, parents [][]int, order []int) string {
 	sorted := make([]bool, len(names))
 	for _, r := range order {
 		sorted[r] = true
 	}
-	// Every rank that is not sorted has a parent that is not, so the walk up never
-	// ends without meeting itself.
+	// Every unsorted rank has an unsorted parent, so the walk upwards always reaches a rank for the second time.
 	at := slices.Index(sorted, false)
 	step := make(map[int]int)
 	var path []int

@@ -10,7 +10,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// edges makes a definition of tasks that depend on others.
+// edges returns a definition of tasks with the given dependencies.
 func edges(dependsOn map[string][]string) *v1.Definition {
 	def := &v1.Definition{Tasks: make(map[string]*v1.TaskDefinition)}
 	for name, parents := range dependsOn {

@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// instanceEnded counts one of the instances of a group that has ended.
+// instanceEnded counts an instance that has ended and updates its group.
 func (s *State) instanceEnded(i int) {
 	g := s.groupOf(i)
 	task := g.task
@@ -27,10 +27,10 @@ func failedInstance(rec Record) bool {
 	return v1.IsTaskFailure(rec.State) || rec.State == v1.TaskCancelled
 }
 
-// isStopped reports whether more instances of a group have failed than may.
+// isStopped reports whether more instances of a group have failed than maxFailures allows.
 func (s *State) isStopped(g *group) bool { return g.failed > s.graph.nodes[g.task].maxFailures }
 
-// stopGroup ends all instances of a group that have not started, and those that wait for a person.
+// stopGroup ends all instances of a group that have not started or that wait for approval.
 func (s *State) stopGroup(task int) {
 	g := *s.instances(task)
 	for i := g.first; i < g.first+g.count; i++ {
@@ -43,12 +43,12 @@ func (s *State) stopGroup(task int) {
 	}
 }
 
-// endGroup ends a task all of whose instances have ended. It looks at each once.
+// endGroup ends a task whose instances have all ended. It visits each instance once.
 func (s *State) endGroup(task int) {
 	g := *s.instances(task)
 	rec := s.tasks[task]
 	rec.ExitCode = 0
-	ran := false // the exit code is that of one that ran
+	ran := false // the exit code is that of an instance that ran
 	succeeded, failed, skipped := 0, -1, -1
 	for i := g.first; i < g.first+g.count; i++ {
 		one := &s.tasks[i]
@@ -86,7 +86,7 @@ func (s *State) endGroup(task int) {
 	s.finish(task, rec)
 }
 
-// instancesError says for people why a group has failed, such as
+// instancesError returns a message for people about the failure of a group, such as
 //
 //	2 of 10 instances failed: each[3]: exit code 1
 //
@@ -103,13 +103,12 @@ func (s *State) instancesError(g *group, first int) string {
 	return fmt.Sprintf("%d of %d instances failed: %s: %s", g.failed, g.count, s.Name(first), detail)
 }
 
-// stopped says for people why an instance of a group does not start any more.
+// stopped returns a message for people about why an instance of a group can no longer start.
 func (s *State) stopped(g *group) string {
 	return fmt.Sprintf("too many instances of task %q have failed (maxFailures: %d)", s.graph.Name(g.task), s.graph.nodes[g.task].maxFailures)
 }
 
-// skipInstances skips the open instances of a task that does not start although it has
-// fanned out before.
+// skipInstances skips the open instances of a task that fanned out before and does not start now.
 func (s *State) skipInstances(task int, reason, text string) {
 	g := s.instances(task)
 	g.open = 0

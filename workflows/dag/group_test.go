@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// fanned is a task without retries that fans out.
+// fanned returns a task without retries that fans out.
 func fanned(maxFailures int32) *v1.TaskDefinition {
 	return &v1.TaskDefinition{Parallel: structpb.NewStringValue("n"), MaxFailures: maxFailures, Retry: once()}
 }
@@ -23,7 +23,7 @@ func exit(code int32) dag.Ended {
 	return dag.Ended{State: "failed", Reason: "exit_code", Error: fmt.Sprintf("exit code %d", code), ExitCode: code}
 }
 
-// How the instances end decides how their task does.
+// The ends of the instances decide how their task ends.
 func TestHowAGroupEnds(t *testing.T) {
 	lost := dag.Ended{State: "lost", Reason: "node_lost", ExitCode: -1}
 	for name, tt := range map[string]struct {
@@ -73,7 +73,7 @@ func TestHowAGroupEnds(t *testing.T) {
 	}
 }
 
-// Instances that wait for a person are taken back when too many others have failed.
+// Instances that wait for approval are withdrawn when too many others have failed.
 func TestStoppedGroupTakesApprovalsBack(t *testing.T) {
 	each := fanned(0)
 	each.Type = v1.TypeApproval
@@ -98,7 +98,7 @@ func TestStoppedGroupTakesApprovalsBack(t *testing.T) {
 	}
 }
 
-// expand answers the request for the instances of a task.
+// expand delivers the expansion of a task to the state.
 func (l live) expand(name string, e dag.Expanded) dag.Decisions {
 	l.t.Helper()
 	e.Task, _ = l.index(name)
@@ -135,7 +135,7 @@ func TestFanOut(t *testing.T) {
 			t.Errorf("%s is record %d", name, i)
 		}
 	}
-	// Instances are retried like tasks, and the task itself is no attempt.
+	// Instances are retried like tasks, and the task itself has no attempts.
 	if d = l.s.Apply(dag.Placed{Task: each}, dag.Ended{Task: each, State: "failed"}); len(d.Changed) > 0 {
 		t.Errorf("the task changes: %+v", d)
 	}
@@ -160,7 +160,7 @@ func TestFanOutThatFails(t *testing.T) {
 		"system":  {Err: "the store is gone", Broken: true},
 	} {
 		task := fanned(0)
-		task.Retry = nil // it is not tried again all the same
+		task.Retry = nil // it is not retried regardless
 		l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": task}})
 		d := l.expand("each", e)
 		if rec := l.s.Task(0); rec.State != "failed" || rec.Reason != reason || rec.Error != e.Err {
@@ -172,8 +172,7 @@ func TestFanOutThatFails(t *testing.T) {
 	}
 }
 
-// With one failure too many nothing further of the task starts, and what runs may
-// finish.
+// One failure more than maxFailures stops new starts in the task; running instances may finish.
 func TestMaxFailures(t *testing.T) {
 	task := fanned(1)
 	task.Retry = nil
@@ -196,7 +195,7 @@ func TestMaxFailures(t *testing.T) {
 	if len(d.Stop) > 0 {
 		t.Errorf("stops what runs: %v", l.names(d.Stop))
 	}
-	l.s.Apply(l.end("each[3]", exit(2))) // is not repeated
+	l.s.Apply(l.end("each[3]", exit(2))) // is not retried
 	l.want(map[string]string{"each": "failed/instances", "each[3]": "failed/exit_code"})
 	if rec := record(t, l.s, "each"); rec.Error != "4 of 7 instances failed: each[0]: exit code 1" || rec.ExitCode != 1 {
 		t.Errorf("each is %+v", rec)
@@ -255,7 +254,7 @@ func TestRemoteGroup(t *testing.T) {
 	}
 }
 
-// continueOnError excuses the task; its instances go by maxFailures all the same.
+// continueOnError excuses the task; maxFailures applies to its instances regardless.
 func TestExcusedGroup(t *testing.T) {
 	task := fanned(0)
 	task.ContinueOnError = true

@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// A live run, for tests that tell what happens step by step, by name.
+// A live is a run for tests that advance it step by step, by name.
 type live struct {
 	t *testing.T
 	g *dag.Graph
@@ -57,7 +57,7 @@ func (l live) names(tasks []int) []string {
 	return names
 }
 
-// want compares the states, as "state/reason", of tasks.
+// want compares the states of tasks, as "state/reason".
 func (l live) want(states map[string]string) {
 	l.t.Helper()
 	got := make(map[string]string)
@@ -120,7 +120,7 @@ func TestHalt(t *testing.T) {
 	l.s.Apply(l.end("failing", dag.Ended{State: "failed", Reason: "timeout"}), l.end("moving", dag.Ended{State: "moved"}))
 	l.want(map[string]string{"failing": "failed/timeout", "moving": "skipped/halt"})
 
-	// What may start under halt is retried and moved as ever.
+	// Tasks that may start under halt are retried and moved as usual.
 	if d = l.s.Apply(l.end("stubborn", ended("failed"))); len(d.Backoff) != 1 {
 		t.Errorf("no back-off: %+v", d)
 	}
@@ -134,7 +134,7 @@ func TestHalt(t *testing.T) {
 	}
 	l.placed("undecided")
 
-	// The clean-up waits for what still runs above it, not only for the skip between.
+	// The clean-up waits for everything that still runs above it, not only for the skipped task between.
 	d = l.s.Apply(l.end("running", ended("completed")))
 	if diff := cmp.Diff([]string{"cleanup"}, l.names(d.Place)); diff != "" {
 		t.Errorf("placed (-want +got):\n%s", diff)
@@ -152,8 +152,7 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// An attempt that is handed back under halt is not repeated; one that was itself a
-// repetition leaves the failure before it.
+// An attempt that is handed back under halt is not placed again. If it was a retry, the task ends with the failure before it.
 func TestMovedUnderHaltEndsInTheFailureBefore(t *testing.T) {
 	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{"first": {Retry: once()}, "moving": {}}))
 	l.placed("first", "moving")
@@ -172,7 +171,7 @@ func TestMovedUnderHaltEndsInTheFailureBefore(t *testing.T) {
 	}
 }
 
-// What is placed and withdrawn by the same call is neither asked for nor withdrawn.
+// A task that is placed and withdrawn by the same call is neither requested nor withdrawn.
 func TestDecisionsOfOneCallAreNetted(t *testing.T) {
 	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{
 		"a": {}, "b": {DependsOn: []string{"a"}}, "c": {Retry: once()},

@@ -10,19 +10,18 @@ import (
 // A group is a task that has fanned out in this run.
 type group struct {
 	task        int
-	first       int // record of its first instance
+	first       int // index of the record of its first instance
 	from        int // number of that instance
-	count       int // instances; of a partitioned group, which has no records, too
-	open        int // instances that have not ended
-	failed      int // instances that ended as a failure or were cancelled
+	count       int // number of instances; also set for a partitioned group, which has no records
+	open        int // number of instances that have not ended
+	failed      int // number of instances that failed or were cancelled
 	partitioned bool
-	halted      string         // reason of the HaltGroup that holds; empty: none does
-	counts      map[string]int // instances by state, without zeros; nil of a partitioned group
+	halted      string         // reason of the HaltGroup in effect; empty if there is none
+	counts      map[string]int // instances by state, without zeros; nil for a partitioned group
 }
 
-// Len returns the number of tasks and instances. The tasks of the graph come
-// first, under their index there, and then the instances of each task that fans
-// out, from the moment it does.
+// Len returns the number of tasks and instances. The tasks of the graph come first, under their graph index. The instances of a
+// task follow as soon as it fans out.
 func (s *State) Len() int { return len(s.tasks) }
 
 // Name returns the name of task or instance i, such as "each" or "each[3]".
@@ -53,11 +52,10 @@ func (s *State) Index(name string) (int, bool) {
 	return g.first + number - g.from, true
 }
 
-// Definition returns the definition of task i; of an instance, that of its task.
-// It belongs to the graph.
+// Definition returns the definition of task i, or that of its task if i is an instance. It belongs to the graph.
 func (s *State) Definition(i int) *v1.TaskDefinition { return s.node(i).def }
 
-// Group returns the task that i is an instance of; -1 where it is a task.
+// Group returns the task that i is an instance of, or -1 if i is a task.
 func (s *State) Group(i int) int {
 	if g := s.groupOf(i); g != nil {
 		return g.task
@@ -65,7 +63,7 @@ func (s *State) Group(i int) int {
 	return -1
 }
 
-// Number returns the number of instance i; -1 where it is a task.
+// Number returns the number of instance i, or -1 if i is a task.
 func (s *State) Number(i int) int {
 	if g := s.groupOf(i); g != nil {
 		return g.from + i - g.first
@@ -73,9 +71,8 @@ func (s *State) Number(i int) int {
 	return -1
 }
 
-// Instances returns where the instances of a task are: first to first+count-1.
-// There are none, and count is 0, before the task has fanned out, when it has none
-// and when they are elsewhere.
+// Instances returns the index range of a task's instances: first to first+count-1. count is 0 before the task has fanned out,
+// if it has no instances, and if they are partitioned.
 func (s *State) Instances(task int) (first, count int) {
 	if g := s.instances(task); g != nil {
 		return g.first, g.count
@@ -83,8 +80,8 @@ func (s *State) Instances(task int) (first, count int) {
 	return 0, 0
 }
 
-// Expansion says how a task has fanned out, as WithExpansion takes it; ok is
-// false where it has not. A task without instances has not.
+// Expansion returns how a task has fanned out, as WithExpansion takes it. ok is false if it has not. A task without instances
+// has not fanned out.
 func (s *State) Expansion(task int) (from, count int, remote, ok bool) {
 	if g := s.expansion(task); g != nil {
 		return g.from, g.count, g.partitioned, true
@@ -92,8 +89,8 @@ func (s *State) Expansion(task int) (from, count int, remote, ok bool) {
 	return 0, 0, false, false
 }
 
-// InstanceCounts returns the number of instances of a task in each state that has
-// any; nil where Instances returns none.
+// InstanceCounts returns the number of a task's instances in each state, without zeros. It returns nil if Instances returns
+// none.
 func (s *State) InstanceCounts(task int) map[string]int {
 	if g := s.instances(task); g != nil {
 		return maps.Clone(g.counts)
@@ -109,7 +106,7 @@ func (s *State) groupOf(i int) *group {
 	return &s.groups[s.owner[i-s.graph.Len()]]
 }
 
-// expansion returns the group that a task is, or nil.
+// expansion returns the group of a task that has fanned out, or nil.
 func (s *State) expansion(task int) *group {
 	if task >= s.graph.Len() || s.progress[task].group == 0 {
 		return nil
@@ -117,7 +114,7 @@ func (s *State) expansion(task int) *group {
 	return &s.groups[s.progress[task].group-1]
 }
 
-// instances returns the group that a task is if its instances are here, or nil.
+// instances returns the group of a task whose instances are in this state, or nil.
 func (s *State) instances(task int) *group {
 	if g := s.expansion(task); g != nil && !g.partitioned {
 		return g
@@ -131,13 +128,13 @@ func (s *State) hasOpen(i int) bool {
 	return g != nil && g.open > 0
 }
 
-// isPartitioned reports whether the instances of a task are elsewhere.
+// isPartitioned reports whether other workflows run the instances of a task.
 func (s *State) isPartitioned(i int) bool {
 	g := s.expansion(i)
 	return g != nil && g.partitioned
 }
 
-// taskOf returns the task that i is or is an instance of.
+// taskOf returns the task of instance i, or i itself if it is a task.
 func (s *State) taskOf(i int) int {
 	if g := s.groupOf(i); g != nil {
 		return g.task
@@ -147,7 +144,7 @@ func (s *State) taskOf(i int) int {
 
 func (s *State) node(i int) *node { return &s.graph.nodes[s.taskOf(i)] }
 
-// addGroup notes that a task has fanned out. Its records are the caller's part.
+// addGroup registers a task that has fanned out. The caller adds its records.
 func (s *State) addGroup(g group) {
 	if !g.partitioned {
 		g.counts = make(map[string]int)

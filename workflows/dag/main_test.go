@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain has the property tests look at 1,000 cases each, or at 10,000 where tests may
-// take long (fewer under the race detector), unless the command line says otherwise.
+// TestMain sets the property tests to 1,000 cases each, or to 10,000 if tests may take long (fewer under the race detector),
+// unless the command line sets a number.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.Contains(arg, "rapid.checks") }) {

@@ -7,31 +7,30 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// What becomes of instances that someone else carries through, and of those that are
-// carried through for someone else.
+// This file handles groups whose instances other workflows run, and groups that are run as a partition for another workflow.
 
-// ErrNotPartitioned: the instances of the task are not elsewhere, or their task continues.
+// ErrNotPartitioned means that other workflows do not run the task's instances, or that the task has not ended.
 var ErrNotPartitioned = errors.New("its instances are not elsewhere, or have not all ended")
 
-// HaltGroup lets no instance of a task start any more that has not: someone who sees
-// more than this state says so. Reason is v1.ReasonHalt or v1.ReasonMaxFailures.
+// HaltGroup stops new starts among the instances of a task, on behalf of a caller that sees more than this state. Reason is
+// v1.ReasonHalt or v1.ReasonMaxFailures.
 type HaltGroup struct {
 	Task   int
 	Reason string
 }
 
-// ResumeGroup takes a HaltGroup back: what was skipped for it waits again.
+// ResumeGroup reverses a HaltGroup: the instances that it skipped are pending again.
 type ResumeGroup struct {
 	Task int
 }
 
-// Requeued has a task run again whose instances are elsewhere and have ended: some of
-// them were requeued. The task fans out anew; see State.MayRequeue.
+// Requeued runs an ended task again because some of its partitioned instances were requeued. The task fans out anew; see
+// State.MayRequeue.
 type Requeued struct {
 	Task int
 }
 
-// WithHaltedGroup continues with a group for which HaltGroup holds.
+// WithHaltedGroup restores a group for which a HaltGroup is in effect.
 func WithHaltedGroup(task int, reason string) RestoreOption {
 	return func(s *State) {
 		if task >= 0 && task < s.graph.Len() {
@@ -42,7 +41,7 @@ func WithHaltedGroup(task int, reason string) RestoreOption {
 	}
 }
 
-// GroupHalted is the reason of the HaltGroup that holds for a task; empty: none does.
+// GroupHalted returns the reason of the HaltGroup in effect for a task, or "" if there is none.
 func (s *State) GroupHalted(task int) string {
 	if g := s.instances(task); g != nil {
 		return g.halted
@@ -82,8 +81,7 @@ func (e Requeued) apply(s *State) {
 	}
 }
 
-// MayRequeue returns why a task cannot be requeued for the sake of instances that are
-// elsewhere, or nil.
+// MayRequeue returns why a task cannot be requeued for its partitioned instances, or nil if it can.
 func (s *State) MayRequeue(task int) error {
 	switch {
 	case !s.has(task):
@@ -96,5 +94,5 @@ func (s *State) MayRequeue(task int) error {
 	return nil
 }
 
-// isHeldBack reports whether no more instances of a group start.
+// isHeldBack reports whether no more instances of a group may start.
 func (s *State) isHeldBack(g *group) bool { return g.halted != "" || s.isStopped(g) }

@@ -2,34 +2,32 @@ package dag
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// CancelTask cancels one task, with all its instances, or one instance, in any
-// state before its end. What a node has is stopped first, and is cancelled then
-// unless it completes. In a run that is cancelled it comes too late.
+// CancelTask cancels one task with all its instances, or one instance, in any state before its end. A dispatched attempt is
+// stopped first, and the task is then cancelled unless it completes. In a cancelled run CancelTask has no effect.
 type CancelTask struct {
 	Task   int
 	Reason string // for people; becomes the Error of the Record
 }
 
-// Kill is CancelTask by a person who wants it seen that the task was ended: what does
-// not complete ends as killed, for reason "killed", which is a failure.
+// Kill is like CancelTask, but the end is visible as a person's act: unless the task completes, it ends as killed, for reason
+// "killed", which is a failure.
 type Kill struct {
 	Task   int
 	Reason string // for people; becomes the Error of the Record
 }
 
-// Expire says that the deadline of a task or instance is over: it has failed, for
-// reason "deadline", and is not tried again. What a node has is stopped first.
+// Expire reports that the deadline of a task or instance has passed. It fails for reason "deadline" and is not retried. A
+// dispatched attempt is stopped first.
 type Expire struct {
 	Task  int
 	Error string
 }
 
-// Abort ends the run before it has come to its end, like Cancel, but the run ends
-// as it says.
+// Abort ends the run early, like Cancel, but with its own state and reason.
 type Abort struct {
 	State  string // failed, cancelled or rejected
 	Reason string // a word, such as "deadline"
-	Error  string // one line for people; tasks that are cancelled with the run have it too
+	Error  string // one line for people, copied to the tasks cancelled with the run
 }
 
 func (e CancelTask) apply(s *State) {
@@ -57,8 +55,8 @@ func (e Abort) apply(s *State) {
 	}
 }
 
-// setPendingEnd ends what has not ended in a certain way: what waits at once, and what a
-// node has when it has been stopped.
+// setPendingEnd gives a task or instance a certain end: at once if it is waiting, or after it has been stopped if it is
+// dispatched.
 func (s *State) setPendingEnd(i int, end Failure) {
 	rec := s.tasks[i]
 	if v1.IsTaskTerminal(rec.State) || rec.PendingEnd {
@@ -83,7 +81,7 @@ func (s *State) setPendingEnd(i int, end Failure) {
 	}
 }
 
-// withdraw takes the request for a node back, if there is one.
+// withdraw withdraws the request for a node, if there is one.
 func (s *State) withdraw(i int) {
 	if s.isRequested(i) {
 		s.round.withdraw = append(s.round.withdraw, i)

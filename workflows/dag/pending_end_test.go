@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// doomed is a run with a task in each state before the end, and one after it.
+// doomed returns a run with a task in each state before the end and one after it.
 func doomed(t *testing.T) live {
 	t.Helper()
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
@@ -62,7 +62,7 @@ func TestCancelTask(t *testing.T) {
 	}
 	l.placed("spare")
 	d = l.s.Apply(l.end("spare", ended("completed")))
-	if d.End == nil || d.End.State != "completed" { // being cancelled alone fails no run
+	if d.End == nil || d.End.State != "completed" { // a cancellation of one task fails no run
 		t.Errorf("end %+v", d.End)
 	}
 }
@@ -85,7 +85,7 @@ func TestExpire(t *testing.T) {
 			}
 		}
 	}
-	// It is still so in a state that continues from the records.
+	// The pending ends survive a restore from the records.
 	l.s = dag.Restore(l.g, l.s.Records())
 	if diff := cmp.Diff([]string{"finishes", "gone", "runs"}, l.names(l.s.Start().Stop)); diff != "" {
 		t.Errorf("restored, stopped (-want +got):\n%s", diff)
@@ -94,7 +94,7 @@ func TestExpire(t *testing.T) {
 	l.want(map[string]string{"finishes": "completed/r", "gone": late, "runs": late, "later": late})
 }
 
-// A person's kill is a failure of the run, which no retry follows, whatever the attempt then says.
+// A person's kill is a failure of the run and is not retried, whatever the attempt then reports.
 func TestKill(t *testing.T) {
 	const gone = "killed/killed"
 	for _, end := range []string{"cancelled", "failed", "killed_oom", "lost", "moved"} {
@@ -120,7 +120,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// What becomes of a task and its instances when it is cancelled or its deadline is over.
+// Cancelling, killing or expiring a task ends the task and its instances.
 func TestDoomedGroup(t *testing.T) {
 	for reason, event := range map[string]dag.Event{
 		"cancelled/task_cancelled": dag.CancelTask{Reason: "x"}, "failed/deadline": dag.Expire{Error: "x"}, "killed/killed": dag.Kill{Reason: "x"},
@@ -165,7 +165,7 @@ func TestDoomedGroup(t *testing.T) {
 	}
 }
 
-// An instance that is cancelled alone is one that failed.
+// An instance that is cancelled alone counts as failed.
 func TestCancelledInstance(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": fanned(1)}})
 	l.expand("each", dag.Expanded{Count: 4})

@@ -7,15 +7,15 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// A script says how the parts of a run end that are not decided here.
+// A script defines the parts of a run that the core does not decide.
 type script struct {
 	conditions map[string]string      // "true", "false", or the text of an error
-	fanOut     map[string]int         // instances by task
-	attempts   map[string][]dag.Ended // by task, each attempt after the other; then completed
+	fanOut     map[string]int         // number of instances by task
+	attempts   map[string][]dag.Ended // by task, its attempts in order; further ones complete
 }
 
-// play runs a definition to its end, in rounds: each delivers all that is owed, in
-// the order of the tasks. It returns the state and the end of the run.
+// play runs a definition to its end in rounds. Each round delivers all answers that are due, in the order of the tasks. play
+// returns the state and the end of the run.
 func play(t *testing.T, def *v1.Definition, sc script) (*dag.State, *dag.End) {
 	t.Helper()
 	g, err := dag.NewGraph(def, mentions(def))

@@ -10,8 +10,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// Whatever happens in whatever order, the state is that of the reference
-// interpreter after every step, and the run comes to its end.
+// Whatever happens in whatever order, the state matches the reference interpreter after every step, and the run ends.
 func TestAgreesWithReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		def := drawDefinition(t, "", "continue", "halt", "halt")
@@ -28,8 +27,7 @@ func TestAgreesWithReference(t *testing.T) {
 	})
 }
 
-// drawAgain says what is done again in a run that has ended; ok is false where
-// there is nothing.
+// drawAgain draws a rerun of a run that has ended. ok is false if there is nothing to rerun.
 func drawAgain(t *rapid.T, m *simulation) (again dag.Rerun, ok bool) {
 	kind := rapid.IntRange(1, 7).Draw(t, "again") // a set of the three
 	if dead := m.deadLetters(); kind&1 != 0 && len(dead) > 0 {
@@ -44,7 +42,7 @@ func drawAgain(t *rapid.T, m *simulation) (again dag.Rerun, ok bool) {
 	return again, again.Failed || len(again.Tasks)+len(again.From) > 0
 }
 
-// interruption draws something that a person or a clock does to a run.
+// interruption draws an action of a person or a clock on a run.
 func interruption(t *rapid.T, m *simulation) dag.Event {
 	task := rapid.IntRange(0, m.s.Len()-1).Draw(t, "interrupted")
 	switch rapid.IntRange(0, 9).Draw(t, "interruption") {
@@ -60,9 +58,9 @@ func interruption(t *rapid.T, m *simulation) dag.Event {
 	return dag.Expire{Task: task}
 }
 
-// generation brings a run to its end, and checks that it stays there.
+// generation runs to the end of the run and checks that nothing changes afterwards.
 func generation(t *rapid.T, m *simulation) {
-	interrupts := rapid.SampledFrom([]int{0, 0, 3, 10}).Draw(t, "interrupts") // in a hundred steps
+	interrupts := rapid.SampledFrom([]int{0, 0, 3, 10}).Draw(t, "interrupts") // per hundred steps
 	gloomy := chance(t, 30, "gloomy")
 	for m.end == nil {
 		var events []dag.Event
@@ -106,8 +104,7 @@ func generation(t *rapid.T, m *simulation) {
 	m.restore()
 }
 
-// noise draws an event that was not asked for: one that was sent before, or one that
-// is made up. It may happen to fit.
+// noise draws an unsolicited event: a duplicate of an earlier event or a made-up one. It may happen to fit.
 func noise(m *simulation, t *rapid.T) dag.Event {
 	if len(m.sent) > 0 && chance(t, 60, "again") {
 		e := rapid.SampledFrom(m.sent).Draw(t, "doubled")
@@ -137,9 +134,8 @@ func noise(m *simulation, t *rapid.T) dag.Event {
 	return dag.Placed{Task: i, Claim: claim, Node: "n"}
 }
 
-// Under "continue" and without a cancel the order in which things happen does not
-// matter: the ends are those that follow from the definition and from how the
-// attempts end, worked out here task by task without any events.
+// Under "continue" and without a cancel, the order of events does not matter: the outcome follows from the definition and from
+// how the attempts end. The test computes it task by task, without events.
 func TestOutcomeDoesNotDependOnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		def := drawDefinition(t, "", "continue")
@@ -174,7 +170,7 @@ func TestOutcomeDoesNotDependOnOrder(t *testing.T) {
 		for i, rec := range m.s.Records() {
 			name := m.s.Name(i)
 			if task := m.s.Group(i); task >= 0 {
-				// How instances end that maxFailures stops depends on the order.
+				// The ends of instances that maxFailures stops depend on the order.
 				state := w.ran(name, m.s.Definition(i))
 				if m.s.Task(task).State == "completed" && state != rec.State {
 					t.Fatalf("instance %s is %+v, should be %s", name, rec, state)
@@ -195,15 +191,15 @@ func TestOutcomeDoesNotDependOnOrder(t *testing.T) {
 	})
 }
 
-// worked works out how tasks end.
+// worked computes how tasks end.
 type worked struct {
 	def      *v1.Definition
 	seed     uint64
-	attempts map[string][]dag.Ended // by claim; then completed
+	attempts map[string][]dag.Ended // by claim; further ones complete
 	done     map[string][2]string
 }
 
-// task returns how a task ends and what that counts as.
+// task returns how a task ends and what that end counts as.
 func (w worked) task(name string) (state, effect string) {
 	if done, ok := w.done[name]; ok {
 		return done[0], done[1]
@@ -248,7 +244,7 @@ func (w worked) task(name string) (state, effect string) {
 	}
 }
 
-// instances returns the names of the instances that a task has here if it fans out.
+// instances returns the names of the instances that a task has in this state.
 func (w worked) instances(name string) []string {
 	e := fanOut(w.seed, name)
 	if w.def.Tasks[name].Parallel == nil || e.Err != "" || e.Partitioned {
@@ -261,7 +257,7 @@ func (w worked) instances(name string) []string {
 	return list
 }
 
-// started returns how a task ends that has started.
+// started returns how a task that has started ends.
 func (w worked) started(name string, def *v1.TaskDefinition) string {
 	e := fanOut(w.seed, name)
 	switch {
@@ -290,7 +286,7 @@ func (w worked) started(name string, def *v1.TaskDefinition) string {
 	return "completed"
 }
 
-// ran returns how an attempt of a task or instance ends that is not repeated.
+// ran returns how the last attempt of a task or instance ends.
 func (w worked) ran(name string, def *v1.TaskDefinition) string {
 	retries := refRetries(def)
 	left := retries

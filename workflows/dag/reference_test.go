@@ -8,23 +8,22 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// The reference interpreter: the rules once more, as plainly as they can be said,
-// by name, with nothing remembered that can be found out by looking at everything
-// again. It is slow and shares no code with the package.
+// reference is the reference interpreter. It states the rules a second time, as plainly as possible and by name, and stores
+// nothing that it can derive by looking at everything again. It is slow and shares no code with the package.
 type reference struct {
 	def          *v1.Definition
-	order        []string            // of the tasks: that of the graph
-	tasks        map[string]*refTask // instances too
+	order        []string            // tasks in the order of the graph
+	tasks        map[string]*refTask // includes instances
 	cancelled    bool
-	aborted      string // state in which an Abort has the run end
+	aborted      string // state in which an Abort ends the run
 	firstFailure string
 }
 
 type refTask struct {
 	state, reason string
-	asked         string // what has been asked for: condition, expand or nothing
+	asked         string // pending question: condition, expand or none
 	backoff       bool
-	failure       string // of the attempt that is being repeated
+	failure       string // state of the attempt that is being retried
 	failureReason string
 	doom          string // state in which it ends unless it completes
 	doomReason    string
@@ -32,10 +31,10 @@ type refTask struct {
 	claim         int32
 	exit          int32
 	retried       bool
-	ends          int // how often it ended
+	ends          int // number of times it ended
 
 	fanned    bool     // it has fanned out
-	remote    bool     // and its instances are elsewhere
+	remote    bool     // it has fanned out, and its instances are partitioned
 	instances []string // in order
 }
 
@@ -71,7 +70,7 @@ func (r *reference) settled(name string) bool {
 	return !slices.ContainsFunc(ancestors(r.def, name), func(a string) bool { return !r.terminal(a) })
 }
 
-// countsAs is the table "How a task ends", for children.
+// countsAs implements the table "How a task ends", for children.
 func (r *reference) countsAs(name string) string {
 	t := r.tasks[name]
 	switch {
@@ -90,7 +89,7 @@ func (r *reference) countsAs(name string) string {
 	return "failure"
 }
 
-// parents counts what the parents of a task count as.
+// parents returns how many parents of a task count as each effect.
 func (r *reference) parents(name string) map[string]int {
 	n := make(map[string]int)
 	for _, parent := range r.def.Tasks[name].DependsOn {
@@ -99,7 +98,7 @@ func (r *reference) parents(name string) map[string]int {
 	return n
 }
 
-// refHolds is the table of the triggers.
+// refHolds implements the table of the triggers.
 func refHolds(when string, n map[string]int) bool {
 	all := n["success"] + n["neutral"] + n["failure"]
 	switch when {
@@ -117,7 +116,7 @@ func refHolds(when string, n map[string]int) bool {
 	return true // all_done, always
 }
 
-// failsRun is the table "How a task ends", for the run.
+// failsRun implements the table "How a task ends", for the run.
 func (r *reference) failsRun(name string) bool {
 	return wordIn(r.tasks[name].state, refFailure) && !r.def.Tasks[name].ContinueOnError
 }
@@ -131,7 +130,7 @@ func (r *reference) runAllows(name string) bool {
 		r.tasks[name].retried || r.tasks[task].retried
 }
 
-// exceeded reports whether more instances of a task have failed than may.
+// exceeded reports whether more instances of a task have failed than maxFailures allows.
 func (r *reference) exceeded(task string) bool {
 	n := int32(0)
 	for _, name := range r.tasks[task].instances {
@@ -156,7 +155,7 @@ func (r *reference) end(name, state, reason string) {
 	}
 }
 
-// unstarted ends a task that does not run. Open instances that it has from before are skipped.
+// unstarted ends a task that does not run. Open instances from an earlier start are skipped.
 func (r *reference) unstarted(name, state, reason string) {
 	for _, one := range r.tasks[name].instances {
 		if !r.terminal(one) {
@@ -174,7 +173,7 @@ func (r *reference) queue(name string) {
 	t.claim++
 }
 
-// begin starts a task whose parents and whose condition are as they must be.
+// begin starts a task whose parents and condition allow it.
 func (r *reference) begin(name string) {
 	t := r.tasks[name]
 	switch {
@@ -187,8 +186,8 @@ func (r *reference) begin(name string) {
 	}
 }
 
-// fixpoint applies the rules to all tasks until nothing changes, to a task before its
-// instances: what ends a whole task that does not run is not put together from them.
+// fixpoint applies the rules to all tasks until nothing changes. It visits a task before its instances, because a task that
+// does not run does not derive its end from them.
 func (r *reference) fixpoint() {
 	for changed := true; changed; {
 		changed = false
@@ -252,7 +251,7 @@ func (r *reference) look(name string, t *refTask) (changed bool) {
 	return true
 }
 
-// endGroup ends a task all of whose instances have ended.
+// endGroup ends a task whose instances have all ended.
 func (r *reference) endGroup(name string, t *refTask) {
 	t.exit = 0
 	var codes []int32
@@ -285,7 +284,7 @@ func (r *reference) endGroup(name string, t *refTask) {
 	}
 }
 
-// step is one event. Nothing happens after the end of the run.
+// step applies one event. After the end of the run it is a no-op.
 func (r *reference) step(name string, e dag.Event) {
 	if r.over() {
 		return
@@ -386,7 +385,7 @@ func (r *reference) expanded(name string, t *refTask, e dag.Expanded) {
 	}
 }
 
-// setPendingEnd ends what waits, and makes what runs end so unless it completes.
+// doom ends a waiting task at once, and marks a running one to end that way unless it completes.
 func (r *reference) doom(name, state, reason string) {
 	t := r.tasks[name]
 	switch {
@@ -403,8 +402,7 @@ func (r *reference) doom(name, state, reason string) {
 	}
 }
 
-// requeue puts back dead letters, or everything that did not complete, or some tasks with
-// all below them, done again.
+// putBack requeues dead letters, everything that did not complete, or some tasks with all tasks below them.
 func (r *reference) putBack(dead []string, failed bool, from []string) {
 	if failed || len(from) > 0 {
 		r.cancelled, r.aborted = false, ""
@@ -443,7 +441,7 @@ func (r *reference) putBack(dead []string, failed bool, from []string) {
 	}
 	for _, name := range dead {
 		if t := r.tasks[name]; t == nil || t.state != "dead_letter" {
-			continue // it is done again anyway
+			continue // it is rerun anyway
 		}
 		fresh(name, true)
 		task := taskOf(name)
@@ -518,7 +516,7 @@ func (r *reference) attemptEnded(name string, t *refTask, e dag.Ended) {
 	retries := refRetries(r.def.Tasks[taskOf(name)])
 	if e.State == "moved" && !r.cancelled && t.doom == "" && !t.remote {
 		t.reason = e.Reason
-		t.state = "queued" // and if it may not start, look ends it
+		t.state = "queued" // if it may not start, fixpoint ends it
 		if r.mayStart(name) {
 			r.queue(name)
 		}
@@ -549,7 +547,7 @@ func (r *reference) attemptEnded(name string, t *refTask, e dag.Ended) {
 	}
 }
 
-// refRetries is how often a failed attempt of a task is repeated.
+// refRetries returns how often a failed attempt of a task is retried.
 func refRetries(def *v1.TaskDefinition) int32 {
 	switch {
 	case def.Retry == nil:
@@ -562,7 +560,7 @@ func refRetries(def *v1.TaskDefinition) int32 {
 	return def.Retry.GetMaxRetries()
 }
 
-// state is the state of the run.
+// state returns the state of the run.
 func (r *reference) state() string {
 	switch {
 	case r.aborted != "":

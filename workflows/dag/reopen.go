@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Why a task cannot be requeued.
+// These errors explain why a task cannot be requeued.
 var (
 	ErrUnknownTask   = errors.New("the run has no such task")
 	ErrCancelled     = errors.New("the run was cancelled, and a cancelled run does not continue")
@@ -16,27 +16,25 @@ var (
 	ErrStopping      = errors.New("its task is being stopped")
 )
 
-// Rerun says what is done again in a run that has ended. What has completed and is
-// not named is kept.
+// Rerun describes what runs again in a run that has ended. Completed tasks that it does not name are kept.
 type Rerun struct {
-	// Dead letters that are requeued as by Retry: tasks, or instances such as "each[3]".
+	// Tasks holds dead letters to requeue as by Retry: tasks, or instances such as "each[3]".
 	Tasks []string
-	// Everything that did not complete, in a cancelled run too. A task that has fanned
-	// out keeps the instances that completed.
+	// Failed reruns everything that did not complete, even in a cancelled run. A task that has fanned out keeps its completed
+	// instances.
 	Failed bool
-	// Instances that were skipped because nothing of their task was to start any more, with their tasks.
+	// Skipped reruns the instances that were skipped because their task was not to start anything new, together with their
+	// tasks.
 	Skipped bool
-	// Tasks whose instances are elsewhere, some of which are requeued as by Retry there.
+	// Partitioned holds tasks whose instances other workflows run, some of which are requeued there as by Retry.
 	Partitioned []string
-	// These tasks and all below them, whatever their state, in a cancelled run too.
-	// They fan out anew.
+	// From holds tasks to rerun with all tasks below them, whatever their state, even in a cancelled run. They fan out anew.
 	From []string
 }
 
-// Reopen returns a state that continues from records, such as those of a run that
-// is over, with some of it to be done again. State.Start gives the first
-// decisions. Instances of tasks that fan out anew are gone from it; the others may
-// have another index than in records. The error wraps one of those above.
+// Reopen returns a state that continues from records, such as those of a run that is over, and reruns part of it. State.Start
+// returns the first decisions. The instances of tasks that fan out anew are removed; the others may have a different index than
+// in records. The error wraps one of those above.
 func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (*State, error) {
 	s := Restore(g, records, options...)
 	var from []int
@@ -85,7 +83,7 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 	if what != "" || len(from) > 0 || len(dead) > 0 {
 		var put []int
 		for _, name := range dead {
-			// An instance that is forgotten comes again with its task.
+			// A dropped instance returns with its task.
 			if i, ok := s.Index(name); ok && !anew[s.taskOf(i)] {
 				put = append(put, i)
 			}
@@ -95,7 +93,7 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 	return s, nil
 }
 
-// MayRetry returns why a task or instance cannot be requeued, or nil.
+// MayRetry returns why a task or instance cannot be requeued, or nil if it can.
 func (s *State) MayRetry(i int) error {
 	switch {
 	case !s.has(i):
@@ -122,8 +120,8 @@ func (s *State) below(tasks []int) []bool {
 	return marked
 }
 
-// forget takes the instances of tasks out of the state. Their claims go over to the
-// task, so that none is used again. It makes all that is derived out of date.
+// forget removes the instances of tasks from the state. Their claims are carried over to the task, so that none is used twice.
+// Derived data is stale afterwards.
 func (s *State) forget(tasks []bool) {
 	old := s.groups
 	records := s.tasks

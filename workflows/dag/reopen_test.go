@@ -12,8 +12,8 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// Put back after the end, a dead letter that succeeds leaves the run as it would
-// be had it succeeded at once, but for what has run in the meantime.
+// A dead letter that is requeued after the end and succeeds leaves the run as if it had succeeded at once, except for tasks
+// that ran in the meantime.
 func TestReopenedRunEndsAsIfTheTaskHadSucceeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		def := drawDefinition(t, "", "continue")
@@ -32,8 +32,8 @@ func TestReopenedRunEndsAsIfTheTaskHadSucceeded(t *testing.T) {
 		}
 		put := rapid.SliceOfNDistinct(rapid.SampledFrom(dead), 1, len(dead), rapid.ID).Draw(t, "put back")
 
-		// What the ends follow from now: what has run, the task itself, which succeeds,
-		// and everything else as before.
+		// The ends follow from the tasks that have run, from the requeued task, which succeeds, and from the same rules as
+		// before.
 		second := worked{def: def, seed: seed, attempts: map[string][]dag.Ended{}, done: map[string][2]string{}}
 		before := m.s.Records()
 		for i, rec := range before {
@@ -99,8 +99,7 @@ func named(g *dag.Graph, tasks []int) []string {
 	return list
 }
 
-// playOut brings the run to its end. The attempts of a task end as said, in their
-// order, and then as completed.
+// playOut runs to the end of the run. The attempts of a task end in the given order, and further ones complete.
 func (m *simulation) playOut(attempts map[string][]dag.Ended) {
 	played := make(map[int]int)
 	for m.end == nil {
@@ -123,13 +122,13 @@ func deadNow() dag.Ended {
 	return dag.Ended{State: "failed", Reason: "exit_code", Error: "exit code 1", ExitCode: 1}
 }
 
-// oneRetry is a retry policy that makes a dead letter of the second failure.
+// oneRetry returns a retry policy that makes the second failure a dead letter.
 func oneRetry() *v1.RetryPolicy {
 	one := int32(1)
 	return &v1.RetryPolicy{MaxRetries: &one}
 }
 
-// die has a task fail until it is a dead letter.
+// die lets a task fail until it is a dead letter.
 func (l live) die(name string) dag.Decisions {
 	l.t.Helper()
 	l.placed(name)
@@ -146,7 +145,7 @@ func (l live) retry(name string) dag.Decisions {
 	return l.s.Apply(dag.Retry{Task: i})
 }
 
-// What was skipped for a dead letter waits for it again; what ran does not run twice.
+// A task that was skipped because of a dead letter waits for it again. A task that ran does not run twice.
 func TestRetryOfADeadLetter(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"build":  {Retry: oneRetry()},
@@ -160,7 +159,7 @@ func TestRetryOfADeadLetter(t *testing.T) {
 	l.die("build")
 	l.placed("notify")
 	l.s.Apply(l.end("notify", ended("completed")))
-	l.placed("report") // runs while what is above it is requeued
+	l.placed("report") // runs while a task above it is requeued
 	if rec := record(t, l.s, "build"); rec.State != "dead_letter" || rec.Attempt != 1 || rec.Claim != 2 {
 		t.Fatalf("build is %+v", rec)
 	}
@@ -195,7 +194,7 @@ func TestRetryOfADeadLetter(t *testing.T) {
 	}
 }
 
-// A halt ends with its cause; with another failure left, only the task itself starts.
+// A halt ends with its cause. With another failure left, only the task itself starts.
 func TestRetryInAHaltedRun(t *testing.T) {
 	def := &v1.Definition{FailurePolicy: "halt", Tasks: map[string]*v1.TaskDefinition{
 		"a": {Retry: oneRetry()}, "after-a": {DependsOn: []string{"a"}},

@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// retry puts a dead letter back. Where its task still runs, only that is touched.
+// retry requeues a dead letter. If its task still runs, only that instance and those skipped for maxFailures change.
 func (s *State) retry(i int) {
 	g := s.groupOf(i)
 	if g == nil || v1.IsTaskTerminal(s.tasks[g.task].State) {
@@ -16,28 +16,28 @@ func (s *State) retry(i int) {
 	s.set(i, s.fresh(i, true))
 	g.open++
 	g.failed--
-	if s.tasks[g.task].State != v1.TaskRunning { // it begins later, with all of them
+	if s.tasks[g.task].State != v1.TaskRunning { // its instances begin together later
 		s.revive(g, v1.ReasonMaxFailures)
 		return
 	}
 	s.enqueue(i, s.tasks[i])
-	if g.failed == s.graph.nodes[g.task].maxFailures && s.revive(g, v1.ReasonMaxFailures) { // one fewer, and they may start again
+	if g.failed == s.graph.nodes[g.task].maxFailures && s.revive(g, v1.ReasonMaxFailures) { // one failure fewer, so they may start again
 		s.startInstances(g.task)
 	}
 }
 
-// What requeue does again.
+// These are the values of requeue's parameter what.
 const (
-	everything  = "everything"  // that did not complete
-	skippedOnly = "skippedOnly" // instances that were skipped, with their tasks
+	everything  = "everything"  // everything that did not complete
+	skippedOnly = "skippedOnly" // skipped instances, with their tasks
 )
 
-// requeue has things done again: dead letters, and tasks whose instances are elsewhere, with what was skipped for
-// their sake; what the word says; and the tasks of anew. It looks at everything, like a halt.
+// requeue reruns tasks: dead letters and tasks with partitioned instances, together with the tasks skipped because of them; the
+// tasks selected by what; and the tasks in anew. It visits every task, like a halt.
 func (s *State) requeue(dead []int, what string, anew []bool) {
 	dead = slices.Compact(slices.Sorted(slices.Values(dead)))
 	wasHalted := s.halted()
-	again := slices.Clone(anew) // what is below these is decided anew
+	again := slices.Clone(anew) // tasks below these are decided anew
 	for i, rec := range s.tasks {
 		task := s.taskOf(i)
 		kept := what == "" || rec.State == v1.TaskCompleted || rec.State == v1.TaskStopped || task != i && !again[task]
@@ -49,7 +49,7 @@ func (s *State) requeue(dead []int, what string, anew []bool) {
 			s.reset(i)
 		}
 	}
-	var resumed []int // tasks that continue without being decided about again
+	var resumed []int // tasks that continue without a new decision
 	for _, i := range dead {
 		task := s.taskOf(i)
 		if again[task] && s.tasks[i].State == v1.TaskPending {
@@ -72,7 +72,7 @@ func (s *State) requeue(dead []int, what string, anew []bool) {
 	s.wait(again, wasHalted && !s.halted())
 	s.derive()
 	for _, i := range slices.Compact(resumed) {
-		if s.progress[i].open == 0 { // else something above it continues as well
+		if s.progress[i].open == 0 { // otherwise something above it continues as well
 			s.begin(i)
 		}
 	}
@@ -84,13 +84,12 @@ func (s *State) requeue(dead []int, what string, anew []bool) {
 	s.readyAll()
 }
 
-// fresh is the record of something that is done again.
+// fresh returns the record of a task or instance that is rerun.
 func (s *State) fresh(i int, retried bool) Record {
 	return Record{State: v1.TaskPending, Claim: s.tasks[i].Claim, ExitCode: -1, Retried: retried}
 }
 
-// reset has something wait as if it had never begun. Instances that are elsewhere
-// are forgotten.
+// reset makes a task or instance pending as if it had never begun. Partitioned instances are dropped.
 func (s *State) reset(i int) {
 	if s.isPartitioned(i) {
 		s.progress[i].group = 0
@@ -98,8 +97,8 @@ func (s *State) reset(i int) {
 	s.set(i, s.fresh(i, false))
 }
 
-// revive has the instances wait again that were skipped for one of the reasons, if
-// nothing holds the group back any more. It reports whether there were any.
+// revive makes instances pending again that were skipped for one of the reasons, unless the group is still held back. It
+// reports whether there were any.
 func (s *State) revive(g *group, reasons ...string) bool {
 	if s.isHeldBack(g) || g.counts[v1.TaskSkipped] == 0 {
 		return false
@@ -122,8 +121,7 @@ func (s *State) revive(g *group, reasons ...string) bool {
 	return revived
 }
 
-// insist lets tasks start that are done again on request, in a run that another
-// task keeps halted.
+// insist lets tasks that are rerun on request start in a run that another task keeps halted.
 func (s *State) insist(tasks []bool) {
 	if !s.halted() {
 		return
@@ -135,8 +133,8 @@ func (s *State) insist(tasks []bool) {
 	}
 }
 
-// wait has what was skipped wait again: below tasks that are done again, and if
-// the halt is lifted what it skipped.
+// wait makes skipped tasks pending again: those below tasks that are rerun and, if the halt is lifted, those that the halt
+// skipped.
 func (s *State) wait(again []bool, lifted bool) {
 	for i := range s.progress {
 		again[i] = again[i] || slices.ContainsFunc(s.graph.nodes[i].parents, func(p int) bool { return again[p] })
@@ -163,8 +161,7 @@ func (s *State) wait(again []bool, lifted bool) {
 	}
 }
 
-// resetSkipped has the instances of a task wait again that were skipped for a
-// reason; an empty one stands for any.
+// resetSkipped makes the instances of a task pending again that were skipped for a reason. An empty reason matches any.
 func (s *State) resetSkipped(task int, reason string) {
 	first, count := s.Instances(task)
 	for i := first; i < first+count; i++ {

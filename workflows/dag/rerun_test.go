@@ -11,14 +11,13 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// retried is a task that fans out and whose instances become dead letters with the
-// second failure.
+// retried returns a task that fans out and whose instances become dead letters with the second failure.
 func retried(maxFailures int32) *v1.TaskDefinition {
 	return &v1.TaskDefinition{Parallel: structpb.NewStringValue("n"), MaxFailures: maxFailures, Retry: oneRetry()}
 }
 
-// A dead letter among the instances of a task that has ended: the task runs again,
-// what was skipped below it waits again, and what ran does not run twice.
+// After Retry of an instance of an ended task, the task runs again, tasks skipped below it wait again, and tasks that ran do
+// not run twice.
 func TestRetryOfAnInstance(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"each":   retried(0),
@@ -54,7 +53,7 @@ func TestRetryOfAnInstance(t *testing.T) {
 	}
 }
 
-// Instances that have spent the same attempts end alike, whichever of them was the one too many.
+// Instances that have used up the same attempts end alike, whichever of them exceeded maxFailures.
 func TestEveryInstanceWithoutRetriesIsADeadLetter(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": retried(0)}})
 	l.expand("each", dag.Expanded{Count: 4})
@@ -76,8 +75,7 @@ func TestEveryInstanceWithoutRetriesIsADeadLetter(t *testing.T) {
 	l.want(map[string]string{"each": "failed/instances", "each[0]": "dead_letter/exit_code", "each[1]": "dead_letter/exit_code", "each[2]": "dead_letter/exit_code", "each[3]": "failed/exit_code"})
 }
 
-// In a task that still runs only the dead letter is touched, and what too many
-// failures had skipped.
+// In a task that still runs, Retry changes only the dead letter and the instances that were skipped for maxFailures.
 func TestRetryInARunningGroup(t *testing.T) {
 	def := func(policy string) *v1.Definition {
 		return &v1.Definition{FailurePolicy: policy, Tasks: map[string]*v1.TaskDefinition{"each": retried(1), "other": {Retry: once()}}}
@@ -130,8 +128,7 @@ func TestRetryInADoomedGroup(t *testing.T) {
 	}
 }
 
-// With the cause of a halt requeued, what it skipped in a task that still runs
-// waits again.
+// Requeuing the cause of a halt makes the instances pending again that it skipped in a running task.
 func TestRetryThatLiftsAHalt(t *testing.T) {
 	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{"cause": {Retry: oneRetry()}, "each": retried(0)}))
 	l.expand("each", dag.Expanded{Count: 3})
@@ -162,8 +159,7 @@ func TestRetryUnderTheHaltOfAnother(t *testing.T) {
 	l.want(map[string]string{"each": "running/", "each[1]": "skipped/halt", "each[2]": "skipped/halt"})
 }
 
-// What was asked about a task whose parent continues after all is asked again when
-// that has ended.
+// A pending question about a task whose parent is requeued is asked again when the parent has ended.
 func TestRetryWhileSomethingBelowIsAskedFor(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"up":    {Retry: oneRetry()},
@@ -188,7 +184,7 @@ func TestRetryWhileSomethingBelowIsAskedFor(t *testing.T) {
 	}
 }
 
-// Requeued under a task that is requeued as well, the instances wait for it.
+// Instances that are requeued below a task that is also requeued wait for that task.
 func TestRetryUnderATaskThatGoesOn(t *testing.T) {
 	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"up":   {Retry: oneRetry()},
@@ -216,7 +212,7 @@ func TestRetryUnderATaskThatGoesOn(t *testing.T) {
 	}
 }
 
-// endedRun is a run of which everything has ended:
+// endedRun returns a run in which everything has ended:
 //
 //	a -> b -> each -> last
 //	other
@@ -256,7 +252,7 @@ func (l live) reopen(again dag.Rerun, options ...dag.RestoreOption) (live, dag.D
 			options = append(options, dag.WithExpansion(i, from, count, remote))
 		}
 	}
-	// In the order of the tasks, and so are the records.
+	// The expansions are in the order of the tasks, and so are the records.
 	records := l.s.Records()[:l.g.Len()]
 	for i := range l.g.Len() {
 		first, count := l.s.Instances(i)
@@ -315,7 +311,7 @@ func TestReopenFromATask(t *testing.T) {
 	if diff := cmp.Diff([]string{"each[0]"}, l.names(d.Place)); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}
-	if rec := record(t, l.s, "each[0]"); rec.Claim != 3 { // those up to 2 have been used
+	if rec := record(t, l.s, "each[0]"); rec.Claim != 3 { // claims up to 2 have been used
 		t.Errorf("each[0] is %+v", rec)
 	}
 	if rec := record(t, l.s, "b"); rec.Claim != 2 || rec.Retried {
@@ -323,8 +319,7 @@ func TestReopenFromATask(t *testing.T) {
 	}
 }
 
-// Of a run that halts the tasks that are named start all the same, and a failure
-// among them halts it if nothing else does.
+// In a run that halts, the named tasks start regardless. A failure among them halts the run if nothing else does.
 func TestReopenOfAHaltedRun(t *testing.T) {
 	def := &v1.Definition{FailurePolicy: "halt", Tasks: map[string]*v1.TaskDefinition{
 		"a": {Retry: once()}, "b": {DependsOn: []string{"a"}, Parallel: structpb.NewNumberValue(2)}, "c": {Retry: once()}, "d": {Retry: once()},

@@ -2,15 +2,15 @@ package dag
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// A RestoreOption gives Restore what the records do not hold.
+// A RestoreOption gives Restore state that the records do not hold.
 type RestoreOption func(*State)
 
-// WithCancelled continues with a run whose State.Cancelled was so.
+// WithCancelled restores State.Cancelled.
 func WithCancelled(cancelled bool) RestoreOption {
 	return func(s *State) { s.cancelled = cancelled }
 }
 
-// WithAborted continues with a run whose State.Aborted was this one, if it was any.
+// WithAborted restores State.Aborted.
 func WithAborted(abort Abort) RestoreOption {
 	return func(s *State) {
 		s.aborted = abort
@@ -18,17 +18,14 @@ func WithAborted(abort Abort) RestoreOption {
 	}
 }
 
-// WithFirstFailure continues with a run whose State.FirstFailure was this one.
-// Without it, or when that task did not fail the run, the one with the lowest
-// index that did is taken.
+// WithFirstFailure restores State.FirstFailure. Without it, or if that task did not fail the run, Restore takes the failed task
+// with the lowest index.
 func WithFirstFailure(task int) RestoreOption {
 	return func(s *State) { s.first = task }
 }
 
-// WithExpansion continues with a run in which a task has fanned out as
-// State.Expansion returns. The records of the instances, unless they are partitioned,
-// follow those of the tasks and of the expansions before this one. One that cannot
-// be is ignored.
+// WithExpansion restores the expansion of a task as returned by State.Expansion. The records of the instances, unless they are
+// partitioned, follow those of the tasks and of earlier expansions. An impossible expansion is ignored.
 func WithExpansion(task, from, count int, remote bool) RestoreOption {
 	return func(s *State) {
 		if task < 0 || task >= s.graph.Len() || !s.graph.FansOut(task) || s.expansion(task) != nil || count <= 0 {
@@ -38,9 +35,8 @@ func WithExpansion(task, from, count int, remote bool) RestoreOption {
 	}
 }
 
-// Restore returns a state that continues from records, by index, such as those of
-// State.Records; missing ones at the end are pending. It gives no decisions:
-// State.Start gives those that are owed. Claims that were open before still are.
+// Restore returns a state that continues from records, by index, such as those of State.Records. Missing records at the end are
+// pending. Restore returns no decisions; State.Start returns those that are due. Claims that were open stay open.
 func Restore(g *Graph, tasks []Record, options ...RestoreOption) *State {
 	s := &State{
 		graph:    g,
@@ -60,8 +56,7 @@ func Restore(g *Graph, tasks []Record, options ...RestoreOption) *State {
 	return s
 }
 
-// derive works out anew all that follows from the records. The first failure
-// stays as it is if it still is one.
+// derive recomputes everything that follows from the records. It keeps the first failure if that is still a failure.
 func (s *State) derive() {
 	clear(s.counts)
 	for i := range s.tasks {
@@ -80,8 +75,7 @@ func (s *State) derive() {
 				p.learn(s.progress[parent].effect)
 			}
 		}
-		// What was asked for under parents that continue after all is asked for again when
-		// they have ended.
+		// A question that was asked under parents that continue after all is asked again when they have ended.
 		if p.open > 0 || s.tasks[i].State != v1.TaskPending {
 			p.asked = nothing
 		}
@@ -102,7 +96,7 @@ func (s *State) derive() {
 	}
 }
 
-// deriveGroup works out anew what follows from the records of a group's instances.
+// deriveGroup recomputes everything that follows from the records of a group's instances.
 func (s *State) deriveGroup(g *group) {
 	if g.partitioned {
 		return
@@ -126,7 +120,7 @@ func (s *State) isSettled(i int) bool {
 	return s.progress[i].open == 0 && v1.IsTaskTerminal(s.tasks[i].State)
 }
 
-// complete returns the record of i with what it may leave out filled in.
+// complete returns the record of i with its optional fields filled in.
 func (s *State) complete(i int) Record {
 	rec := s.tasks[i]
 	if rec.State == "" {
@@ -141,7 +135,7 @@ func (s *State) complete(i int) Record {
 	switch g := s.groupOf(i); {
 	case g == nil:
 		if s.graph.FansOut(i) && s.expansion(i) == nil && !v1.IsTaskTerminal(rec.State) {
-			rec.State = v1.TaskPending // its instances are not known any more
+			rec.State = v1.TaskPending // its instances are no longer known
 		}
 	case v1.IsTaskTerminal(s.tasks[g.task].State) && !v1.IsTaskTerminal(rec.State):
 		// Its task has ended without it.

@@ -41,7 +41,7 @@ func TestRestoreFillsInWhatIsMissing(t *testing.T) {
 	if diff := cmp.Diff(records, s.Records()); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	// Asked again, it says the same again, under the same claims.
+	// A second Start returns the same decisions, under the same claims.
 	want.Changed = nil
 	if diff := cmp.Diff(want, s.Start()); diff != "" {
 		t.Errorf("decisions, again (-want +got):\n%s", diff)
@@ -60,10 +60,10 @@ func TestRestoreWithInstances(t *testing.T) {
 	failed := dag.Record{State: "failed", Claim: 1, ExitCode: 1}
 	s := dag.Restore(g, []dag.Record{
 		run, run, run, {State: "running", Claim: 4, PendingEnd: true, Failure: dag.Failure{State: "failed", Reason: "deadline"}}, run, {State: "failed"},
-		failed, failed, {}, // b: too many have failed for the third
+		failed, failed, {}, // b: too many have failed for the third to start
 		done, {State: "queued", Claim: 2, ExitCode: -1}, // a
 		done, done, // a
-		// e's is missing; f does not fan out, and the instances of c are not known
+		// e has none; f does not fan out, and the instances of c are unknown
 	},
 		dag.WithExpansion(1, 0, 3, false), dag.WithExpansion(0, 5, 4, false), dag.WithExpansion(3, 0, 1000, true), dag.WithExpansion(4, 0, 1, false),
 		dag.WithExpansion(5, 0, 1, false), dag.WithExpansion(0, 0, 1, false), dag.WithExpansion(9, 0, 1, false), dag.WithExpansion(2, 0, 0, false),
@@ -93,8 +93,7 @@ func TestRestoreWithInstances(t *testing.T) {
 	}
 }
 
-// An instance does not outlive its task, and a task does not wait for instances
-// that have all ended.
+// An instance does not outlive its task, and a task does not wait for instances that have all ended.
 func TestRestoreOfGroupsThatHaveEnded(t *testing.T) {
 	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": fanned(0), "b": fanned(0)}}, nil)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 
 // A retryPolicy is a v1.RetryPolicy with its defaults filled in.
 type retryPolicy struct {
-	retries    int32 // 0 where a failure is never repeated
+	retries    int32 // 0 means that a failure is never retried
 	first      time.Duration
 	multiplier float64
 	longest    time.Duration
 }
 
-// retryPolicyOf returns the policy of a task. One that lasts until it is stopped is never repeated.
+// retryPolicyOf returns the retry policy of a task. A task that runs until it is stopped is never retried.
 func retryPolicyOf(task *v1.TaskDefinition) retryPolicy {
 	if v1.Lasts(task.GetType()) {
 		return retryPolicy{}
@@ -44,11 +44,10 @@ func valueOr[T any](value T, present bool, fallback T) T {
 
 func milliseconds(n int32) time.Duration { return time.Duration(max(n, 0)) * time.Millisecond }
 
-// backoff returns how long to wait before repetition n, from 0.
+// backoff returns the delay before retry n, counted from 0.
 func (p retryPolicy) backoff(n int32) time.Duration {
-	// Multiplied step by step rather than with math.Pow, whose last bit differs
-	// between machines; a replay may happen on another one. Floats do not overflow
-	// into something small, so the limit holds for every n.
+	// The delay is multiplied step by step rather than with math.Pow, whose last bit differs between machines; a replay may
+	// happen on another machine. Floats do not wrap around, so the limit holds for every n.
 	wait, longest := float64(p.first), float64(p.longest)
 	for range n {
 		if wait == 0 || wait >= longest {

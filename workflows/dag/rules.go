@@ -8,8 +8,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// settle informs children about parents that have settled, and what that settles
-// in turn. A list and not recursion: chains are long.
+// settle informs children about parents that have settled, and repeats this for the tasks that settle as a result. It uses a
+// list rather than recursion because chains are long.
 func (s *State) settle() {
 	for next := 0; next < len(s.settled); next++ {
 		i := s.settled[next]
@@ -40,7 +40,7 @@ func (p *progress) learn(parent effect) {
 	}
 }
 
-// ready decides about a task whose parents have settled.
+// ready decides whether a task whose parents have settled starts, is skipped, or has its condition evaluated.
 func (s *State) ready(i int) {
 	n, p := &s.graph.nodes[i], &s.progress[i]
 	succeeded, failed := int(p.succeeded), int(p.failed)
@@ -60,7 +60,7 @@ func (s *State) ready(i int) {
 	}
 }
 
-// readyAll decides about all pending tasks that nothing has been decided about yet.
+// readyAll decides about all pending tasks without a decision so far.
 func (s *State) readyAll() {
 	for i := range s.progress {
 		if s.tasks[i].State == v1.TaskPending && s.progress[i].open == 0 && s.progress[i].asked == nothing {
@@ -80,7 +80,7 @@ func (s *State) ask(i int, q question) {
 	}
 }
 
-// enqueue asks for a node under a new claim.
+// enqueue requests a node under a new claim.
 func (s *State) enqueue(i int, rec Record) {
 	if i < s.graph.Len() {
 		s.progress[i].asked = nothing
@@ -91,8 +91,7 @@ func (s *State) enqueue(i int, rec Record) {
 	s.round.place = append(s.round.place, i)
 }
 
-// repeat decides what becomes of a task whose attempt has failed as rec says and
-// would be worth repeating.
+// repeat retries a task whose attempt has failed, or ends it. rec describes the failure.
 func (s *State) repeat(i int, rec Record) {
 	retries := s.node(i).retry.retries
 	switch {
@@ -100,7 +99,7 @@ func (s *State) repeat(i int, rec Record) {
 		s.finish(i, rec)
 	case rec.Attempt >= retries:
 		if rec.Reason == "" {
-			rec.Reason = rec.State // dead_letter alone would not say why
+			rec.Reason = rec.State // dead_letter alone gives no reason
 		}
 		rec.State = v1.TaskDeadLetter
 		s.finish(i, rec)
@@ -115,21 +114,21 @@ func (s *State) repeat(i int, rec Record) {
 	}
 }
 
-// IsRetryable reports whether a task may be done again after a failure, be its retries spent or not.
+// IsRetryable reports whether a task has a retry policy with retries, used up or not.
 func (s *State) IsRetryable(i int) bool { return s.node(i).retry.retries > 0 }
 
-// RetriesLeft reports whether a task whose attempt fails now would have another one.
+// RetriesLeft reports whether a task would be retried if its attempt failed now.
 func (s *State) RetriesLeft(i int) bool {
 	return s.Task(i).Attempt < s.node(i).retry.retries && s.mayStart(i)
 }
 
-// skip ends a task that does not run, with the instances that it has not begun.
+// skip skips a task that does not run, with its pending instances.
 func (s *State) skip(i int, reason, text string) { s.finishUnstarted(i, v1.TaskSkipped, reason, text) }
 
-// fail ends a task that failed before it could start, with the instances that it has not begun.
+// fail ends a task that failed before it could start, and skips its pending instances.
 func (s *State) fail(i int, reason, text string) { s.finishUnstarted(i, v1.TaskFailed, reason, text) }
 
-// finishUnstarted ends a task that has not started. Instances of an earlier start that are still to run are skipped.
+// finishUnstarted ends a task that has not started. It skips open instances from an earlier start.
 func (s *State) finishUnstarted(i int, state, reason, text string) {
 	if s.hasOpen(i) {
 		s.skipInstances(i, reason, text)
@@ -139,8 +138,7 @@ func (s *State) finishUnstarted(i int, state, reason, text string) {
 	s.finish(i, rec)
 }
 
-// abandon ends what may not start any more, because the run has halted or the task
-// that it is an instance of has been stopped.
+// abandon ends a task or instance that may no longer start, because the run has halted or its group has been stopped.
 func (s *State) abandon(i int) {
 	s.withdraw(i)
 	rec := s.tasks[i]
@@ -150,11 +148,11 @@ func (s *State) abandon(i int) {
 		return
 	}
 	rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
-	rec.Attempt-- // the repetition never came
+	rec.Attempt-- // the retry never came
 	s.finish(i, rec)
 }
 
-// abandoned says why something may not start any more.
+// abandoned returns why a task or instance may no longer start.
 func (s *State) abandoned(i int) (reason, text string) {
 	if s.runAllows(i) {
 		g := s.groupOf(i)
@@ -166,7 +164,7 @@ func (s *State) abandoned(i int) (reason, text string) {
 	return v1.ReasonHalt, s.graph.ended(s.first, s.tasks[s.first])
 }
 
-// finish ends a task or instance, once and for all, in the state that rec says.
+// finish ends a task or instance for good, in the state of rec.
 func (s *State) finish(i int, rec Record) {
 	rec.Backoff, rec.Failure, rec.Retried, rec.PendingEnd = false, Failure{}, false, false
 	s.set(i, rec)
@@ -192,7 +190,7 @@ func (s *State) finish(i int, rec Record) {
 	}
 }
 
-// haltAll ends everything that may not start any more.
+// haltAll ends everything that may no longer start.
 func (s *State) haltAll() {
 	for i := range s.tasks {
 		switch {
@@ -204,7 +202,7 @@ func (s *State) haltAll() {
 	}
 }
 
-// cancelAll ends everything that is not dispatched, and asks for the end of what is.
+// cancelAll ends everything that is not dispatched and stops everything that is.
 func (s *State) cancelAll() {
 	for i, rec := range s.tasks {
 		switch {
@@ -220,7 +218,7 @@ func (s *State) cancelAll() {
 	}
 }
 
-// effectOf says what a task that has ended counts as for its children.
+// effectOf returns what an ended task counts as for its children.
 func (s *State) effectOf(i int) effect {
 	rec := s.tasks[i]
 	switch {
@@ -244,7 +242,7 @@ func (s *State) failsRun(i int) bool {
 	return v1.IsTaskFailure(s.tasks[i].State) && !s.graph.nodes[i].excused
 }
 
-// end says how the run ended.
+// end returns how the run ended.
 func (s *State) end() *End {
 	switch {
 	case s.aborted.State != "":
@@ -257,11 +255,11 @@ func (s *State) end() *End {
 	return &End{State: v1.RunCompleted, Task: -1}
 }
 
-// upstream says for people why a task is skipped whose parents have settled. It
-// names the task at the bottom of it, not a skip in between.
+// upstream returns a message for people about why a task is skipped after its parents have settled. It names the task at the
+// root of the skip, not one that was skipped in between.
 func (s *State) upstream(i int) string {
 	n := &s.graph.nodes[i]
-	// Without a failure all parents are neutral, and the first will do.
+	// Without a failure all parents are neutral, so any parent will do.
 	at := s.failedGuard(i)
 	if at < 0 {
 		at = n.parents[0]

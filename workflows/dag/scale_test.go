@@ -10,7 +10,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// each is one task that fans out, and one after it.
+// each returns a graph of one task that fans out and one task after it.
 func each(tb testing.TB, maxFailures int32) *dag.Graph {
 	g, err := dag.NewGraph(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{
 		"each": retried(maxFailures), "last": {DependsOn: []string{"each"}},
@@ -21,7 +21,7 @@ func each(tb testing.TB, maxFailures int32) *dag.Graph {
 	return g
 }
 
-// expanded is a run of each whose n instances all want a node.
+// expanded returns a run of each with n instances that all request a node.
 func expanded(tb testing.TB, n int, maxFailures int32) *dag.State {
 	s := dag.New(each(tb, maxFailures))
 	s.Start()
@@ -31,14 +31,14 @@ func expanded(tb testing.TB, n int, maxFailures int32) *dag.State {
 	return s
 }
 
-// attempt has an instance be placed and end.
+// attempt places an instance and ends its attempt.
 func attempt(s *dag.State, i int, e dag.Ended) dag.Decisions {
 	claim := s.Task(i).Claim
 	e.Task, e.Claim = i, claim
 	return s.Apply(dag.Placed{Task: i, Claim: claim, Node: "n"}, dag.Running{Task: i, Claim: claim}, e)
 }
 
-// lives are what can happen to the instances of a task, one after the other.
+// lives holds the possible sequences of events for the instances of a task.
 var lives = map[string]func(tb testing.TB, n int){
 	"all complete": func(tb testing.TB, n int) {
 		s := expanded(tb, n, 0)
@@ -98,7 +98,7 @@ func wantGroup(tb testing.TB, s *dag.State, state, reason string) {
 	}
 }
 
-// The same for instances; see TestScale.
+// TestScaleOfInstances is TestScale for instances.
 func TestScaleOfInstances(t *testing.T) {
 	for name, live := range lives {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestScaleOfInstances(t *testing.T) {
 	}
 }
 
-// What a state keeps of an instance is small.
+// The memory that a state takes for an instance is small.
 func TestMemoryOfInstances(t *testing.T) {
 	heap := func() uint64 {
 		runtime.GC()
@@ -149,7 +149,7 @@ func chain(n int) *v1.Definition {
 	return def
 }
 
-// fan is one task, n that depend on it and one that depends on them all.
+// fan returns a definition of one task, n tasks that depend on it and one that depends on them all.
 func fan(n int) *v1.Definition {
 	def := &v1.Definition{Tasks: make(map[string]*v1.TaskDefinition, n+2)}
 	last := &v1.TaskDefinition{}
@@ -179,8 +179,8 @@ func complete(tb testing.TB, g *dag.Graph) *dag.End {
 	return nil
 }
 
-// A run of many tasks costs no more for each task than one of 1,000, give or take memory
-// and the machine's mood; a round that looked at every task would cost many/1,000 times as much.
+// A task in a run of many tasks costs no more than one in a run of 1,000, apart from memory effects and noise. If a round
+// visited every task, it would cost many/1,000 times as much.
 func TestScale(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
@@ -189,8 +189,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// compare holds that one of many costs less than half of what it would if each looked at
-// all. The best of some measurements counts, because others slow the processor down.
+// compare checks that a task among many costs less than half of what it would cost if every step visited all tasks. It takes
+// the best of several measurements, because other processes slow the processor down.
 func compare(t *testing.T, measure func(n int) time.Duration) {
 	t.Helper()
 	const longest = time.Duration(1<<63 - 1)
@@ -208,7 +208,7 @@ func compare(t *testing.T, measure func(n int) time.Duration) {
 	}
 }
 
-// perTask returns the processor time that a task takes in a run.
+// perTask returns the processor time per task in a run.
 func perTask(t *testing.T, def *v1.Definition) time.Duration {
 	t.Helper()
 	g, err := dag.NewGraph(def, mentions(def))

@@ -11,28 +11,28 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// A simulation plays the world around a state. It carries out decisions in random
-// order and holds the state to what must be true after every step.
+// A simulation plays the world around a state. It carries out decisions in random order and checks the invariants of the state
+// after every step.
 type simulation struct {
 	t    *rapid.T
 	def  *v1.Definition
 	seed uint64
 	g    *dag.Graph
 	s    *dag.State
-	ref  *reference // sees the same events one by one; nil: none
+	ref  *reference // receives the same events one by one; or nil
 
-	// What has been decided and not been answered; by claim where there is one.
+	// Decisions without an answer so far; by claim if they have one.
 	evaluate map[int]bool
 	expand   map[int]bool
 	place    map[int]int32
 	backoff  map[int]int32
 
-	sent  []dag.Event // everything that has ever been delivered
+	sent  []dag.Event // every event delivered so far
 	end   *dag.End
 	final map[int]dag.Record
 	stops map[int]bool
 	halts map[int]bool
-	again bool // the changes come from something that was requeued
+	again bool // the changes come from a requeue
 }
 
 func simulate(t *rapid.T, def *v1.Definition, seed uint64, ref *reference) *simulation {
@@ -50,7 +50,7 @@ func simulate(t *rapid.T, def *v1.Definition, seed uint64, ref *reference) *simu
 	return m
 }
 
-// apply delivers events and checks and notes what follows.
+// apply delivers events, and checks and records the decisions.
 func (m *simulation) apply(events ...dag.Event) {
 	before := m.s.Records()
 	d := m.s.Apply(events...)
@@ -65,7 +65,7 @@ func (m *simulation) apply(events ...dag.Event) {
 				delete(m.backoff, e.Task)
 			}
 		case dag.Retry:
-			for i, rec := range m.final { // not for ever after all
+			for i, rec := range m.final { // a Retry may undo these ends
 				task := i == e.Task || i == m.s.Group(e.Task) && e.Task < m.s.Len()
 				if task && e.Task < len(before) && before[e.Task].State == "dead_letter" || rec.State == "skipped" {
 					delete(m.final, i)
@@ -82,7 +82,7 @@ func (m *simulation) apply(events ...dag.Event) {
 	m.again = false
 }
 
-// name returns the name of what an event is about; empty: of nothing.
+// name returns the name of the task or instance that an event is about, or "" if there is none.
 func (m *simulation) name(e dag.Event) string {
 	i := -1
 	switch e := e.(type) {
@@ -117,15 +117,15 @@ func (m *simulation) name(e dag.Event) string {
 	return m.s.Name(i)
 }
 
-// take notes decisions; before is what was known before them.
+// take records decisions and checks them. before holds the records from before the events.
 func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 	m.takeChanges(before, d.Changed)
 	known := len(before)
-	for i := known; i < m.s.Len(); i++ { // as it was made
+	for i := known; i < m.s.Len(); i++ { // the initial record of each new instance
 		before = append(before, dag.Record{State: "pending", Claim: before[m.s.Group(i)].Claim})
 	}
 	for _, asked := range []map[int]bool{m.evaluate, m.expand} {
-		for i := range asked { // of no use any more where an ancestor was requeued
+		for i := range asked { // obsolete if an ancestor was requeued
 			if m.unsettled(i) {
 				delete(asked, i)
 			}
@@ -209,7 +209,7 @@ func (m *simulation) take(before []dag.Record, d dag.Decisions) {
 	m.checkState()
 }
 
-// takeChanges checks that the list of changes is right and that ends are for ever.
+// takeChanges checks that the list of changes is complete and that ends are final.
 func (m *simulation) takeChanges(before []dag.Record, changed []int) {
 	var want []int
 	for i, rec := range m.s.Records() {
@@ -222,13 +222,13 @@ func (m *simulation) takeChanges(before []dag.Record, changed []int) {
 			m.final[i] = rec
 		}
 	}
-	if m.again { // what was requeued may have ended as before
+	if m.again { // a requeued task may have ended as before
 		changed = slices.DeleteFunc(slices.Clone(changed), func(i int) bool { return i < len(before) && m.s.Task(i) == before[i] })
 	}
 	m.check(slices.Equal(want, changed), "changed are %v, said are %v", want, changed)
 }
 
-// unsettled reports whether something above a task or instance has not ended.
+// unsettled reports whether any ancestor of a task or instance has not ended.
 func (m *simulation) unsettled(i int) bool {
 	return slices.ContainsFunc(ancestors(m.def, m.s.Name(i)), func(a string) bool {
 		k, _ := m.g.Index(a)
@@ -236,7 +236,7 @@ func (m *simulation) unsettled(i int) bool {
 	})
 }
 
-// checkState compares the state with the reference and with what is owed.
+// checkState compares the state with the reference and with the pending decisions.
 func (m *simulation) checkState() {
 	counts := make(map[string]int)
 	evaluate, expand, place, backoff := map[int]bool{}, map[int]bool{}, map[int]int32{}, map[int]int32{}
@@ -282,7 +282,7 @@ func (m *simulation) checkState() {
 	m.check(over == (m.end != nil), "all ended: %v, end: %+v", over, m.end)
 }
 
-// options is what a Restore must be told of the state beside the records.
+// options returns what Restore needs beside the records.
 func (m *simulation) options() []dag.RestoreOption {
 	options := []dag.RestoreOption{
 		dag.WithCancelled(m.s.Cancelled()), dag.WithAborted(m.s.Aborted()), dag.WithFirstFailure(m.s.FirstFailure()),
@@ -305,7 +305,7 @@ func (m *simulation) options() []dag.RestoreOption {
 	return options
 }
 
-// restore continues with a new state, which must owe exactly what is open.
+// restore continues with a restored state, which must return exactly the pending decisions.
 func (m *simulation) restore() {
 	m.s = dag.Restore(m.g, m.s.Records(), m.options()...)
 	before := m.s.Records()
@@ -327,7 +327,7 @@ func (m *simulation) restore() {
 	m.take(before, d)
 }
 
-// reopen continues with a run that has ended, in a new generation.
+// reopen continues an ended run in a new generation.
 func (m *simulation) reopen(again dag.Rerun) {
 	records, old, put := make(map[string]dag.Record), m.s, again.Tasks
 	for i, rec := range m.s.Records() {
@@ -382,8 +382,8 @@ func (m *simulation) deadLetters() []int {
 	return tasks
 }
 
-// answer draws something that is owed and returns events that answer it, possibly
-// with more of the same attempt; none when nothing is owed.
+// answer draws a pending decision and returns events that answer it, possibly with more events of the same attempt. It returns
+// none if nothing is pending.
 func (m *simulation) answer(end func(task int) dag.Ended) []dag.Event {
 	dispatched := m.dispatched()
 	evaluate := slices.Sorted(maps.Keys(m.evaluate))

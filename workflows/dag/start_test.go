@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// addParent adds a task to a definition that ends as the word says.
+// addParent adds a task to a definition that ends as word describes.
 func addParent(def *v1.Definition, sc *script, name, word string) {
 	task := &v1.TaskDefinition{Retry: once()}
 	def.Tasks[name] = task
@@ -52,7 +52,7 @@ func TestWhenATaskStarts(t *testing.T) {
 		broken    = "failed/condition_error"
 	)
 	tests := []struct {
-		parents   string // comma separated, as addParent knows them; the condition mentions those in brackets
+		parents   string // comma separated, as in addParent; the condition mentions those in brackets
 		condition string // "", "true", "false", "error"
 		onFailure string
 		want      string // state/reason of the child
@@ -91,7 +91,7 @@ func TestWhenATaskStarts(t *testing.T) {
 		{"excused upstream", "", "", upstream},
 		{"excused condition error", "", "", runs},
 
-		// With a condition: when it is true, and no parent that it does not mention failed.
+		// With a condition: it must be true, and no parent that it does not mention may have failed.
 		{"", "true", "", runs},
 		{"", "false", "", condition},
 		{"", "error", "", broken},
@@ -131,7 +131,7 @@ func TestWhenATaskStarts(t *testing.T) {
 		{"condition false", "", "run", runs},
 		{"condition false,skipped neutral", "", "run", runs},
 
-		// Both: the condition decides.
+		// With both, the condition decides.
 		{"failed", "true", "run", runs},
 		{"failed", "false", "run", condition},
 		{"condition false", "error", "run", broken},
@@ -145,7 +145,7 @@ func TestWhenATaskStarts(t *testing.T) {
 			def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"child": child}}
 			sc := script{conditions: map[string]string{}, attempts: map[string][]dag.Ended{}}
 			if tt.condition != "" {
-				child.Condition = "x" // and what it mentions
+				child.Condition = "x" // and the parents that it mentions
 				sc.conditions["child"] = tt.condition
 			}
 			if tt.parents != "" {

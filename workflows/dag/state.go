@@ -9,42 +9,40 @@ import (
 
 // A State is one run of a graph. It is not safe for concurrent use.
 //
-// A task is known by its index in the graph, an instance of one by an index from
-// Graph.Len() on; see State.Len.
+// A task is identified by its index in the graph, and an instance by an index from Graph.Len() on; see State.Len.
 //
-// Each call costs what the tasks cost that it touches, whatever the size of the
-// run, but for Start, for the one event that cancels or halts the run and for one
-// that requeues what has ended: those look at everything. What stops a group, and
-// its end, look at each of its instances.
+// A call costs time in proportion to the tasks that it touches, whatever the size of the run. Exceptions visit everything:
+// Start, the one event that cancels or halts the run, and an event that requeues ended tasks. Stopping a group and ending it
+// visit each of its instances.
 type State struct {
 	graph    *Graph
 	tasks    []Record       // of tasks, then of instances
 	progress []progress     // of tasks
-	groups   []group        // tasks that have fanned out, in the order in which they did
+	groups   []group        // tasks that have fanned out, in the order of their expansion
 	owner    []int32        // group of each instance
 	counts   map[string]int // tasks and instances by state, without zeros
 
-	remaining int   // tasks that have not ended; instances are not counted
-	failures  int   // tasks that ended as a failure and are not excused
-	first     int   // the first of them, or -1
-	cancelled bool  // Cancel or Abort came in time
-	aborted   Abort // after Cancel, only its Error
+	remaining int   // number of tasks that have not ended, without instances
+	failures  int   // number of tasks that ended as an unexcused failure
+	first     int   // the first such task, or -1
+	cancelled bool  // a Cancel or an Abort came in time
+	aborted   Abort // after Cancel, only its Error is set
 
 	settled []int // tasks whose children have not been informed yet, first in first out
 	round   round
 }
 
-// progress is what is worked out about a task; it follows from the records.
+// progress holds derived data of a task; it follows from the records.
 type progress struct {
 	open      int32  // parents that are not settled
 	failed    int32  // settled parents that count as failures
 	succeeded int32  // settled parents that count as successes
-	group     int32  // where in State.groups it is, from 1; 0: it has not fanned out
-	effect    effect // what the end counts as; neutral before it
+	group     int32  // index in State.groups plus 1; 0 if it has not fanned out
+	effect    effect // what the end counts as; neutral before the end
 	asked     question
 }
 
-// A question is what has been asked for about a pending task and not been answered.
+// A question is an unanswered question about a pending task.
 type question uint8
 
 const (
@@ -56,10 +54,9 @@ const (
 // New returns the state of a run that has not been started.
 func New(g *Graph) *State { return Restore(g, nil) }
 
-// Start gives all decisions that are owed: for a new state what may start, after
-// a Restore what was under way as well. Back-offs come with their whole delay and
-// requests for a node under their old claim. It may be called at any time to learn
-// again what is owed. Events are those that have come before anything was to begin.
+// Start returns all pending decisions: for a new state the tasks that may start, and after a Restore also what was in flight.
+// Back-offs have their full delay, and requests for a node keep their claim. Start may be called at any time to get the pending
+// decisions again. events holds the events that came before the run was to begin.
 func (s *State) Start(events ...Event) Decisions {
 	switch {
 	case s.remaining == 0:
@@ -94,9 +91,8 @@ func (s *State) Start(events ...Event) Decisions {
 	return s.decide()
 }
 
-// Apply gives the state what has happened, in this order, and returns what
-// follows. Many events in one call lead to the same state as one call for each.
-// After the end of the run nothing changes any more.
+// Apply applies events in order and returns the resulting decisions. Many events in one call lead to the same state as one call
+// for each. After the end of the run Apply is a no-op.
 func (s *State) Apply(events ...Event) Decisions {
 	if s.remaining == 0 {
 		return Decisions{}
@@ -105,24 +101,24 @@ func (s *State) Apply(events ...Event) Decisions {
 	return s.decide()
 }
 
-// take has events happen.
+// take applies events to the state.
 func (s *State) take(events []Event) {
 	for _, e := range events {
 		if s.remaining == 0 {
-			break // a Cancel after the last end comes too late, in the same call too
+			break // a Cancel after the last end comes too late, even in the same call
 		}
 		e.apply(s)
 		s.settle()
 	}
 }
 
-// Task returns what is known of task or instance i.
+// Task returns the record of task or instance i.
 func (s *State) Task(i int) Record { return s.tasks[i] }
 
-// Records returns what is known of all tasks and instances, by index, for a Restore.
+// Records returns the records of all tasks and instances, by index, for Restore.
 func (s *State) Records() []Record { return slices.Clone(s.tasks) }
 
-// Counts returns the number of tasks and instances in each state that has any.
+// Counts returns the number of tasks and instances in each state, without zeros.
 func (s *State) Counts() map[string]int { return maps.Clone(s.counts) }
 
 // Count returns the number of tasks and instances in a state.
@@ -134,23 +130,22 @@ func (s *State) Over() bool { return s.remaining == 0 }
 // Cancelled reports whether the run was cancelled or aborted before it was over.
 func (s *State) Cancelled() bool { return s.cancelled }
 
-// Aborted returns the Abort that ends the run, or the zero one if none does. Of a
-// Cancel it has the Error.
+// Aborted returns the Abort that ends the run, or a zero Abort if none does. After a Cancel it holds only the Error.
 func (s *State) Aborted() Abort { return s.aborted }
 
 // FirstFailure returns the first task that failed the run, or -1.
 func (s *State) FirstFailure() int { return s.first }
 
-// halted reports whether nothing starts any more but what the halt leaves alone.
+// halted reports whether the run has halted, so that only exempt tasks may start.
 func (s *State) halted() bool { return s.graph.halt && s.first >= 0 }
 
-// mayStart reports whether what waits may still start.
+// mayStart reports whether a waiting task or instance may still start.
 func (s *State) mayStart(i int) bool {
 	g := s.groupOf(i)
 	return s.runAllows(i) && (g == nil || s.tasks[i].Retried || !s.isHeldBack(g))
 }
 
-// runAllows reports whether the run lets something start that waits.
+// runAllows reports whether the run, regardless of the group, lets a waiting task or instance start.
 func (s *State) runAllows(i int) bool {
 	task := s.taskOf(i)
 	return !s.halted() || s.graph.nodes[task].stubborn || s.tasks[i].Retried || s.tasks[task].Retried
@@ -168,12 +163,12 @@ func (s *State) isAsked(i int, q question) bool {
 	return i < s.graph.Len() && s.progress[i].asked == q
 }
 
-// waits reports whether something has neither started nor ended.
+// waits reports whether a task or instance has neither started nor ended.
 func (s *State) waits(i int) bool {
 	return v1.IsTaskWaiting(s.tasks[i].State)
 }
 
-// isDispatched reports whether a node has the task, or someone else its instances.
+// isDispatched reports whether a node runs the task, or other workflows run its instances.
 func (s *State) isDispatched(i int) bool {
 	if !v1.IsTaskDispatched(s.tasks[i].State) {
 		return false
@@ -202,7 +197,7 @@ func (s *State) set(i int, rec Record) {
 	s.round.changed = append(s.round.changed, i)
 }
 
-// count moves one from a state to another.
+// count moves one unit from a state to another.
 func count(counts map[string]int, from, to string) {
 	if counts[from]--; counts[from] == 0 {
 		delete(counts, from)

@@ -2,10 +2,10 @@ package dag
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// endState returns the state of a task whose attempt has ended so.
+// endState returns the state of a task whose attempt ended with a word.
 func endState(word string) string {
 	if !v1.IsTaskTerminal(word) || word == v1.TaskSkipped || word == v1.TaskDeadLetter {
-		return v1.TaskFailed // an attempt cannot end so
+		return v1.TaskFailed // an attempt cannot end in these states
 	}
 	return word
 }

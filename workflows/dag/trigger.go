@@ -2,8 +2,7 @@ package dag
 
 import "fmt"
 
-// A trigger is a named condition over how the parents of a task have ended: its
-// `when`. The empty one stands for no `when`.
+// A trigger is the `when` of a task: a named condition over how its parents ended. The empty trigger means no `when`.
 type trigger string
 
 const (
@@ -16,7 +15,7 @@ const (
 	always     trigger = "always"
 )
 
-// holds reports whether the task may start under parents that have settled.
+// holds reports whether the task may start, given its settled parents.
 func (t trigger) holds(succeeded, neutral, failed int) bool {
 	switch t {
 	case allSuccess:
@@ -35,13 +34,12 @@ func (t trigger) holds(succeeded, neutral, failed int) bool {
 	return failed == 0 && succeeded > 0
 }
 
-// stubborn reports whether the trigger reckons with failures, so that its task starts
-// in a run that has halted.
+// stubborn reports whether the trigger expects failures, so that its task starts in a run that has halted.
 func (t trigger) stubborn() bool {
 	return t == allDone || t == always || t == oneFailed || t == allFailed
 }
 
-// missed says for people why the trigger does not hold.
+// missed returns a message for people about why the trigger does not hold.
 func (t trigger) missed(succeeded, neutral, failed int) string {
 	return fmt.Sprintf("when: %s does not hold: of its parents %d succeeded, %d failed and %d were skipped", t, succeeded, failed, neutral)
 }

@@ -9,8 +9,8 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// family is a run of a task "it" with parents that end in the ways given: "s"
-// completes, "n" is skipped by its condition and "f" fails.
+// family plays a run of a task "it" whose parents end in the given ways: "s" completes, "n" is skipped by its condition and "f"
+// fails.
 func family(t *testing.T, policy string, it *v1.TaskDefinition, parents ...string) (dag.Record, *dag.End) {
 	t.Helper()
 	def := &v1.Definition{FailurePolicy: policy, Tasks: map[string]*v1.TaskDefinition{"it": it}}
@@ -31,9 +31,9 @@ func family(t *testing.T, policy string, it *v1.TaskDefinition, parents ...strin
 	return record(t, s, "it"), end
 }
 
-// Every trigger over every pair of parents, and over one of each kind.
+// TestTriggers covers every trigger over every pair of parents, and over one parent of each kind.
 func TestTriggers(t *testing.T) {
-	starts := map[string][]string{ // which parents let it start
+	starts := map[string][]string{ // parents that let it start
 		"all_success": {"ss"},
 		"all_done":    {"ss", "sn", "sf", "nn", "nf", "ff", "snf"},
 		"all_failed":  {"ff"},
@@ -66,8 +66,7 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// With a condition both must hold, and the condition is not asked for when the
-// trigger does not.
+// Both the trigger and the condition must hold. The condition is not evaluated if the trigger does not hold.
 func TestTriggerAndCondition(t *testing.T) {
 	for _, tt := range []struct{ when, mentions, condition, parent, want string }{
 		{"one_failed", "x", "true", "f", "completed/"},
@@ -116,7 +115,7 @@ func TestSkippedByTriggerIsNeutral(t *testing.T) {
 	}
 }
 
-// Under halt those triggers let a task start that reckon with failures.
+// Under halt, the triggers that expect failures let a task start.
 func TestTriggersUnderHalt(t *testing.T) {
 	for when, want := range map[string]string{
 		"always": "completed/", "all_done": "completed/", "one_failed": "completed/", "all_failed": "completed/",
