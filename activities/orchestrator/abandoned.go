@@ -25,14 +25,13 @@ import (
 	"switchyard/workflows/names"
 )
 
-// A run that is closed from outside, as by `cancel --force`, abandons the attempts that it had under way: their nodes end
-// them, which takes a moment, and a node that is cut off ends them with their lease. The history of the closed execution
-// names them.
+// When a run is closed from outside, as by `cancel --force`, it abandons its attempts. Their nodes end them, which takes
+// a moment; a node that is cut off ends them when their lease is over. The history of the closed execution names them.
 
 // defaultHeartbeat is the heartbeat time-out of an attempt whose activity has none.
 const defaultHeartbeat = 15 * time.Second
 
-// maxAbandonedDepth is how far below a run child runs are looked for.
+// maxAbandonedDepth bounds how many levels below a run its child runs are searched.
 const maxAbandonedDepth = 32
 
 // wasTerminated reports whether a workflow was closed from outside.
@@ -40,8 +39,8 @@ func wasTerminated(info *workflowpb.WorkflowExecutionInfo) bool {
 	return info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT
 }
 
-// abandonedAttempts lists the attempts that an execution had under way when it was closed from outside, with those of the child
-// runs that were closed with it. There are none if it is open or has ended by itself.
+// abandonedAttempts lists the attempts that an execution had under way when it was closed from outside, including those
+// of child runs that were closed with it. The list is empty if the execution is open or ended by itself.
 func abandonedAttempts(ctx context.Context, c client.Client, id, runID string) ([]*v1.AwaitAnswerRequest, error) {
 	return abandonedBelow(ctx, c, id, runID, 0)
 }
@@ -74,7 +73,7 @@ func abandonedBelow(ctx context.Context, c client.Client, id, runID string, dept
 	for _, initiated := range slices.Sorted(maps.Keys(o.children)) {
 		_, isPartition := names.ParseFanOutID(o.children[initiated])
 		if depth == maxAbandonedDepth || isPartition && depth == 0 {
-			continue // the next generation of a partition awaits those of the one before
+			continue // the next generation of a partition waits for the attempts of the previous one
 		}
 		below, err := abandonedBelow(ctx, c, o.children[initiated], "", depth+1)
 		if err != nil {
@@ -85,7 +84,7 @@ func abandonedBelow(ctx context.Context, c client.Client, id, runID string, dept
 	return all, nil
 }
 
-// openWork is what an execution has under way, from its history.
+// openWork collects from a history what an execution has under way.
 type openWork struct {
 	closedAt  time.Time
 	attempts  map[string]*v1.AwaitAnswerRequest // by activity id
@@ -119,7 +118,7 @@ func (o *openWork) apply(event *historypb.HistoryEvent) {
 }
 
 func (o *openWork) schedule(event int64, a *historypb.ActivityTaskScheduledEventAttributes) {
-	var waits v1.AwaitAnswerRequest // of this generation for the attempts of the one before
+	var waits v1.AwaitAnswerRequest // an activity of this generation waits for an attempt of the previous one
 	if a.GetActivityType().GetName() == names.AwaitAnswerActivity && decodeFirst(a.GetInput(), &waits) == nil && waits.GetClosedAt() != nil {
 		o.scheduled[event], o.attempts[a.GetActivityId()] = a.GetActivityId(), &waits
 		return
@@ -138,7 +137,7 @@ func (o *openWork) schedule(event int64, a *historypb.ActivityTaskScheduledEvent
 	}
 }
 
-// complete ends an attempt, unless the activity has left it running without it.
+// complete removes an attempt, unless the answer says that the attempt continues without its activity.
 func (o *openWork) complete(a *historypb.ActivityTaskCompletedEventAttributes, at time.Time) {
 	var res v1.ExecuteResponse
 	open := o.attempts[o.scheduled[a.GetScheduledEventId()]]
@@ -157,7 +156,7 @@ func decodeFirst(p *commonpb.Payloads, into proto.Message) error {
 	return converter.GetDefaultDataConverter().FromPayloads(p, into)
 }
 
-// attemptOf returns which attempt a request is for, without what it is to do.
+// attemptOf returns the part of a request that identifies its attempt.
 func attemptOf(req *v1.ExecuteRequest) *v1.ExecuteRequest {
 	of := &v1.ExecuteRequest{
 		RunId: req.GetRunId(), Chain: req.GetChain(), Generation: req.GetGeneration(), Task: req.GetTask(), Index: req.Index, Count: req.GetCount(),
@@ -169,7 +168,7 @@ func attemptOf(req *v1.ExecuteRequest) *v1.ExecuteRequest {
 	return of
 }
 
-// recordsOf returns the references of the records that an attempt may leave, by the task or instance that each is of.
+// recordsOf returns the references of the records that an attempt may leave, by task or instance.
 func recordsOf(req *v1.ExecuteRequest) map[string]string {
 	home := names.Home(req.GetRunId(), req.GetChain())
 	if len(req.GetBatch()) == 0 {
@@ -188,7 +187,7 @@ func recordsOf(req *v1.ExecuteRequest) map[string]string {
 	return all
 }
 
-// unitName returns the task or instance that an attempt is of, or the first one of its batch.
+// unitName returns the task or instance of an attempt, or the first instance of a batch.
 func unitName(req *v1.ExecuteRequest) string {
 	if req.Index == nil {
 		return req.GetTask()

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// A run is looked at again after an awaitShare-th of the time for which it has been awaited, so that its
-	// end is reported late by that share of it; long polls would take up the server's, which are few.
+	// A run is checked again after 1/awaitShare of the time for which it has been awaited, so its end is reported late by
+	// that fraction. Long polls would be exact, but the server allows only a few.
 	awaitShare                  = 20
 	shortestAwait, longestAwait = 500 * time.Millisecond, 15 * time.Second
-	// callTimeout bounds one question to the server.
+	// callTimeout bounds one call to the server.
 	callTimeout = 4 * time.Second
-	// looksPerSecond bounds how many runs one process looks at, for all that await some.
+	// looksPerSecond bounds how many runs one process checks per second, over all its activities.
 	looksPerSecond = 100
-	// maxEnds is the most ends in one answer.
+	// maxEnds is the largest number of ends in one answer.
 	maxEnds = 100
 )
 
-// AwaitRuns returns the ends of runs when some have ended, in whichever execution, and nothing when the answer is not
-// wanted any more or the worker stops. A run that the server does not know has an end of which nothing is known.
+// AwaitRuns returns the ends of runs as soon as some have ended, in any execution. It returns an empty answer if the
+// caller no longer wants one or the worker stops. If the server does not know a run, the status of its end is empty.
 func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1.AwaitRunsResponse, error) {
 	ctx, stop := heartbeat.Keep(ctx, c.Client)
 	defer stop()
@@ -68,7 +68,7 @@ func (c *Children) AwaitRuns(ctx context.Context, req *v1.AwaitRunsRequest) (*v1
 	}
 }
 
-// ended returns how a run has ended, or nil while it is open.
+// ended returns how a run ended, or nil while it is open.
 func (c *Children) ended(ctx context.Context, req *v1.AwaitedRun, parent *lineage) (*v1.RunEnd, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -95,17 +95,18 @@ func (c *Children) open(ctx context.Context, req *v1.AwaitedRun) (bool, error) {
 	return isOf(info, req) && info.GetCloseTime() == nil, nil
 }
 
-// isOf reports whether an execution is one of the run. A server that does not report it has no older one open.
+// isOf reports whether an execution belongs to the run. If the server does not report the first execution, it returns
+// true: such a server has no older execution open.
 func isOf(info *workflowpb.WorkflowExecutionInfo, req *v1.AwaitedRun) bool {
 	return req.GetFirst() == "" || info.GetFirstRunId() == req.GetFirst() || info.GetFirstRunId() == ""
 }
 
-// runEnd returns how a closed run has ended, from its last execution.
+// runEnd returns how a closed run ended, according to its last execution.
 func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, error) {
 	execution := req.GetFirst()
 	d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), "")
 	if err == nil && isOf(d.GetWorkflowExecutionInfo(), req) {
-		// The server may not know its first ones any more.
+		// The server may have deleted the first executions.
 		execution = d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	}
 	for {
@@ -125,12 +126,12 @@ func (c *Children) runEnd(ctx context.Context, req *v1.AwaitedRun) (*v1.RunEnd, 
 	}
 }
 
-// endOf reads the last event of a run.
+// endOf returns the end of a run from its last event.
 func endOf(event *historypb.HistoryEvent) *v1.RunEnd {
 	kept := func(payloads *commonpb.Payloads) *v1.StatusResponse {
 		var status v1.StatusResponse
 		if converter.GetDefaultDataConverter().FromPayloads(payloads, &status) != nil {
-			return nil // what a workflow of another kind has left
+			return nil // the result of another type of workflow
 		}
 		return &status
 	}

@@ -17,9 +17,8 @@ import (
 	"switchyard/workflows/condition"
 )
 
-// instanceKey is the key under which the result of a task, or of an instance, is
-// cached: instances share an expression, and so their item is a part of it, or
-// their number where there are no items.
+// instanceKey returns the key under which the result of a task or instance is cached. Instances share an expression, so
+// their key also contains their item, or their index if they have no items.
 func instanceKey(cond *v1.Condition, item *structpb.Value, key string) string {
 	_, index, ok := storekey.ParseInstanceName(cond.GetTask())
 	if !ok {
@@ -31,7 +30,7 @@ func instanceKey(cond *v1.Condition, item *structpb.Value, key string) string {
 	return fmt.Sprintf("%s\n%d", key, index)
 }
 
-// scopedKey returns the key under which a result is cached for someone, or for all if scope is "".
+// scopedKey returns the cache key for the requester named by scope, or for all requesters if scope is "".
 func scopedKey(scope, key string) string {
 	if scope == "" {
 		return key
@@ -39,8 +38,8 @@ func scopedKey(scope, key string) string {
 	return scope + "\x00" + key
 }
 
-// cached looks for a result that is young enough. One that is too large to travel is
-// copied into the run that asks, so that it lives as long as that.
+// cached returns a cached result that is young enough, or nil. A result that is too large to travel is copied into the
+// requesting run, so that it lives as long as that run.
 func (c *Control) cached(ctx context.Context, home, workflow, scope string, cond *v1.Condition, key string) (*v1.CachedResult, error) {
 	task, _, _ := storekey.ParseInstanceName(cond.GetTask())
 	var found v1.CachedResult
@@ -72,8 +71,8 @@ func (c *Control) cached(ctx context.Context, home, workflow, scope string, cond
 	return &found, nil
 }
 
-// SaveCached keeps a completed result for later runs, whole: it outlives the run
-// that it is of. The newest one under a key counts.
+// SaveCached caches a completed result for later runs. It stores the whole result, because the cache outlives the run.
+// The newest result under a key wins.
 func (c *Control) SaveCached(ctx context.Context, req *v1.SaveCachedRequest) error {
 	res := req.GetResult().GetResponse()
 	if res.GetState() != v1.TaskCompleted {

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// maxChildDepth is how many runs a run may be inside of. A workflow that starts itself ends there.
+	// maxChildDepth bounds how deep runs are nested. It stops a workflow that starts itself.
 	maxChildDepth = 10
-	// maxChildBytes is what the input of a child run may take, encoded; Temporal takes 2 MB.
+	// maxChildBytes bounds the encoded input of a child run. Temporal accepts 2 MB.
 	maxChildBytes = 1_600_000
 )
 
@@ -33,7 +33,7 @@ type Children struct {
 	Client  client.Client
 	Library *library.Library
 	Store   *store.Store
-	// Defaults are what runs are given that do not say otherwise.
+	// Defaults are the run settings that apply if a child run does not specify them.
 	Defaults definition.RunDefaults
 
 	looks *rate.Limiter
@@ -44,9 +44,9 @@ func NewChildren(c client.Client, library *library.Library, store *store.Store, 
 	return &Children{Client: c, Library: library, Store: store, Defaults: defaults, looks: rate.NewLimiter(looksPerSecond, looksPerSecond)}
 }
 
-// Prepare returns what child workflows are to be started with: runs checked as those that are submitted, and parts,
-// by reference where the input is large. The answer for a child that there cannot be says why. An error means that the
-// same request may be answered later.
+// Prepare returns the inputs with which child workflows start: checked inputs for runs, and those of parts. Large inputs
+// are returned by reference. If a child cannot be started, its answer says why. An error means that the caller may repeat
+// the request.
 func (c *Children) Prepare(ctx context.Context, req *v1.PrepareRequest) (*v1.PrepareResponse, error) {
 	res := &v1.PrepareResponse{}
 	for _, child := range req.GetChildren() {
@@ -98,12 +98,12 @@ func saveInput(ctx context.Context, st *store.Store, home string, in *v1.RunInpu
 	return &v1.RunInput{Stored: key, Generation: in.GetGeneration()}, nil
 }
 
-// SaveInput stores what a run was started with, for the next execution of its workflow, and returns it by reference.
+// SaveInput stores the input of a run for the next execution of its workflow, and returns it by reference.
 func (c *Control) SaveInput(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
 	return saveInput(ctx, c.Store, home, in)
 }
 
-// LoadInput returns the input of a workflow that was stored, packed when it is large.
+// LoadInput returns a stored input of a workflow, packed if it is large.
 func (c *Control) LoadInput(ctx context.Context, key string) (*v1.RunInput, error) {
 	var in v1.RunInput
 	if err := load(ctx, c.Store, key, &in); err != nil {
@@ -112,7 +112,7 @@ func (c *Control) LoadInput(ctx context.Context, key string) (*v1.RunInput, erro
 	return &in, definition.Pack(&in)
 }
 
-// childRun returns the run that a task is to start.
+// childRun returns the id and the input of the run that a task starts.
 func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.PreparedChild, error) {
 	if req.GetDepth() > maxChildDepth {
 		return nil, refused(fmt.Errorf("runs are nested more than %d deep", maxChildDepth))
@@ -151,7 +151,7 @@ func (c *Children) childRun(ctx context.Context, req *v1.ChildRunRequest) (*v1.P
 	return &v1.PreparedChild{Id: names.KeyedRunID(def.GetName(), key), Workflow: def.GetName(), Input: in}, nil
 }
 
-// definition is the one that a spec holds or names.
+// definition returns the definition that a spec contains or names.
 func (c *Children) definition(ctx context.Context, spec *v1.RunSpec) (*v1.Definition, error) {
 	if spec.GetDefinition() != nil {
 		def, err := definition.FromStruct(spec.GetDefinition())
@@ -170,13 +170,14 @@ func (c *Children) definition(ctx context.Context, spec *v1.RunSpec) (*v1.Defini
 	return stored.Definition, nil
 }
 
-// refusal is why there cannot be a child run, now or later.
+// refusal is why a child run can never be started.
 type refusal struct{ error }
 
 func refused(err error) error { return &refusal{err} }
 
-// Ends returns what completed child runs have left, as the answers of attempts: the context of a run is its output. What
-// is too large to travel is stored as the result record. A run whose status is gone for good has an answer that says so.
+// Ends returns the results of completed child runs as answers of attempts. The output of a child run is its context.
+// Results that are too large to travel are stored as result records. If the status of a run is lost for good, its answer
+// says so.
 func (c *Children) Ends(ctx context.Context, req *v1.ChildRunEndsRequest) (*v1.ChildRunEndsResponse, error) {
 	res := &v1.ChildRunEndsResponse{}
 	for _, child := range req.GetChildren() {

@@ -10,7 +10,7 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// A child run whose definition stands in a task has the defaults of the fleet, and the owner and the batch of its parent.
+// A child run whose definition is part of its task gets the fleet's defaults, and the owner and batch of its parent.
 func TestPreparedChildRunHasDefaults(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)

@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// maxReopenedBytes is the largest state of a run that has ended which Reopen returns by itself: as JSON it takes
-	// about twice as much, and more of it goes through the store.
+	// maxReopenedBytes is the largest state of an ended run that Reopen returns inline. As JSON it is about twice as
+	// large. Larger states go through the store.
 	maxReopenedBytes = definition.MaxAnswerBytes / 2
-	// carryPartBytes is the size of a stored part of a RunCarry, which is read back in base64.
+	// carryPartBytes is the size of a stored part of a RunCarry. Parts are read back in base64.
 	carryPartBytes = definition.MaxAnswerBytes * 3 / 4
 )
 
-// Control has the local activities of the control process that need the store, or histories.
-// It is safe for concurrent use, and must not be copied.
+// Control has the local activities of the control process that need the store or histories. It is safe for concurrent use
+// and must not be copied.
 type Control struct {
 	Client    client.Client
 	Store     *store.Store
@@ -38,15 +38,14 @@ type Control struct {
 	Placement *Placement
 	// Signer verifies decisions.
 	Signer *signing.Signer
-	// Metrics counts the runs and tasks that have ended; nil: they are not counted.
+	// Metrics counts the runs and tasks that have ended, or is nil.
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
 
 	lists results.ListCache
 }
 
-// SaveStatus stores the final status of a run with the events that are not stored
-// yet, and has the placement queue forget the run.
+// SaveStatus stores the final status of a run and its remaining events, and removes the run from the placement queue.
 func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, events *v1.SaveEventsRequest) error {
 	run := status.GetRun()
 	c.Placement.Forget(run.GetId())
@@ -60,8 +59,7 @@ func (c *Control) SaveStatus(ctx context.Context, status *v1.StatusResponse, eve
 	return nil
 }
 
-// count counts a run that has ended with its tasks. A task that has fanned out
-// counts as its instances.
+// count counts an ended run and its tasks in the metrics. A fanned-out task counts as its instances.
 func (c *Control) count(run *v1.Run) {
 	c.Metrics.RunEnded(run.GetName(), run.GetState())
 	for _, task := range run.GetTasks() {
@@ -74,12 +72,12 @@ func (c *Control) count(run *v1.Run) {
 	}
 }
 
-// ProbeStore returns nil when the store takes and gives values of a run.
+// ProbeStore returns nil if the store can write and read values of a run.
 func (c *Control) ProbeStore(ctx context.Context, home string) error {
 	return c.Store.Probe(ctx, home)
 }
 
-// SaveEvents stores a part of a run's events.
+// SaveEvents stores one part of a run's events.
 func (c *Control) SaveEvents(ctx context.Context, req *v1.SaveEventsRequest) error {
 	if len(req.GetEvents()) == 0 {
 		return nil
@@ -88,10 +86,9 @@ func (c *Control) SaveEvents(ctx context.Context, req *v1.SaveEventsRequest) err
 	return c.Store.PutMessage(ctx, key, &v1.EventPart{Events: req.GetEvents()})
 }
 
-// SaveCarry stores the tasks and the context of the state that an execution leaves, in parts,
-// and returns the state with the keys of the parts instead. The same state gives the same
-// parts, and no other execution has their keys: a process that was suspended in the middle may
-// continue at any time.
+// SaveCarry stores the tasks and the context of an execution's final state in parts. It returns the state with the keys
+// of the parts in their place. The same state gives the same parts, and no other execution uses their keys. So it is
+// harmless if a suspended process continues at any time.
 func (c *Control) SaveCarry(ctx context.Context, home string, generation int32, execution string, carry *v1.RunCarry) (*v1.RunCarry, error) {
 	kept := &v1.RunCarry{}
 	carry.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -123,8 +120,8 @@ func (c *Control) SaveCarry(ctx context.Context, home string, generation int32, 
 	return kept, flush()
 }
 
-// LoadCarry returns a part that SaveCarry has stored, packed: all parts together go into
-// one workflow task, and as JSON the state of 10,000 tasks is more than that may hold.
+// LoadCarry returns a part that SaveCarry has stored, packed: all parts go into one workflow task, which could not hold
+// the state of 10,000 tasks as JSON.
 func (c *Control) LoadCarry(ctx context.Context, req *v1.LoadCarryRequest) (*v1.RunCarry, error) {
 	var part v1.RunCarry
 	if err := load(ctx, c.Store, req.GetKey(), &part); err != nil {

@@ -42,7 +42,7 @@ func newControl(t *testing.T) *Control {
 	}
 }
 
-// A large state goes through the store in parts, and all of it comes back.
+// A large state is stored in parts, and loading them restores all of it.
 func TestCarryThroughTheStore(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -74,7 +74,7 @@ func TestCarryThroughTheStore(t *testing.T) {
 	}
 }
 
-// loadCarry returns a stored part of a state, and what it takes in a history.
+// loadCarry returns a stored part of a state and its size in a history.
 func loadCarry(t *testing.T, c *Control, key string) (part *v1.RunCarry, size int) {
 	t.Helper()
 	answer, err := c.LoadCarry(t.Context(), &v1.LoadCarryRequest{Key: key})
@@ -92,8 +92,7 @@ func loadCarry(t *testing.T, c *Control, key string) (part *v1.RunCarry, size in
 	return part, len(text)
 }
 
-// The state of a run of 10,000 tasks comes back in one workflow task, of which
-// Temporal takes 4 MB.
+// The parts of the state of 10,000 tasks fit into one workflow task, for which Temporal accepts 4 MB.
 func TestLargeCarryFitsAWorkflowTask(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -121,7 +120,7 @@ func TestLargeCarryFitsAWorkflowTask(t *testing.T) {
 	}
 }
 
-// The store has the final status of a run, and its last events.
+// SaveStatus stores the final status of a run and its last events.
 func TestSaveStatus(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -156,14 +155,13 @@ func TestSaveStatus(t *testing.T) {
 	}
 }
 
-// No field of a state is forgotten on its way through the store, and the same state gives the
-// same parts.
+// No field of a state is lost on its way through the store, and equal states give equal parts.
 func TestCarryKeepsEveryField(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
 	carry := &v1.RunCarry{}
 	fill(carry.ProtoReflect(), 3)
-	carry.Stored, carry.Packed = nil, nil // what SaveCarry and LoadCarry make of it
+	carry.Stored, carry.Packed = nil, nil // SaveCarry and LoadCarry set these
 	for i := range 1000 {
 		carry.Tasks[fmt.Sprintf("t%d", i)] = &v1.TaskCarry{Task: &v1.Task{Error: strings.Repeat("x", 1<<10)}}
 	}
@@ -194,7 +192,7 @@ func TestCarryKeepsEveryField(t *testing.T) {
 	}
 }
 
-// fill sets every field of a message, and of those in it down to a depth.
+// fill sets every field of a message, and of nested messages down to a depth.
 func fill(m protoreflect.Message, depth int) {
 	one := func(field protoreflect.FieldDescriptor, fresh func() protoreflect.Value) protoreflect.Value {
 		switch field.Kind() {

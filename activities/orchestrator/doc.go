@@ -1,17 +1,17 @@
-// Package orchestrator has the activities of the control process: what a run does outside of its workflow code.
+// Package orchestrator has the activities of the control process, which do what a run cannot do in its workflow code.
 //
-//	Control      conditions, and what a run reads from the store and writes there
+//	Control      conditions, and what a run reads from the store and writes to it
 //	Placement    the placement queue: Place, AwaitPlacement, Explain
 //	Children     child workflows: Prepare, ChildRunEnds, AwaitRuns, LoadWorkflow
-//	Locks        what runs and locks ask each other, and which holders may still run something
-//	Environments what an archive becomes that a node has stored: Keep, Discard
+//	Locks        messages between runs and locks, and which holders may still run something
+//	Environments archives that a node has stored for an environment: Keep, Discard
 //
-// A broken system is an error, which Temporal retries; what is wrong with a request is part of the answer.
+// A broken system is an error, which Temporal retries. A fault in a request is part of the answer.
 //
 // # Placement
 //
-// The answer of Place to a run is repeated until the run has acknowledged it by number; AwaitPlacement reports what is
-// new to the newest execution of the run that waits:
+// The answer of Place to a run is repeated until the run has acknowledged it by number. AwaitPlacement reports news to
+// the newest waiting execution of the run:
 //
 //	Place ──> reported, unacknowledged ──(next Place with its number)──> acknowledged
 //	             └──(a Place without its number)──> the claims are released, and the run asks for all of them again

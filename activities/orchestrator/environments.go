@@ -12,17 +12,18 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Environments gives archives that nodes have stored their names. Its activities may be done twice.
+// Environments publishes or discards archives that nodes have stored. Its activities are idempotent.
 type Environments struct{ Library *environments.Library }
 
-// incompleteTries is how often the parts of an archive are waited for that a node may have in its spool: some minutes.
+// incompleteTries bounds the attempts to wait for parts of an archive that may still be in a node's spool. They take some
+// minutes.
 const incompleteTries = 60
 
-// notKept is the type of the errors of archives that will never be kept.
+// notKept is the error type of an archive that can never be kept.
 const notKept = "EnvironmentNotKept"
 
-// Keep has an environment whose archive is stored take its name, and returns it as it is ready. An error that is not retried says for
-// people why it cannot.
+// Keep publishes an environment with a stored archive under its name, and returns it as ready. A non-retryable error
+// tells people why that is impossible.
 func (e Environments) Keep(ctx context.Context, stored *v1.Environment) (*v1.Environment, error) {
 	kept, err := e.Library.Keep(ctx, stored)
 	switch {

@@ -22,21 +22,19 @@ import (
 )
 
 const (
-	// evaluateBudget is how long one call of Evaluate takes; what it did not
-	// reach is asked again.
+	// evaluateBudget bounds the time of one call of Evaluate. The caller asks again about the rest.
 	evaluateBudget = time.Second
-	// conditionBudget bounds the expressions of one question, which their cost limit
-	// does too.
+	// conditionBudget bounds the time for the expressions of one question, in addition to their cost limit.
 	conditionBudget = 500 * time.Millisecond
 	// conditionTries is how often the expressions of a question may exceed their budget.
 	conditionTries = 3
 	// maxRenderedBytes is the largest object that Evaluate renders, as JSON.
 	maxRenderedBytes = definition.MaxAnswerBytes - 4<<10
-	// maxKeyBytes is the longest key of a cached result; it is a part of the history.
+	// maxKeyBytes is the longest key of a cached result. Keys are part of the history.
 	maxKeyBytes = 16 << 10
 )
 
-// Kinds of questions, as v1.Condition has them.
+// Kinds of questions in v1.Condition.
 const (
 	kindCount    = "count"
 	kindItems    = "items"
@@ -46,11 +44,9 @@ const (
 	kindTemplate = "template"
 )
 
-// Evaluate answers conditions and the other questions about expressions, in order,
-// for as long as its time budget lasts; at least one is answered. An expression
-// that cannot be evaluated is an answer, and so is a result that is not in the
-// store, or is there and cannot be read. While the store is away the other questions have
-// no answer, and the response says why.
+// Evaluate answers questions about expressions in order until its time budget is used up. It answers at least one. An
+// expression that cannot be evaluated gets an answer, and so does a result that is missing or unreadable. If the store is
+// away, the remaining questions get no answer, and the response says why.
 func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.EvaluateResponse, error) {
 	deadline, patience := time.Now().Add(evaluateBudget), store.Arrival
 	view := condition.View{Parents: make(map[string]*v1.ParentView, len(req.GetParents())), Workflow: req.GetWorkflow()}
@@ -63,7 +59,7 @@ func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.Ev
 		began := time.Now()
 		answer, err := c.question(ctx, &view, req, cond, patience)
 		if errors.Is(err, store.ErrNotFound) {
-			// Waiting for what is missing is no evaluation, and is done once for all.
+			// Waiting for a missing value does not count as evaluation, and happens only once.
 			deadline, patience = deadline.Add(time.Since(began)), 0
 		}
 		if ctx.Err() != nil {
@@ -79,28 +75,28 @@ func (c *Control) Evaluate(ctx context.Context, req *v1.EvaluateRequest) (*v1.Ev
 		}
 		answer.Task = cond.GetTask()
 		if size += jsonSize(answer); size > definition.MaxAnswerBytes && len(res.GetAnswers()) > 0 {
-			break // the others are asked again
+			break // the caller asks again about the others
 		}
 		res.Answers = append(res.Answers, answer)
 	}
 	return res, nil
 }
 
-// jsonSize returns how many bytes a message takes as JSON, as histories have it.
+// jsonSize returns the size of a message as JSON, the form that histories contain.
 func jsonSize(m proto.Message) int {
 	text, err := protojson.Marshal(m)
-	if err != nil { // of text that is no UTF-8
+	if err != nil { // the message contains invalid UTF-8
 		return math.MaxInt32
 	}
 	return len(text)
 }
 
-// storeError is that of a store, not of an expression.
+// storeError is an error of the store rather than of an expression.
 type storeError struct{ error }
 
 func (e storeError) Unwrap() error { return e.error }
 
-// awayError is that of a store that answers nothing, as opposed to one that cannot give a value.
+// awayError is the error of a store that does not respond at all, as opposed to one that lacks a value.
 type awayError struct{ error }
 
 func (e awayError) Unwrap() error { return e.error }
@@ -108,8 +104,8 @@ func (e awayError) Unwrap() error { return e.error }
 // storePause is the time between two tries.
 const storePause = 100 * time.Millisecond
 
-// insist calls f until it succeeds or fails for good. A store that does not answer a probe
-// either gives an awayError.
+// insist calls f until it succeeds or fails for good. If the store does not respond to a probe either, it returns an
+// awayError.
 func (c *Control) insist(ctx context.Context, run string, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
@@ -146,8 +142,8 @@ func (c *Control) question(ctx context.Context, view *condition.View, req *v1.Ev
 	return answer, err
 }
 
-// inTime calls f with a limited time, and calls it again when f has exceeded that: the cost limit bounds what an
-// expression may take, so that the machine must have stalled.
+// inTime calls f with a time limit, and again if f exceeds the limit. The cost limit already bounds an expression, so a
+// slow one means that the machine has stalled.
 func inTime(ctx context.Context, f func(limited context.Context) error) error {
 	for try := 1; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, conditionBudget)
@@ -159,9 +155,8 @@ func inTime(ctx context.Context, f func(limited context.Context) error) error {
 	}
 }
 
-// see puts the ancestors that a question reads into the view, whole, the input of
-// the task, and the attempt that the question is about; it returns the item of an
-// instance. A result that is missing may be on its way, and is waited for.
+// see fills the view for a question: the ancestors that the question reads, the input of the task, and the attempt in
+// question. It waits for missing results, which may be on their way. It returns the item of an instance.
 func (c *Control) see(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, cond *v1.Condition, patience time.Duration) (item *structpb.Value, err error) {
 	for _, task := range cond.GetReferences() {
 		if view.Parents[task] != nil || req.GetParents()[task] == nil {
@@ -197,7 +192,7 @@ func (c *Control) see(ctx context.Context, view *condition.View, req *v1.Evaluat
 	return item, nil
 }
 
-// item is the one that an instance is for; nil: there is none.
+// item returns the item of an instance, or nil if there is none.
 func (c *Control) item(ctx context.Context, cond *v1.Condition) (*structpb.Value, error) {
 	_, index, ok := storekey.ParseInstanceName(cond.GetTask())
 	if !ok || cond.GetItem() != nil || cond.GetItems() == "" {
@@ -210,7 +205,8 @@ func (c *Control) item(ctx context.Context, cond *v1.Condition) (*structpb.Value
 	return items[index], nil
 }
 
-// answer answers one question of a view. Its expressions have the time of limited; what it stores goes to the home of the run.
+// answer answers one question from a view. limited bounds the time of its expressions. Values that it stores go to the
+// home of the run.
 func (c *Control) answer(ctx, limited context.Context, req *v1.EvaluateRequest, cond *v1.Condition, item *structpb.Value, view condition.View) (answer *v1.ConditionAnswer, err error) {
 	answer = &v1.ConditionAnswer{}
 	home := names.Home(view.Workflow.GetRunId(), req.GetChain())

@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// The answers of one call stay small, however much there is to say.
+// Evaluate limits its answers by time, however many questions there are.
 func TestEvaluateStopsInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, evaluateStopsInTime) // each answer waits for the record
@@ -62,7 +62,7 @@ func objectOf(t *testing.T, fields map[string]any) *structpb.Struct {
 	return s
 }
 
-// ask answers one question of the run r-1, of the workflow w.
+// ask returns the answer to one question of run r-1 of workflow w.
 func ask(t *testing.T, c *Control, cond *v1.Condition, parents map[string]*v1.ParentView) *v1.ConditionAnswer {
 	t.Helper()
 	for name := range parents {
@@ -101,8 +101,7 @@ func TestEvaluateCount(t *testing.T) {
 	}
 }
 
-// A small list is in the answer, a large one in the store, where asking again
-// finds it under the same key.
+// A small list is in the answer, and a large one in the store. The same question gives the same key.
 func TestEvaluateItems(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -181,7 +180,7 @@ func TestEvaluateTemplate(t *testing.T) {
 	}
 }
 
-// Objects that are large each come a few at a time.
+// Large objects are spread over several answers.
 func TestEvaluateLargeAnswers(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -208,7 +207,7 @@ func TestEvaluateLargeAnswers(t *testing.T) {
 	}
 }
 
-// Expressions that take their time do not hold the run up, whatever they are for.
+// Expensive expressions do not delay the run, whatever kind of question they belong to.
 func TestEvaluateKeepsItsBudget(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -233,8 +232,7 @@ func TestEvaluateKeepsItsBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whatever the machine does meanwhile: once the budget is over only the answer
-	// that is under way still comes.
+	// However slow the machine is, only the answer in progress is still added once the budget is used up.
 	if n := len(res.GetAnswers()); n == 0 || n < 1000 && took < evaluateBudget || n == 1000 && took > 30*evaluateBudget {
 		t.Errorf("%d answers in %v", n, took)
 	}
@@ -245,8 +243,7 @@ func TestEvaluateKeepsItsBudget(t *testing.T) {
 	}
 }
 
-// What a run reuses is whole, young enough and completed, and outlives the run that
-// it is of.
+// A cached result must be complete, young enough and successful. It outlives its run.
 func TestCachedResults(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -299,7 +296,7 @@ func TestCachedResults(t *testing.T) {
 		t.Errorf("after that: %v", a)
 	}
 
-	// A large one, that a batch has recorded, without the run that it is of.
+	// A large result in a batch's record is reused, too, even after its run has been deleted.
 	large := objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})
 	record := storekey.Batch("r-0", 0, "build[0-1]", 0, 0)
 	if err := c.Store.PutMessage(t.Context(), record, &v1.ExecuteResponse{State: "completed", Batch: []*v1.MemberResult{
@@ -323,8 +320,7 @@ func TestCachedResults(t *testing.T) {
 	}
 }
 
-// Instances have one expression for the key of all, and yet do not share a result;
-// it goes by the item, wherever in the list that is.
+// Instances share one key expression but not one result. The item decides, wherever it is in the list.
 func TestCachedInstances(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -337,7 +333,7 @@ func TestCachedInstances(t *testing.T) {
 	if a == b || a != key(&v1.Condition{Task: "each[5]", Item: text("a")}) {
 		t.Errorf("keys of items: %q and %q", a, b)
 	}
-	// Its own input has taken the word.
+	// The task's own input shadows the item.
 	own := objectOf(t, map[string]any{"item": "same"})
 	if x, y := key(&v1.Condition{Task: "each[0]", Item: text("a"), Input: own}), key(&v1.Condition{Task: "each[1]", Item: text("b"), Input: own}); x != a || y != b {
 		t.Errorf("keys of items that expressions do not see: %q and %q", x, y)
@@ -371,8 +367,7 @@ func TestCachedInstances(t *testing.T) {
 	}
 }
 
-// A result that is missing breaks the question, and a store that does not answer leaves
-// it for later.
+// A missing result breaks its question. If the store does not respond, the question is left for later.
 func TestEvaluateMissing(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)

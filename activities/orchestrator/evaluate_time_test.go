@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// An expression that exceeds its time on a machine that stalls is evaluated again, and fails only after several tries.
+// An expression that exceeds its time on a stalled machine is evaluated again. It fails only after several tries.
 func TestExpressionsOfAStalledMachineAreEvaluatedAgain(t *testing.T) {
 	t.Parallel()
 	late := fmt.Errorf("evaluate: %w", context.DeadlineExceeded)
 	wrong := errors.New("no such key")
 	for name, test := range map[string]struct {
-		answers []error // the last one is repeated
+		answers []error // the last one repeats
 		calls   int
 		want    error
 	}{

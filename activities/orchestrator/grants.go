@@ -10,8 +10,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// grant stores that nodes were given tasks of a workflow: of a run, or of its child for a part of a fan-out. Until then the
-// run does not learn of its assignments, and so no node gets a task without a grant.
+// grant stores grants for nodes that were given tasks of a workflow, which is a run or its child for a part of a fan-out.
+// The run learns of its assignments only afterwards, so no node gets a task without a grant.
 func (p *Placement) grant(ctx context.Context, workflow, chain string, assigned []*v1.Assignment) error {
 	if p.grants == nil || len(assigned) == 0 {
 		return nil

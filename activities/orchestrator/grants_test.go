@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestNoTaskIsPlacedWithoutItsGrant takes the store away while a run asks for nodes.
+// TestNoTaskIsPlacedWithoutItsGrant makes the store unreachable while a run requests nodes.
 func TestNoTaskIsPlacedWithoutItsGrant(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -38,7 +38,7 @@ func TestNoTaskIsPlacedWithoutItsGrant(t *testing.T) {
 		var res v1.PlaceResponse
 		return &res, value.Get(&res)
 	}
-	// A task, an instance, and an instance of a part of a large fan-out.
+	// The requests name a task, an instance, and an instance in a part of a large fan-out.
 	whole := &v1.PlaceRequest{RunId: "ci-0k", Chain: "c1", Requests: []*v1.TaskRequest{{Task: "build", Claim: 1, Type: "shell"}, {Task: "each[3]", Claim: 1, Type: "shell"}}}
 	part := &v1.PlaceRequest{RunId: "ci-0k/0/wide[1000]/c1", Chain: "c1", Requests: []*v1.TaskRequest{{Task: "wide[1003]", Claim: 1, Type: "shell"}}}
 

@@ -9,8 +9,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// keepList returns a list as it may travel: here when it is small, else by its key
-// in the store; or there however small it is. Keeping it again gives the same.
+// keepList returns a list that can travel: inline if it is small and stored is false, else by its key in the store. It is
+// idempotent.
 func (c *Control) keepList(ctx context.Context, home string, list *v1.ItemList, stored bool) (*v1.Items, error) {
 	if !stored && proto.Size(list) <= results.MaxInline {
 		items := &v1.Items{States: list.GetStates()}
@@ -19,7 +19,7 @@ func (c *Control) keepList(ctx context.Context, home string, list *v1.ItemList, 
 		}
 		return items, nil
 	}
-	// Maps in a fixed order, so that an equal list has an equal key.
+	// Encode maps in a fixed order, so that equal lists have equal keys.
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(list)
 	if err != nil {
 		return nil, err

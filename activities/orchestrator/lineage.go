@@ -14,18 +14,18 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// lineage is the execution that a child belongs to, in the line of executions that begins with the one that started
-// the child. The zero value is the start of the line. Two things add an execution to a line:
+// lineage is the execution that a child belongs to. It is part of a line that begins with the execution that started the
+// child. The zero value is the start of the line. Two events add an execution to a line:
 //
-//	continue as new   the next execution takes over every open child, with the rest of the state
-//	reset             the new execution takes over a child whose start event is before the reset point, so that it is
-//	                  pending there, and one that the terminated execution had itself taken over
+//	continue as new   the next execution takes over every open child with the rest of the state
+//	reset             the new execution takes over a child whose start event precedes the reset point, so that the child is
+//	                  pending there, and a child that the terminated execution had itself taken over
 type lineage struct {
 	execution string
-	inherited bool // the execution has begun with the child
+	inherited bool // the execution started with the child
 }
 
-// parentEnd returns how the parent of a child has ended, or nil while an execution is open that the child belongs to.
+// parentEnd returns how the parent of a child ended, or nil while the execution that the child belongs to is open.
 func (c *Children) parentEnd(ctx context.Context, req *v1.AwaitedRun, known *lineage) (*v1.RunEnd, error) {
 	for {
 		fromStart := known.execution == ""
@@ -36,19 +36,19 @@ func (c *Children) parentEnd(ctx context.Context, req *v1.AwaitedRun, known *lin
 		if open || err != nil {
 			return nil, err
 		}
-		*known = lineage{} // an execution before the last one may have been reset since
+		*known = lineage{} // an earlier execution may have been reset since
 		if fromStart {
 			return &v1.RunEnd{Error: "no execution of the parent is open that has started the child"}, nil
 		}
 	}
 }
 
-// followLine moves to the last execution of a line, and reports whether that is open.
+// followLine moves at to the last execution of its line, and reports whether that one is open.
 func (c *Children) followLine(ctx context.Context, req *v1.AwaitedRun, at *lineage) (open bool, err error) {
 	for {
 		d, err := c.Client.DescribeWorkflowExecution(ctx, req.GetWorkflowId(), at.execution)
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-			return c.open(ctx, req) // its retention may be over while a later execution is open
+			return c.open(ctx, req) // the retention of this execution may be over while a later one is open
 		}
 		if err != nil {
 			return false, fmt.Errorf("look at run %s: %w", req.GetWorkflowId(), err)
@@ -64,7 +64,7 @@ func (c *Children) followLine(ctx context.Context, req *v1.AwaitedRun, at *linea
 	}
 }
 
-// successor returns the execution that a child of a closed one belongs to, or the zero value if there is none.
+// successor returns the execution that takes over a child of a closed one, or the zero value if there is none.
 func (c *Children) successor(ctx context.Context, req *v1.AwaitedRun, of *workflowservice.DescribeWorkflowExecutionResponse, inherited bool) (lineage, error) {
 	if reset := of.GetWorkflowExtendedInfo().GetResetRunId(); reset != "" {
 		if inherited {
@@ -75,7 +75,7 @@ func (c *Children) successor(ctx context.Context, req *v1.AwaitedRun, of *workfl
 			return lineage{}, fmt.Errorf("look at run %s: %w", req.GetWorkflowId(), err)
 		}
 		if slices.ContainsFunc(d.GetPendingChildren(), func(p *workflowpb.PendingChildExecutionInfo) bool {
-			// Without a run id, the event that the child has started is about to follow.
+			// If there is no run id, the event that the child has started is about to follow.
 			return p.GetWorkflowId() == req.GetChild().GetWorkflowId() && (p.GetRunId() == "" || p.GetRunId() == req.GetChild().GetFirst())
 		}) {
 			return lineage{reset, false}, nil

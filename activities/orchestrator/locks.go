@@ -20,26 +20,27 @@ import (
 )
 
 const (
-	// lockTaskTimeout is after which time a step of a Lock goes to another process when the one that had it has died.
+	// lockTaskTimeout is how long a workflow task of a Lock waits for a dead process before another process gets the
+	// task.
 	lockTaskTimeout = 6 * time.Second
-	// maxLooks is how many holders of a lock are looked up in one go, and looksAtOnce how many at the same time. The
-	// oldest come first, among which are those that are gone.
+	// maxLooks bounds how many holders of a lock one call looks up, and looksAtOnce how many in parallel. The oldest
+	// holders come first: they are the ones most likely gone.
 	maxLooks, looksAtOnce = 500, 8
 )
 
-// Locks has the local activities by which runs and locks reach each other. It is safe for concurrent use.
+// Locks has the local activities that connect runs and locks. It is safe for concurrent use.
 type Locks struct {
 	Client client.Client
 	// Watch returns a function that reports whether an attempt of a closed run may still run.
 	Watch func(*v1.AwaitAnswerRequest) func(context.Context) bool
 
 	mu sync.Mutex
-	// ending are the closed holders that may have attempts which still run, by holder, execution and claim.
+	// ending holds the closed holders that may still have running attempts, by holder, execution and claim.
 	ending map[string]*endingHolder
 }
 
-// Ask sends what a run asks of locks, in order, and opens those that are not open.
-// Sent again as a whole, it changes nothing.
+// Ask sends the requests of a run to locks in order, and starts the workflows of locks that are not open. It is
+// idempotent.
 func (l *Locks) Ask(ctx context.Context, req *v1.LockRequests) error {
 	for _, r := range req.GetRequests() {
 		id := names.LockWorkflowID(r.GetLock())
@@ -47,7 +48,7 @@ func (l *Locks) Ask(ctx context.Context, req *v1.LockRequests) error {
 		if r.GetAcquire() == nil {
 			err = l.Client.SignalWorkflow(ctx, id, "", names.AskSignal, r)
 			if _, closed := errors.AsType[*serviceerror.NotFound](err); closed {
-				err = nil // a lock that is closed has nothing to give back to
+				err = nil // a closed lock has no holder that could release it
 			}
 		} else {
 			_, err = l.Client.SignalWithStartWorkflow(ctx, id, names.AskSignal, r, client.StartWorkflowOptions{
@@ -61,8 +62,8 @@ func (l *Locks) Ask(ctx context.Context, req *v1.LockRequests) error {
 	return nil
 }
 
-// Holders returns which holders of a lock are gone: their workflow is closed, or has
-// been started anew, and nothing of them runs any more. One that cannot be looked up counts as there.
+// Holders returns the holders of a lock that are gone: their workflow is closed or has been replaced, and none of their
+// attempts still runs. A holder that cannot be looked up does not count as gone.
 func (l *Locks) Holders(ctx context.Context, req *v1.HoldersRequest) (*v1.HoldersResponse, error) {
 	var mu sync.Mutex
 	gone := map[string]bool{} // by holder and execution
@@ -101,12 +102,12 @@ func (l *Locks) Holders(ctx context.Context, req *v1.HoldersRequest) (*v1.Holder
 		}
 	}
 	if len(res.GetGone()) > 0 {
-		err = nil // that much is certain
+		err = nil // the known ones are certain
 	}
 	return res, err
 }
 
-// gone reports whether a holder is closed, or another one has its id now.
+// gone reports whether a holder is closed or its id now belongs to another execution.
 func (l *Locks) gone(ctx context.Context, a *v1.AcquireRequest) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -122,24 +123,24 @@ func (l *Locks) gone(ctx context.Context, a *v1.AcquireRequest) (bool, error) {
 }
 
 const (
-	// abandonedTimeout bounds how long the attempts of a closed holder are looked for: its history may be long.
+	// abandonedTimeout bounds the search for the attempts of a closed holder, whose history may be long.
 	abandonedTimeout = time.Minute
-	// abandonedPatience is how long one look at the holders waits for that.
+	// abandonedPatience is how long one check of the holders waits for that search.
 	abandonedPatience = time.Second
 )
 
-// endingHolder is a closed holder of a lock.
+// endingHolder is a closed holder of a lock that may still have running attempts.
 type endingHolder struct {
-	// found is closed when watched has the attempts that may still run, or err is why they are not known.
+	// found is closed when watched holds the attempts that may still run, or err says why they are unknown.
 	found   chan struct{}
 	watched []func(context.Context) bool
 	err     error
-	// looks is held during a look at watched: an activity that has timed out may overlap the next one.
+	// looks serialises checks of watched: an activity that has timed out may overlap the next one.
 	looks sync.Mutex
 }
 
-// mayRun reports whether something may still run under the claim of a holder that is gone. What is not known yet counts as
-// running.
+// mayRun reports whether an attempt may still run under the claim of a holder that is gone. While that is unknown, it
+// returns true.
 func (l *Locks) mayRun(ctx context.Context, key string, a *v1.AcquireRequest) bool {
 	l.mu.Lock()
 	h := l.ending[key]
@@ -168,11 +169,11 @@ func (l *Locks) mayRun(ctx context.Context, key string, a *v1.AcquireRequest) bo
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.ending, key) // an error is met again
+	delete(l.ending, key) // on an error the next call searches again
 	return h.err != nil || ctx.Err() != nil
 }
 
-// find looks for the attempts of a closed holder. It ends after abandonedTimeout at the latest.
+// find searches for the attempts of a closed holder. It ends after abandonedTimeout at the latest.
 func (l *Locks) find(ctx context.Context, h *endingHolder, a *v1.AcquireRequest) {
 	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
 	defer cancel()
@@ -185,8 +186,8 @@ func (l *Locks) find(ctx context.Context, h *endingHolder, a *v1.AcquireRequest)
 	}
 }
 
-// abandoned returns the attempts under the claim of a holder that was closed from outside; the claim of a run covers all of
-// its attempts.
+// abandoned returns the attempts under the claim of a holder that was closed from outside. The claim of a run covers all
+// of its attempts.
 func (l *Locks) abandoned(ctx context.Context, a *v1.AcquireRequest) ([]*v1.AwaitAnswerRequest, error) {
 	last, err := lastExecution(ctx, l.Client, a.GetHolder(), a.GetAsker())
 	if err != nil {
@@ -199,12 +200,12 @@ func (l *Locks) abandoned(ctx context.Context, a *v1.AcquireRequest) ([]*v1.Awai
 	return slices.DeleteFunc(all, func(attempt *v1.AwaitAnswerRequest) bool { return attemptID(attempt.GetAttempt()) != a.GetClaim() }), err
 }
 
-// attemptID returns the id of the activity of an attempt, under which its unit has its lock.
+// attemptID returns the id of an attempt's activity, which is also the lock claim of its task or instance.
 func attemptID(req *v1.ExecuteRequest) string {
 	return names.AttemptID(unitName(req), req.GetClaim())
 }
 
-// lastExecution follows a chain of executions from one of them to its end.
+// lastExecution returns the last execution of a chain, given one of its executions.
 func lastExecution(ctx context.Context, c client.Client, id, runID string) (string, error) {
 	for {
 		events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)

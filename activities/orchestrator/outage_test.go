@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// takeAway makes the store of c unreachable until the function that it returns is called.
+// takeAway makes the store of c unreachable until the returned function is called.
 func takeAway(t *testing.T, c *Control) (bringBack func()) {
 	t.Helper()
 	here := c.Store.Location()
@@ -28,8 +28,7 @@ func takeAway(t *testing.T, c *Control) (bringBack func()) {
 	return func() { move(here+"-away", here) }
 }
 
-// A result that is there and cannot be read fails the questions that read it. A store
-// that is away fails none.
+// An unreadable result fails only the questions that read it. A store that is away fails none.
 func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -73,7 +72,7 @@ func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 	}
 }
 
-// What a child run has left is waited for while the store is away, and only then.
+// Ends fails retryably while the store is away. An unreadable status is an answer.
 func TestChildRunEndsWaitForStore(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)

@@ -21,18 +21,17 @@ import (
 )
 
 const (
-	// maxCollectedBytes is how large the outputs of the instances of a task may be
-	// together, so that they are kept for its children; it is that of one output.
+	// maxCollectedBytes bounds the collected outputs of a task's instances together. The same limit applies to a single
+	// output.
 	maxCollectedBytes = 8 << 20
-	// collectReads is how many records are read at once.
+	// collectReads is how many records are read in parallel.
 	collectReads = 16
 )
 
-// Collect puts the outputs of the instances of a task into one list, null where an
-// instance did not complete, with the states of those. The list is in the answer when
-// it is small, in the store when it is not, and absent when every instance completed and
-// left nothing. Where it would be too large, or a result is missing or cannot be read, the
-// answer has the states and says so; a store that is away is an error.
+// Collect combines the outputs of a task's instances into one list, with the states of the instances that did not
+// complete and null as their output. The list is in the answer if it is small, and in the store otherwise. It is absent
+// if every instance completed without output. If the list would be too large, or a result is missing or unreadable, the
+// answer has the states and the reason. If the store is away, Collect returns an error.
 func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanOutView, error) {
 	var view *v1.FanOutView
 	var list *v1.ItemList
@@ -58,7 +57,7 @@ func (c *Control) Collect(ctx context.Context, req *v1.CollectRequest) (*v1.FanO
 	return view, err
 }
 
-// collect fills the list, and reports whether all instances completed and left nothing. It counts the instances.
+// collect fills the list and counts the instances. It reports whether all instances completed without output.
 func (c *Control) collect(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView, list *v1.ItemList) (plain bool, err error) {
 	if len(req.GetParts()) > 0 {
 		return c.collectParts(ctx, req, view, list)
@@ -78,7 +77,7 @@ func (c *Control) collect(ctx context.Context, req *v1.CollectRequest, view *v1.
 			err = s.put(i, structpb.NewNullValue())
 		case item.GetRecord() != "":
 			view.Completed++
-			key, _, _ := strings.Cut(item.GetRecord(), "#") // those of a batch are in one record
+			key, _, _ := strings.Cut(item.GetRecord(), "#") // all results of a batch are in one record
 			records[key] = append(records[key], i)
 		default:
 			view.Completed++
@@ -99,18 +98,18 @@ func (c *Control) collect(ctx context.Context, req *v1.CollectRequest, view *v1.
 	return plain, nil
 }
 
-// collection is the list while it is put together. put is safe for concurrent use.
+// collection builds the list. Its put is safe for concurrent use.
 type collection struct {
 	control *Control
 	task    string
-	patient time.Time // until when missing records are waited for
+	patient time.Time // deadline for missing records
 
 	mu     sync.Mutex
 	values []*structpb.Value
 	room   int
 }
 
-// put sets an output.
+// put sets the output at a position.
 func (s *collection) put(i int, output *structpb.Value) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +120,7 @@ func (s *collection) put(i int, output *structpb.Value) error {
 	return nil
 }
 
-// outputValue is the output of an instance that completed, whether it left one or not.
+// outputValue returns the output of a completed instance, which is an empty object if it left none.
 func outputValue(output *structpb.Struct) *structpb.Value {
 	if output == nil {
 		output = &structpb.Struct{}
@@ -133,7 +132,7 @@ func tooLarge(task string) error {
 	return fmt.Errorf("the outputs of the instances of %s are larger than %d MiB together", task, maxCollectedBytes>>20)
 }
 
-// read puts the outputs that are in records, several records at once.
+// read adds the outputs from records, and reads several records in parallel.
 func (s *collection) read(ctx context.Context, req *v1.CollectRequest, records map[string][]int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -158,7 +157,7 @@ func (s *collection) read(ctx context.Context, req *v1.CollectRequest, records m
 	return context.Cause(ctx)
 }
 
-// readRecord puts the outputs of one record: that of an instance, or of a batch.
+// readRecord adds the outputs of the record of an instance or of a batch.
 func (s *collection) readRecord(ctx context.Context, req *v1.CollectRequest, key string, positions []int) error {
 	var record v1.ExecuteResponse
 	if err := s.control.Store.AwaitMessage(ctx, key, &record, time.Until(s.patient)); err != nil {
@@ -184,12 +183,13 @@ func (s *collection) readRecord(ctx context.Context, req *v1.CollectRequest, key
 	return nil
 }
 
-// name is that of an instance, by its position in the list.
+// name returns the name of the instance at a position in the list.
 func (s *collection) name(req *v1.CollectRequest, position int) string {
 	return fmt.Sprintf("%s[%d]", s.task, int(req.GetFrom())+position)
 }
 
-// collectParts puts the lists of parts into one. Where a part has no outputs to give, the states of all parts are there regardless.
+// collectParts combines the lists of parts into one. If a part has no outputs to give, the states of all parts are listed
+// regardless.
 func (c *Control) collectParts(ctx context.Context, req *v1.CollectRequest, view *v1.FanOutView, list *v1.ItemList) (plain bool, err error) {
 	plain = true
 	room := maxCollectedBytes

@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/condition"
 )
 
-// outputsOf is the list of an answer of Collect, wherever it is.
+// outputsOf returns the list in an answer of Collect, wherever it is stored.
 func outputsOf(t *testing.T, c *Control, view *v1.FanOutView) []any {
 	t.Helper()
 	whole, err := results.ResolveView(t.Context(), c.Store, "each", &v1.ParentView{FanOut: view}, 0)
@@ -74,7 +74,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// Lists of parts become one list, in the store when it is large.
+// The lists of parts are combined into one list, which is stored if it is large.
 func TestCollectParts(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)
@@ -100,7 +100,7 @@ func TestCollectParts(t *testing.T) {
 			t.Fatalf("output %d is %v", i, output)
 		}
 	}
-	// Parts whose outputs are too large, or that have left none, do not hide how the others ended.
+	// The states of other parts are kept even if a part's outputs are too large or missing.
 	unfinished := collect(t, c, &v1.CollectRequest{Stored: true, Items: []*v1.CollectItem{{State: "completed"}, {State: "failed"}}})
 	large := &v1.CollectRequest{Stored: true, Items: []*v1.CollectItem{{State: "lost"}}}
 	for range 9 {
@@ -121,8 +121,7 @@ func TestCollectParts(t *testing.T) {
 	}
 }
 
-// What cannot be put together is said to whoever reads it; the task has ended
-// as it has.
+// If outputs cannot be collected, their reader learns why. The end of the task does not change.
 func TestCollectRefuses(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)

@@ -21,25 +21,23 @@ import (
 )
 
 const (
-	// gather is how long AwaitPlacement waits after its first news: what comes
-	// up together is reported together.
+	// gather is how long AwaitPlacement waits after the first news, so that it reports simultaneous news together.
 	gather = 5 * time.Millisecond
-	// awaitBeat is the time between the heartbeats of AwaitPlacement, well within the 5 s after which a run asks the
-	// next owner of the queue.
+	// awaitBeat is the time between the heartbeats of AwaitPlacement. It is well below the 5 s after which a run turns to
+	// the next owner of the queue.
 	awaitBeat = 2 * time.Second
-	// maxReasons bounds the reasons for waiting in one answer, which all go into
-	// the history of the run.
+	// maxReasons bounds the reasons for waiting in one answer, which all become part of the run's history.
 	maxReasons = 50
-	// defaultSweepInterval is how often runs that ended without a word are looked for.
+	// defaultSweepInterval is the time between searches for runs that ended without notice.
 	defaultSweepInterval = 15 * time.Second
 )
 
-// Placement is the placement queue of the control process, with the activities
-// that runs reach it by. It is safe for concurrent use.
+// Placement is the placement queue of the control process with the activities that give runs access to it. It is safe for
+// concurrent use.
 type Placement struct {
 	client client.Client
 	logger *slog.Logger
-	grants *grants.Grants // nil: nodes need none
+	grants *grants.Grants // nil if nodes need no grants
 	sweeps time.Duration
 	valid  func() bool
 
@@ -47,33 +45,32 @@ type Placement struct {
 	queue    *placement.Queue
 	waiters  map[string]*waiter   // by run
 	reported map[string]*reported // by run
-	chains   map[string][]string  // by run, those that have asked, the newest last
-	changed  chan struct{}        // has room for one: deadlines may have moved
+	chains   map[string][]string  // the chains that have made requests, by run, the newest last
+	changed  chan struct{}        // has room for one signal: deadlines may have moved
 }
 
-// waiter receives what is new for a run: the newest AwaitPlacement of the
-// execution that asked last. One of an older execution, or one that Temporal has
-// given up on, would take news that are never read.
+// waiter receives the news of a run. It belongs to the newest AwaitPlacement of the execution that made the last request.
+// A call for an older execution, or one that Temporal has timed out, would consume news that is never read.
 type waiter struct {
-	execution string        // Temporal's own id
+	execution string        // the Temporal run id
 	news      chan struct{} // has room for one wake-up
 }
 
-// PlacementOptions are the settings of a Placement.
+// PlacementOptions configures a Placement.
 type PlacementOptions struct {
-	// SweepInterval is how often runs that ended without a word are looked for; 0: 15 s.
+	// SweepInterval is the time between searches for runs that ended without notice. 0 means 15 s.
 	SweepInterval time.Duration
-	// Valid reports whether this is still the placement queue of the fleet; nil: always.
+	// Valid reports whether this is still the placement queue of the fleet. A nil Valid means always.
 	Valid func() bool
-	// Grants receives what nodes are given, before the nodes can get it; nil: they need no grants.
+	// Grants stores a grant for each assignment before its node can learn of it. If nil, nodes need no grants.
 	Grants *grants.Grants
 	Logger *slog.Logger
 }
 
-// errNotLeader is the answer of a placement queue that is not the fleet's any more.
+// errNotLeader is the error of a placement queue that no longer belongs to the fleet.
 var errNotLeader = errors.New("this process does not own the placement queue")
 
-// NewPlacement returns a placement around a queue, which it owns.
+// NewPlacement returns a Placement that owns a queue.
 func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *Placement {
 	if o.Valid == nil {
 		o.Valid = func() bool { return true }
@@ -92,14 +89,14 @@ func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *
 	}
 }
 
-// Place is a local activity: it takes the requests and releases of a run and
-// answers with what the run has been given so far.
+// Place is a local activity. It applies the requests and releases of a run, and returns the assignments of the run so
+// far.
 func (p *Placement) Place(ctx context.Context, req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
 	res, err := p.answer(activity.GetInfo(ctx).WorkflowExecution.RunID, req)
 	if err != nil {
 		return nil, err
 	}
-	// Without its grants the run asks again, and is answered again, since it has not acknowledged this answer.
+	// If the grants fail, the run repeats its request and gets this answer again, because it has not acknowledged it.
 	return res, p.grant(ctx, req.GetRunId(), req.GetChain(), res.GetAssigned())
 }
 
@@ -118,7 +115,7 @@ func (p *Placement) answer(execution string, req *v1.PlaceRequest) (*v1.PlaceRes
 	p.queue.Release(req.GetRunId(), req.GetReleased())
 	p.queue.Request(req.GetRunId(), req.GetRequests())
 	if !p.queue.Knows(req.GetRunId()) {
-		delete(p.chains, req.GetRunId()) // it waits for nothing, and is not forgotten by sweep
+		delete(p.chains, req.GetRunId()) // sweep does not see a run that waits for nothing
 	}
 	p.queue.Repeat(req.GetRunId(), p.unacknowledged(req))
 	p.pass()
@@ -127,8 +124,8 @@ func (p *Placement) answer(execution string, req *v1.PlaceRequest) (*v1.PlaceRes
 	return res, nil
 }
 
-// admitChain reports whether a run asks by its newest chain. A chain that is new takes the place of the one before: the
-// claims of a run that was reset count from the reset point again. mu is held.
+// admitChain reports whether a request comes from the newest chain of a run. A new chain replaces the previous one,
+// because the claims of a run that was reset count from the reset point again. mu is held.
 func (p *Placement) admitChain(run, chain string) bool {
 	all := p.chains[run]
 	i := slices.Index(all, chain)
@@ -141,10 +138,8 @@ func (p *Placement) admitChain(run, chain string) bool {
 	return i < 0 || i == len(all)-1
 }
 
-// AwaitPlacement returns when the queue has something new for a run. A queue
-// that is not the one that the run has made its requests to, and one whose
-// earlier answer may have been lost, asks for all of them again; so does one that
-// stops.
+// AwaitPlacement returns when the queue has news for a run. It asks the run to repeat all requests if the run made them
+// to another queue, if an earlier answer may have been lost, or if the process stops.
 func (p *Placement) AwaitPlacement(ctx context.Context, req *v1.AwaitPlacementRequest) (*v1.PlaceResponse, error) {
 	info := activity.GetInfo(ctx)
 	lost := &v1.PlaceResponse{Epoch: p.queue.Epoch(), Resync: true}
@@ -178,14 +173,14 @@ func (p *Placement) AwaitPlacement(ctx context.Context, req *v1.AwaitPlacementRe
 	}
 }
 
-// Counts returns how many tasks wait for a node, and how many hold a place on one.
+// Counts returns how many tasks wait for a node and how many hold a place on one.
 func (p *Placement) Counts() (waiting, placed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.queue.Counts()
 }
 
-// Forget drops a run with all it holds and waits for.
+// Forget removes a run with its places and requests.
 func (p *Placement) Forget(run string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,7 +189,7 @@ func (p *Placement) Forget(run string) {
 	p.pass()
 }
 
-// forget drops a run. mu is held.
+// forget removes a run. mu is held.
 func (p *Placement) forget(run string) {
 	p.queue.Forget(run)
 	if w := p.waiters[run]; w != nil {
@@ -204,7 +199,7 @@ func (p *Placement) forget(run string) {
 	delete(p.reported, run)
 }
 
-// SetNodes replaces the fleet.
+// SetNodes replaces the nodes of the fleet.
 func (p *Placement) SetNodes(nodes []placement.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,34 +207,33 @@ func (p *Placement) SetNodes(nodes []placement.Node) {
 	p.pass()
 }
 
-// ExpectNodes reports whether nodes are about to register: while they are, nothing is
-// given up because no node could ever take it.
+// ExpectNodes sets whether nodes are about to register. Until they have, the queue gives up no task for lack of a
+// suitable node.
 func (p *Placement) ExpectNodes(are bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue.Expect(are)
 }
 
-// Benched are the nodes that get nothing because their attempts kept failing,
-// with until when.
+// Benched returns the nodes that get no tasks because their attempts kept failing, and until when.
 func (p *Placement) Benched() map[string]time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.queue.Benched()
 }
 
-// Suspicions returns how many dispatches nodes have not picked up, or not started, by name.
+// Suspicions returns the number of dispatches that each node did not pick up or did not start, by node name.
 func (p *Placement) Suspicions() map[string]int32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.queue.Suspicions()
 }
 
-// maxExplained is what the answers about several tasks may take, encoded; as JSON they are up to five times as large.
+// maxExplained bounds the encoded size of the answers about several tasks. As JSON they are up to five times as large.
 const maxExplained = 256 << 10
 
-// Explain is a local activity: it says what the queue thinks of a task, or of several, of the first of them as far as
-// one answer holds.
+// Explain is a local activity. It explains the queue's view of a task. Given several tasks, it covers as many of the
+// first ones as fit into one answer.
 func (p *Placement) Explain(_ context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -258,8 +252,7 @@ func (p *Placement) Explain(_ context.Context, req *v1.ExplainRequest) (*v1.Expl
 	return res, nil
 }
 
-// Run keeps the time-outs of requests, and forgets runs that have ended without
-// a word, until ctx ends.
+// Run enforces the time-outs of requests and removes runs that have ended without notice. It returns when ctx ends.
 func (p *Placement) Run(ctx context.Context) {
 	sweep := time.NewTicker(p.sweeps)
 	defer sweep.Stop()
@@ -285,8 +278,7 @@ func (p *Placement) Run(ctx context.Context) {
 	}
 }
 
-// sweep forgets the runs that are closed or unknown to the server: one that was
-// terminated says nothing itself.
+// sweep removes runs that are closed or unknown to the server. A terminated run does not deregister itself.
 func (p *Placement) sweep(ctx context.Context) {
 	p.mu.Lock()
 	runs := p.queue.Runs()
@@ -316,7 +308,7 @@ func (p *Placement) closed(ctx context.Context, run string) (bool, error) {
 	return d.GetWorkflowExecutionInfo().GetCloseTime() != nil, nil
 }
 
-// pass places what can be placed and wakes the runs that have news. mu is held.
+// pass places tasks where possible and wakes the runs that have news. mu is held.
 func (p *Placement) pass() {
 	for _, run := range p.queue.Place() {
 		if w := p.waiters[run]; w != nil {
@@ -326,7 +318,7 @@ func (p *Placement) pass() {
 	wake(p.changed)
 }
 
-// news returns what is new for a run. mu is held.
+// news returns the news of a run. mu is held.
 func (p *Placement) news(run string) *v1.PlaceResponse {
 	res := &v1.PlaceResponse{Epoch: p.queue.Epoch()}
 	assigned, waiting := p.queue.Take(run)
@@ -343,7 +335,7 @@ func (p *Placement) news(run string) *v1.PlaceResponse {
 	return res
 }
 
-// await makes the caller the one that receives news, if its execution is the newest.
+// await registers the caller as the receiver of a run's news if its execution is the newest.
 func (p *Placement) await(run, execution string) *waiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -353,7 +345,7 @@ func (p *Placement) await(run, execution string) *waiter {
 	return p.replaceWaiter(run, execution)
 }
 
-// replaceWaiter puts a new waiter in the place of the one that was there, which ends. mu is held.
+// replaceWaiter registers a new waiter for a run and wakes the old one, which then ends. mu is held.
 func (p *Placement) replaceWaiter(run, execution string) *waiter {
 	if old := p.waiters[run]; old != nil {
 		wake(old.news)
@@ -363,7 +355,8 @@ func (p *Placement) replaceWaiter(run, execution string) *waiter {
 	return w
 }
 
-// newsFor returns what is new for a run, and the newest chain of the run, unless another one receives it by now.
+// newsFor returns the news of a run and the run's newest chain. current is false if another waiter receives the news by
+// now.
 func (p *Placement) newsFor(w *waiter, run string) (res *v1.PlaceResponse, chain string, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

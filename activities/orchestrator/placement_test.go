@@ -12,8 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Only the newest AwaitPlacement of the newest execution receives news: an older
-// one would take them along to where they are never read.
+// Only the newest AwaitPlacement of the newest execution receives news. An older one would consume news that are never
+// read.
 func TestNewsGoToTheNewestWaiter(t *testing.T) {
 	t.Parallel()
 	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
@@ -56,7 +56,7 @@ func TestNewsGoToTheNewestWaiter(t *testing.T) {
 		t.Error("the new execution is not told")
 	}
 
-	// News wake it, and a run that is forgotten has none.
+	// News wakes the waiter. A forgotten run has no news.
 	p.SetNodes([]placement.Node{{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
 		Cpu: &v1.CpuSnapshot{Cores: 4}, Memory: &v1.MemorySnapshot{TotalMb: 100, AvailableMb: 100}}}})
 	if !woken(second) {
@@ -71,7 +71,7 @@ func TestNewsGoToTheNewestWaiter(t *testing.T) {
 	}
 }
 
-// TestExplainSeveral answers about the first of several tasks, as far as one answer holds.
+// TestExplainSeveral checks that Explain covers as many of the first tasks as fit into one answer.
 func TestExplainSeveral(t *testing.T) {
 	t.Parallel()
 	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})
@@ -105,8 +105,8 @@ func TestExplainSeveral(t *testing.T) {
 	}
 }
 
-// A workflow task that fails after Place takes the answer with it: its next
-// attempt, which names what the run has acknowledged, is repeated.
+// If a workflow task fails after Place, the answer is lost. The next attempt gets it again, because it names what the run
+// has acknowledged.
 func TestLostAnswersAreToldAgain(t *testing.T) {
 	t.Parallel()
 	node := placement.Node{Snapshot: &v1.NodeSnapshot{Name: "a", Sequence: 1, Executors: []string{"shell"}, MaxParallel: 4,
@@ -135,7 +135,7 @@ func TestLostAnswersAreToldAgain(t *testing.T) {
 	again := ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: first.GetNumber()}, "t", "u")
 	ask(&v1.PlaceRequest{Released: done, Epoch: "e", Heard: again.GetNumber()})
 
-	// A run that knows of another queue has acknowledged nothing of this one; what it has given back is not reported.
+	// A run that names another queue has acknowledged nothing of this one. Claims that it has released are not reported.
 	more := ask(&v1.PlaceRequest{Requests: []*v1.TaskRequest{{Task: "v", Claim: 1, Type: "shell"}}, Epoch: "e", Heard: again.GetNumber()}, "v")
 	ask(&v1.PlaceRequest{Epoch: "other", Heard: more.GetNumber()}, "v")
 	ask(&v1.PlaceRequest{Released: []*v1.ClaimRef{{Task: "v", Claim: 1}}, Epoch: "e", Heard: again.GetNumber()})
@@ -145,8 +145,8 @@ func TestLostAnswersAreToldAgain(t *testing.T) {
 	}
 }
 
-// A run that was reset asks for the claims from the reset point on again, which the terminated execution has released.
-// What that one still says is dropped.
+// A run that was reset requests the claims from the reset point on again, which the terminated execution has released.
+// Later requests of the terminated execution are ignored.
 func TestResetRunIsPlacedAnew(t *testing.T) {
 	t.Parallel()
 	p := NewPlacement(nil, placement.New(placement.Options{Epoch: "e"}), PlacementOptions{Logger: slog.New(slog.DiscardHandler)})

@@ -16,10 +16,9 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Reopen returns the state from which a run that has ended continues: what its
-// status was at the end of the generation before. A large one is stored in parts,
-// which LoadCarry returns. Where something had not ended when the run was closed
-// from outside, it counts as cancelled, and an attempt of it that completes regardless answers the next one.
+// Reopen returns the state from which an ended run continues, which is its status at the end of the previous generation.
+// A large state is stored in parts that LoadCarry returns. A task that had not ended when the run was closed from outside
+// counts as cancelled. If an attempt of such a task completes regardless, its result is the answer of the next attempt.
 func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCarry, error) {
 	var status v1.StatusResponse
 	if err := load(ctx, c.Store, storekey.Status(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
@@ -40,7 +39,7 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 		if len(task.GetInstances()) > 0 {
 			expanded = task.GetInstances()[0].GetCreatedAt()
 		}
-		task.Type, task.DependsOn, task.Instances, task.Held = "", nil, nil, false // the definition has them, or they stand by themselves
+		task.Type, task.DependsOn, task.Instances, task.Held = "", nil, nil, false // the definition has the first two, and instances have entries of their own
 		carry.Tasks[name] = carried(&status, name, task)
 		carry.Tasks[name].ExpandedAt = expanded
 		carry.Tasks[name].Left = left(req, name, task)
@@ -63,9 +62,9 @@ func (c *Control) Reopen(ctx context.Context, req *v1.ReopenRequest) (*v1.RunCar
 	return c.SaveCarry(ctx, names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetExecution(), carry)
 }
 
-// addAbandoned adds the attempts that may still run of a generation that was closed from outside.
+// addAbandoned adds the attempts of a generation closed from outside that may still be running.
 func (c *Control) addAbandoned(ctx context.Context, req *v1.ReopenRequest, carry *v1.RunCarry) error {
-	// Of a partition the newest execution is that of the generation before.
+	// The newest execution of a partition is that of the previous generation.
 	if _, isPartition := names.ParseFanOutID(req.GetRunId()); req.GetTerminated() == "" && !isPartition {
 		return nil
 	}
@@ -83,7 +82,7 @@ func (c *Control) addAbandoned(ctx context.Context, req *v1.ReopenRequest, carry
 	return nil
 }
 
-// carried returns what is kept of a task of a run that has ended.
+// carried returns the state to keep of a task of an ended run.
 func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskCarry {
 	t := &v1.TaskCarry{Task: task, Claim: status.GetClaims()[name], Record: status.GetRecords()[name], Checkpoint: status.GetCheckpoints()[name]}
 	if r := task.GetResult(); r != nil && t.Record != "" {
@@ -93,8 +92,8 @@ func carried(status *v1.StatusResponse, name string, task *v1.Task) *v1.TaskCarr
 	return t
 }
 
-// left returns the keys of the records that lost attempts of a task may have left, in this
-// generation and those before: a node that was cut off may have stored one since.
+// left returns the keys of records that lost attempts of a task may have left in this generation and earlier ones. A node
+// that was cut off may have stored a record since.
 func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
 	home := names.Home(req.GetRunId(), req.GetChain())
 	if of, ok := names.ParseFanOutID(req.GetRunId()); ok {
@@ -117,7 +116,7 @@ func left(req *v1.ReopenRequest, name string, task *v1.Task) (keys []string) {
 	return keys
 }
 
-// instanceTask is an instance in the form of a task.
+// instanceTask converts an instance to a task.
 func instanceTask(i *v1.Instance) *v1.Task {
 	t := &v1.Task{
 		State: i.GetState(), Reason: i.GetReason(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
@@ -131,7 +130,7 @@ func instanceTask(i *v1.Instance) *v1.Task {
 	return t
 }
 
-// load reads a message from the store. That it is not there, or cannot be read, is for good.
+// load reads a message from the store. The error is non-retryable if the value is missing or unreadable.
 func load(ctx context.Context, s *store.Store, key string, m proto.Message) error {
 	err := s.AwaitMessage(ctx, key, m, store.Arrival)
 	switch {

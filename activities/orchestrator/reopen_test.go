@@ -14,8 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// endedRun is the final status of a run with a task of a large result in the store,
-// and many others.
+// endedRun returns the final status of a run with one task that has a stored result, and others without.
 func endedRun(id string, generation int32, others int) *v1.StatusResponse {
 	s := &v1.StatusResponse{
 		Revision: 55, TaskCount: int32(others + 1), Claims: map[string]int32{"big": 7}, Records: map[string]string{"big": "key"},
@@ -33,8 +32,8 @@ func endedRun(id string, generation int32, others int) *v1.StatusResponse {
 	return s
 }
 
-// What a run ended with comes back, in the answer or in stored parts, without what
-// its definition and its records say.
+// Reopen returns the final state of a run, inline or in stored parts, without what the definition and the records already
+// contain.
 func TestReopen(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)

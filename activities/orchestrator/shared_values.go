@@ -10,15 +10,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// SaveShared stores an object that many requests of a run carry by reference, such
-// as its context, and returns its key. Version distinguishes its states.
+// SaveShared stores an object that many requests of a run carry by reference, such as its context. It returns the key.
+// version distinguishes the states of the object.
 func (c *Control) SaveShared(ctx context.Context, home string, generation int32, what string, version int64, object *structpb.Struct) (string, error) {
 	key := storekey.Shared(home, generation, what, version)
 	return key, c.Store.PutMessage(ctx, key, object)
 }
 
-// SaveAncestors stores what the ancestors of a task have left, which requests of a run carry by reference, and returns
-// its key.
+// SaveAncestors stores the results of a task's ancestors, which requests of a run carry by reference. It returns the key.
 func (c *Control) SaveAncestors(ctx context.Context, home string, all *v1.Ancestors) (string, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(all)
 	if err != nil {

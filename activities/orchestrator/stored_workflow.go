@@ -14,15 +14,14 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// Types of the errors of LoadWorkflow that no other call would change.
+// Types of the permanent errors of LoadWorkflow.
 const (
 	unknownWorkflowError = "UnknownWorkflow"
 	badInputError        = "BadInput"
 )
 
-// LoadWorkflow returns what a run is to be started with that was started with the name of a stored workflow: its
-// definition as it is stored now and the input with its defaults, by reference to where the run keeps what it stores
-// when they are large.
+// LoadWorkflow resolves the name of a stored workflow to the input of a run: the definition as it is stored now, and the
+// run's input with defaults. If the result is large, it is stored in the run's home and returned by reference.
 func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInput) (*v1.RunInput, error) {
 	name := in.GetWorkflow()
 	if in.GetDefinition() != nil || len(in.GetPacked()) > 0 {
@@ -35,7 +34,7 @@ func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInpu
 	if err != nil {
 		return nil, err
 	}
-	// A newer version may have come since it was stored, and with it new rules.
+	// A newer version of this program with new rules may have been installed since the workflow was stored.
 	def, err := definition.Complete(stored.Definition)
 	if err != nil {
 		return nil, final(badInputError, fmt.Errorf("workflow %s: %w", name, err))
@@ -58,7 +57,7 @@ func (c *Children) LoadWorkflow(ctx context.Context, home string, in *v1.RunInpu
 	return whole, nil
 }
 
-// final is an error that another call would not change.
+// final returns a non-retryable error.
 func final(kind string, err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, nil)
 }

@@ -4,23 +4,21 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// reported is what Place has reported to a run and the run has not acknowledged.
-// An answer gets lost when the workflow task that asked fails or times out after
-// the local activity: its next attempt asks again, and knows nothing of the
-// answer. What AwaitPlacement reports is in the history before it is read.
+// reported holds the answers of Place that a run has not acknowledged. An answer gets lost if the workflow task fails or
+// times out after the local activity. The next attempt of that workflow task repeats the request without knowing the
+// answer. Answers of AwaitPlacement cannot get lost, because they are in the history before the run reads them.
 type reported struct {
-	number  int64 // of the newest answer
+	number  int64 // number of the newest answer
 	answers []reportedAnswer
 }
 
-// reportedAnswer names the claims that one answer was about.
+// reportedAnswer lists the claims in one answer.
 type reportedAnswer struct {
 	number int64
 	claims []*v1.ClaimRef
 }
 
-// unacknowledged notes what a run has acknowledged, and returns the claims of
-// which were reported to it since. mu is held.
+// unacknowledged drops the answers that a run has acknowledged, and returns the claims of the others. mu is held.
 func (p *Placement) unacknowledged(req *v1.PlaceRequest) (claims []*v1.ClaimRef) {
 	t := p.reported[req.GetRunId()]
 	if t == nil {
@@ -35,10 +33,10 @@ func (p *Placement) unacknowledged(req *v1.PlaceRequest) (claims []*v1.ClaimRef)
 	return claims
 }
 
-// recordAnswer numbers an answer and remembers it until the run has acknowledged it. mu is held.
+// recordAnswer numbers an answer and keeps its claims until the run acknowledges it. mu is held.
 func (p *Placement) recordAnswer(run string, res *v1.PlaceResponse) {
 	if !p.queue.Knows(run) {
-		return // there is nothing to report, and nothing would clean it up
+		return // there is nothing to report, and nothing would remove the entry
 	}
 	t := p.reported[run]
 	if t == nil {
