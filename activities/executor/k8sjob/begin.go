@@ -17,11 +17,11 @@ import (
 	"switchyard/activities/executor/k8sjob/manifest"
 )
 
-// errGone says that there is no Job any more.
+// errGone reports that the Job no longer exists.
 var errGone = errors.New("the Job is gone")
 
-// begin makes the Job, or takes over the one that an earlier dispatch has made, and then its Secret, which the Job owns. The pod
-// waits for the Secret.
+// begin creates the Job, or takes over the Job of an earlier dispatch, and then creates its Secret, which the Job owns.
+// The pod waits for the Secret.
 func (a *attempt) begin(ctx context.Context) error {
 	job, err := a.makeOrFind(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *attempt) makeOrFind(ctx context.Context) (*batchv1.Job, error) {
 		a.mayExist = a.mayExist || !isUnsent(err)
 		return err
 	})
-	if apierrors.IsAlreadyExists(err) { // by an earlier dispatch, or by a call whose answer was lost
+	if apierrors.IsAlreadyExists(err) { // created by an earlier dispatch, or by a call whose answer was lost
 		job, err = a.takeOver(ctx)
 		if apierrors.IsNotFound(err) {
 			return nil, errGone
@@ -62,7 +62,7 @@ func (a *attempt) makeOrFind(ctx context.Context) (*batchv1.Job, error) {
 	return job, err
 }
 
-// endFormer deletes the Job that the attempt of this number had before the task was put back, and waits until its pod is gone: the
+// endFormer deletes the Job that this attempt had before the task was put back, and waits until its pod is gone: the
 // task may have been cancelled while no node watched that Job.
 func (a *attempt) endFormer(ctx context.Context) error {
 	if a.Identity.PutBacks == 0 {
@@ -88,7 +88,7 @@ func (a *attempt) endFormer(ctx context.Context) error {
 	return nil
 }
 
-// takeOver makes this dispatch the one that has the Job.
+// takeOver makes this dispatch the holder of the existing Job. It returns errTakenOver if a later dispatch holds it.
 func (a *attempt) takeOver(ctx context.Context) (taken *batchv1.Job, err error) {
 	jobs := a.cluster.Client.BatchV1().Jobs(a.namespace)
 	for {
@@ -131,13 +131,13 @@ func (a *attempt) takeOver(ctx context.Context) (taken *batchv1.Job, err error) 
 	}
 }
 
-// attemptOf returns an identity without what differs between the dispatches of an attempt.
+// attemptOf returns an identity without the fields that differ between dispatches of an attempt.
 func attemptOf(id executor.Identity) executor.Identity {
 	id.Node, id.Claim = "", 0
 	return id
 }
 
-// makeSecret makes the Secret of the Job if it is not there. One that an earlier dispatch has made is the same.
+// makeSecret creates the Secret of the Job if it is missing. A Secret from an earlier dispatch has the same content.
 func (a *attempt) makeSecret(ctx context.Context, job *batchv1.Job) error {
 	if a.secret == nil || job.DeletionTimestamp != nil {
 		return nil
@@ -150,13 +150,13 @@ func (a *attempt) makeSecret(ctx context.Context, job *batchv1.Job) error {
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	if ctx.Err() == nil { // without the Secret the pod would wait without end
+	if ctx.Err() == nil { // without the Secret the pod would wait forever
 		a.remove(context.WithoutCancel(ctx))
 	}
 	return err
 }
 
-// goneText says that the Job is gone, and how if that is known.
+// goneText returns an error for a missing Job, with the cause if it is known.
 func (a *attempt) goneText(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

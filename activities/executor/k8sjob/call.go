@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// callTimeout bounds one call of an API server.
+	// callTimeout bounds one call to an API server.
 	callTimeout = 20 * time.Second
-	// Pause between two tries of a call, doubling.
+	// firstCallPause and lastCallPause bound the delay between two attempts of a call, which doubles.
 	firstCallPause, lastCallPause = 200 * time.Millisecond, 5 * time.Second
-	// quietAway is how long an API server is away before people are told.
+	// quietAway is how long an API server may be unavailable before the user is notified.
 	quietAway = 3 * time.Second
 )
 
-// try makes a call of the API server again and again while it is away. It returns the cause of ctx when that ends, or what the API
-// server refuses.
+// try repeats a call to the API server while the server is unavailable. It returns the cause of ctx when ctx ends, or
+// the error with which the server refuses the call.
 func (a *attempt) try(ctx context.Context, call func(context.Context) error) error {
 	since, told := time.Now(), false
 	for pause := firstCallPause; ; pause = min(2*pause, lastCallPause) {
@@ -53,16 +53,16 @@ func (a *attempt) try(ctx context.Context, call func(context.Context) error) err
 	}
 }
 
-// isUnsent reports whether a call has not reached the API server.
+// isUnsent reports whether a call did not reach the API server.
 func isUnsent(err error) bool {
 	network, ok := errors.AsType[*net.OpError](err)
 	return ok && network.Op == "dial"
 }
 
-// isUnauthorized reports whether the API server does not accept the credentials of the node.
+// isUnauthorized reports whether the API server rejected the credentials of the node.
 func isUnauthorized(err error) bool { return apierrors.IsUnauthorized(err) }
 
-// refused says what it means for an attempt that the API server refuses to make something of it.
+// refused returns the result of an attempt whose objects the API server refuses to create.
 func (a *attempt) refused(err error) (executor.Result, error) {
 	switch {
 	case isUnauthorized(err):

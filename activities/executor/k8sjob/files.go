@@ -9,8 +9,8 @@ import (
 	"switchyard/activities/executor/k8sjob/podstate"
 )
 
-// keepFiles puts what the program has left for the run where the node reads it: the output from the termination message, or with a
-// helper all files from its log.
+// keepFiles stores the files that the program left where the node reads them: the output from the termination message
+// or, with a helper, all files from the log.
 func (f *following) keepFiles(message string) error {
 	if f.log.filter == nil {
 		if len(message) >= podstate.MaxTerminationMessage {
@@ -28,7 +28,7 @@ func (f *following) keepFiles(message string) error {
 	return errors.Join(f.keepFile("SWITCHYARD_OUTPUT", files[podhelper.Output]), f.keepFile("SWITCHYARD_CONTEXT_UPDATE", files[podhelper.ContextUpdate]))
 }
 
-// keepFile writes a file of the attempt, which a variable names, unless it is empty.
+// keepFile writes a file of the attempt to the path in a variable. It is a no-op if the file or the variable is empty.
 func (f *following) keepFile(variable string, data []byte) error {
 	path := f.Env[variable]
 	if path == "" || len(data) == 0 {

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// lookAgain is the time between two looks at a Job while its watch is silent.
+	// lookAgain is the interval of looking at a Job while its watch is silent.
 	lookAgain = 5 * time.Second
-	// newJob is how long the watch may take to show a Job that was just made.
+	// newJob is how long the watch may take to show a new Job.
 	newJob = 5 * time.Second
-	// podPatience is how long after its Job is over, or its program has ended, the rest of a pod is waited for.
+	// podPatience is how long to wait for the final status of a pod after its Job is over, or its program has ended.
 	podPatience = 30 * time.Second
 )
 
-// follow waits for the end of the Job.
+// follow waits until the Job ends and returns its result.
 func (a *attempt) follow(ctx context.Context) (executor.Result, error) {
 	f := &following{attempt: a, began: time.Now(), log: newPodLog(a)}
 	defer f.log.abandon()
@@ -56,27 +56,27 @@ func (a *attempt) follow(ctx context.Context) (executor.Result, error) {
 	}
 }
 
-// following is what has been seen of the Job.
+// following is the observed state of the Job.
 type following struct {
 	*attempt
 	began time.Time
 	log   *podLog
 	// seen reports whether the watch has shown the Job.
 	seen bool
-	// failsSince is when the pod has begun to fail to start, and failure how; zero: it does not.
+	// failsSince is when the pod began to fail to start, or zero if it does not fail; failure is the reason.
 	failsSince time.Time
 	failure    string
-	// overSince is when the Job was first seen over, and endedSince when the program was.
+	// overSince is when the Job was first seen to be over; endedSince is when the program was first seen to have ended.
 	overSince, endedSince time.Time
-	askedAt               time.Time // for events
-	events                string    // what they say of a Job without a pod
-	// trouble says why nothing is heard of the Job; "": something is.
+	askedAt               time.Time // when events were last requested
+	events                string    // why the Job has no pod, according to its events
+	// trouble is why the Job cannot be watched, or "".
 	trouble string
-	// isLeft reports whether there is something that runs, or may start, although the program has ended or failed to start.
+	// isLeft reports whether something still runs, or may start, although the program has ended or failed to start.
 	isLeft bool
 }
 
-// look looks at the Job. It returns how the program ended, or nil if it has not.
+// look evaluates the state of the Job. It returns how the program ended, or nil if it has not.
 func (f *following) look(ctx context.Context) (*podstate.End, error) {
 	s := f.follower.Get()
 	f.trouble = ""
@@ -114,7 +114,7 @@ func (f *following) look(ctx context.Context) (*podstate.End, error) {
 		}
 		isPodOver := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		if !isPodOver && time.Since(f.endedSince) < podPatience {
-			return nil, nil // a status of the pod is on its way, or other containers end
+			return nil, nil // the pod's final status is pending, or other containers are ending
 		}
 		f.isLeft = !isPodOver
 		if reason == batchv1.JobReasonDeadlineExceeded && end.Result.ExitCode != 0 {
@@ -125,16 +125,16 @@ func (f *following) look(ctx context.Context) (*podstate.End, error) {
 	return f.notStarted(ctx, s.Job, pod)
 }
 
-// missing is called when the watch does not show the Job.
+// missing handles a Job that the watch does not show.
 func (f *following) missing(ctx context.Context) (*podstate.End, error) {
 	job, err := f.cluster.Client.BatchV1().Jobs(f.namespace).Get(ctx, f.name, metav1.GetOptions{})
 	if err == nil && job.UID == f.uid || err != nil && !apierrors.IsNotFound(err) {
-		return nil, nil // the watch is late, or the API server away
+		return nil, nil // the watch is late, or the API server is unavailable
 	}
 	return &podstate.End{Result: f.failed(v1.ReasonDeleted, f.goneText(ctx))}, nil
 }
 
-// withoutPod looks at a Job that has no pod.
+// withoutPod handles a Job that has no pod.
 func (f *following) withoutPod(ctx context.Context, job *batchv1.Job, over bool, reason, message string) (*podstate.End, error) {
 	switch {
 	case over && time.Since(f.overSince) > podPatience:
@@ -160,11 +160,12 @@ func (f *following) withoutPod(ctx context.Context, job *batchv1.Job, over bool,
 }
 
 const (
-	// podlessQuiet is how long a Job may be without a pod before its events are read, and askEventsEvery how often they are then.
+	// podlessQuiet is how long a Job may have no pod before its events are read; askEventsEvery is how often they are
+	// read after that.
 	podlessQuiet, askEventsEvery = 3 * time.Second, 15 * time.Second
 )
 
-// notStarted looks at a pod whose program has not ended, and may not have started.
+// notStarted handles a pod whose program has not ended and may not have started.
 func (f *following) notStarted(_ context.Context, job *batchv1.Job, pod *corev1.Pod) (*podstate.End, error) {
 	wait := podstate.WaitOf(pod)
 	if wait.IsFailure {
@@ -178,7 +179,8 @@ func (f *following) notStarted(_ context.Context, job *batchv1.Job, pod *corev1.
 	return nil, nil
 }
 
-// fails notes that the pod cannot start for now; "" says that it is only not there yet. After a while that ends the attempt.
+// fails records that the pod cannot start at present. An empty text means that it is only not there yet. After
+// StartTimeout fails ends the attempt.
 func (f *following) fails(text, reason string) (*podstate.End, error) {
 	if text == "" {
 		return nil, nil
@@ -195,14 +197,14 @@ func (f *following) fails(text, reason string) (*podstate.End, error) {
 	return &podstate.End{Result: f.failed(reason, fmt.Errorf("%s; given up after %v", f.failure, f.e.o.StartTimeout))}, nil
 }
 
-// finish ends an attempt whose program has ended: its log and its output are read, and nothing of it is left to run.
+// finish ends an attempt whose program has ended. It reads the log and the output, and stops what is left running.
 func (f *following) finish(ctx context.Context, end *podstate.End) (executor.Result, error) {
 	f.close()
 	r := end.Result
 	if end.Exited {
 		f.log.await(ctx)
 		if errors.Is(context.Cause(ctx), executor.ErrLetGo) {
-			return stopped(), nil // what is not recorded is for the next node to find
+			return stopped(), nil // the next node finds what is not recorded
 		}
 		if r.Failure == nil && r.ExitCode == 0 {
 			if err := f.keepFiles(end.Message); err != nil {
@@ -216,7 +218,7 @@ func (f *following) finish(ctx context.Context, end *podstate.End) (executor.Res
 	return r, f.log.err()
 }
 
-// stop ends an attempt that is not wanted any more. Its last words are in its log.
+// stop ends an attempt that is no longer wanted. The log receives the program's last output.
 func (f *following) stop(ctx context.Context) executor.Result {
 	f.close()
 	r := f.attempt.stop(ctx, stopped())
@@ -225,7 +227,7 @@ func (f *following) stop(ctx context.Context) executor.Result {
 	return r
 }
 
-// close notes that the attempt is ending, so that it cannot be paused any more.
+// close marks the attempt as ending, so that it can no longer be paused.
 func (a *attempt) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bench is an executor with a namespace of a cluster.
+// bench is an executor with a namespace of a test cluster.
 type bench struct {
 	*testing.T
 	*Executor
@@ -41,7 +41,7 @@ func newBench(t *testing.T, c *kubetest.Cluster, o Options) *bench {
 	return (&bench{T: t, cluster: c, namespace: c.NewNamespace(t)}).another(o)
 }
 
-// another returns a bench with another executor, as another node has it.
+// another returns a bench with another executor, as on another node.
 func (b *bench) another(o Options) *bench {
 	b.Helper()
 	clusters, err := cluster.Open([]cluster.Config{{Name: "test", File: b.cluster.Kubeconfig}}, cluster.Options{})
@@ -57,7 +57,7 @@ func (b *bench) another(o Options) *bench {
 	return &bench{T: b.T, Executor: e, cluster: b.cluster, namespace: b.namespace}
 }
 
-// running is an attempt that runs.
+// running is an attempt in progress.
 type running struct {
 	b      *bench
 	a      executor.Attempt
@@ -79,7 +79,7 @@ type buffer struct {
 	text bytes.Buffer
 }
 
-// Write is of io.Writer.
+// Write implements io.Writer.
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,7 @@ func (b *buffer) String() string {
 
 var errCancelled = errors.New("cancelled")
 
-// attempt returns one of a task with a spec, to which the cluster, its namespace and the image are added.
+// attempt returns an attempt of a task with a spec, with defaults for the cluster, its namespace and the image.
 func (b *bench) attempt(task string, spec map[string]any) executor.Attempt {
 	b.Helper()
 	all := map[string]any{"cluster": "test", "namespace": b.namespace, "image": kubetest.BusyboxImage, "command": "true"}
@@ -117,7 +117,7 @@ func (b *bench) attempt(task string, spec map[string]any) executor.Attempt {
 	}
 }
 
-// start runs an attempt in the background, until the test ends.
+// start runs an attempt in the background until the test ends.
 func (b *bench) start(a executor.Attempt) *running {
 	b.Helper()
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -134,7 +134,7 @@ func (b *bench) start(a executor.Attempt) *running {
 	return r
 }
 
-// end waits for the end of an attempt, and fails the test if that is an error.
+// end waits for the end of an attempt, which must not be an error, and returns its result.
 func (r *running) end() executor.Result {
 	r.b.Helper()
 	select {
@@ -155,7 +155,7 @@ func (r *running) said() string {
 	return r.waits
 }
 
-// eventually waits for a condition.
+// eventually waits until a condition holds.
 func (b *bench) eventually(what string, is func() bool) {
 	b.Helper()
 	for late := time.Now().Add(time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
@@ -185,7 +185,7 @@ func (b *bench) pods() []corev1.Pod {
 	return list.Items
 }
 
-// runs waits until the one pod of the namespace runs.
+// runs waits until the only pod of the namespace runs, and returns it.
 func (b *bench) runs() corev1.Pod {
 	b.Helper()
 	var pod corev1.Pod
@@ -200,7 +200,7 @@ func (b *bench) runs() corev1.Pod {
 	return pod
 }
 
-// failure checks how an attempt failed.
+// failure checks the reason and the text of an attempt's failure.
 func (r *running) failure(reason, text string) {
 	r.b.Helper()
 	result := r.end()
@@ -209,7 +209,7 @@ func (r *running) failure(reason, text string) {
 	}
 }
 
-// gone checks that nothing of the namespace is left.
+// gone checks that the namespace has no Jobs and no pods.
 func (b *bench) gone() {
 	b.Helper()
 	if jobs, pods := b.jobs(), b.pods(); len(jobs)+len(pods) > 0 {
@@ -217,7 +217,7 @@ func (b *bench) gone() {
 	}
 }
 
-// isOpen wants what its task's name says, of one run; of others nothing is known.
+// isOpen returns an Options.IsOpen that knows one run, and decides by the names of its tasks.
 func isOpen(run string) func(context.Context, executor.Identity) (bool, error) {
 	return func(_ context.Context, id executor.Identity) (bool, error) {
 		if id.Run != run || id.Task == "unknown" {

@@ -19,22 +19,24 @@ import (
 // defaultStartTimeout is how long a container may fail to start.
 const defaultStartTimeout = 5 * time.Minute
 
-// selector is of the Jobs of Switchyard and of their pods.
+// selector selects the Jobs of Switchyard and their pods.
 const selector = manifest.LabelManagedBy + "=" + manifest.ManagedBy
 
-// Options say how Jobs are run.
+// Options configure an Executor.
 type Options struct {
-	// Clusters are those that the node reaches.
+	// Clusters are the clusters that the node may reach.
 	Clusters *cluster.Clusters
-	// HelperImage is the image with the helper that brings large outputs out of pods; empty: termination messages do.
+	// HelperImage is the image of the helper that transfers large outputs out of pods. If it is empty, outputs travel
+	// in termination messages.
 	HelperImage string
-	// StartTimeout is how long a container may fail to start, as for want of its image; 0: 5 minutes.
+	// StartTimeout is how long a container may fail to start, such as for lack of its image; 0 means 5 minutes.
 	StartTimeout time.Duration
-	// Fleet is that of the Jobs that the sweeper looks at.
+	// Fleet is the fleet whose Jobs the sweeper considers.
 	Fleet string
-	// IsOpen reports whether the run of an attempt still wants it; an error: it is not known. nil: no Job is swept.
+	// IsOpen reports whether the run of an attempt still wants it. An error means that this is not known. If IsOpen is
+	// nil, no Job is swept.
 	IsOpen func(ctx context.Context, id executor.Identity) (bool, error)
-	// SweepInterval is the time between two looks for Jobs whose runs are gone; 0: 2 minutes.
+	// SweepInterval is the time between two sweeps for Jobs whose runs are gone; 0 means 2 minutes.
 	SweepInterval time.Duration
 	Logger        *slog.Logger
 }
@@ -42,7 +44,7 @@ type Options struct {
 // Executor runs tasks of type "k8s_job". It is safe for concurrent use.
 type Executor struct {
 	o Options
-	// holder distinguishes this process from others that have the Jobs of a node of the same name.
+	// holder distinguishes this process from others that hold Jobs for a node with the same name.
 	holder string
 
 	mu      sync.Mutex
@@ -58,7 +60,7 @@ var (
 	_ executor.Steerer = (*Executor)(nil)
 )
 
-// New returns an executor, which must be closed.
+// New returns an executor, which the caller must close.
 func New(o Options) *Executor {
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = defaultStartTimeout
@@ -71,7 +73,7 @@ func New(o Options) *Executor {
 	return e
 }
 
-// Close ends the watches. No attempt runs any more.
+// Close ends the watches. No attempt may still run.
 func (e *Executor) Close() error {
 	e.cancel()
 	e.sweeper.Wait()
@@ -83,10 +85,10 @@ func (e *Executor) Close() error {
 	return nil
 }
 
-// Type is "k8s_job".
+// Type returns "k8s_job".
 func (e *Executor) Type() string { return v1.TypeK8sJob }
 
-// watch returns the watch of a namespace of a cluster, to be released.
+// watch returns the watch of a namespace, and a function that releases it.
 func (e *Executor) watch(c *cluster.Cluster, namespace string) (*jobwatch.Watch, func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,7 +100,7 @@ func (e *Executor) watch(c *cluster.Cluster, namespace string) (*jobwatch.Watch,
 	return set.Use(namespace)
 }
 
-// namespaces returns those of a cluster that are watched.
+// namespaces returns the watched namespaces of a cluster.
 func (e *Executor) namespaces(c *cluster.Cluster) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -108,7 +110,7 @@ func (e *Executor) namespaces(c *cluster.Cluster) []string {
 	return nil
 }
 
-// enter notes that an attempt runs, until leave is called.
+// enter registers a running attempt until leave is called.
 func (e *Executor) enter(a *attempt) (leave func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -126,7 +128,7 @@ func (e *Executor) find(id string) *attempt {
 	return e.live[id]
 }
 
-// running returns the attempts that this process has.
+// running returns the attempts of this process.
 func (e *Executor) running() []*attempt {
 	e.mu.Lock()
 	defer e.mu.Unlock()

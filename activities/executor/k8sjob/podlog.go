@@ -15,25 +15,25 @@ import (
 	"switchyard/activities/executor/k8sjob/podlog"
 )
 
-// logPatience is how long after the end of a program the rest of its log is waited for.
+// logPatience is how long to wait for the rest of a log after the program has ended.
 const logPatience = 5 * time.Minute
 
 // podLog copies the log of the program to the log of the attempt.
 type podLog struct {
 	a      *attempt
-	filter *podhelper.Reader // nil: there is no helper
+	filter *podhelper.Reader // nil if there is no helper
 	out    io.Writer
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  chan struct{} // closed by end
 	over   func()        // closes ended
-	done   chan struct{} // closed when nothing is copied any more; nil: nothing ever was
-	pod    *corev1.Pod   // whose log it is
+	done   chan struct{} // closed when copying has ended; nil if it never began
+	pod    *corev1.Pod   // the pod whose log is copied
 
 	mu       sync.Mutex
 	complete bool
-	failure  error // of the writer
+	failure  error // from the writer
 }
 
 func newPodLog(a *attempt) *podLog {
@@ -50,13 +50,13 @@ func newPodLog(a *attempt) *podLog {
 	return l
 }
 
-// follow begins to copy the log of a pod, if it has not yet.
+// follow begins to copy the log of a pod unless a copy has begun.
 func (l *podLog) follow(pod *corev1.Pod) {
 	if l.pod != nil {
 		return
 	}
 	l.pod, l.done = pod, make(chan struct{})
-	// A position is of one pod.
+	// A position belongs to one pod.
 	prefix := string(pod.UID) + "/"
 	position, ok := strings.CutPrefix(l.a.LogPosition, prefix)
 	if !ok {
@@ -70,7 +70,7 @@ func (l *podLog) follow(pod *corev1.Pod) {
 	go func() {
 		defer close(l.done)
 		err := podlog.Follow(l.ctx, l.a.cluster.Client,
-			podlog.Pod{Namespace: pod.Namespace, Name: pod.Name, Container: l.a.container}, // the pods of a Job have names of their own
+			podlog.Pod{Namespace: pod.Namespace, Name: pod.Name, Container: l.a.container}, // pods of a Job have unique names
 			podlog.Options{Position: position, Write: l.write, Mark: mark, Ended: l.ended})
 		if l.filter != nil {
 			err = errors.Join(err, l.filter.Close())
@@ -84,7 +84,7 @@ func (l *podLog) follow(pod *corev1.Pod) {
 	}()
 }
 
-// write takes a piece of the log. After an error of the log the rest is read nevertheless.
+// write passes on a piece of the log. After a write error the log is still read to its end.
 func (l *podLog) write(p []byte) error {
 	l.mu.Lock()
 	failed := l.failure != nil
@@ -100,10 +100,10 @@ func (l *podLog) write(p []byte) error {
 	return nil
 }
 
-// end says that the program has ended, so that its log has an end.
+// end marks the program as ended, so that its log has an end.
 func (l *podLog) end() { l.over() }
 
-// await waits until all of the log has been copied, or can no longer be.
+// await waits until the log is copied completely, or until that is no longer possible.
 func (l *podLog) await(ctx context.Context) {
 	if l.done == nil {
 		return
@@ -117,7 +117,7 @@ func (l *podLog) await(ctx context.Context) {
 	l.abandon()
 }
 
-// abandon ends the copying.
+// abandon stops the copying.
 func (l *podLog) abandon() {
 	l.cancel()
 	if l.done != nil {
@@ -125,7 +125,7 @@ func (l *podLog) abandon() {
 	}
 }
 
-// err returns the error of the log of the attempt. Nothing is copied any more.
+// err stops the copying and returns the write error of the attempt's log.
 func (l *podLog) err() error {
 	l.abandon()
 	l.mu.Lock()
@@ -133,7 +133,7 @@ func (l *podLog) err() error {
 	return l.failure
 }
 
-// isComplete reports whether all of the log has been copied. Nothing is copied any more.
+// isComplete reports whether the whole log was copied. The caller must have stopped the copying.
 func (l *podLog) isComplete() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"switchyard/activities/executor/k8sjob/manifest"
 )
 
-// timeToLive is how long a Job that is over stays, for people to look at, in seconds.
+// timeToLive is how long a finished Job stays for inspection, in seconds.
 const timeToLive = 300
 
-// Recorded gives the Job a time to live. Until then the Job stays, so that no result is lost that is not in the store.
+// Recorded gives the Job a time to live. Until then the Job stays, so that no result is lost before it is in the store.
 func (e *Executor) Recorded(ctx context.Context, a executor.Attempt) error {
 	spec, err := parseSpec(a.Spec)
 	if err != nil {

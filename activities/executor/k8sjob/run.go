@@ -21,42 +21,41 @@ import (
 	"switchyard/workflows/podspec"
 )
 
-// attempt is an attempt with its Job.
+// attempt is an attempt and its Job.
 type attempt struct {
 	executor.Attempt
 	e         *Executor
 	spec      *v1.K8SJobSpec
 	cluster   *cluster.Cluster
 	namespace string
-	// name is that of the Job and of its Secret.
+	// name is the name of the Job and of its Secret.
 	name   string
-	job    *batchv1.Job   // as it is to be made; nil: it has been
-	secret *corev1.Secret // likewise
-	// container is the one of the program.
+	job    *batchv1.Job   // the Job to create; nil once it is created
+	secret *corev1.Secret // the Secret to create; nil once it is created
+	// container is the name of the program's container.
 	container string
-	// claim is the value of the annotation that says whose the Job is.
+	// claim is the value of the annotation that names the holder of the Job.
 	claim string
-	uid   types.UID // of the Job
-	// mayExist reports whether there may be a Job.
+	uid   types.UID // the UID of the Job
+	// mayExist reports whether the Job may exist.
 	mayExist bool
 
 	watch    *jobwatch.Watch
 	follower *jobwatch.Follower
 
 	mu      sync.Mutex
-	waiting string          // what Waits was told
-	told    map[string]bool // what the log was told of it
-	ending  bool            // it is not to be paused any more
+	waiting string          // the latest text passed to Waits
+	told    map[string]bool // the waiting texts already in the log
+	ending  bool            // the attempt can no longer be paused
 }
 
-// maxTold bounds the lines about waiting in the log of an attempt: a cluster says the same in turns.
+// maxTold bounds the lines about waiting in the log of an attempt: a cluster alternates between the same texts.
 const maxTold = 20
 
-// errTakenOver says that a later dispatch has the Job.
+// errTakenOver reports that a later dispatch holds the Job.
 var errTakenOver = errors.New("a later dispatch has the Job")
 
-// Run runs an attempt as a Job, or continues with the one that an earlier dispatch has made. It keeps the contract of
-// executor.Remote.
+// Run runs an attempt as a Job, or continues the Job of an earlier dispatch. It keeps the contract of executor.Remote.
 func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func()) (executor.Result, error) {
 	if ctx.Err() != nil {
 		return stopped(), nil
@@ -90,7 +89,7 @@ func (e *Executor) Run(ctx context.Context, given executor.Attempt, spawned func
 	case err != nil:
 		return a.refused(err)
 	}
-	a.job, a.secret = nil, nil // an attempt may wait for long
+	a.job, a.secret = nil, nil // release memory: an attempt may wait for a long time
 	spawned()
 	return a.follow(ctx)
 }
@@ -103,7 +102,7 @@ func takenOver() executor.Result {
 	return r
 }
 
-// prepare reads what an attempt is to run. The cluster is nil if the node does not have it.
+// prepare builds the attempt from its spec. The cluster is nil if the node does not have it.
 func (e *Executor) prepare(given executor.Attempt) (*attempt, error) {
 	spec, err := parseSpec(given.Spec)
 	if err != nil {
@@ -132,13 +131,13 @@ func (e *Executor) prepare(given executor.Attempt) (*attempt, error) {
 	return a, nil
 }
 
-// frame returns what marks the frames of the helper in the log: the same in each dispatch of the attempt.
+// frame returns the nonce that marks the helper's frames in the log. It is the same in each dispatch of the attempt.
 func (a *attempt) frame() string {
 	sum := sha256.Sum256([]byte("frame of " + a.name))
 	return hex.EncodeToString(sum[:8])
 }
 
-// waits says what the attempt waits for; "": for nothing.
+// waits reports what the attempt waits for, or "" if it waits for nothing.
 func (a *attempt) waits(text string) {
 	a.mu.Lock()
 	was := a.waiting
@@ -159,7 +158,7 @@ func (a *attempt) waits(text string) {
 	}
 }
 
-// notify adds a line to the log.
+// notify adds a line to the log of the attempt.
 func (a *attempt) notify(line string) {
 	if a.Notify != nil {
 		a.Notify(line)

@@ -23,7 +23,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// pretends is a spec whose pod on a fake node does as its annotations say.
+// pretends returns a spec whose pod behaves on a fake node as its annotations say.
 func pretends(annotations map[string]any) map[string]any {
 	return map[string]any{"annotations": annotations}
 }
@@ -90,7 +90,7 @@ func TestAnotherNodeContinuesWithTheJob(t *testing.T) {
 	if r := first.end(); !r.Stopped || !strings.Contains(r.Released, "another node") {
 		t.Errorf("the first node has %+v", r)
 	}
-	// A dispatch of the past takes nothing over.
+	// A stale dispatch takes nothing over.
 	a.Identity.Claim, a.ID = 1, a.ID+"-late"
 	if r := b.start(a).end(); r.Released == "" {
 		t.Errorf("a late dispatch has %+v", r)
@@ -103,7 +103,7 @@ func TestAnotherNodeContinuesWithTheJob(t *testing.T) {
 		t.Error("the program was started again")
 	}
 
-	// The third one sees it end.
+	// The third dispatch sees the program end.
 	a.Identity.Claim, a.ID = 3, a.ID+"-3"
 	last := second.start(a)
 	<-last.spawns
@@ -129,7 +129,7 @@ func TestDispatchThatFindsItsOwnJobContinuesWithIt(t *testing.T) {
 	pod := b.runs()
 	first.stop(executor.ErrLetGo)
 	first.end()
-	a.Identity.Claim, a.ID = 2, a.ID+"-2" // its worker was killed before it could say that it had started the attempt
+	a.Identity.Claim, a.ID = 2, a.ID+"-2" // the worker was killed before it could report that the attempt had started
 	next := b.another(Options{}).start(a)
 	<-next.spawns
 	next.stop(errCancelled)
@@ -291,7 +291,7 @@ func TestJobsWhoseRunsAreGoneAreSwept(t *testing.T) {
 	kept := own.start(own.attempt("unwanted-here", pretends(map[string]any{kubetest.RunsForAnnotation: "1h"})))
 	<-kept.spawns
 	b.eventually("the Job that is not wanted is gone", func() bool { return len(b.jobs()) == 3 })
-	time.Sleep(500 * time.Millisecond) // some more looks
+	time.Sleep(500 * time.Millisecond) // some more sweeps
 	var left []string
 	for _, job := range b.jobs() {
 		id, _ := manifest.Identity(job.Annotations)
@@ -336,7 +336,7 @@ func TestEvictionIsNoFailureOfTheTask(t *testing.T) {
 	r.failure(v1.ReasonEvicted, "EvictionByEvictionAPI")
 }
 
-// The node that ran an attempt dies after its program has ended, and before the end is recorded.
+// The node that ran an attempt dies after the program has ended and before the end is recorded.
 func TestEndThatIsNotRecordedIsReadByTheNextNode(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})
@@ -370,7 +370,7 @@ func TestNodeWithExpiredCredentialsHandsTheAttemptBack(t *testing.T) {
 	b.gone()
 }
 
-// as returns a bench whose further executors have the rights of a token.
+// as returns a bench whose further executors use the credentials of a token.
 func (b *bench) as(token string) *bench {
 	b.Helper()
 	config, err := clientcmd.LoadFromFile(b.cluster.Kubeconfig)
@@ -388,7 +388,7 @@ func (b *bench) as(token string) *bench {
 	return &bench{T: b.T, cluster: &limited, namespace: b.namespace}
 }
 
-// A node whose credentials allow it to make a Job, and not to see it, says so while it waits.
+// A node whose credentials let it create a Job but not watch it reports that while it waits.
 func TestNodeThatMayNotWatchSaysSo(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, kubetest.Shared(t), Options{})

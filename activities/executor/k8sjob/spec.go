@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/podspec"
 )
 
-// badSpec is a StartError of a spec that no attempt could start with.
+// badSpec returns a StartError for a spec that no attempt could start with.
 func badSpec(format string, args ...any) error {
 	return &executor.StartError{ExitCode: 126, BadSpec: true, Err: fmt.Errorf("k8s_job spec: "+format, args...)}
 }
@@ -31,7 +31,7 @@ func parseSpec(s *structpb.Struct) (*v1.K8SJobSpec, error) {
 	}
 	spec := &v1.K8SJobSpec{}
 	if err := protojson.Unmarshal(data, spec); err != nil {
-		// Its position is in a generated text.
+		// The position in the error refers to generated text.
 		text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 		if _, after, found := strings.Cut(text, "): "); found {
 			text = after
@@ -41,7 +41,7 @@ func parseSpec(s *structpb.Struct) (*v1.K8SJobSpec, error) {
 	return spec, nil
 }
 
-// problems are those of a pod template, as an error, or nil.
+// problems returns the problems of a pod template as one error, or nil if there are none.
 func problems(found []podspec.Problem) error {
 	var texts []string
 	for _, p := range found {
@@ -53,12 +53,12 @@ func problems(found []podspec.Problem) error {
 	return badSpec("%w", errors.New(strings.Join(texts, ". ")))
 }
 
-// clusterOf returns the name of the cluster of a spec.
+// clusterOf returns the name of the cluster in a spec.
 func clusterOf(spec *v1.K8SJobSpec) string {
 	return cmp.Or(spec.GetCluster(), spec.GetClusterContext(), v1.DefaultCluster)
 }
 
-// target returns the cluster and the namespace of a spec, or nil if the node does not have the cluster.
+// target returns the cluster and the namespace of a spec. The cluster is nil if the node does not have it.
 func (e *Executor) target(spec *v1.K8SJobSpec) (*cluster.Cluster, string) {
 	c := e.o.Clusters.Get(clusterOf(spec))
 	if c == nil {

@@ -12,8 +12,8 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Pause suspends a Job whose pod has no node yet. A pod that has one cannot be paused: Kubernetes would delete it, and its program
-// would start again from the beginning.
+// Pause suspends a Job whose pod is not on a node yet. Once the pod is on a node, Pause refuses: Kubernetes would
+// delete the pod, and its program would restart from the beginning.
 func (e *Executor) Pause(ctx context.Context, id string) error {
 	a := e.find(id)
 	if a == nil {
@@ -54,7 +54,7 @@ func (a *attempt) suspend(ctx context.Context, suspended bool) error {
 	return nil
 }
 
-// latest returns the Job as the watch shows it, or an empty one.
+// latest returns the Job as the watch shows it, or an empty Job.
 func (a *attempt) latest() *batchv1.Job {
 	if s := a.follower.Get(); s.Job != nil && s.Job.UID == a.uid {
 		return s.Job

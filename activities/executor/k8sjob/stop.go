@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// stopPatience is how long after its grace period a pod that is being deleted is waited for.
+	// stopPatience is how long to wait for a deleted pod after its grace period.
 	stopPatience = 2 * time.Minute
-	// stopAway bounds how long an API server that is away is asked to delete a Job.
+	// stopAway bounds how long to retry the deletion of a Job while the API server is unavailable.
 	stopAway = 10 * time.Minute
-	// goneAgain is how often it is asked whether a Job is gone.
+	// goneAgain is the interval of checking whether a Job is gone.
 	goneAgain = time.Second
 )
 
-// stop deletes the Job and waits until its pod is gone. It returns r, with the exit code of the program if that is known and r has
-// none. What could not be deleted is left to the sweeper.
+// stop deletes the Job and waits until its pod is gone. It returns r, with the exit code of the program if r has none
+// and the code is known. If the deletion fails, the sweeper deletes the Job later.
 func (a *attempt) stop(ctx context.Context, r executor.Result) executor.Result {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAway)
 	defer cancel()
@@ -57,7 +57,7 @@ func (a *attempt) stop(ctx context.Context, r executor.Result) executor.Result {
 	return r
 }
 
-// remove deletes the Job, its pods and its Secret. The Job is there until they are gone.
+// remove deletes the Job with its pods and its Secret. The Job exists until they are gone.
 func (a *attempt) remove(ctx context.Context) {
 	foreground := metav1.DeletePropagationForeground
 	options := metav1.DeleteOptions{PropagationPolicy: &foreground}
@@ -72,7 +72,7 @@ func (a *attempt) remove(ctx context.Context) {
 	}
 }
 
-// killPods ends the pods of the Job at once.
+// killPods deletes the pods of the Job without a grace period.
 func (a *attempt) killPods(ctx context.Context) {
 	now := int64(0)
 	for _, pod := range a.follower.Get().Pods {
@@ -85,7 +85,7 @@ func (a *attempt) killPods(ctx context.Context) {
 	}
 }
 
-// isGone reports whether the Job and its pods are gone, as the watch shows it and the API server confirms.
+// isGone reports whether the watch shows no Job and no open pod, and the API server confirms it.
 func (a *attempt) isGone(ctx context.Context) bool {
 	s := a.follower.Get()
 	if s.Job != nil && (a.uid == "" || s.Job.UID == a.uid) || s.Synced && hasOpenPod(s.Pods) {

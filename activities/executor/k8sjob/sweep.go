@@ -16,18 +16,18 @@ import (
 const (
 	// sweepInterval is the default of Options.SweepInterval.
 	sweepInterval = 2 * time.Minute
-	// sweepPage bounds the Jobs of one answer of an API server.
+	// sweepPage bounds the Jobs in one answer of an API server.
 	sweepPage = 500
 )
 
-// sweep looks for Jobs whose runs do not want them any more, and deletes them, until ctx ends. A Job must be unwanted in two looks: its
-// result may be on the way.
+// sweep periodically deletes Jobs that their runs no longer want, until ctx ends. A Job must be unwanted in two
+// consecutive sweeps, because its result may be on the way.
 func (e *Executor) sweep(ctx context.Context) {
 	interval := e.o.SweepInterval
 	if interval <= 0 {
 		interval = sweepInterval
 	}
-	unwanted := map[string]bool{} // by UID, in the look before
+	unwanted := map[string]bool{} // by UID, from the previous sweep
 	for {
 		select {
 		case <-ctx.Done():
@@ -44,7 +44,8 @@ func (e *Executor) sweep(ctx context.Context) {
 	}
 }
 
-// sweepCluster deletes the Jobs of a cluster that were unwanted in the look before and are still, and notes those that are.
+// sweepCluster deletes the Jobs of a cluster that are unwanted now and were so in the previous sweep, and adds the
+// newly unwanted ones to now.
 func (e *Executor) sweepCluster(ctx context.Context, c *cluster.Cluster, before, now map[string]bool) {
 	own := map[string]bool{}
 	for _, a := range e.running() {
@@ -57,11 +58,11 @@ func (e *Executor) sweepCluster(ctx context.Context, c *cluster.Cluster, before,
 		return
 	}
 	for _, namespace := range append(e.namespaces(c), c.Namespace) {
-		_ = e.eachJob(ctx, c, namespace, func(job *batchv1.Job) { e.sweepJob(ctx, c, job, own, before, now) }) // the next look comes
+		_ = e.eachJob(ctx, c, namespace, func(job *batchv1.Job) { e.sweepJob(ctx, c, job, own, before, now) }) // best effort: the next sweep retries
 	}
 }
 
-// eachJob calls do with the Jobs of a namespace that are of this fleet.
+// eachJob calls do for each Job of Switchyard in a namespace.
 func (e *Executor) eachJob(ctx context.Context, c *cluster.Cluster, namespace string, do func(*batchv1.Job)) error {
 	for more := ""; ; {
 		bounded, cancel := context.WithTimeout(ctx, callTimeout)

@@ -29,7 +29,7 @@ import (
 const (
 	// bootTarget is how long an emulated machine may take to its first login on an idle computer.
 	bootTarget = 30 * time.Second
-	// overlayTarget bounds the size of a machine's disk after the boot.
+	// overlayTarget bounds the initial size of a machine's disk.
 	overlayTarget = 10 << 20
 )
 

@@ -16,40 +16,41 @@ import (
 )
 
 const (
-	// defaultInterval is the time between two questions to a cluster.
+	// defaultInterval is the time between two probes of a cluster.
 	defaultInterval = 30 * time.Second
-	// defaultTimeout is how long a cluster may take to answer.
+	// defaultTimeout is how long a cluster may take to answer a probe.
 	defaultTimeout = 5 * time.Second
 	// firstResult is how long Reachable waits for the first answers.
 	firstResult = 3 * time.Second
 )
 
-// Options change how clusters are watched.
+// Options configure how clusters are watched.
 type Options struct {
-	// Interval is the time between two questions to a cluster, or 0 for 30 s.
+	// Interval is the time between two probes of a cluster; 0 means 30 s.
 	Interval time.Duration
-	// Timeout is how long a cluster may take to answer, or 0 for 5 s.
+	// Timeout is how long a cluster may take to answer a probe; 0 means 5 s.
 	Timeout time.Duration
-	// WrapTransport, unless it is nil, wraps what sends the requests of Cluster.Client, such as to count them. Unlike the
+	// WrapTransport wraps the transport of Cluster.Client, for example to count requests. It may be nil. Unlike the
 	// credentials below it, the wrapper stays the same when a kubeconfig changes.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 	// Logger may be nil.
 	Logger *slog.Logger
 }
 
-// Cluster is one that a node may reach. Its fields never change; Get returns another one after a kubeconfig has changed.
+// Cluster is a cluster that the node may reach. Its fields never change; after a kubeconfig has changed, Get returns
+// another Cluster.
 type Cluster struct {
 	Name string
-	// Client sends its requests with the newest credentials, also after the kubeconfig has changed. Time-outs of requests
-	// are those of their contexts.
+	// Client sends its requests with the newest credentials, even after the kubeconfig has changed. The contexts of
+	// requests set their time-outs.
 	Client kubernetes.Interface
-	// Config has the credentials that were valid when Get was called, for what needs a connection of its own.
+	// Config has the credentials that were valid when Get was called, for callers that need a connection of their own.
 	Config *rest.Config
-	// Namespace is that of the context, else "default".
+	// Namespace is the namespace of the context, or "default".
 	Namespace string
 }
 
-// Clusters are the clusters of a node. Its methods may be called concurrently, and on nil, which has no clusters.
+// Clusters are the clusters of a node. Its methods are safe for concurrent use. A nil Clusters has no clusters.
 type Clusters struct {
 	members []*member // by name
 	opened  time.Time
@@ -57,8 +58,8 @@ type Clusters struct {
 	group   sync.WaitGroup
 }
 
-// Open loads the clusters and starts to watch them; Close ends that. It asks no cluster, so it also returns while they are
-// away. An error names every flag that is wrong.
+// Open loads the clusters and starts to watch them until Close. It contacts no cluster, so it succeeds while clusters
+// are away. An error names every invalid flag.
 func Open(configs []Config, o Options) (*Clusters, error) {
 	o.Interval, o.Timeout = cmp.Or(o.Interval, defaultInterval), cmp.Or(o.Timeout, defaultTimeout)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
@@ -83,7 +84,7 @@ func Open(configs []Config, o Options) (*Clusters, error) {
 	return c, nil
 }
 
-// Close ends the watch and returns nil. The clients of the clusters still work.
+// Close ends the watch and returns nil. The clients of the clusters continue to work.
 func (c *Clusters) Close() error {
 	if c == nil {
 		return nil
@@ -96,7 +97,7 @@ func (c *Clusters) Close() error {
 	return nil
 }
 
-// Get returns a cluster as it is now, whether it is reached or not, or nil if no flag names it.
+// Get returns the current state of a cluster, reached or not, or nil if no flag names it.
 func (c *Clusters) Get(name string) *Cluster {
 	if m := c.member(name); m != nil {
 		return m.current.Load()
@@ -116,8 +117,8 @@ func (c *Clusters) Names() []string {
 	return names
 }
 
-// Reachable returns the names of the clusters that took the credentials of this node when they were last asked, sorted. It
-// waits only for first answers, and no longer than 3 s after Open.
+// Reachable returns the names of the clusters that accepted the credentials of this node in their latest probe, sorted.
+// It waits only for first answers, at most until 3 s after Open.
 func (c *Clusters) Reachable() (names []string) {
 	if c == nil {
 		return nil
@@ -141,13 +142,13 @@ func (c *Clusters) Reachable() (names []string) {
 	return names
 }
 
-// Check has a cluster asked now rather than at the next interval, and its kubeconfig read again if that has changed. It
-// returns at once.
+// Check makes a cluster be probed now rather than at the next interval, and its kubeconfig be read again if it has
+// changed. Check returns at once.
 func (c *Clusters) Check(name string) {
 	if m := c.member(name); m != nil {
 		select {
 		case m.wake <- struct{}{}:
-		default: // a question is due already
+		default: // a probe is already due
 		}
 	}
 }

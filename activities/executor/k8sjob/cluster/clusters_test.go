@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// apiServer takes one token and answers the question of a node.
+// apiServer accepts one token and answers the probes of a node.
 type apiServer struct {
 	*httptest.Server
 	token   atomic.Pointer[string]
@@ -32,7 +32,7 @@ type apiServer struct {
 	prefix  string
 }
 
-// startServer starts a server at an address, or at a free one if that is "".
+// startServer starts a server at an address, or at a free one if address is "".
 func startServer(t *testing.T, address, prefix string) *apiServer {
 	t.Helper()
 	s := &apiServer{prefix: prefix}
@@ -88,7 +88,7 @@ func (s *apiServer) stop() {
 	s.Close()
 }
 
-// kubeconfig returns that of a server, for a user with a token.
+// kubeconfig returns a kubeconfig of the server for a user with a token.
 func (s *apiServer) kubeconfig(token string) string {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	return fmt.Sprintf(`apiVersion: v1
@@ -116,7 +116,7 @@ func (l *logText) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// count returns how often the log has a text.
+// count returns how often the log contains a text.
 func (l *logText) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *logText) String() string {
 	return l.text.String()
 }
 
-// open opens the cluster prod of a kubeconfig.
+// open opens the cluster prod with a kubeconfig.
 func open(t *testing.T, file string, o Options) (*Clusters, *logText) {
 	t.Helper()
 	log := &logText{}
@@ -142,7 +142,7 @@ func open(t *testing.T, file string, o Options) (*Clusters, *logText) {
 	return c, log
 }
 
-// often asks so often that a test sees the next state soon.
+// often probes so often that a test sees the next state soon.
 var often = Options{Interval: 20 * time.Millisecond}
 
 func eventually(t *testing.T, log *logText, what string, is func() bool) {

@@ -10,16 +10,16 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// InCluster stands for the cluster of the pod that this process runs in, in place of a kubeconfig.
+// InCluster stands for the cluster of the pod that runs this process, in place of a kubeconfig.
 const InCluster = "in-cluster"
 
-// Config is a cluster as a flag names it.
+// Config is a cluster as given in a flag.
 type Config struct {
-	// Name is that of the cluster in the specs of tasks.
+	// Name is the name of the cluster in the specs of tasks.
 	Name string
-	// File is the kubeconfig, or InCluster.
+	// File is the path of the kubeconfig, or InCluster.
 	File string
-	// Context is that of the kubeconfig, or "" for its current one.
+	// Context is the context in the kubeconfig, or "" for the current one.
 	Context string
 }
 
@@ -32,8 +32,9 @@ func (c Config) String() string {
 	return text
 }
 
-// ParseFlag reads NAME=FILE[:CONTEXT]. FILE is the longest part before a ':' that exists as a file, so both paths and names of
-// contexts may have a ':'; without such a file it ends at the first ':'. A relative path becomes an absolute one.
+// ParseFlag parses NAME=FILE[:CONTEXT]. FILE is the longest prefix before a ':' that exists as a file, so both paths
+// and context names may contain a ':'. If there is no such file, FILE ends at the first ':'. A relative path is made
+// absolute.
 func ParseFlag(text string) (Config, error) {
 	name, rest, ok := strings.Cut(text, "=")
 	if !ok || name == "" || rest == "" {
@@ -66,13 +67,14 @@ func cutContext(text string) (file, context string) {
 	return file, context
 }
 
-// Validate reports everything that keeps clusters from being opened: names, kubeconfigs and contexts. It asks no cluster.
+// Validate reports everything that keeps the clusters from being opened: names, kubeconfigs and contexts. It contacts
+// no cluster.
 func Validate(configs []Config) error {
 	_, err := loadAll(configs)
 	return err
 }
 
-// loadAll loads the clusters, in their order.
+// loadAll loads the clusters in the order of configs.
 func loadAll(configs []Config) (all []*loaded, err error) {
 	var problems []error
 	seen := map[string]bool{}

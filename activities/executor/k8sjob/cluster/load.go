@@ -19,28 +19,28 @@ import (
 )
 
 const (
-	// userAgent names this program to clusters.
+	// userAgent identifies this program to clusters.
 	userAgent = "switchyard"
-	// qps and burst bound the requests of a node to a cluster; the server has its own idea of fairness.
+	// qps and burst bound the requests of a node to a cluster. The server has flow control of its own.
 	qps, burst = 200, 400
-	// defaultNamespace is that of a context without one.
+	// defaultNamespace is the namespace for a context that names none.
 	defaultNamespace = "default"
-	// namespaceFile has the namespace of a pod.
+	// namespaceFile holds the namespace of a pod.
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-	// namedContexts is the most contexts that an error names.
+	// namedContexts bounds the contexts that an error names.
 	namedContexts = 20
 )
 
-// loaded is a cluster as its kubeconfig describes it now.
+// loaded is a cluster as its kubeconfig describes it at present.
 type loaded struct {
 	cfg       Config
-	text      []byte // of the kubeconfig
+	text      []byte // the content of the kubeconfig
 	rest      *rest.Config
 	namespace string
 }
 
-// hasChanged reports whether the kubeconfig has another text than when it was loaded. Credentials of a pod are files that the
-// client reads again by itself.
+// hasChanged reports whether the content of the kubeconfig differs from when it was loaded. In a pod it is always
+// false: the client rereads the credential files by itself.
 func (l *loaded) hasChanged() bool {
 	if l.cfg.File == InCluster {
 		return false
@@ -70,7 +70,7 @@ func load(cfg Config) (l *loaded, err error) {
 	return l, nil
 }
 
-// loadPod loads the cluster of the pod that this process runs in.
+// loadPod loads the cluster of the pod that runs this process.
 func loadPod(cfg Config) (*loaded, error) {
 	if cfg.Context != "" {
 		return nil, fmt.Errorf("%s has no contexts; leave out :%s", InCluster, cfg.Context)
@@ -89,7 +89,7 @@ func loadPod(cfg Config) (*loaded, error) {
 	return &loaded{cfg: cfg, rest: config, namespace: cmp.Or(strings.TrimSpace(string(namespace)), defaultNamespace)}, nil
 }
 
-// loadFile loads a cluster of a kubeconfig.
+// loadFile loads a cluster from a kubeconfig.
 func loadFile(cfg Config) (*loaded, error) {
 	text, err := os.ReadFile(cfg.File)
 	if errors.Is(err, os.ErrNotExist) {
@@ -126,7 +126,7 @@ func loadFile(cfg Config) (*loaded, error) {
 	return &loaded{cfg: cfg, text: text, rest: config, namespace: cmp.Or(raw.Contexts[context].Namespace, defaultNamespace)}, nil
 }
 
-// contextOf returns the context of a kubeconfig that a flag means.
+// contextOf returns the name of the kubeconfig's context that a flag selects.
 func contextOf(cfg Config, raw *api.Config) (string, error) {
 	name := cmp.Or(cfg.Context, raw.CurrentContext)
 	if raw.Contexts[name] != nil {

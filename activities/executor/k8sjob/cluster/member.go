@@ -13,14 +13,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Words of member.state.
+// Values of member.state.
 const (
 	unknown int32 = iota
 	reached
 	away
 )
 
-// member is one of Clusters. All but the fields that are channels or atomic belongs to watch.
+// member is one cluster of Clusters. The goroutine of watch owns all fields that are neither channels nor atomic.
 type member struct {
 	cfg       Config
 	options   Options
@@ -28,16 +28,16 @@ type member struct {
 	transport *renewableTransport
 	current   atomic.Pointer[Cluster]
 	state     atomic.Int32
-	asked     chan struct{} // closed with the first answer
+	asked     chan struct{} // closed after the first probe
 	wake      chan struct{}
 
 	loaded  *loaded
-	broken  string      // why the changed kubeconfig could not be read, as it was logged
-	limited bool        // that Jobs may not be created has been logged
-	pending chan answer // that of a question which has outlasted its time-out
+	broken  string      // why the changed kubeconfig could not be read, as logged
+	limited bool        // whether the log has reported that Jobs may not be created
+	pending chan answer // the answer to a probe that has outlasted its time-out
 }
 
-// answer is what a cluster has said.
+// answer is the result of a probe.
 type answer struct {
 	mayCreate bool
 	err       error
@@ -49,7 +49,7 @@ func newMember(l *loaded, o Options) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The transport adds what the credentials and certificates in the configuration are for.
+	// The transport adds the credentials and certificates of the configuration.
 	bare := &rest.Config{
 		Host: l.rest.Host, Transport: transport, ContentConfig: l.rest.ContentConfig, QPS: l.rest.QPS, Burst: l.rest.Burst,
 		UserAgent: l.rest.UserAgent, WarningHandlerWithContext: l.rest.WarningHandlerWithContext, WrapTransport: o.WrapTransport,
@@ -68,7 +68,7 @@ func newMember(l *loaded, o Options) (*member, error) {
 
 func (m *member) isReached() bool { return m.state.Load() == reached }
 
-// watch asks the cluster until the context ends.
+// watch probes the cluster until ctx ends.
 func (m *member) watch(ctx context.Context) {
 	for {
 		m.reload()
@@ -84,8 +84,8 @@ func (m *member) watch(ctx context.Context) {
 	}
 }
 
-// reload reads the kubeconfig again if it has changed. One that cannot be read, such as one that is being written, changes
-// nothing.
+// reload reads the kubeconfig again if it has changed. A file that cannot be read, such as one that is being written,
+// changes nothing.
 func (m *member) reload() {
 	if !m.loaded.hasChanged() {
 		m.broken = ""
@@ -108,8 +108,8 @@ func (m *member) reload() {
 	m.logger.Info("kubeconfig of a cluster has changed and was read again", "file", m.cfg.File)
 }
 
-// ask asks the cluster whether the node may create Jobs, which needs valid credentials. It returns false if the context ends.
-// A program that gets credentials cannot be interrupted; while it runs, no other question is sent.
+// ask asks the cluster whether the node may create Jobs, which requires valid credentials. It returns false if the
+// context ends. A credential plugin cannot be interrupted; while it runs, no other probe is sent.
 func (m *member) ask(parent context.Context) (answer, bool) {
 	ctx, cancel := context.WithTimeout(parent, m.options.Timeout)
 	defer cancel()
@@ -123,7 +123,7 @@ func (m *member) ask(parent context.Context) (answer, bool) {
 		return got, parent.Err() == nil
 	case <-ctx.Done():
 	}
-	// The client reports more than the end of the context, and does so soon.
+	// The client's own error says more than the end of the context, and follows soon.
 	select {
 	case got := <-m.pending:
 		m.pending = nil
@@ -133,7 +133,7 @@ func (m *member) ask(parent context.Context) (answer, bool) {
 	}
 }
 
-// send asks the question.
+// send sends the probe and delivers its answer.
 func (m *member) send(ctx context.Context, to chan<- answer) {
 	c := m.current.Load()
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -144,7 +144,7 @@ func (m *member) send(ctx context.Context, to chan<- answer) {
 	case err == nil:
 		to <- answer{mayCreate: result.Status.Allowed}
 	case apierrors.IsForbidden(err) && !isAnonymous(err):
-		to <- answer{mayCreate: true} // the credentials are valid, and only the question is not allowed
+		to <- answer{mayCreate: true} // the credentials are valid; only the review is not allowed
 	case ctx.Err() != nil:
 		to <- answer{err: context.DeadlineExceeded}
 	default:
@@ -152,7 +152,7 @@ func (m *member) send(ctx context.Context, to chan<- answer) {
 	}
 }
 
-// record keeps an answer and logs what it changes.
+// record stores the result of a probe and logs changes.
 func (m *member) record(got answer) {
 	state := reached
 	if got.err != nil {

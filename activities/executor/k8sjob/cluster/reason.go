@@ -12,15 +12,15 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// isAnonymous reports whether a cluster refuses a request that came without credentials.
+// isAnonymous reports whether a cluster refused a request because it had no credentials.
 func isAnonymous(err error) bool { return strings.Contains(err.Error(), "system:anonymous") }
 
-// reason says in words why a cluster cannot be reached.
+// reason explains why a cluster cannot be reached.
 func (m *member) reason(err error) string {
 	return reasonOf(err, m.loaded.rest.Host, m.remedy(), fmt.Sprintf("no answer within %s", m.options.Timeout))
 }
 
-// remedy says where credentials are renewed.
+// remedy returns advice on where to renew the credentials.
 func (m *member) remedy() string {
 	if m.cfg.File == InCluster {
 		return "check the service account of the pod"
@@ -28,7 +28,7 @@ func (m *member) remedy() string {
 	return "renew them in " + m.cfg.File + ", which is read again when it changes"
 }
 
-// reasonOf says in words what an error of a request to a host means.
+// reasonOf explains the error of a request to a host.
 func reasonOf(err error, host, remedy, silence string) string {
 	var (
 		dns       *net.DNSError
@@ -61,7 +61,7 @@ func reasonOf(err error, host, remedy, silence string) string {
 	return err.Error()
 }
 
-// innermost returns the error that has caused the others.
+// innermost returns the root cause of an error.
 func innermost(err error) error {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next

@@ -11,14 +11,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// renewableTransport sends the requests of a client with the credentials, and to the server, that were set last. Requests
-// under way keep those that they have begun with.
+// renewableTransport sends the requests of a client to the latest server with the latest credentials. Requests in
+// flight keep the ones that they began with.
 type renewableTransport struct {
-	base   *url.URL // of the requests that arrive
+	base   *url.URL // the base URL of incoming requests
 	target atomic.Pointer[target]
 }
 
-// target is where requests go.
+// target is the destination of requests.
 type target struct {
 	base *url.URL
 	next http.RoundTripper
@@ -33,7 +33,7 @@ func newRenewableTransport(config *rest.Config) (*renewableTransport, error) {
 	return t, nil
 }
 
-// renew sets where later requests go.
+// renew sets the destination of later requests.
 func (t *renewableTransport) renew(config *rest.Config) error {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {

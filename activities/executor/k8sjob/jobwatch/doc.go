@@ -1,4 +1,4 @@
-// Package jobwatch keeps the Jobs of one namespace of a cluster, and their pods, in memory, by one watch of each.
+// Package jobwatch keeps the Jobs of a namespace and their pods in memory, with one watch for each of the two.
 //
 // It imports nothing of this module.
 package jobwatch

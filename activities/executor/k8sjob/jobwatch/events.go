@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// eventsAge is how old a list of events may be that is used again, so that many Jobs that wait for their pods take one list.
+	// eventsAge is how old a list of events may be to be reused, so that many Jobs that wait for their pods share one
+	// list.
 	eventsAge = 2 * time.Second
-	// eventsTimeout bounds the call that reads them.
+	// eventsTimeout bounds the call that lists events.
 	eventsTimeout = 20 * time.Second
 )
 
-// eventList has why the cluster makes no pods for Jobs of a namespace.
+// eventList caches why the cluster creates no pods for the Jobs of a namespace.
 type eventList struct {
-	// turn has a value while nothing reads or writes the rest.
+	// turn holds a value while no goroutine uses the other fields.
 	turn     chan struct{}
-	at       time.Time // of the list, or of the try to get one
+	at       time.Time // when the list was read, or the attempt failed
 	messages map[types.UID]string
 }
 
@@ -31,8 +32,8 @@ func newEventList() *eventList {
 	return l
 }
 
-// FailedCreate returns why the cluster makes no pod for a Job, or "" if it does not say so. Calls at about the same time share
-// one call of the API server.
+// FailedCreate returns why the cluster creates no pod for a Job, or "" if no event says so. Concurrent calls share one
+// call to the API server.
 func (w *Watch) FailedCreate(ctx context.Context, job types.UID) string {
 	l := w.events
 	select {
@@ -43,14 +44,15 @@ func (w *Watch) FailedCreate(ctx context.Context, job types.UID) string {
 	defer func() { l.turn <- struct{}{} }()
 	if time.Since(l.at) > eventsAge {
 		l.messages = failedCreates(ctx, w.client, w.namespace)
-		if ctx.Err() == nil { // else the next caller reads them
+		if ctx.Err() == nil { // else the next caller reads the list
 			l.at = time.Now()
 		}
 	}
 	return l.messages[job]
 }
 
-// failedCreates returns the newest message for each Job for which no pod could be made, or nil if the events cannot be read.
+// failedCreates returns the newest message for each Job whose pod could not be created, or nil if the events cannot be
+// read.
 func failedCreates(ctx context.Context, client kubernetes.Interface, namespace string) map[types.UID]string {
 	bounded, cancel := context.WithTimeout(ctx, eventsTimeout)
 	defer cancel()

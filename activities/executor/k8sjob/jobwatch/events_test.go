@@ -31,7 +31,7 @@ func TestManyJobsWithoutPodsShareAListOfEvents(t *testing.T) {
 			}
 		}
 	}
-	// A machine that stops for a while may need a second list.
+	// A machine that stalls for a while may need a second list.
 	began := time.Now()
 	var group sync.WaitGroup
 	for job := range jobs {

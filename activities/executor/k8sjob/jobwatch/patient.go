@@ -12,14 +12,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Pause between two calls of an API server that is away, doubling.
+// firstPause and lastPause bound the delay between two calls to an unavailable API server, which doubles.
 const firstPause, lastPause = 200 * time.Millisecond, 5 * time.Second
 
-// IsAway reports whether a call of an API server may succeed later as it is: the server was not reached, or could not serve it.
+// IsAway reports whether a call to an API server may succeed when repeated: the server was not reached, or could not
+// serve it.
 func IsAway(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
-		return true // of the connection
+		return true // a connection error
 	}
 	code := status.ErrStatus.Code
 	return code >= 500 || code == 429 || code == 408
@@ -31,8 +32,8 @@ type client[L runtime.Object] interface {
 	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// patient returns a source for an informer that calls an API server that is away again and again. The informer itself would wait for
-// up to a minute between two calls.
+// patient returns a source for an informer that retries while the API server is unavailable. The informer itself would
+// wait up to a minute between two calls.
 func patient[L runtime.Object](w *Watch, c client[L], selector string) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -46,7 +47,7 @@ func patient[L runtime.Object](w *Watch, c client[L], selector string) *cache.Li
 	}
 }
 
-// patiently makes a call until the API server is not away, or ctx ends.
+// patiently repeats a call until the API server is available or ctx ends.
 func patiently[T any](ctx context.Context, w *Watch, call func() (T, error)) (T, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		result, err := call()

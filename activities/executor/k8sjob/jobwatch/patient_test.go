@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A call waits for an API server that is away, is made again soon after the server is back, and not at all if the server refuses it.
+// A call waits for an unavailable API server, is repeated soon after the server is back, and is not repeated if the
+// server refuses it.
 func TestCallsWaitForAnAPIServerThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, began, back := &Watch{}, time.Now(), time.Minute

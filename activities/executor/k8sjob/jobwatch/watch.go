@@ -13,13 +13,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// idle is how long a watch that nothing uses is kept.
+// idle is how long an unused watch is kept.
 const idle = time.Minute
 
-// quietTrouble is how long a watch is in trouble before its followers are told.
+// quietTrouble is how long a watch may be in trouble before its followers learn of it.
 const quietTrouble = 3 * time.Second
 
-// Set has the watches of a cluster. It is safe for concurrent use.
+// Set holds the watches of a cluster. It is safe for concurrent use.
 type Set struct {
 	client   kubernetes.Interface
 	selector string
@@ -28,13 +28,13 @@ type Set struct {
 	watches map[string]*Watch // by namespace
 }
 
-// NewSet returns an empty set of watches of the Jobs and pods that a label selector names.
+// NewSet returns an empty set of watches for the Jobs and pods that match a label selector.
 func NewSet(client kubernetes.Interface, selector string) *Set {
 	return &Set{client: client, selector: selector, watches: map[string]*Watch{}}
 }
 
-// Use returns the watch of a namespace, which begins with its first use and ends some time after its last. release must be
-// called once.
+// Use returns the watch of a namespace. The watch begins with its first use and ends some time after its last. The
+// caller must call release; further calls are no-ops.
 func (s *Set) Use(namespace string) (w *Watch, release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *Set) Use(namespace string) (w *Watch, release func()) {
 	})
 }
 
-// drop ends a watch that has not been used for long enough.
+// drop ends a watch that has been unused for long enough.
 func (s *Set) drop(namespace string, w *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Set) drop(namespace string, w *Watch) {
 	w.stop()
 }
 
-// Namespaces returns those that are watched.
+// Namespaces returns the watched namespaces.
 func (s *Set) Namespaces() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *Set) Namespaces() []string {
 	return names
 }
 
-// Close ends all watches. No watch is used after it.
+// Close ends all watches. No watch may be used after Close.
 func (s *Set) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,8 @@ func (s *Set) Close() {
 	}
 }
 
-// Watch has the Jobs of a namespace and their pods. Objects that it returns must not be changed. It is safe for concurrent use.
+// Watch holds the Jobs of a namespace and their pods. Callers must not modify the objects that it returns. It is safe
+// for concurrent use.
 type Watch struct {
 	client     kubernetes.Interface
 	namespace  string
@@ -96,25 +97,25 @@ type Watch struct {
 	jobs, pods cache.SharedIndexInformer
 	cancel     context.CancelFunc
 
-	// Guarded by the mutex of the set.
+	// The mutex of the set guards these fields.
 	users  int
 	usedAt time.Time
 
 	mu        sync.Mutex
 	followers map[string]map[*Follower]struct{} // by Job
-	trouble   error                             // the newest error of a list or a watch, or nil after a call that had none
+	trouble   error                             // the latest error of a list or a watch, or nil after a success
 	since     time.Time                         // when the trouble began
 }
 
-// Snapshot is what is known of a Job.
+// Snapshot is the known state of a Job.
 type Snapshot struct {
-	// Job is nil if the watch shows none.
+	// Job is nil if the watch shows no such Job.
 	Job *batchv1.Job
-	// Pods are its pods, the newest first.
+	// Pods are the pods of the Job, newest first.
 	Pods []*corev1.Pod
-	// Synced reports whether the watch has had a whole list.
+	// Synced reports whether the watch has received a complete list.
 	Synced bool
-	// Trouble is why the watch has heard nothing for a while, or nil.
+	// Trouble is why the watch has received nothing for a while, or nil.
 	Trouble error
 }
 
@@ -131,7 +132,7 @@ func newWatch(client kubernetes.Interface, namespace, selector string) *Watch {
 	w.pods = cache.NewSharedIndexInformer(source(patient(w, client.CoreV1().Pods(namespace), selector)), &corev1.Pod{}, 0, cache.Indexers{
 		podsOfJob: func(object any) ([]string, error) { return []string{jobOfPod(object)}, nil },
 	})
-	for _, informer := range []cache.SharedIndexInformer{w.jobs, w.pods} { // the errors are those of an informer that has started
+	for _, informer := range []cache.SharedIndexInformer{w.jobs, w.pods} { // both calls fail only on a started informer
 		_ = informer.SetTransform(withoutManagedFields)
 		_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { w.setTrouble(err) })
 	}
@@ -151,7 +152,7 @@ func newWatch(client kubernetes.Interface, namespace, selector string) *Watch {
 // stop ends the watch in the background.
 func (w *Watch) stop() { w.cancel() }
 
-// setTrouble notes why a call has failed, or with nil that one has not.
+// setTrouble records the error of a call, or nil for a success.
 func (w *Watch) setTrouble(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,7 +162,7 @@ func (w *Watch) setTrouble(err error) {
 	w.trouble = err
 }
 
-// withoutManagedFields drops what takes much of an object and is never read.
+// withoutManagedFields drops the managed fields, which are large and never read.
 func withoutManagedFields(object any) (any, error) {
 	if m, ok := object.(metav1.Object); ok {
 		m.SetManagedFields(nil)
@@ -176,7 +177,7 @@ func jobOfPod(object any) string {
 	return ""
 }
 
-// listen wakes the followers of the Job that an object belongs to.
+// listen makes changes of an object wake the followers of the Job that it belongs to.
 func (w *Watch) listen(informer cache.SharedIndexInformer, jobOf func(any) string) {
 	wake := func(object any) {
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
@@ -189,21 +190,21 @@ func (w *Watch) listen(informer cache.SharedIndexInformer, jobOf func(any) strin
 			f.wake()
 		}
 	}
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails only after a stop
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails only on a stopped informer
 		AddFunc: wake, UpdateFunc: func(_, now any) { wake(now) }, DeleteFunc: wake,
 	})
 }
 
-// Follower learns of changes to one Job and its pods.
+// Follower observes changes to one Job and its pods.
 type Follower struct {
-	// News has a value when something may have changed since it was last read.
+	// News holds a value if something may have changed since it was last read.
 	News  <-chan struct{}
 	news  chan struct{}
 	watch *Watch
 	job   string
 }
 
-// Follow returns a follower of the Job of a name, which must be closed.
+// Follow returns a follower of the Job with a name. The caller must close it.
 func (w *Watch) Follow(job string) *Follower {
 	news := make(chan struct{}, 1)
 	f := &Follower{News: news, news: news, watch: w, job: job}
@@ -234,7 +235,7 @@ func (f *Follower) Close() {
 	}
 }
 
-// Get returns what is known of the Job now.
+// Get returns the current snapshot of the Job.
 func (f *Follower) Get() Snapshot {
 	w := f.watch
 	s := Snapshot{Synced: w.jobs.HasSynced() && w.pods.HasSynced()}

@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// until waits for a condition of what a follower shows, which its news tell of.
+// until waits until the snapshot of a follower meets a condition. It checks after each of the follower's news.
 func until(t *testing.T, f *Follower, is func(Snapshot) bool) {
 	t.Helper()
 	for late := time.After(20 * time.Second); !is(f.Get()); {
@@ -30,7 +30,7 @@ func podOf(job, name string, made time.Time) *corev1.Pod {
 	}}
 }
 
-// newClient returns a client, and a channel that has a value for each watch that sees all that is made from then on.
+// newClient returns a client, and a channel that receives a value for each watch once it sees all later changes.
 func newClient() (*fake.Clientset, <-chan struct{}) {
 	client, watched := fake.NewClientset(), make(chan struct{}, 10)
 	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {

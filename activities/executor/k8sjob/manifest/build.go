@@ -17,30 +17,30 @@ import (
 	"switchyard/workflows/podspec"
 )
 
-// Options are what Build needs beside the attempt.
+// Options hold what Build needs besides the attempt.
 type Options struct {
-	// Namespace is that of a spec that names none.
+	// Namespace is the namespace for a spec that names none.
 	Namespace string
-	// Holder is the node with its incarnation, as FormatClaim takes it.
+	// Holder is the node with its incarnation, in the form that FormatClaim takes.
 	Holder string
-	// Input is the file that SWITCHYARD_INPUT names on the node.
+	// Input is the content of the file that SWITCHYARD_INPUT names on the node.
 	Input []byte
-	// HelperImage is an image of Switchyard, with the helper that brings the files of the program to the node; empty: only the output comes, in the
-	// termination message of the container, which takes 4 KiB.
+	// HelperImage is an image of Switchyard with the helper that transfers the program's files to the node. If it is
+	// empty, only the output is transferred, in the termination message of the container, which is limited to 4 KiB.
 	HelperImage string
 	// Frame is the nonce of the helper's frames.
 	Frame string
 }
 
 const (
-	// codeCannotRun is the exit code of what cannot be started, as a shell has it.
+	// codeCannotRun is the exit code for a command that cannot be started, as in a shell.
 	codeCannotRun = 126
-	// deadlineMargin is how long after its timeout the cluster ends an attempt that no node looks after.
+	// deadlineMargin is how long after its timeout the cluster ends an attempt that no node watches.
 	deadlineMargin = 10 * time.Minute
 )
 
-// Build returns the Job of an attempt, and the Secret with its input, which is to be made first. template is that which
-// podspec.Template has made of the spec. An error is a *executor.StartError with BadSpec.
+// Build returns the Job of an attempt and the Secret with its input. template is the result of podspec.Template for the
+// spec. An error is a *executor.StartError with BadSpec.
 func Build(a executor.Attempt, template *corev1.PodTemplateSpec, spec *v1.K8SJobSpec, o Options) (*batchv1.Job, *corev1.Secret, error) {
 	b := &builder{a: a, o: o, template: template.DeepCopy(), name: Name(a.Identity)}
 	b.main = podspec.Main(b.template)
@@ -77,7 +77,7 @@ func badSpec(err error) error {
 	return &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: fmt.Errorf("k8s_job spec: %w", err)}
 }
 
-// Own makes the Secret of a Job, which exists, end with it.
+// Own makes an existing Job the owner of the Secret, so that the Secret is deleted with it.
 func Own(secret *corev1.Secret, job *batchv1.Job) {
 	secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: job.Name, UID: job.UID}}
 }
@@ -91,7 +91,7 @@ type builder struct {
 	main     *corev1.Container // in template
 }
 
-// job returns the Job of the pod. Labels and annotations of the spec are those of the Job, too.
+// job returns the Job of the pod. Labels and annotations of the spec apply to the Job, too.
 func (b *builder) job(spec *v1.K8SJobSpec, meta metav1.ObjectMeta) *batchv1.Job {
 	own := meta.Labels
 	meta.Labels, meta.Annotations = merged(spec.GetLabels(), own), merged(spec.GetAnnotations(), meta.Annotations)
@@ -111,7 +111,7 @@ func (b *builder) job(spec *v1.K8SJobSpec, meta metav1.ObjectMeta) *batchv1.Job 
 	return job
 }
 
-// merged returns the entries of two maps; those of the second one count.
+// merged returns the entries of both maps. Where both have a key, b wins.
 func merged(a, b map[string]string) map[string]string {
 	all := maps.Clone(b)
 	for key, value := range a {

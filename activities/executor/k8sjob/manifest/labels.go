@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/podspec"
 )
 
-// Labels of all objects. Their values are those of LabelValue.
+// Labels of all objects. Their values come from LabelValue.
 const (
 	LabelManagedBy = podspec.ManagedBy
 	LabelRun       = podspec.KeyPrefix + "run"
@@ -22,9 +22,9 @@ const ManagedBy = "switchyard"
 
 // Annotations of Jobs and Secrets.
 const (
-	// AnnotationIdentity says whose attempt it is, as Identity reads it.
+	// AnnotationIdentity identifies the attempt, in the form that Identity reads.
 	AnnotationIdentity = podspec.KeyPrefix + "identity"
-	// AnnotationClaim says which dispatch has the attempt, as ParseClaim reads it.
+	// AnnotationClaim names the dispatch that holds the attempt, in the form that ParseClaim reads.
 	AnnotationClaim = podspec.KeyPrefix + "claim"
 )
 
@@ -50,11 +50,12 @@ type identity struct {
 }
 
 func identityText(id executor.Identity) string {
-	text, _ := json.Marshal(identity{id.Run, id.Chain, id.Generation, id.PutBacks, id.Task, id.Index, id.Attempt, id.Fleet}) // texts and numbers can always be written
+	text, _ := json.Marshal(identity{id.Run, id.Chain, id.Generation, id.PutBacks, id.Task, id.Index, id.Attempt, id.Fleet}) // strings and numbers always encode
 	return string(text)
 }
 
-// Identity returns whose attempt an object is of, without node and claim, or false if the annotations do not say it.
+// Identity returns the attempt that an object belongs to, without node and claim, or false if the annotations do not
+// name one.
 func Identity(annotations map[string]string) (executor.Identity, bool) {
 	var id identity
 	if err := json.Unmarshal([]byte(annotations[AnnotationIdentity]), &id); err != nil || id.Run == "" || id.Task == "" {
@@ -66,7 +67,7 @@ func Identity(annotations map[string]string) (executor.Identity, bool) {
 // FormatClaim returns the value of AnnotationClaim. The holder is a node and its incarnation, as in "worker-1/x7f3".
 func FormatClaim(n int32, holder string) string { return strconv.Itoa(int(n)) + "/" + holder }
 
-// ParseClaim is the inverse of FormatClaim. It returns false for a text that is no claim.
+// ParseClaim is the inverse of FormatClaim. It returns false if the text is not a claim.
 func ParseClaim(text string) (n int32, holder string, ok bool) {
 	number, holder, found := strings.Cut(text, "/")
 	parsed, err := strconv.ParseInt(number, 10, 32)

@@ -200,7 +200,7 @@ func TestNameIsStable(t *testing.T) {
 	}
 }
 
-// stableName is the name of the first attempt of task t of run r, which no version may change.
+// stableName is the name of the first attempt of task t of run r, which must stay the same in every version.
 const stableName = "sy-r-t-juuoc2lizubrrgvvhlwkvcw6ve"
 
 func TestIdentityIsReadBack(t *testing.T) {

@@ -12,21 +12,21 @@ import (
 	"switchyard/activities/executor"
 )
 
-// namePrefix begins the names of all objects.
+// namePrefix is the prefix of all object names.
 const namePrefix = "sy-"
 
-// encoding writes hashes in letters and digits that names may hold.
+// encoding encodes hashes in letters and digits that are valid in names.
 var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// hashOf returns n characters that identify some values, 5 bits each.
+// hashOf returns a hash of some values as n characters of 5 bits each.
 func hashOf(n int, values ...string) string {
-	text, _ := json.Marshal(values) // texts can always be written, and their borders are seen
+	text, _ := json.Marshal(values) // strings always encode, and JSON keeps their boundaries
 	sum := sha256.Sum256(text)
 	return encoding.EncodeToString(sum[:])[:n]
 }
 
-// Name returns the name of the objects of an attempt, a label of DNS. Neither the node nor the dispatch changes it, and
-// different attempts have different names.
+// Name returns the name of the objects of an attempt, which is a DNS label. The name depends on neither the node nor
+// the dispatch, and different attempts have different names.
 func Name(id executor.Identity) string {
 	number := func(n int32) string { return strconv.Itoa(int(n)) }
 	hash := hashOf(26, id.Run, id.Chain, number(id.Generation), number(id.PutBacks), id.Task, number(id.Index), number(id.Attempt))
@@ -37,7 +37,7 @@ func Name(id executor.Identity) string {
 	return namePrefix + readable(strings.ToLower(words), validation.DNS1123LabelMaxLength-len(namePrefix)-len(hash)-1) + "-" + hash
 }
 
-// readable returns at most n characters of a text, with '-' for those that a name cannot have.
+// readable returns at most n characters of a text, with '-' in place of characters that names cannot contain.
 func readable(text string, n int) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -58,7 +58,7 @@ func readable(text string, n int) string {
 	return "x"
 }
 
-// LabelValue returns a text as the value of a label: the text itself if it can be one, else the start of it and a hash.
+// LabelValue returns a text as the value of a label: unchanged if it is valid, else its start and a hash.
 func LabelValue(text string) string {
 	if len(validation.IsValidLabelValue(text)) == 0 {
 		return text

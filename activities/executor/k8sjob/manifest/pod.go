@@ -10,7 +10,7 @@ import (
 	"switchyard/workflows/podspec"
 )
 
-// Volumes of the pod, and where its containers have them.
+// Volumes of the pod, and their mount points in its containers.
 const (
 	inVolume  = podspec.NamePrefix + "in"
 	binVolume = podspec.NamePrefix + "bin"
@@ -25,20 +25,21 @@ const (
 const HelperContainer = podspec.NamePrefix + "helper"
 
 const (
-	// helper is the program of the helper in the container of the task.
+	// helper is the path of the helper in the task's container.
 	helper = binDir + "/switchyard"
-	// installDir is where the init container has the volume of binDir. Its image may have the program itself at podspec.Directory.
+	// installDir is where the init container mounts the volume of binDir. Its image may have the program itself at
+	// podspec.Directory.
 	installDir = "/" + binVolume
 )
 
-// onNode are the variables that name files and directories of the node.
+// onNode lists the variables that name files and directories of the node.
 var onNode = []string{"SWITCHYARD_INPUT", "SWITCHYARD_OUTPUT", "SWITCHYARD_CONTEXT_UPDATE", "SWITCHYARD_CHECKPOINT", "SWITCHYARD_SHARED_DIR", "SWITCHYARD_LOCAL_TEMP_DIR"}
 
-// pod completes the template. variables are the names of those of the attempt, in order.
+// pod completes the template. variables are the sorted names of the attempt's variables.
 func (b *builder) pod(variables []string) {
 	pod := &b.template.Spec
 	pod.RestartPolicy = corev1.RestartPolicyNever
-	pod.TerminationGracePeriodSeconds = new(max(1, seconds(b.a.Grace))) // 0 would end the program without SIGTERM
+	pod.TerminationGracePeriodSeconds = new(max(1, seconds(b.a.Grace))) // 0 would kill the program without SIGTERM
 	b.resources()
 	b.env(variables)
 	b.main.TerminationMessagePath = corev1.TerminationMessagePathDefault
@@ -51,13 +52,13 @@ func (b *builder) pod(variables []string) {
 	}
 }
 
-// mount adds a volume to the pod and to the container of the program.
+// mount adds a volume to the pod and mounts it in the program's container.
 func (b *builder) mount(name, at string, readOnly bool, source corev1.VolumeSource) {
 	b.template.Spec.Volumes = append(b.template.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
 	b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: at, ReadOnly: readOnly})
 }
 
-// resources adds what the task asks for, to requests and limits both.
+// resources adds the resources of the task to both requests and limits.
 func (b *builder) resources() {
 	r := &b.main.Resources
 	for name, quantity := range podspec.Resources(b.a.Resources) {
@@ -70,7 +71,7 @@ func (b *builder) resources() {
 	}
 }
 
-// env puts the variables of the attempt before those of the template, which can refer to them.
+// env puts the variables of the attempt before those of the template, so that the latter can refer to them.
 func (b *builder) env(variables []string) {
 	secret, files := b.secretKeys(), b.files()
 	var env []corev1.EnvVar
@@ -82,13 +83,13 @@ func (b *builder) env(variables []string) {
 				LocalObjectReference: corev1.LocalObjectReference{Name: b.name}, Key: key,
 			}}})
 		default:
-			env = append(env, corev1.EnvVar{Name: name, Value: strings.ReplaceAll(b.a.Env[name], "$", "$$")}) // Kubernetes replaces $(NAME), and $$ by $
+			env = append(env, corev1.EnvVar{Name: name, Value: strings.ReplaceAll(b.a.Env[name], "$", "$$")}) // Kubernetes expands $(NAME), and turns $$ into $
 		}
 	}
 	b.main.Env = slices.Concat(env, files, b.main.Env)
 }
 
-// files returns the variables that name the files of the attempt in the pod.
+// files returns the variables that name the attempt's files in the pod.
 func (b *builder) files() []corev1.EnvVar {
 	files := []corev1.EnvVar{{Name: "SWITCHYARD_INPUT", Value: inDir + "/" + inputKey}}
 	if b.o.HelperImage == "" {
@@ -100,7 +101,7 @@ func (b *builder) files() []corev1.EnvVar {
 		corev1.EnvVar{Name: podhelper.FrameVariable, Value: b.o.Frame})
 }
 
-// helper has the program started by the helper.
+// helper makes the helper start the program.
 func (b *builder) helper() {
 	empty := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	b.mount(binVolume, binDir, true, empty)
@@ -110,7 +111,8 @@ func (b *builder) helper() {
 	install := corev1.Container{
 		Name: HelperContainer, Image: b.o.HelperImage, Args: []string{podhelper.Command, "install", installDir}, // the entry point of the image is switchyard
 		VolumeMounts: []corev1.VolumeMount{{Name: binVolume, MountPath: installDir}},
-		// What the main container has reserved anyway costs the cluster nothing more, and quotas may ask for limits.
+		// Resources that the main container reserves anyway cost the cluster nothing more, and quotas may require
+		// limits.
 		Resources: corev1.ResourceRequirements{Requests: ofMachine(b.main.Resources.Requests), Limits: ofMachine(b.main.Resources.Limits)},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
@@ -120,7 +122,7 @@ func (b *builder) helper() {
 	b.template.Spec.InitContainers = slices.Insert(b.template.Spec.InitContainers, 0, install)
 }
 
-// ofMachine returns the resources that each machine has, and not those of devices.
+// ofMachine returns the resources that every machine has, without devices.
 func ofMachine(list corev1.ResourceList) corev1.ResourceList {
 	var some corev1.ResourceList
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {

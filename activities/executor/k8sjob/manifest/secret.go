@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// inputKey is the key of the input in a Secret, and its file.
+	// inputKey is the key of the input in a Secret, and the name of its file.
 	inputKey = "input.json"
-	// maxSecret bounds the data of a Secret: 1 MiB, less some room for keys and what Kubernetes adds.
+	// maxSecret bounds the data of a Secret: 1 MiB, less a margin for keys and what Kubernetes adds.
 	maxSecret = 1<<20 - 16<<10
 )
 
@@ -36,7 +36,7 @@ func (b *builder) secret(meta metav1.ObjectMeta) (*corev1.Secret, error) {
 	}, nil
 }
 
-// secretKeys returns the keys of secret variables in the Secret, by their names.
+// secretKeys maps the names of secret variables to their keys in the Secret.
 func (b *builder) secretKeys() map[string]string {
 	keys := map[string]string{}
 	for i, name := range slices.Sorted(maps.Keys(b.a.SecretEnv)) {

@@ -9,53 +9,54 @@ import (
 	"strings"
 )
 
-// Fault is what is wrong with a file.
+// Fault is the kind of problem with a file.
 type Fault string
 
-// Faults of files.
+// Kinds of problems with files.
 const (
-	// Incomplete says that the log does not have all of the file: it was rotated, or cut, or something was printed into it.
+	// Incomplete means that the log lacks a part of the file: it was rotated or cut, or other output was mixed in.
 	Incomplete Fault = "incomplete"
-	// TooLarge says that the task has written more than MaxFile.
+	// TooLarge means that the task wrote more than MaxFile.
 	TooLarge Fault = "too large"
-	// Unreadable says that what the task has written is no file that the helper can read.
+	// Unreadable means that the helper could not read what the task wrote.
 	Unreadable Fault = "unreadable"
 )
 
-// FileError is why a file of a task is missing.
+// FileError reports why a file of a task is missing.
 type FileError struct {
 	Kind   Kind
 	Fault  Fault
 	Reason string
 }
 
-// Error names the file by its variable.
+// Error returns a message that names the file by its variable.
 func (e *FileError) Error() string {
 	return fmt.Sprintf("%s is %s: %s", e.Kind.Variable(), e.Fault, e.Reason)
 }
 
-// ErrNoList says that the list of files has not been seen: the helper did not reach its end, or the log was rotated or cut.
+// ErrNoList reports that the list of files was not seen: the helper did not reach its end, or the log was rotated or
+// cut.
 var ErrNoList = errors.New("the log does not have the list of files that ends it")
 
-// listed is a file of the list, and what has come of it.
+// listed is a file of the list and its state.
 type listed struct {
 	kind Kind
 	size int
 	sum  string
 	data []byte
-	// next is the number of the next frame, from 1.
+	// next is the number of the next expected frame, from 1.
 	next int
-	// err is why there is no such file, or nil.
+	// err is why the file is missing, or nil.
 	err *FileError
 }
 
-// collection puts files together from their frames.
+// collection assembles files from their frames.
 type collection struct {
 	hasList bool
 	files   []*listed
 }
 
-// frame takes the line of a frame without its marker, and reports whether it is well formed.
+// frame handles the line of a frame without its marker, and reports whether it is well-formed.
 func (c *collection) frame(line string) bool {
 	words := strings.Split(line, " ")
 	if words[0] == listWord {
@@ -75,7 +76,7 @@ func (c *collection) frame(line string) bool {
 	return true
 }
 
-// list begins anew with the files of a list.
+// list starts over with the files of a list.
 func (c *collection) list(entries []string) bool {
 	var files []*listed
 	for _, entry := range entries {
@@ -90,7 +91,7 @@ func (c *collection) list(entries []string) bool {
 	return true
 }
 
-// parse reads what the list says of a file, and reports whether it is well formed.
+// parse reads the list's entry for a file, and reports whether it is well-formed.
 func (f *listed) parse(text string) bool {
 	state, rest, _ := strings.Cut(text, ":")
 	switch state {
@@ -111,7 +112,7 @@ func (f *listed) parse(text string) bool {
 	return false
 }
 
-// chunk adds a part to a file. Only the next one is added, so that what is missing shows in the end.
+// chunk appends a part to a file. It accepts only the next part, so that a missing part is detected in the end.
 func (c *collection) chunk(kind Kind, n int, data []byte) {
 	for _, f := range c.files {
 		if f.kind == kind && f.next == n && f.err == nil && len(f.data)+len(data) <= f.size {
@@ -121,7 +122,7 @@ func (c *collection) chunk(kind Kind, n int, data []byte) {
 	}
 }
 
-// result returns the files that are whole, and why the others are not.
+// result returns the complete files, and an error for the others.
 func (c *collection) result() (map[Kind][]byte, error) {
 	if !c.hasList {
 		return nil, ErrNoList
@@ -139,7 +140,7 @@ func (c *collection) result() (map[Kind][]byte, error) {
 	return whole, errors.Join(errs...)
 }
 
-// check returns what is wrong with a file when all frames have come, or nil.
+// check returns what is wrong with a file after all frames, or nil.
 func (f *listed) check() error {
 	switch {
 	case f.err != nil:

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// readFiles reads the files that the program has written, by the paths in its environment.
+// readFiles reads the files that the program has written, at the paths in its environment.
 func readFiles(getenv func(string) string) []content {
 	var files []content
 	for _, kind := range kinds {
@@ -25,9 +25,9 @@ func readFiles(getenv func(string) string) []content {
 	return files
 }
 
-// readFile returns a file, or its size if that is too large. A file that does not exist is empty.
+// readFile returns the content of a file, or only its size if it is too large. A missing file counts as empty.
 func readFile(path string) ([]byte, int64, error) {
-	// A pipe without a writer would not open otherwise.
+	// O_NONBLOCK, because opening a pipe without a writer would block.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil

@@ -13,23 +13,24 @@ import (
 	"sync"
 )
 
-// FrameVariable is the variable of the container that has the nonce of its frames. Without it, or if it is empty, the helper
-// prints none.
+// FrameVariable is the variable of the container that holds the nonce of its frames. If it is unset or empty, the
+// helper prints no frames.
 const FrameVariable = "SWITCHYARD_FRAME"
 
-// MaxFile bounds a file that travels within the log, in bytes. The kubelet keeps 10 MiB of a log unless told otherwise.
+// MaxFile bounds a file that is transferred in the log, in bytes. By default the kubelet keeps 10 MiB of a log.
 const MaxFile = 4 << 20
 
-// chunkSize is how much of a file one frame has, in bytes. Its line is shorter than the 16 KiB at which containerd cuts lines.
+// chunkSize is how much of a file one frame holds, in bytes. Its line stays below the 16 KiB at which containerd splits
+// lines.
 const chunkSize = 6 << 10
 
-// maxFrame bounds the line of a frame after its marker: a chunk, or what the list says of each file.
+// maxFrame bounds the line of a frame after its marker: a chunk, or the list of files.
 const maxFrame = 12 << 10
 
-// listWord stands in the place of a kind in the first frame.
+// listWord takes the place of the kind in the first frame.
 const listWord = "files"
 
-// Kind is one of the files that travel.
+// Kind identifies a file that is transferred.
 type Kind string
 
 // Kinds of files.
@@ -43,7 +44,7 @@ const (
 // kinds lists the files in the order of their frames.
 var kinds = []Kind{Output, ContextUpdate}
 
-// Variable returns the variable with the path of the file.
+// Variable returns the name of the variable that holds the file's path.
 func (k Kind) Variable() string {
 	return "SWITCHYARD_" + strings.ReplaceAll(strings.ToUpper(string(k)), "-", "_")
 }
@@ -53,7 +54,7 @@ func NewNonce() string { return rand.Text() }
 
 var nonceForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) })
 
-// checkNonce reports a nonce that cannot stand in a frame.
+// checkNonce returns an error for a nonce that is not valid in a frame.
 func checkNonce(nonce string) error {
 	if !nonceForm().MatchString(nonce) {
 		return fmt.Errorf("%s is %q, and must be at most 128 of letters, digits, '.', '_' and '-'", FrameVariable, nonce)
@@ -61,24 +62,24 @@ func checkNonce(nonce string) error {
 	return nil
 }
 
-// marker returns what each frame begins with.
+// marker returns the prefix of each frame.
 func marker(nonce string) string { return "\x1eswitchyard " + nonce + " " }
 
 // States of a file in the list.
 const (
-	// stateWhole has the size and the SHA-256 of a file whose frames follow.
+	// stateWhole precedes the size and the SHA-256 of a file whose frames follow.
 	stateWhole = "whole"
-	// stateLarge has the size of a file that is larger than MaxFile.
+	// stateLarge precedes the size of a file that is larger than MaxFile.
 	stateLarge = "large"
-	// stateUnreadable has in base64 why a file cannot be read.
+	// stateUnreadable precedes the reason why a file cannot be read, in base64.
 	stateUnreadable = "unreadable"
 )
 
-// content is a file as the helper has found it.
+// content is a file as the helper found it.
 type content struct {
 	kind Kind
 	data []byte
-	// size of a file that is too large, or 0.
+	// size is the size of a file that is too large, or 0.
 	size int64
 	// err is why the file cannot be read, or nil.
 	err error
@@ -86,7 +87,7 @@ type content struct {
 
 // writeFrames prints the frames of the files, each in one write.
 func writeFrames(w io.Writer, nonce string, files []content) error {
-	// A program may have printed a last line without newline.
+	// The program's last line may lack a newline.
 	list := "\n" + marker(nonce) + listWord
 	for _, f := range files {
 		list += fmt.Sprintf(" %s=%s", f.kind, f.listing())
@@ -107,7 +108,7 @@ func writeFrames(w io.Writer, nonce string, files []content) error {
 	return nil
 }
 
-// listing returns what the list says of a file.
+// listing returns the list's entry for a file, without its kind.
 func (f content) listing() string {
 	switch {
 	case f.err != nil:
@@ -119,7 +120,7 @@ func (f content) listing() string {
 	return fmt.Sprintf("%s:%d:%s", stateWhole, len(f.data), sumOf(f.data))
 }
 
-// chunksOf returns how many frames a file has.
+// chunksOf returns the number of frames of a file.
 func chunksOf(size int) int { return (size + chunkSize - 1) / chunkSize }
 
 // sumOf returns the SHA-256 of a file, in hexadecimal.

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// BinaryName is the name of the helper in the directory where it is installed.
+// BinaryName is the file name of the installed helper.
 const BinaryName = "switchyard"
 
-// Install copies the running binary to a directory that exists, for every user to execute. It replaces one that is there, also
-// if that is running.
+// Install copies the running binary to an existing directory, executable for every user. It replaces a binary that is
+// already there, even while that one is running.
 func Install(dir string) error {
 	self, err := os.Executable()
 	if err == nil {
@@ -24,7 +24,7 @@ func Install(dir string) error {
 	return nil
 }
 
-// copyProgram copies a program by way of a temporary file.
+// copyProgram copies a program through a temporary file.
 func copyProgram(from, to string) (err error) {
 	source, err := os.Open(from)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestInstalledProgramRunsAndIsReplaced(t *testing.T) {
 		}
 	}
 	install(os.Args[0])
-	install(installed) // It runs while it is replaced.
+	install(installed) // the helper runs while it is replaced
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
 	}

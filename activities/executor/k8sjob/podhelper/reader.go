@@ -6,28 +6,29 @@ import (
 	"strings"
 )
 
-// Reader is a filter for the log of a container: it passes on what the program has printed, and keeps the files of the frames.
-// One Reader reads one stream, from the beginning of a line to its end, and has one caller at a time.
+// Reader is a filter for the log of a container: it passes on what the program printed, and collects the files of the
+// frames. A Reader reads one stream, from the start of a line to its end, and has one caller at a time.
 //
-// What could become a frame is held back: the beginning of a marker, the rest of its line, and an empty line, which the helper
-// prints before the first frame. A program whose last line has no newline gets one.
+// Reader holds back whatever could become a frame: the start of a marker, the rest of its line, and an empty line,
+// which the helper prints before the first frame. If the program's last line has no newline, Reader adds one.
 type Reader struct {
 	w      io.Writer
 	marker []byte
 	files  collection
 
-	// held is the end of what was written, and could be the beginning of a frame.
+	// held is the end of the input that could be the start of a frame.
 	held []byte
-	// isBlankHeld says that an empty line comes before held.
+	// isBlankHeld reports whether an empty line precedes held.
 	isBlankHeld bool
-	// isLineStart says that the next byte to pass on begins a line.
+	// isLineStart reports whether the next byte to pass on begins a line.
 	isLineStart bool
 	inFrames    bool
-	// err is why w takes no more, or nil.
+	// err is the error of w, or nil.
 	err error
 }
 
-// NewReader returns a Reader of frames with a nonce that passes the rest on to w. Without a nonce there are no frames.
+// NewReader returns a Reader for frames with a nonce. It passes everything else on to w. If nonce is empty, there are
+// no frames.
 func NewReader(nonce string, w io.Writer) *Reader {
 	r := &Reader{w: w, isLineStart: true}
 	if nonce != "" {
@@ -36,15 +37,15 @@ func NewReader(nonce string, w io.Writer) *Reader {
 	return r
 }
 
-// InFrames reports whether the first frame has been seen. Frames are only read from the first one on, so another Reader has to
-// start before it: the caller notes no position in the log from then on.
+// InFrames reports whether the first frame has been seen. Frames can be read only from the first one on, so another
+// Reader has to start before it. The caller therefore records no log position from then on.
 func (r *Reader) InFrames() bool { return r.inFrames }
 
-// HasHeld reports whether something of what was written is held back. A Reader that starts after it would lose it, so the
-// caller notes no position in the log until it has been passed on.
+// HasHeld reports whether some input is held back. A Reader that starts after it would lose it, so the caller records
+// no log position until it is passed on.
 func (r *Reader) HasHeld() bool { return r.isBlankHeld || len(r.held) > 0 }
 
-// Write passes on what is no frame. After an error of the writer below, it returns that.
+// Write passes on everything but frames. It returns the error of the underlying writer.
 func (r *Reader) Write(p []byte) (int, error) {
 	if r.marker == nil {
 		return r.w.Write(p)
@@ -67,14 +68,14 @@ func (r *Reader) Write(p []byte) (int, error) {
 		if end < 0 && len(rest) <= len(r.marker)+maxFrame {
 			break
 		}
-		// A container with a terminal ends its lines with a carriage return, too.
+		// A container with a terminal ends its lines with CR LF.
 		line := strings.TrimSuffix(string(rest[len(r.marker):max(end, len(r.marker))]), "\r")
 		if end >= 0 && r.files.frame(line) {
 			r.inFrames, r.isBlankHeld = true, false
 			rest = rest[end+1:]
 			continue
 		}
-		// Text has come into the frame. The program may have printed it.
+		// Other text is inside the frame, or the program printed the marker.
 		r.inFrames = true
 		r.pass(rest[:len(r.marker)])
 		rest = rest[len(r.marker):]
@@ -86,7 +87,7 @@ func (r *Reader) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// markerStart returns how many bytes at the end of a text are the beginning of a marker.
+// markerStart returns the length of the longest suffix of a text that is a prefix of the marker.
 func (r *Reader) markerStart(text []byte) int {
 	for n := min(len(r.marker)-1, len(text)); n > 0; n-- {
 		if bytes.HasSuffix(text, r.marker[:n]) {
@@ -96,7 +97,7 @@ func (r *Reader) markerStart(text []byte) int {
 	return 0
 }
 
-// pass passes text on, but for an empty line at its end as long as a first frame may come.
+// pass passes text on. It holds back an empty line at the end as long as a first frame may follow.
 func (r *Reader) pass(text []byte) {
 	if len(text) == 0 {
 		return
@@ -114,14 +115,14 @@ func (r *Reader) pass(text []byte) {
 	r.write(text)
 }
 
-// write writes to the writer below until that has failed.
+// write writes to the underlying writer until that fails.
 func (r *Reader) write(text []byte) {
 	if r.err == nil && len(text) > 0 {
 		_, r.err = r.w.Write(text)
 	}
 }
 
-// Close passes on what was held back, because no frame follows, but for the beginning of a frame that was cut.
+// Close passes on what was held back, because no frame follows. It drops the start of a truncated frame.
 func (r *Reader) Close() error {
 	if len(r.marker) > 0 && bytes.HasPrefix(r.held, r.marker) {
 		r.inFrames, r.isBlankHeld, r.held = true, false, nil
@@ -135,6 +136,6 @@ func (r *Reader) Close() error {
 	return r.err
 }
 
-// Files returns the files that the frames have had in full, once the Reader is closed. The error is ErrNoList, or has a
-// *FileError for each of the other files, joined.
+// Files returns the complete files, after Close. The error is ErrNoList, or joins a *FileError for each of the other
+// files.
 func (r *Reader) Files() (map[Kind][]byte, error) { return r.files.result() }

@@ -14,7 +14,7 @@ import (
 
 const testNonce = "N0NCE"
 
-// logOf returns the log of a program that has printed a text and left files.
+// logOf returns the log of a program that printed a text and left files.
 func logOf(t testing.TB, printed string, files ...content) string {
 	t.Helper()
 	var b strings.Builder
@@ -25,7 +25,7 @@ func logOf(t testing.TB, printed string, files ...content) string {
 	return b.String()
 }
 
-// readInPieces passes a log through a Reader in pieces.
+// readInPieces passes a log through a Reader in pieces and returns what it passed on.
 func readInPieces(t testing.TB, log string, piece func() int) (string, *Reader) {
 	t.Helper()
 	var passed strings.Builder
@@ -43,7 +43,7 @@ func readInPieces(t testing.TB, log string, piece func() int) (string, *Reader) 
 	return passed.String(), r
 }
 
-// inOneLine returns a program's output as the Reader passes it on.
+// inOneLine returns a program's output as the Reader passes it on, with a final newline.
 func inOneLine(printed string) string {
 	if printed == "" || strings.HasSuffix(printed, "\n") {
 		return printed
@@ -132,7 +132,7 @@ func TestLogThatWasCutHasNoDamagedFile(t *testing.T) {
 	for from := range lines {
 		for to := from; to <= len(lines); to++ {
 			if from <= 2 && to >= len(lines)-1 {
-				continue // All frames are there.
+				continue // all frames are complete
 			}
 			_, r := readInPieces(t, strings.Join(lines[from:to], ""), func() int { return 5000 })
 			files, err := r.Files()
@@ -230,7 +230,7 @@ func FuzzReader(f *testing.F) {
 	f.Add("out", []byte(nil), uint16(100), "\x1eswitchyard N0NCE output 1/2 YWJj\n")
 	f.Add("", bytes.Repeat([]byte("x"), chunkSize+1), uint16(9), "\x1eswitchyard N0NCE files output=whole:1:00\n")
 	f.Fuzz(func(t *testing.T, printed string, output []byte, piece uint16, before string) {
-		// Whatever the log holds, nothing breaks.
+		// Nothing breaks, whatever the log holds.
 		_, r := readInPieces(t, before, func() int { return int(piece) })
 		_, _ = r.Files()
 		if strings.Contains(printed, marker(testNonce)) || len(output) > MaxFile {

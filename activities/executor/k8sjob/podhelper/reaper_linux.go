@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// children reports on the children of this process, orphans among them.
+// children tracks the children of this process, including orphans.
 type children struct {
-	// program gets how the program has ended.
+	// program receives the wait status of the program.
 	program chan syscall.WaitStatus
 	// gone is closed when there are no more children.
 	gone chan struct{}
 }
 
-// reap waits for all children of this process; pid is that of the program.
+// reap waits for all children of this process; pid is the program.
 func reap(pid int) *children {
 	c := &children{program: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
 	go func() {
@@ -37,8 +37,8 @@ func reap(pid int) *children {
 	return c
 }
 
-// finish waits for the remaining children, and kills them when their time is over. The children of one that is killed become
-// those of this process, and are killed, too.
+// finish waits for the remaining children, and kills them after patience. The children of a killed process become
+// children of this process, and are killed, too.
 func (c *children) finish(patience time.Duration) {
 	select {
 	case <-c.gone:
@@ -60,12 +60,12 @@ func (c *children) finish(patience time.Duration) {
 	}
 }
 
-// childPIDs returns the children of this process.
+// childPIDs returns the process ids of this process's children.
 func childPIDs() []int {
 	var pids []int
 	threads, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, path := range threads {
-		text, _ := os.ReadFile(path) // The thread may have ended.
+		text, _ := os.ReadFile(path) // the thread may have ended
 		for word := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(word); err == nil {
 				pids = append(pids, pid)

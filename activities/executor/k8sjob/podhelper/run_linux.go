@@ -15,23 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds on what comes after the end of the program.
+// Bounds for the steps after the end of the program.
 const (
-	// linger is how long other processes may take to end when the program has exited, such as a tee at the end of a pipe.
+	// linger is how long other processes may take to end after the program, such as a tee at the end of a pipe.
 	linger = 200 * time.Millisecond
-	// stopLinger takes the place of linger when the container was asked to stop, which all processes were told.
+	// stopLinger replaces linger when the container was asked to stop, which every process was told.
 	stopLinger = 5 * time.Second
 	// killTime is how long killed processes may take to end.
 	killTime = 5 * time.Second
-	// drainTime is how long what was printed to standard error may take to be read.
+	// drainTime is how long the reader of standard error may take to drain it.
 	drainTime = time.Second
 )
 
-// Run runs a program with the standard streams and the environment of this process, prints the frames of its files when it has
-// ended, and returns the exit code for this process: that of the program, or 128+n if signal n has ended it. Why a program
-// cannot be started is printed to standard error, and the exit code is one of Exit... then.
+// Run runs a program with the standard streams and the environment of this process, and prints the frames of its files
+// when it has ended. It returns the exit code for this process: that of the program, or 128+n if signal n ended it. If
+// the program cannot be started, Run prints the reason to standard error and returns one of the Exit... codes.
 //
-// Run takes over the signals and the children of the process, which does nothing else.
+// Run takes over the signals and the children of the process, which must do nothing else.
 func Run(args []string) int {
 	nonce := os.Getenv(FrameVariable)
 	if nonce != "" {
@@ -43,7 +43,7 @@ func Run(args []string) int {
 		return complain(ExitHelper, errors.New("there is no command to run"))
 	}
 	signals := catchSignals()
-	// Process 1 gets all orphans anyway.
+	// Process 1 receives all orphans anyway.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	pid, err := start(args)
 	if err != nil {
@@ -51,7 +51,7 @@ func Run(args []string) int {
 	}
 	signals.forwardTo(pid)
 	ended := reap(pid)
-	debug.FreeOSMemory() // The memory limit of the container is meant for the program.
+	debug.FreeOSMemory() // the memory limit of the container is meant for the program
 
 	status := <-ended.program
 	patience := linger
@@ -68,7 +68,7 @@ func Run(args []string) int {
 	return exitCode(status)
 }
 
-// start starts the program in a process group of its own, which has the terminal if there is one.
+// start starts the program in a process group of its own, which gets the terminal if there is one.
 func start(args []string) (pid int, err error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) {
@@ -82,13 +82,13 @@ func start(args []string) (pid int, err error) {
 	return syscall.ForkExec(path, args, attr)
 }
 
-// hasTerminal reports whether standard input is the terminal of this process, and not that of others.
+// hasTerminal reports whether this process group owns the terminal on standard input.
 func hasTerminal() bool {
 	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
 
-// startExitCode returns the exit code of a shell for a program that cannot be started.
+// startExitCode returns a shell's exit code for a program that cannot be started.
 func startExitCode(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return ExitNotFound
@@ -96,7 +96,7 @@ func startExitCode(err error) int {
 	return ExitCannotRun
 }
 
-// exitCode returns the exit code of a shell for the end of a program.
+// exitCode returns a shell's exit code for a wait status.
 func exitCode(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		return 128 + int(status.Signal())
@@ -104,15 +104,15 @@ func exitCode(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// drain waits until what was printed to a pipe has been read. A container engine may log long lines in pieces, between which a
-// line of the other stream can come.
+// drain waits until a pipe has been read empty. A container engine may log long lines in pieces, and a line of the
+// other stream can end up between them.
 func drain(fd int, patience time.Duration) {
 	for end := time.Now().Add(patience); !isDrained(fd) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// isDrained reports whether a pipe is empty. All else is.
+// isDrained reports whether a pipe is empty. It returns true for anything but a pipe.
 func isDrained(fd int) bool {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFIFO {

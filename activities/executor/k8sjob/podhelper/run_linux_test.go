@@ -28,7 +28,7 @@ func helper(t *testing.T, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// ran is what is left of a helper that has ended.
+// ran is the outcome of a helper.
 type ran struct {
 	code           int
 	stdout, stderr string
@@ -170,7 +170,7 @@ func TestStopReachesChildrenOfTheProgram(t *testing.T) {
 }
 
 func TestWhatTheProgramLeavesIsKilledBeforeTheFrames(t *testing.T) {
-	// Each is an orphan in a session of its own. The second one would print into the frames.
+	// Each process is an orphan in a session of its own. The second one would print into the frames.
 	cmd := helper(t, "sh", "-c", `
 		(setsid sh -c 'echo $$ > pid; exec sleep 1000' &)
 		(setsid sh -c 'while :; do echo noise; sleep 0.001; done' &)

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Run fails: containers of pods run Linux.
+// Run always fails on this system, because containers of pods run Linux.
 func Run([]string) int {
 	return complain(ExitHelper, fmt.Errorf("run works on Linux only, and this is %s", runtime.GOOS))
 }

@@ -5,23 +5,23 @@ import (
 	"os"
 )
 
-// Command is the first argument of the program by which it becomes a helper.
+// Command is the first argument that turns the program into a helper.
 const Command = "pod-helper"
 
-// Exit codes besides those of the program.
+// Exit codes in addition to those of the program.
 const (
-	// ExitUsage says that the arguments are wrong.
+	// ExitUsage means that the arguments are wrong.
 	ExitUsage = 2
-	// ExitHelper says that the helper itself has failed, before the program was started.
+	// ExitHelper means that the helper itself failed before it started the program.
 	ExitHelper = 125
-	// ExitCannotRun says that the program cannot be executed, as a shell does.
+	// ExitCannotRun means that the program cannot be executed, as in a shell.
 	ExitCannotRun = 126
-	// ExitNotFound says that the program does not exist, as a shell does.
+	// ExitNotFound means that the program does not exist, as in a shell.
 	ExitNotFound = 127
 )
 
-// ServeIfAsked runs the helper and does not return if the program was started as `switchyard pod-helper ...`. Main calls it
-// before it looks at commands, so that the helper is fast.
+// ServeIfAsked runs the helper and exits if the program was started as `switchyard pod-helper ...`. Main calls it
+// before it parses commands, so that the helper starts fast.
 func ServeIfAsked() {
 	if len(os.Args) > 1 && os.Args[1] == Command {
 		os.Exit(serve(os.Args[2:]))

@@ -7,41 +7,42 @@ import (
 )
 
 const (
-	// markBytes and markInterval are how much output, or time, is between two marks.
+	// markBytes and markInterval are the output and the time between two marks.
 	markBytes    = 64 << 10
 	markInterval = time.Second
-	// maxTimeBytes is the length of the longest time of a line, with a zone.
+	// maxTimeBytes is the length of the longest timestamp of a line, with a zone.
 	maxTimeBytes = len("2006-01-02T15:04:05.000000000+00:00")
 )
 
-// copier puts a log together from streams that overlap and may be cut anywhere. Each stream begins at or before the end of what has
-// been copied.
+// copier assembles a log from streams that overlap and may be cut anywhere. Each stream begins at or before the end of
+// the copied part.
 type copier struct {
 	write func(p []byte) error
 	mark  func(position string)
 
-	// at is the line that is being copied, and copied how much of it has been, or everything.
+	// at is the line that is being copied. copied is how much of it was copied, or everything.
 	at     position
 	copied int64
-	// unmarked is how much has been written since the newest mark, which was made at.
+	// unmarked is how much was written since the latest mark; markedAt is the time of that mark.
 	unmarked int64
 	markedAt time.Time
 
-	// phase is that of the stream that is read. counted is how many lines of the position have come in it, and toSkip how
-	// much of the line of the position is still to come.
+	// phase is the phase of the current stream. counted is how many lines of the position it has delivered, and toSkip
+	// how much of the position's line is still to be skipped.
 	phase   phase
 	counted int64
 	toSkip  int64
-	// head is the beginning of a line as long as it may be a time. inLine says that a line has begun after that.
+	// head is the start of a line as long as it may be a timestamp. inLine reports whether the text of the line has
+	// begun.
 	head   []byte
 	inLine bool
-	// out is what is to be written, and hasNew says that something of the stream was.
+	// out is pending output; hasNew reports whether the current stream delivered anything new.
 	out    []byte
 	hasNew bool
 	now    time.Time
 }
 
-// everything stands for the length of a line that an earlier copy has come to the end of.
+// everything is the copied length of a line that an earlier copy has finished.
 const everything = math.MaxInt64
 
 // newCopier returns a copier that continues after the line of a position.
@@ -56,13 +57,13 @@ func newCopier(o Options, at position) copier {
 type phase int
 
 const (
-	// skipping: what comes lies before the lines of the position.
+	// skipping means that the input precedes the lines of the position.
 	skipping phase = iota
-	// counting: it is one of these lines.
+	// counting means that the input is one of these lines.
 	counting
-	// inNewest: it is the newest line of the position.
+	// inNewest means that the input is the newest line of the position.
 	inNewest
-	// copying: it is new.
+	// copying means that the input is new.
 	copying
 )
 
@@ -70,12 +71,12 @@ const (
 func (c *copier) begin() {
 	c.phase, c.counted, c.toSkip = skipping, 0, c.copied
 	if c.at.lines == 0 {
-		c.phase = inNewest // of what precedes the first line
+		c.phase = inNewest // text before the first line
 	}
 	c.head, c.inLine, c.hasNew = c.head[:0], false, false
 }
 
-// hasPassedPosition reports whether all that has been copied before has come in the stream.
+// hasPassedPosition reports whether the stream has delivered everything that was copied before.
 func (c *copier) hasPassedPosition() bool {
 	if c.phase == inNewest && c.copied == everything {
 		return !c.inLine
@@ -83,7 +84,8 @@ func (c *copier) hasPassedPosition() bool {
 	return c.phase == copying || c.phase == inNewest && c.toSkip == 0
 }
 
-// add takes what comes next in the stream. It writes what is new of it, but for the beginning of a line that may be its time.
+// add handles the next piece of the stream. It writes what is new, except for the start of a line that may be a
+// timestamp.
 func (c *copier) add(p []byte, now time.Time) error {
 	c.now = now
 	for len(p) > 0 {
@@ -107,14 +109,15 @@ func (c *copier) add(p []byte, now time.Time) error {
 	return c.flush()
 }
 
-// end takes the end of the log: what may have been the beginning of a time was none.
+// end handles the end of the log: an incomplete timestamp was text.
 func (c *copier) end() error {
 	c.addText(c.head)
 	c.head = c.head[:0]
 	return c.flush()
 }
 
-// addHead takes the beginning of a line, up to the end of its time, and returns how much of p that is.
+// addHead handles the start of a line, up to the end of its timestamp, and returns the number of bytes of p that it has
+// used.
 func (c *copier) addHead(p []byte) (int, error) {
 	room := maxTimeBytes + 1 - len(c.head)
 	n := bytes.IndexAny(p[:min(room, len(p))], " \n") + 1
@@ -139,7 +142,7 @@ func (c *copier) addHead(p []byte) (int, error) {
 	return n, nil
 }
 
-// beginLine takes the time of a line.
+// beginLine starts a line with its timestamp.
 func (c *copier) beginLine(at time.Time) error {
 	switch {
 	case c.phase == copying:
@@ -177,7 +180,7 @@ func (c *copier) markLine() error {
 	return nil
 }
 
-// addText takes a piece of a line.
+// addText handles a piece of a line after its timestamp.
 func (c *copier) addText(p []byte) {
 	switch c.phase {
 	case skipping, counting:
@@ -195,7 +198,7 @@ func (c *copier) addText(p []byte) {
 	c.copied += int64(len(p))
 }
 
-// flush writes what is to be written.
+// flush writes the pending output.
 func (c *copier) flush() error {
 	if len(c.out) == 0 {
 		return nil

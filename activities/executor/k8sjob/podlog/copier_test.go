@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// copyAll gives a copier a log that begins anew after each cut, in pieces, and returns what it writes.
+// copyAll feeds a copier with a log in pieces, restarts the log at each cut, and returns the output.
 func copyAll(t testing.TB, log []byte, piece int, cuts ...int) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -28,7 +28,7 @@ func copyAll(t testing.TB, log []byte, piece int, cuts ...int) string {
 	return out.String()
 }
 
-// What a copier writes does not depend on where streams are cut, and what they consist of.
+// The output of a copier depends neither on where streams are cut nor on the size of pieces.
 func FuzzCopier(f *testing.F) {
 	f.Add([]byte("2026-11-26T05:17:09.990000000Z one\n2026-11-26T05:17:09.990000000Z two\n2026-11-26T05:17:08Z \nthree"), uint16(40), uint16(3), uint16(7))
 	f.Add([]byte("no time\n2026-11-26T05:17:09+02:00 one\n2026-11-26T05:17:09.99"), uint16(9), uint16(60), uint16(1))
@@ -85,7 +85,7 @@ func TestLogIsReadAgainFromTheEarliestLineOfItsPosition(t *testing.T) {
 	}
 }
 
-// A mark stands before a line, for 64 KiB or a second.
+// There is a mark before a line at most once in 64 KiB or a second.
 func TestMarksAreFew(t *testing.T) {
 	var marks int
 	var written int64

@@ -11,60 +11,62 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// ErrGone says that the rest of a log is lost, since the pod is gone, or its node has removed the log.
+// ErrGone reports that the rest of a log is lost, because the pod is gone or its node has removed the log.
 var ErrGone = errors.New("the rest of the log is gone with its pod")
 
-// Pod names a container of a pod.
+// Pod identifies a container of a pod.
 type Pod struct {
 	Namespace, Name string
-	// UID is that of the pod: the log of another pod of the name is not read. It is not looked at if it is empty.
+	// UID is the UID of the pod, so that the log of another pod with the same name is not read. If it is empty, it is
+	// not checked.
 	UID       types.UID
 	Container string
 }
 
-// Options say where a log is copied from and to.
+// Options configure Follow.
 type Options struct {
-	// Position is what Mark was called with before the first byte that is wanted, or "" for the start of the log.
+	// Position is the argument of Mark at which to resume, or "" for the start of the log.
 	Position string
-	// Write takes what comes next of the log. It is not called from two goroutines at once, and must not keep p.
+	// Write receives the next piece of the log. Calls are sequential, and Write must not keep p.
 	Write func(p []byte) error
-	// Mark, unless it is nil, is called before the first byte of a line, between two calls of Write, for one line in a
-	// second or in 64 KiB at most. An empty Position stands for the first line.
+	// Mark is called before the first byte of a line, between two calls of Write, about once a second or once in 64
+	// KiB. It may be nil. An empty Position stands for the first line.
 	Mark func(position string)
-	// Ended is closed when the status of the container says that it has ended; nil: it never does.
+	// Ended is closed when the status of the container shows that it has ended. If it is nil, the container never ends.
 	Ended <-chan struct{}
-	// StallTimeout is how long the log may be silent until another stream of it is opened; 60 s.
+	// StallTimeout is how long the log may be silent until Follow opens another stream; 0 means 60 s.
 	StallTimeout time.Duration
-	// Trouble, unless it is nil, is called with the reason why the log cannot be read now, and with nil when it can again.
+	// Trouble is called with the reason when the log cannot be read, and with nil when it can be read again. It may be
+	// nil.
 	Trouble func(err error)
 }
 
 const (
 	defaultStallTimeout = time.Minute
-	// minBackoff and maxBackoff are how long it takes until the log is read again. A container that has not started is
-	// asked for more often.
+	// minBackoff and maxBackoff bound the delay before the log is read again. It is shorter for a container that has
+	// not started.
 	minBackoff = 200 * time.Millisecond
-	// wholeBackoff is the least of it after a whole stream: as a rule the container has ended, which its status shows up to
-	// some seconds later.
+	// wholeBackoff is the minimum delay after a complete stream: usually the container has ended, which its status
+	// shows up to some seconds later.
 	wholeBackoff        = 2 * time.Second
 	maxBackoff          = 5 * time.Second
 	maxBackoffOfPending = time.Second
-	// lastTries is how often the log of a container that has ended is read in vain when its node does not have it, or has
-	// less of it than before.
+	// lastTries is how often to read the log of an ended container in vain, when its node does not have it or has less
+	// of it than before.
 	lastTries = 4
-	// minWhole is how often in a row the log of a container is read to the end of a stream, the last time after the container has
-	// ended and without anything new: an API server that loses its node also ends a stream as if it was whole.
+	// minWhole is how often in a row the log must be read to the end of a stream, the last time after the container has
+	// ended and without new output: an API server that loses its node also ends a stream as if it were complete.
 	minWhole = 2
-	// endPatience is how long after the end of a container the stream that follows its log may take to end by itself.
+	// endPatience is how long a following stream may take to end by itself after the container has ended.
 	endPatience = 2 * time.Second
-	// firstReadBytes and maxReadBytes are how much is read at once: little of a log that is quiet, since many may be read at
-	// once for long.
+	// firstReadBytes and maxReadBytes bound the size of a read. It starts small, because many quiet logs may be
+	// followed at once for a long time.
 	firstReadBytes, maxReadBytes = 2 << 10, 64 << 10
 )
 
-// Follow copies the log of a container from a position on, and returns when the container has ended and all of its log has
-// been copied. It reads the log again for as long as that fails, until ctx ends. It returns ErrGone if the container has ended
-// and the rest of its log is gone, and the error of Write.
+// Follow copies the log of a container from a position on. It returns when the container has ended and its whole log is
+// copied. It retries failed reads until ctx ends. It returns ErrGone if the container has ended and the rest of its log
+// is gone, and the error of Write if that fails.
 func Follow(ctx context.Context, client kubernetes.Interface, p Pod, o Options) error {
 	at, err := parsePosition(o.Position)
 	if err != nil {
@@ -77,14 +79,14 @@ func Follow(ctx context.Context, client kubernetes.Interface, p Pod, o Options) 
 	return f.run(ctx)
 }
 
-// follower is one call of Follow.
+// follower is the state of one call of Follow.
 type follower struct {
 	client kubernetes.Interface
 	pod    Pod
 	o      Options
 	copier copier
 	buffer []byte
-	// isTroubled says that Trouble was called with an error last.
+	// isTroubled reports whether the latest call of Trouble had an error.
 	isTroubled bool
 }
 
@@ -122,7 +124,7 @@ func (f *follower) run(ctx context.Context) error {
 		}
 		switch {
 		case !ended && f.hasEnded() || ended && err == nil && f.copier.hasPassedPosition():
-			continue // to read the rest
+			continue // read the rest
 		case errors.Is(err, errStalled):
 			backoff = minBackoff
 			continue
@@ -142,10 +144,10 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// giveUp returns the result of Follow for a container that has ended, after its node had no more of the log several times.
+// giveUp returns the result of Follow for an ended container whose node repeatedly had no more of the log.
 func (f *follower) giveUp(err error) error {
 	switch {
-	case err == nil: // it has been rotated
+	case err == nil: // the log has been rotated
 		return f.copier.end()
 	case hasNeverStarted(err):
 		return nil
@@ -163,7 +165,7 @@ func (f *follower) hasEnded() bool {
 	}
 }
 
-// wait returns when some time has passed, or the container ends.
+// wait waits for d, or until the container or ctx ends.
 func (f *follower) wait(ctx context.Context, d time.Duration) error {
 	ended := f.o.Ended
 	if f.hasEnded() {
@@ -180,7 +182,7 @@ func (f *follower) wait(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// report tells of trouble, or that it is over.
+// report calls Trouble when trouble begins or ends.
 func (f *follower) report(ctx context.Context, err error) {
 	isTrouble := err != nil && !errors.Is(err, errInterrupted) && ctx.Err() == nil
 	if f.o.Trouble == nil || !isTrouble && !f.isTroubled {
@@ -194,8 +196,8 @@ func (f *follower) report(ctx context.Context, err error) {
 	}
 }
 
-// copyStream copies what a stream of the log has, until it ends, stalls or fails, or, if it is one that follows the log, the
-// container has ended. It returns nil when the stream has ended.
+// copyStream copies one stream of the log, until it ends, stalls or fails. A following stream also stops after the
+// container has ended. copyStream returns nil if the stream ended by itself.
 func (f *follower) copyStream(ctx context.Context, follow bool) error {
 	f.copier.begin()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -227,12 +229,12 @@ func (f *follower) copyStream(ctx context.Context, follow bool) error {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	defer func() { _ = stream.Close() }() // it has only been read
+	defer func() { _ = stream.Close() }() // the stream was only read
 	f.report(ctx, nil)
 	for {
 		stall.Reset(f.o.StallTimeout)
 		n, err := stream.Read(f.buffer)
-		stall.Stop() // a slow Write is no stall
+		stall.Stop() // a slow Write does not count as a stall
 		if err := f.copier.add(f.buffer[:n], time.Now()); err != nil {
 			return writeError{err}
 		}
@@ -240,7 +242,7 @@ func (f *follower) copyStream(ctx context.Context, follow bool) error {
 			f.buffer = make([]byte, min(2*n, maxReadBytes))
 		}
 		if err == io.EOF {
-			return interrupted(ctx, nil) // one that is interrupted may end like this, too
+			return interrupted(ctx, nil) // an interrupted stream may end like this, too
 		}
 		if err != nil {
 			return interrupted(ctx, err)

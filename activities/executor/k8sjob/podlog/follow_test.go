@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// copied is what a Follow has given.
+// copied is the output of a Follow.
 type copied struct {
 	text    strings.Builder
 	marks   []mark
@@ -25,13 +25,13 @@ type copied struct {
 	err     error
 }
 
-// mark is a position, and how much had been given when it was made.
+// mark is a position and the length of the output when it was marked.
 type mark struct {
 	position string
 	at       int
 }
 
-// follow follows the log of a server until its container has ended, so long after the start, and returns what came.
+// follow follows the log of a server whose container ends at a time after the start, and returns the output.
 func follow(ctx context.Context, t testing.TB, s *server, ended time.Duration, position string) *copied {
 	t.Helper()
 	c := &copied{}
@@ -54,7 +54,7 @@ func follow(ctx context.Context, t testing.TB, s *server, ended time.Duration, p
 
 var base = time.Date(2026, 11, 26, 5, 17, 9, 990_000_000, time.UTC)
 
-// drawMessages draws a log: lines of one time, lines in parts, lines without text, and times a little out of order.
+// drawMessages draws a log with equal timestamps, split lines, empty lines, and timestamps slightly out of order.
 func drawMessages(t *rapid.T) []message {
 	var messages []message
 	at, after := base, time.Duration(0)
@@ -92,13 +92,13 @@ func drawFaults(t *rapid.T) []fault {
 	}), 0, 12).Draw(t, "faults")
 	for i := range faults {
 		if i%2 == 1 && faults[i].status < 500 {
-			faults[i].status = 0 // one that is refused again and again has no log
+			faults[i].status = 0 // a container that is refused repeatedly has no log
 		}
 	}
 	return faults
 }
 
-// Wherever streams are cut, stall or are refused, the log comes once, and from each mark on what is left of it.
+// The log is copied once, wherever streams are cut, stall or are refused, and resumes completely from each mark.
 func TestLogIsCopiedOnceWhateverBecomesOfItsStreams(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		messages, faults, more := drawMessages(rt), drawFaults(rt), drawFaults(rt)
@@ -134,7 +134,7 @@ func TestLogIsCopiedOnceWhateverBecomesOfItsStreams(t *testing.T) {
 	})
 }
 
-// Streams are cut at each byte of a log whose lines have the same time, and some the same text.
+// Streams are cut at each byte of a log whose lines share a timestamp, and some share the text.
 func TestLogThatIsCutAtAnyByteIsCopiedOnce(t *testing.T) {
 	s := &server{}
 	for _, text := range []string{"one\n", "two\n", "\n", "two\n", "part,", "two\n", "2026-11-26T05:17:09.99Z two\n", "end"} {
@@ -158,7 +158,7 @@ func TestLogThatIsCutAtAnyByteIsCopiedOnce(t *testing.T) {
 	}
 }
 
-// An API server that loses the node ends a stream as if it was whole.
+// An API server that loses the node ends a stream as if it were complete.
 func TestLogThatSeemsToEndEarlyIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{messages: lines(9, time.Second), start: time.Now(), uid: "u-1"}
@@ -169,7 +169,7 @@ func TestLogThatSeemsToEndEarlyIsReadAgain(t *testing.T) {
 	})
 }
 
-// The API server is away at first, and later once more.
+// The API server is unavailable at first, and once more later.
 func TestLogIsReadWhenTheServerIsBack(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -212,7 +212,7 @@ func TestLogIsReadWhenTheServerIsBack(t *testing.T) {
 	}
 }
 
-// lines returns count lines that are in the log from the start, with times a step apart.
+// lines returns count lines that are in the log from the start, with timestamps a step apart.
 func lines(count int, step time.Duration) []message {
 	var messages []message
 	for i := range count {
@@ -281,7 +281,7 @@ func TestLogBeginsWhenItsContainerDoes(t *testing.T) {
 	})
 }
 
-// A quiet program costs a short stream in a minute.
+// A quiet program costs a short stream once a minute.
 func TestQuietLogIsReadAgainNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{messages: lines(100, time.Second), start: time.Now(), uid: "u-1"}
@@ -301,11 +301,10 @@ func TestQuietLogIsReadAgainNowAndThen(t *testing.T) {
 	})
 }
 
-// What is rotated away between two streams is lost, and nothing else.
 func TestWholeLogIsReadOnceMoreWhenTheEndOfItsContainerIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{uid: "u-1", messages: lines(3, time.Millisecond), start: time.Now()}
-		// The status of a container follows its end after a while.
+		// The status of a container shows its end after a delay.
 		c := follow(t.Context(), t, s, 1500*time.Millisecond, "")
 		if took := time.Since(s.start); c.err != nil || c.text.String() != s.text() || took != 1500*time.Millisecond {
 			t.Errorf("%q after %v, %v", c.text.String(), took, c.err)
@@ -317,7 +316,7 @@ func TestWholeLogIsReadOnceMoreWhenTheEndOfItsContainerIsKnown(t *testing.T) {
 }
 
 func TestRotationLosesOnlyWhatIsGone(t *testing.T) {
-	const cut = 2*38 + 31 + 5 // within line 2, of which 5 bytes have come
+	const cut = 2*38 + 31 + 5 // within line 2, of which 5 bytes were copied
 	for _, test := range []struct {
 		rotated int
 		want    func(text string) string

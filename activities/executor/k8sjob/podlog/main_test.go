@@ -23,23 +23,23 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var pod = Pod{Namespace: "ci", Name: "build-x7", UID: "u-1", Container: "main"}
 
-// message is what a container runtime writes into a log at once: a line, or the beginning of one.
+// message is one write of a container runtime to a log: a line, or the start of one.
 type message struct {
 	time time.Time
 	text string
-	// after is how long after the start of the server it is written.
+	// after is the time from the start of the server to the write.
 	after time.Duration
 }
 
-// fault is what is wrong with a stream.
+// fault describes what is wrong with a stream.
 type fault struct {
-	// status is that of a refusal, with the message in text; 0: the log is given.
+	// status is the HTTP status of a refusal with the message in text; 0 means that the log is served.
 	status int
 	text   string
-	// cut is after how many bytes the stream is over; -1: never.
+	// cut is the number of bytes after which the stream is over; -1 means never.
 	cut int
-	// stall: it is silent then, and not closed. isClean: it ends as if all was well, one that does not follow the log only
-	// with isLast.
+	// stall makes the stream silent at the cut instead of closed. isClean makes it end there as if it were complete. A
+	// stream that does not follow the log ends like that only with isLast.
 	stall, isClean, isLast bool
 }
 
@@ -47,19 +47,19 @@ type fault struct {
 type server struct {
 	messages []message
 	start    time.Time
-	// faults are those of the first streams.
+	// faults are the faults of the first streams.
 	faults []fault
-	// rotated is how many of the first messages are gone from the time rotatedAfter on.
+	// rotated is the number of first messages that are gone after rotatedAfter.
 	rotated      int
 	rotatedAfter time.Duration
-	// uid is that of the pod, which is gone if it is empty.
+	// uid is the UID of the pod, which is gone if it is empty.
 	uid string
 
 	mu      sync.Mutex
 	streams []url.Values
 }
 
-// nextFault notes a stream, and returns what is wrong with it.
+// nextFault records a stream and returns its fault.
 func (s *server) nextFault(query url.Values) fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *server) nextFault(query url.Values) fault {
 	return fault{cut: -1}
 }
 
-// count returns how many streams there were.
+// count returns the number of streams so far.
 func (s *server) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cutWriter takes so many bytes, or all if left is negative.
+// cutWriter accepts left bytes, or all if left is negative.
 type cutWriter struct {
 	w    http.ResponseWriter
 	left int
@@ -151,7 +151,8 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// write writes the log as the kubelet does: each message that is not older than since, with its time where a line begins.
+// write writes the log as the kubelet does: each message that is not older than since, with its timestamp at the start
+// of a line.
 func (s *server) write(ctx context.Context, query url.Values, out io.Writer) {
 	since, _ := time.Parse(time.RFC3339, query.Get("sinceTime"))
 	isNewLine := true
@@ -185,7 +186,7 @@ func (s *server) write(ctx context.Context, query url.Values, out io.Writer) {
 	}
 }
 
-// text is what the container has printed.
+// text returns everything that the container prints.
 func (s *server) text() string {
 	var b strings.Builder
 	for _, m := range s.messages {
@@ -194,7 +195,7 @@ func (s *server) text() string {
 	return b.String()
 }
 
-// followInMemory is Follow of the pod of a server in memory.
+// followInMemory calls Follow for the pod of an in-memory server.
 func followInMemory(ctx context.Context, t testing.TB, s *server, o Options) error {
 	t.Helper()
 	c, err := sharedClient()
@@ -204,7 +205,7 @@ func followInMemory(ctx context.Context, t testing.TB, s *server, o Options) err
 	return Follow(context.WithValue(ctx, serverKey{}, s), c, pod, o)
 }
 
-// client returns a client of an address.
+// client returns a client for an address.
 func client(t testing.TB, address string) kubernetes.Interface {
 	t.Helper()
 	c, err := kubernetes.NewForConfig(&rest.Config{Host: address, QPS: -1})
@@ -214,12 +215,12 @@ func client(t testing.TB, address string) kubernetes.Interface {
 	return c
 }
 
-// inMemory carries requests to the server in their context without a network, so that tests have a clock of their own.
+// inMemory carries requests to the server in their context without a network, so that tests can use a fake clock.
 type inMemory struct{}
 
 type serverKey struct{}
 
-// sharedClient is that of all servers in memory, since it takes long to make one.
+// sharedClient returns the client of all in-memory servers. It is shared because creating one is slow.
 var sharedClient = sync.OnceValues(func() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(&rest.Config{Host: "http://fleet.test", Transport: inMemory{}, QPS: -1})
 })

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// position is the newest line up to which a log has been copied. The zero value is the start of the log.
+// position identifies the newest copied line of a log. The zero value is the start of the log.
 type position struct {
-	// time is the latest time of a line, and lines how many lines there are from the first one with that time on; 0: no
-	// line has come yet.
+	// time is the latest timestamp of a line. lines is the number of lines from the first one with that timestamp on; 0
+	// means that no line was copied yet.
 	time  time.Time
 	lines int64
-	// earliest is the earliest time of these lines.
+	// earliest is the earliest timestamp of these lines.
 	earliest time.Time
 }
 
-// next returns the position of the line that follows, given its time.
+// next returns the position of the following line, given its timestamp.
 func (p position) next(at time.Time) position {
 	if p.lines == 0 || at.After(p.time) {
 		return position{at, 1, at}
@@ -29,10 +29,10 @@ func (p position) next(at time.Time) position {
 	return p
 }
 
-// sinceMargin is how much earlier than the lines of a position the log is read again, for lines that come out of order.
+// sinceMargin is how much before the lines of a position the log is read again, to find lines that are out of order.
 const sinceMargin = time.Second
 
-// since returns the time from which on the log is to be read again, in whole seconds.
+// since returns the time from which to read the log again, in whole seconds.
 func (p position) since() time.Time { return p.earliest.Add(-sinceMargin).Truncate(time.Second) }
 
 // String returns "<time> <lines> <earliest time>", the last only if it differs from the first, or "" for the start of the log.

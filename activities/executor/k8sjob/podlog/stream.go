@@ -13,15 +13,15 @@ import (
 )
 
 var (
-	// errInterrupted says that the copier itself has ended a stream, and nothing is wrong.
+	// errInterrupted reports that the copier itself ended a stream, and nothing is wrong.
 	errInterrupted = errors.New("the stream was ended")
 	errStalled     = fmt.Errorf("%w: nothing has come for a while", errInterrupted)
 	errEnded       = fmt.Errorf("%w: the container has ended", errInterrupted)
-	// errPodGone says that there is no such pod.
+	// errPodGone reports that the pod does not exist.
 	errPodGone = errors.New("the pod is gone")
 )
 
-// interrupted returns why a stream was ended, or else err.
+// interrupted returns why the copier ended a stream, or err if it did not.
 func interrupted(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errInterrupted) {
 		return cause
@@ -29,7 +29,7 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// open opens a stream of the log that begins at the position or before it.
+// open opens a stream of the log that begins at or before the position.
 func (f *follower) open(ctx context.Context, follow bool) (io.ReadCloser, error) {
 	options := &corev1.PodLogOptions{Container: f.pod.Container, Follow: follow, Timestamps: true}
 	if f.copier.at.lines > 0 {
@@ -40,10 +40,10 @@ func (f *follower) open(ctx context.Context, follow bool) (io.ReadCloser, error)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("read the log of pod %s: %w", f.pod.Name, err)
 	}
-	// A log is of whatever pod has the name. One that has the UID now had it when the stream began.
+	// Logs are read by pod name. If the UID matches now, it also matched when the stream began.
 	if gone := f.checkPod(ctx); gone != nil {
 		if err == nil {
-			_ = stream.Close() // nothing of it was wanted
+			_ = stream.Close() // the stream belongs to another pod
 		}
 		return nil, gone
 	}
@@ -53,7 +53,7 @@ func (f *follower) open(ctx context.Context, follow bool) (io.ReadCloser, error)
 	return stream, nil
 }
 
-// checkPod returns errPodGone if there is no such pod any more.
+// checkPod returns errPodGone if the pod no longer exists.
 func (f *follower) checkPod(ctx context.Context) error {
 	if f.pod.UID == "" {
 		return nil
@@ -70,10 +70,10 @@ func (f *follower) checkPod(ctx context.Context) error {
 	return nil
 }
 
-// isRefusal reports whether a node has no log of a container that is its own.
+// isRefusal reports whether a node refuses because it has no log of the container.
 func isRefusal(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) }
 
-// hasNeverStarted reports whether a node has no log of a container since that has never run.
+// hasNeverStarted reports whether a node has no log of a container because it never ran.
 func hasNeverStarted(err error) bool {
 	text := err.Error()
 	for _, why := range []string{"is waiting to start", "is not available", "is terminated", "has not been assigned", "does not have a host assigned"} {

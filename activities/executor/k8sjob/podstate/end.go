@@ -14,24 +14,24 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// MaxTerminationMessage is what a kubelet keeps of the file terminationMessagePath, in bytes.
+// MaxTerminationMessage is how much a kubelet keeps of the file terminationMessagePath, in bytes.
 const MaxTerminationMessage = 4096
 
-// LostPatience is how long after the end of its grace period a pod that the cluster deletes may stay without a status before its
-// node counts as lost.
+// LostPatience is how long a deleted pod may stay without a status after its grace period before its node counts as
+// lost.
 const LostPatience = 30 * time.Second
 
-// End is how the program of a pod ended.
+// End describes how the program of a pod ended.
 type End struct {
-	// Result has the exit code, the signal or the failure.
+	// Result holds the exit code, the signal or the failure.
 	Result executor.Result
-	// Message is what the program has left in its termination message.
+	// Message is the termination message of the program.
 	Message string
 	// Exited reports whether the container ran and its end is known.
 	Exited bool
 }
 
-// Container returns the status of a container by its name, or nil if the pod has none yet.
+// Container returns the status of a container by name, or nil if the pod has none yet.
 func Container(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	for i := range pod.Status.ContainerStatuses {
 		if pod.Status.ContainerStatuses[i].Name == name {
@@ -41,13 +41,13 @@ func Container(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// HasStarted reports whether the container of the program runs or has run, so that it has a log.
+// HasStarted reports whether the program's container runs or has run, so that it has a log.
 func HasStarted(pod *corev1.Pod, container string) bool {
 	c := Container(pod, container)
 	return c != nil && (c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil)
 }
 
-// EndOf returns how the program of a pod ended, or nil if it has not, as far as the pod says.
+// EndOf returns how the program of a pod ended, or nil if the pod does not show an end.
 func EndOf(pod *corev1.Pod, container string, now time.Time) *End {
 	end := &End{}
 	c := Container(pod, container)
@@ -92,8 +92,8 @@ func EndOf(pod *corev1.Pod, container string, now time.Time) *End {
 	return end
 }
 
-// isEndedByDeletion reports whether the program ended after the deletion of its pod had begun, or in the same second: times of
-// Kubernetes are no finer.
+// isEndedByDeletion reports whether the program ended after the deletion of its pod had begun, or in the same second:
+// Kubernetes timestamps have a resolution of one second.
 func isEndedByDeletion(pod *corev1.Pod, t *corev1.ContainerStateTerminated) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
@@ -105,7 +105,7 @@ func isEndedByDeletion(pod *corev1.Pod, t *corev1.ContainerStateTerminated) bool
 	return !t.FinishedAt.Time.Before(pod.DeletionTimestamp.Add(-grace))
 }
 
-// disruption returns why the cluster has ended a pod, or "" if it has not.
+// disruption returns why the cluster ended a pod, or "" if it did not.
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -116,7 +116,7 @@ func disruption(pod *corev1.Pod) string {
 	case "Evicted", "Preempting", "Shutdown", "NodeShutdown", "Terminated", "NodeLost", "NodeAffinity", "UnexpectedAdmissionError":
 		return join(pod.Status.Reason, pod.Status.Message)
 	}
-	if strings.HasPrefix(pod.Status.Reason, "OutOf") { // of the node that refused the pod
+	if strings.HasPrefix(pod.Status.Reason, "OutOf") { // the node refused the pod
 		return join(pod.Status.Reason, pod.Status.Message)
 	}
 	return ""
@@ -133,7 +133,7 @@ func evicted(pod *corev1.Pod) *executor.Failure {
 	return &executor.Failure{Reason: v1.ReasonEvicted, Err: fmt.Errorf("the cluster ended pod %s: %s", pod.Name, disruption(pod))}
 }
 
-// neverStarted says why a pod is over whose program never ran.
+// neverStarted returns why a pod ended whose program never ran.
 func neverStarted(pod *corev1.Pod) *executor.Failure {
 	for _, c := range pod.Status.InitContainerStatuses {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
@@ -144,7 +144,7 @@ func neverStarted(pod *corev1.Pod) *executor.Failure {
 	return &executor.Failure{Reason: v1.ReasonStartFailed, Err: fmt.Errorf("pod %s ended before its program had started: %w", pod.Name, err)}
 }
 
-// JobEnd returns whether a Job is over, and why it failed if it did.
+// JobEnd returns whether a Job is over and, if it failed, why.
 func JobEnd(job *batchv1.Job) (over bool, reason, message string) {
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
@@ -160,7 +160,8 @@ func JobEnd(job *batchv1.Job) (over bool, reason, message string) {
 	return false, "", ""
 }
 
-// imageDigest returns the digest of an image id, such as "docker.io/library/busybox@sha256:...".
+// imageDigest returns the digest in an image id such as "docker.io/library/busybox@sha256:...", or the id if it has
+// none.
 func imageDigest(id string) string {
 	if _, digest, ok := strings.Cut(id, "@"); ok {
 		return digest
@@ -168,13 +169,13 @@ func imageDigest(id string) string {
 	return id
 }
 
-// signals are the names of Linux's signals that end programs.
+// signals maps the Linux signals that end programs to their names.
 var signals = map[int]string{
 	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV",
 	12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
 }
 
-// signalOf names the signal that ended a container, which runtimes report as an exit code of 128 and more; "": none.
+// signalOf returns the name of the signal that ended a container, or "". Runtimes report it as an exit code above 128.
 func signalOf(exitCode, signal int) string {
 	if signal != 0 {
 		return signals[signal]

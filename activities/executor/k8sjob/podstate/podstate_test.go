@@ -14,7 +14,7 @@ import (
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 
-// terminated returns a pod whose program ended with an exit code, for a reason, at a time.
+// terminated returns a pod whose program ended with an exit code, a reason and an end time.
 func terminated(code int32, reason string, at time.Time) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	pod.Status.Phase = corev1.PodSucceeded

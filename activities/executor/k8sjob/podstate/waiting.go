@@ -11,13 +11,13 @@ import (
 
 // Wait is what a pod waits for before its program starts.
 type Wait struct {
-	// Text says it for people, with the words of the cluster; empty: for nothing that is known.
+	// Text describes it in the cluster's words, or is empty if nothing is known.
 	Text string
-	// IsFailure reports whether the cluster has tried in vain to get what the pod needs, such as its image.
+	// IsFailure reports whether the cluster failed to get something that the pod needs, such as its image.
 	IsFailure bool
 }
 
-// failures are the reasons of a waiting container for which the kubelet tries again without end.
+// failures lists the reasons of a waiting container for which the kubelet retries forever.
 var failures = []string{
 	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable",
 	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
