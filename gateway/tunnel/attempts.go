@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// maxParts bounds the child workflows of a run that are looked at.
+	// maxParts bounds how many child workflows of a run are inspected.
 	maxParts = 64
-	// maxListed is how many tasks an error names.
+	// maxListed bounds how many tasks an error lists.
 	maxListed = 10
 )
 
-// attempt is an attempt that a node runs now.
+// attempt is an attempt that a node is running.
 type attempt struct {
-	name  string // of the task or instance; of a batch, of its first instance
+	name  string // name of the task or instance; for a batch, of its first instance
 	claim int32
 	node  string
 }
 
-// attemptsAmong returns the attempts among the activities of a workflow.
+// attemptsAmong returns the running attempts among the pending activities of a workflow.
 func attemptsAmong(pending []*workflowpb.PendingActivityInfo) (found []attempt) {
 	for _, p := range pending {
-		// One that is being cancelled runs until its processes are gone.
+		// A cancelled activity keeps running until its processes have exited.
 		started := p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
 		name, claim, ok := names.ParseAttemptID(p.GetActivityId())
 		node, lane, isNode := names.ParseNodeQueue(p.GetActivityOptions().GetTaskQueue().GetName())
@@ -45,7 +45,8 @@ func attemptsAmong(pending []*workflowpb.PendingActivityInfo) (found []attempt) 
 	return found
 }
 
-// pendingOf returns the activities of a run among which may be the attempts of a task or instance; all of them for "".
+// pendingOf returns the pending activities of a run that may include attempts of a task or instance. An empty task means all
+// activities.
 func (h *Hub) pendingOf(ctx context.Context, desc *runview.Description, task string) ([]*workflowpb.PendingActivityInfo, error) {
 	found := desc.GetPendingActivities()
 	for _, part := range partsFor(desc, task) {
@@ -63,8 +64,8 @@ func (h *Hub) pendingOf(ctx context.Context, desc *runview.Description, task str
 	return found, nil
 }
 
-// LoginKeys returns the public keys that may log in to machines of a run, one a line, of which their nodes tell because templates
-// have made them, by task or instance.
+// LoginKeys returns the public keys that may log in to machines of a run, one per line, by task or instance. The nodes
+// report these keys because templates computed them.
 func (h *Hub) LoginKeys(ctx context.Context, desc *runview.Description) (map[string]string, error) {
 	pending, err := h.pendingOf(ctx, desc, "")
 	if err != nil {
@@ -75,7 +76,7 @@ func (h *Hub) LoginKeys(ctx context.Context, desc *runview.Description) (map[str
 	return keys, nil
 }
 
-// attemptsOf returns the attempts of a run that may be those of a task or instance; all of them for "".
+// attemptsOf returns the attempts of a run that may belong to a task or instance. An empty task means all attempts.
 func (h *Hub) attemptsOf(ctx context.Context, desc *runview.Description, task string) ([]attempt, error) {
 	pending, err := h.pendingOf(ctx, desc, task)
 	if err != nil {
@@ -83,11 +84,12 @@ func (h *Hub) attemptsOf(ctx context.Context, desc *runview.Description, task st
 	}
 	found := attemptsAmong(pending)
 	slices.SortFunc(found, func(a, b attempt) int { return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(b.claim, a.claim)) })
-	// Of two dispatches of a task the newer one counts.
+	// If a task has two dispatches, the newer one counts.
 	return slices.CompactFunc(found, func(a, b attempt) bool { return a.name == b.name }), nil
 }
 
-// partsFor returns the child workflows of a run that may carry a task: the one of an instance, or all of a task, or all.
+// partsFor returns the child workflows of a run that may carry a task: one for an instance, all children of the task for a
+// task, or all children if name is empty.
 func partsFor(desc *runview.Description, name string) (ids []string) {
 	task, index, isInstance := names.ParseInstanceName(name)
 	if !isInstance {
@@ -107,11 +109,11 @@ func partsFor(desc *runview.Description, name string) (ids []string) {
 	return ids
 }
 
-// sessionPurpose is what attempts are looked for by clients of sessions.
+// sessionPurpose completes errors about tasks that cannot be entered.
 const sessionPurpose = "sessions enter tasks that run"
 
-// find returns the attempt that a client means by a task or instance of a run, or by "" the only one that fits. purpose says in
-// errors what is made of attempts.
+// find returns the attempt that a task or instance names, or the only attempt that fits if task is empty. purpose completes
+// errors.
 func (h *Hub) find(ctx context.Context, desc *runview.Description, task, purpose string, isFit func(attempt) bool) (attempt, error) {
 	run := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	if !runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
@@ -144,7 +146,7 @@ func (h *Hub) find(ctx context.Context, desc *runview.Description, task, purpose
 	return attempt{}, h.explain(ctx, run, task, purpose)
 }
 
-// listed returns the names of the first attempts for an error.
+// listed returns the names of the first maxListed attempts for an error text.
 func listed(found []attempt) string {
 	first := make([]string, 0, maxListed)
 	for _, a := range found[:min(len(found), maxListed)] {
@@ -156,7 +158,7 @@ func listed(found []attempt) string {
 	return strings.Join(first, ", ")
 }
 
-// severalRun returns the error for a request that names none of several attempts.
+// severalRun returns the error for a request that could mean several attempts.
 func severalRun(run, task string, found []attempt) error {
 	what := "run " + run + " has"
 	if task != "" {
@@ -182,7 +184,7 @@ func (h *Hub) leadOf(ctx context.Context, run, name string) (string, bool) {
 	return names.InstanceName(task, int(ref.Instance.Instance.GetLead())), true
 }
 
-// explain returns why no attempt of a task of a run is found.
+// explain returns the error that says why a task of a run has no running attempt.
 func (h *Hub) explain(ctx context.Context, run, task, purpose string) error {
 	view, err := h.config.Reader.Read(ctx, run)
 	if err != nil {

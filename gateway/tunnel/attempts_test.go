@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// activity returns an activity of a workflow as Temporal describes it.
+// activity returns a pending activity as Temporal describes it.
 func activity(kind, id, queue string, state enumspb.PendingActivityState) *workflowpb.PendingActivityInfo {
 	return &workflowpb.PendingActivityInfo{
 		ActivityId: id, ActivityType: &commonpb.ActivityType{Name: kind}, State: state,

@@ -2,14 +2,15 @@ package tunnel
 
 import "sync"
 
-// callers counts the open sessions of each caller, so that one of them does not take the memory of a gateway: what a client does not
-// read is kept for it, up to 4 MiB a session. It is safe for concurrent use.
+// callers counts the open sessions of each caller, so that no single caller uses up the memory of a gateway: the gateway
+// buffers up to 4 MiB of unread data for each session. It is safe for concurrent use.
 type callers struct {
 	mu   sync.Mutex
 	open map[string]int // by name
 }
 
-// enter counts a session of a caller until leave is called, or returns an error if most of them are open already.
+// enter counts a session of a caller until leave is called. It returns an error if the caller already has most sessions
+// open.
 func (c *callers) enter(name string, most int) (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

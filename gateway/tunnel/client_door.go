@@ -6,7 +6,7 @@ import (
 	"switchyard/gateway/auth"
 )
 
-// Sessions serves clients that connect. It stands behind what authenticates them.
+// Sessions serves connections of clients. The caller must put it behind authentication.
 func (h *Hub) Sessions() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h.refuseObserver(); err != nil {

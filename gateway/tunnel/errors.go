@@ -10,7 +10,7 @@ import (
 	"switchyard/gateway/rpcerror"
 )
 
-// errStopping refuses what comes while the hub closes.
+// errStopping returns the error for requests that arrive while the hub closes.
 func errStopping() error { return unavailable("the gateway is shutting down") }
 
 func unavailable(format string, args ...any) error {
@@ -25,7 +25,8 @@ func denied(format string, args ...any) error {
 	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf(format, args...))
 }
 
-// codedError returns an error of a stream with a code: that of who has refused it, or Unavailable for a lost one.
+// codedError converts the error of a stream to a Connect error: with the code of the peer that refused it, or Unavailable if
+// the stream was lost.
 func codedError(err error) error {
 	if refused, ok := errors.AsType[*wire.RefusedError](err); ok {
 		var code connect.Code
@@ -40,7 +41,7 @@ func codedError(err error) error {
 	return rpcerror.ToConnect(err)
 }
 
-// refuse answers a stream with an error.
+// refuse answers a stream with an error and closes it.
 func refuse(conn wire.Conn, err error) {
 	message := err.Error()
 	if coded, ok := errors.AsType[*connect.Error](err); ok {

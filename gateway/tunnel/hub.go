@@ -20,16 +20,16 @@ import (
 	"switchyard/gateway/runview"
 )
 
-// Doors of a gateway.
+// Endpoints of a gateway.
 const (
-	// LinksPath is for nodes, SessionsPath for clients, and PeersPath for other gateways.
+	// LinksPath serves nodes, SessionsPath serves clients, and PeersPath serves other gateways.
 	LinksPath, SessionsPath, PeersPath = "/v1/links", "/v1/sessions", "/v1/peers"
 )
 
-// shutdownReason is what sessions are told when the gateway closes.
+// shutdownReason is the reason that sessions receive when the gateway closes.
 const shutdownReason = "the gateway is shutting down; what runs continues"
 
-// Config is what a Hub is made of.
+// Config holds the dependencies and limits of a Hub.
 type Config struct {
 	Client   client.Client
 	Index    *runindex.Index
@@ -37,22 +37,22 @@ type Config struct {
 	Store    *store.Store
 	Signer   *signing.Signer
 	Recorder *audit.Recorder
-	// Observer refuses all sessions and links.
+	// Observer makes the hub refuse all sessions and links.
 	Observer bool
-	// PeerTLS is how gateways with an https URL are reached; nil: with the authorities of the system.
+	// PeerTLS is the TLS config for gateways with an https URL; nil means the certificate authorities of the system.
 	PeerTLS *tls.Config
 	Now     func() time.Time
 	Log     *slog.Logger
-	// MaxSessions bounds the connections of clients that are open at once. Default: 8192.
+	// MaxSessions bounds the number of open client connections. Default: 8192.
 	MaxSessions int
-	// MaxOfCaller bounds the sessions that are open at once under one name. Default: 1024.
+	// MaxOfCaller bounds the number of open sessions per caller name. Default: 1024.
 	MaxOfCaller int
 }
 
-// Hub has the links of nodes and the sessions of clients. Its methods may be called from several goroutines at once.
+// Hub holds the links of nodes and the sessions of clients. It is safe for concurrent use.
 type Hub struct {
 	config Config
-	name   string // distinguishes this gateway from others
+	name   string // random name of this gateway
 
 	stopping chan struct{}
 	open     sync.WaitGroup // connections
@@ -60,13 +60,13 @@ type Hub struct {
 
 	mu      sync.Mutex
 	stopped bool
-	url     string // for other gateways
+	url     string // the URL for other gateways
 	links   map[string]*link
 	peers   map[string]*peer
 	clients int
 }
 
-// New returns a hub without links. Close ends it.
+// New returns a hub without links. Close stops it.
 func New(config Config) *Hub {
 	if config.MaxSessions == 0 {
 		config.MaxSessions = 8192
@@ -77,14 +77,14 @@ func New(config Config) *Hub {
 	return &Hub{config: config, name: rand.Text(), stopping: make(chan struct{}), links: map[string]*link{}, peers: map[string]*peer{}}
 }
 
-// SetURL sets the URL under which other gateways reach this one. Call it before nodes connect.
+// SetURL sets the URL at which other gateways reach this one. It must be called before nodes connect.
 func (h *Hub) SetURL(url string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.url = url
 }
 
-// Close tells sessions that the gateway shuts down, ends them and the links, and waits for them. A second Close does nothing.
+// Close ends all sessions and links with a reason and waits for them. A second Close is a no-op.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	if !h.stopped {
@@ -96,7 +96,7 @@ func (h *Hub) Close() {
 	h.closePeers()
 }
 
-// enter counts a connection until leave is called, and returns an error while the hub closes.
+// enter counts a connection until leave is called. It returns an error while the hub closes.
 func (h *Hub) enter() (leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +107,7 @@ func (h *Hub) enter() (leave func(), err error) {
 	return h.open.Done, nil
 }
 
-// enterClient counts a connection of a client until leave is called.
+// enterClient counts a client connection until leave is called. It returns an error if MaxSessions is reached.
 func (h *Hub) enterClient() (leave func(), err error) {
 	done, err := h.enter()
 	if err != nil {
@@ -136,8 +136,8 @@ func (h *Hub) refuseObserver() error {
 	return rpcerror.WrongState("this gateway is an observer and opens no sessions; use another one, or start it with --role auto")
 }
 
-// endWith returns once a session has ended, a request's caller may no longer be served, or the hub closes. It ends the session
-// then, with the reason.
+// endWith waits until a session has ended, ctx is cancelled or the hub closes. In the last two cases it closes the session
+// with the reason.
 func (h *Hub) endWith(ctx context.Context, session *wire.Session) {
 	select {
 	case <-session.Done():
@@ -148,7 +148,7 @@ func (h *Hub) endWith(ctx context.Context, session *wire.Session) {
 	}
 }
 
-// accept returns the session of a request that asks for an upgrade.
+// accept upgrades a request to a session.
 func accept(w http.ResponseWriter, r *http.Request) (*wire.Session, error) {
 	conn, err := wire.Accept(w, r)
 	if err != nil {

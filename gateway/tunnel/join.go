@@ -8,13 +8,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxStreams bounds the streams of a connection of a client.
+// maxStreams bounds the streams of a client connection.
 const maxStreams = 4096
 
-// joinAll connects each stream of a session with the one that open returns for it. It ends the session with until or the hub, and
-// returns once all streams have ended. open may use the values of ctx, which need not last.
+// joinAll connects each stream of a session to the stream that open returns for it. The session ends with until or the hub,
+// and joinAll returns once all streams have ended. open may use the values of ctx, but not its cancellation.
 func (h *Hub) joinAll(ctx, until context.Context, session *wire.Session, open opener) {
-	// What is opened ends with the session: until may end before its streams have been told why.
+	// The streams end with the session, not with until: they must outlive until to receive the reason.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	var streams sync.WaitGroup
@@ -48,10 +48,10 @@ func acceptStreams(session *wire.Session, streams *sync.WaitGroup, serve func(co
 	}
 }
 
-// opener opens a stream for a header.
+// opener opens the other end of a stream for its header.
 type opener func(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error)
 
-// join answers a stream, and connects it with the one that open returns, until both have ended.
+// join answers a stream and connects it to the stream that open returns, until both have ended.
 func (h *Hub) join(ctx context.Context, conn wire.Conn, header *v1.SessionHeader, open opener) {
 	node, reply, err := open(ctx, header)
 	if err != nil {

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// helloTimeout bounds how long a node takes its greeting.
+	// helloTimeout bounds sending the greeting to a node.
 	helloTimeout = 20 * time.Second
-	// storeTimeout bounds one try to store where a node is, storePause is the pause after one that has failed.
+	// storeTimeout bounds one attempt to store the location of a node; storePause is the pause after a failed attempt.
 	storeTimeout, storePause = 10 * time.Second, time.Second
 )
 
-// link is a node that is connected to this gateway.
+// link is the connection of a node to this gateway.
 type link struct {
 	node, id string
-	key      []byte // of tickets
+	key      []byte // signs the tickets of this link
 	session  *wire.Session
 }
 
-// Links serves nodes that connect.
+// Links serves connections of nodes.
 func (h *Hub) Links() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		node, err := h.admitNode(r)
@@ -51,7 +51,7 @@ func (h *Hub) Links() http.Handler {
 	})
 }
 
-// admitNode returns the node that a request connects.
+// admitNode returns the name of the node that a request connects, if its token allows that.
 func (h *Hub) admitNode(r *http.Request) (string, error) {
 	if err := h.refuseObserver(); err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func (h *Hub) admitNode(r *http.Request) (string, error) {
 	return node, nil
 }
 
-// Attach connects a node of this process, and returns its end of the connection.
+// Attach connects a node in this process and returns the node's end of the connection.
 func (h *Hub) Attach(node string) (net.Conn, error) {
 	if err := h.refuseObserver(); err != nil {
 		return nil, err
@@ -80,14 +80,14 @@ func (h *Hub) Attach(node string) (net.Conn, error) {
 		return nil, err
 	}
 	near, far := net.Pipe()
-	go func() { // ends with the connection, or the hub
+	go func() { // ends with the connection or the hub
 		defer leave()
 		h.serveLink(context.Background(), far, node, "this process")
 	}()
 	return near, nil
 }
 
-// serveNode keeps the link of a request.
+// serveNode upgrades a request and serves the link of its node.
 func (h *Hub) serveNode(w http.ResponseWriter, r *http.Request, node string) {
 	conn, err := wire.Accept(w, r)
 	if err == nil {
@@ -95,7 +95,7 @@ func (h *Hub) serveNode(w http.ResponseWriter, r *http.Request, node string) {
 	}
 }
 
-// serveLink keeps the link of a node until it ends, or ctx does.
+// serveLink serves the link of a node until the link ends or ctx is cancelled.
 func (h *Hub) serveLink(ctx context.Context, conn net.Conn, node, from string) {
 	l := &link{node: node, id: rand.Text(), key: ticket.NewKey()}
 	_ = conn.SetWriteDeadline(time.Now().Add(helloTimeout))
@@ -123,7 +123,7 @@ func (h *Hub) serveLink(ctx context.Context, conn net.Conn, node, from string) {
 	h.config.Log.Info("a node is no longer connected for sessions", "node", node)
 }
 
-// refuseStreams gives up streams that a node opens: none are meant to be.
+// refuseStreams aborts streams that a node opens, because only the gateway opens streams.
 func refuseStreams(s *wire.Session) {
 	for {
 		conn, err := s.Accept()
@@ -134,7 +134,7 @@ func refuseStreams(s *wire.Session) {
 	}
 }
 
-// add makes a link the one of its node. An older one, whose loss has not been seen yet, ends.
+// add registers the link of a node. It closes an older link of the node whose loss has gone unnoticed.
 func (h *Hub) add(l *link) {
 	h.mu.Lock()
 	older := h.links[l.node]
@@ -145,7 +145,7 @@ func (h *Hub) add(l *link) {
 	}
 }
 
-// remove forgets a link that has ended, here and in the store.
+// remove unregisters an ended link, here and in the store.
 func (h *Hub) remove(l *link) {
 	h.mu.Lock()
 	current := h.links[l.node] == l
@@ -160,7 +160,7 @@ func (h *Hub) remove(l *link) {
 	defer cancel()
 	known := &v1.LinkLocation{}
 	if err := h.config.Store.GetMessage(ctx, storekey.Link(l.node), known); err != nil || known.GetLink() != l.id {
-		return // it is connected elsewhere
+		return // the node is connected elsewhere
 	}
 	gone := &v1.LinkLocation{ConnectedAt: timestamppb.New(h.config.Now())}
 	if err := h.config.Store.PutMessage(ctx, storekey.Link(l.node), gone); err != nil {
@@ -168,7 +168,7 @@ func (h *Hub) remove(l *link) {
 	}
 }
 
-// storeLocation tells other gateways where a node is, and tries until ctx ends.
+// storeLocation publishes the location of a node for other gateways. It retries until ctx is cancelled.
 func (h *Hub) storeLocation(ctx context.Context, l *link) {
 	h.mu.Lock()
 	at := &v1.LinkLocation{Gateway: h.name, Url: h.url, Link: l.id, ConnectedAt: timestamppb.New(h.config.Now())}
@@ -189,7 +189,7 @@ func (h *Hub) storeLocation(ctx context.Context, l *link) {
 	}
 }
 
-// linkOf returns the link of a node that is connected to this gateway, or nil.
+// linkOf returns the link of a node that is connected to this gateway, or nil if it is not.
 func (h *Hub) linkOf(node string) *link {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	// openTimeout bounds how long a stream takes to be opened.
+	// openTimeout bounds opening a stream.
 	openTimeout = 30 * time.Second
-	// patience is how long a session waits for a node that was connected a moment ago, awayFor is how long ago that may be.
+	// patience is how long a session waits for a node that was connected recently; awayFor is how long ago that may be.
 	patience, awayFor = 10 * time.Second, time.Minute
-	// lookPause is the pause between two looks for a node.
+	// lookPause is the pause between two look-ups of a node.
 	lookPause = 200 * time.Millisecond
 )
 
-// addressKey is the key in a context of the address of a client.
+// addressKey is the context key of a client address.
 type addressKey struct{}
 
-// WithAddress returns a context of a client at an address, for the audit.
+// WithAddress returns a context that carries the address of a client for the audit log.
 func WithAddress(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, addressKey{}, address)
 }
 
-// Open opens a stream to an attempt for the caller of ctx, as the header of a client asks for: run, task, and what the kind
-// needs. The stream is past the node's reply, and has an entry in the audit, and another one once it is closed. ctx bounds opening alone.
-// Errors have the codes of Connect.
+// Open opens a stream to the attempt that a client's header selects, on behalf of the caller of ctx. The node's reply has
+// already been read from the stream. The audit log gets one entry when the stream opens and one when it closes. ctx only
+// bounds opening. Errors have Connect codes.
 func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 	from, _ := ctx.Value(addressKey{}).(string)
 	entry := audit.Session{Kind: asked.GetKind(), Run: asked.GetRunId(), Task: asked.GetTask(), Path: asked.GetPath(), Port: asked.GetPort(), From: from}
@@ -59,7 +59,7 @@ func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1
 		return nil, nil, err
 	}
 	began, caller := h.config.Now(), context.WithoutCancel(ctx)
-	h.config.Recorder.RecordOpenedSession(caller, entry) // a gateway that is killed records no end
+	h.config.Recorder.RecordOpenedSession(caller, entry) // a killed gateway cannot record the end
 	isOpen := wire.OnClose(conn, func(sent, received int64) {
 		leave()
 		entry.Lasted, entry.Sent, entry.Received = h.config.Now().Sub(began), sent, received
@@ -74,7 +74,7 @@ func (h *Hub) Open(ctx context.Context, asked *v1.SessionHeader) (wire.Conn, *v1
 	return conn, reply, nil
 }
 
-// openAs opens a stream, and completes the entry about it.
+// openAs opens a stream and completes its audit entry.
 func (h *Hub) openAs(ctx context.Context, asked *v1.SessionHeader, entry *audit.Session) (wire.Conn, *v1.SessionReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -121,7 +121,7 @@ func callerName(p *auth.Principal) string {
 	return p.Name
 }
 
-// checkHeader returns an error if the header of a client is wrong in itself.
+// checkHeader returns an error if the header of a client is malformed.
 func checkHeader(header *v1.SessionHeader) error {
 	if err := wire.CheckHeader(header); err != nil {
 		return rpcerror.Invalid("%w", err)
@@ -132,11 +132,11 @@ func checkHeader(header *v1.SessionHeader) error {
 	return nil
 }
 
-// maxTaskName bounds the name of a task or instance that is looked for, in bytes.
+// maxTaskName bounds the name of a task or instance to look up, in bytes.
 const maxTaskName = 512
 
-// reach opens a stream on the node of a header, here or at the gateway that the node is connected to. It waits for a node that
-// was connected a moment ago.
+// reach opens a stream on the node of a header, directly or through the gateway that the node is connected to. It waits up
+// to patience for a node that was connected recently.
 func (h *Hub) reach(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 	for until := time.Now().Add(patience); ; {
 		if l := h.linkOf(header.GetNode()); l != nil {
@@ -164,7 +164,7 @@ func (h *Hub) reach(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *
 	}
 }
 
-// location returns where the store says a node is.
+// location returns the stored location of a node, or an empty one if there is none.
 func (h *Hub) location(ctx context.Context, node string) (*v1.LinkLocation, error) {
 	at := &v1.LinkLocation{}
 	err := h.config.Store.GetMessage(ctx, storekey.Link(node), at)

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// proofHeader has the proof that a gateway of the deployment connects, which is for proofPurpose.
+	// proofHeader carries the proof that the client is a gateway of the deployment; the proof is made for proofPurpose.
 	proofHeader, proofPurpose = "Switchyard-Peer", "sessions"
-	// awayCode is what a peer answers that the node has left.
+	// awayCode is the code with which a peer answers that the node has left it.
 	awayCode = "unavailable"
 )
 
-// peer is another gateway.
+// peer is another gateway with the connection to it.
 type peer struct {
-	mu      sync.Mutex // held while it is dialed
+	mu      sync.Mutex // held while dialling
 	session *wire.Session
 }
 
-// errPeerAway is an error of a node that the gateway which the store names does not reach.
+// errPeerAway wraps the error if the gateway named in the store cannot reach the node.
 type errPeerAway struct{ error }
 
-// Unwrap returns what has gone wrong.
+// Unwrap returns the cause.
 func (e errPeerAway) Unwrap() error { return e.error }
 
 func isAway(err error) bool {
@@ -58,7 +58,7 @@ func (h *Hub) openAtPeer(ctx context.Context, at *v1.LinkLocation, header *v1.Se
 	return conn, reply, nil
 }
 
-// peerSession returns the connection to the gateway of a location.
+// peerSession returns the connection to the gateway of a location, and dials it if necessary.
 func (h *Hub) peerSession(ctx context.Context, at *v1.LinkLocation) (*wire.Session, error) {
 	if at.GetUrl() == "" {
 		return nil, errors.New("it has no URL for other gateways")
@@ -99,7 +99,7 @@ func (h *Hub) peerSession(ctx context.Context, at *v1.LinkLocation) (*wire.Sessi
 	return p.session, nil
 }
 
-// closePeers ends the connections to other gateways.
+// closePeers closes the connections to other gateways.
 func (h *Hub) closePeers() {
 	h.mu.Lock()
 	peers := h.peers
@@ -114,7 +114,7 @@ func (h *Hub) closePeers() {
 	}
 }
 
-// Peers serves other gateways that connect. It needs no other authentication than the proof that they send.
+// Peers serves connections of other gateways. Their proof is the only authentication that it needs.
 func (h *Hub) Peers() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h.admitPeer(r); err != nil {
@@ -132,12 +132,12 @@ func (h *Hub) Peers() http.Handler {
 		if err != nil {
 			return
 		}
-		// The context of the request ends with nothing: no token stands behind it.
+		// There is no token to expire, so nothing ends the session early.
 		h.joinAll(r.Context(), context.Background(), session, h.openForPeer)
 	})
 }
 
-// admitPeer returns an error unless a gateway of the deployment sends a request.
+// admitPeer returns an error if the request does not prove to come from a gateway of the deployment.
 func (h *Hub) admitPeer(r *http.Request) error {
 	proof := r.Header.Get(proofHeader)
 	if proof == "" {
@@ -153,7 +153,7 @@ func (h *Hub) admitPeer(r *http.Request) error {
 	return nil
 }
 
-// openForPeer opens a stream for another gateway, which has decided that it may be opened.
+// openForPeer opens a stream for another gateway, which has already authorised it.
 func (h *Hub) openForPeer(ctx context.Context, header *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()

@@ -7,18 +7,18 @@ import (
 	"switchyard/workflows/names"
 )
 
-// RunningAttempt is an attempt that a node runs now.
+// RunningAttempt is an attempt that a node is running.
 type RunningAttempt struct {
 	Run, Chain string
-	// Task is the task or instance, Type that of the task.
+	// Task is the name of the task or instance; Type is the type of the task.
 	Task, Type string
 	Claim      int32
 	Node       string
 }
 
-// Find returns the attempt that the caller of ctx means by a task or instance of a run, or by "" the only one whose task is of a type
-// that fits. A caller finds the attempts that it may enter, and a run of another one does not exist for it. purpose says in errors what
-// is made of attempts. Errors have the codes of Connect, or those of Temporal.
+// Find returns the attempt of a run that a task or instance names, or the only attempt whose task type fits if task is
+// empty. It finds the attempts that the caller of ctx may enter; runs of others count as not found. purpose completes
+// errors. Errors have Connect codes or are errors of Temporal.
 func (h *Hub) Find(ctx context.Context, run, task, purpose string, isFit func(taskType string) bool) (RunningAttempt, error) {
 	id, err := h.config.Index.Resolve(ctx, run)
 	if err != nil {
@@ -40,7 +40,7 @@ func (h *Hub) Find(ctx context.Context, run, task, purpose string, isFit func(ta
 	return RunningAttempt{Run: id, Chain: in.GetChain(), Task: found.name, Type: typeOf(found), Claim: found.claim, Node: found.node}, nil
 }
 
-// typeIn returns the type of a task, or of the task of an instance.
+// typeIn returns the type of a task, or of an instance's task.
 func typeIn(def *v1.Definition, name string) string {
 	if task, _, isInstance := names.ParseInstanceName(name); isInstance {
 		name = task

@@ -18,13 +18,13 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// taskName is the name of the task that a machine is, and the name of a machine that has none.
+// taskName is the name of the task of a machine, and the default name of a machine.
 const taskName = v1.TypeVPS
 
-// keyHeader is the header in which a client may send the idempotency key of a request.
+// keyHeader is the header that may carry the idempotency key of a request.
 const keyHeader = "Idempotency-Key"
 
-// CreateVps starts a run of a machine.
+// CreateVps starts a run with a machine as its only task.
 func (s Service) CreateVps(ctx context.Context, req *connect.Request[v1.CreateVpsRequest]) (*connect.Response[v1.CreateVpsResponse], error) {
 	msg := req.Msg
 	var pair keyPair
@@ -58,12 +58,12 @@ func (s Service) CreateVps(ctx context.Context, req *connect.Request[v1.CreateVp
 		PrivateKey: pair.private, PublicKey: pair.public,
 	})
 	if !submitted.GetExisted() {
-		res.Header().Set("Location", "/v1/vps/"+submitted.GetId()) // which REST answers with the status 201
+		res.Header().Set("Location", "/v1/vps/"+submitted.GetId()) // REST answers with the status 201
 	}
 	return res, nil
 }
 
-// checkGenerateKey refuses a request for a pair of keys that is handed out once if it could not be, or would open nothing.
+// checkGenerateKey refuses to generate a key pair that could not be handed out, or that would open nothing.
 func checkGenerateKey(req *v1.CreateVpsRequest, keyInHeader string) error {
 	switch {
 	case req.GetSshPublicKey() != "":
@@ -74,7 +74,7 @@ func checkGenerateKey(req *v1.CreateVpsRequest, keyInHeader string) error {
 	return nil
 }
 
-// definitionOf returns the definition of the run of a machine. It is not checked.
+// definitionOf returns the definition of the run of a machine. The definition is not validated.
 func definitionOf(req *v1.CreateVpsRequest) (*v1.Definition, error) {
 	spec, task := &v1.VpsSpec{}, &v1.TaskDefinition{Type: v1.TypeVPS}
 	copySame(req, spec)
@@ -90,7 +90,7 @@ func definitionOf(req *v1.CreateVpsRequest) (*v1.Definition, error) {
 	return &v1.Definition{Name: cmp.Or(req.GetName(), taskName), Tasks: map[string]*v1.TaskDefinition{taskName: task}}, nil
 }
 
-// copySame copies the fields of a request to the fields that have the same names. Those of its run are other ones.
+// copySame copies the fields of a request to the fields of the same name, except for those that concern the run.
 func copySame(req *v1.CreateVpsRequest, to proto.Message) {
 	target := to.ProtoReflect()
 	proto.CloneOf(req).ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -101,8 +101,8 @@ func copySame(req *v1.CreateVpsRequest, to proto.Message) {
 	})
 }
 
-// isOfRun reports whether a field of a request is about its run. The `batch` of a TaskDefinition, which is about instances,
-// and the name of a task in a list are others.
+// isOfRun reports whether a field of a request concerns its run. The `batch` field of a TaskDefinition, which concerns
+// instances, and the name of a task in a list are unrelated.
 func isOfRun(field protoreflect.Name) bool {
 	switch field {
 	case "name", "options", "idempotency_key", "batch", "generate_key":
@@ -111,7 +111,7 @@ func isOfRun(field protoreflect.Name) bool {
 	return false
 }
 
-// problemsOfRequest returns the problems of the definition of a machine with the places that they have in the request.
+// problemsOfRequest moves the paths of problems from the definition to the request.
 func problemsOfRequest(problems source.Problems) source.Problems {
 	task := source.Root.Field("tasks").Key(taskName)
 	var moved source.Problems

@@ -26,14 +26,14 @@ func create(t *testing.T, runs *fakeRuns, req *v1.CreateVpsRequest, headers ...s
 	return Service{Runs: runs}.CreateVps(t.Context(), r)
 }
 
-// TestRequestHasTheFieldsOfMachines holds the request to the fields of specs and of tasks.
+// TestRequestHasTheFieldsOfMachines checks that the request has the fields of specs and tasks that apply to machines.
 func TestRequestHasTheFieldsOfMachines(t *testing.T) {
 	t.Parallel()
 	request := (&v1.CreateVpsRequest{}).ProtoReflect().Descriptor().Fields()
 	without := []protoreflect.Name{
-		"type", "spec", "depends_on", "condition", "on_failure", "continue_on_error", "when", // of other tasks
-		"retry", "cache", "batch", // which machines do not have
-		"parallel", "foreach", "matrix", "concurrency", "max_failures", "mutex", "semaphore", // which workflows have
+		"type", "spec", "depends_on", "condition", "on_failure", "continue_on_error", "when", // concern other tasks
+		"retry", "cache", "batch", // unsupported by machines
+		"parallel", "foreach", "matrix", "concurrency", "max_failures", "mutex", "semaphore", // only for workflows
 	}
 	used := map[protoreflect.Name]bool{}
 	for _, m := range []proto.Message{&v1.VpsSpec{}, &v1.TaskDefinition{}} {

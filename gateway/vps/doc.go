@@ -1,5 +1,5 @@
-// Package vps answers the calls of VpsService: people make machines to log in to, list them, and end them. A machine is a task
-// of type vps; one that is made here is the only task of a run of its own.
+// Package vps implements VpsService, with which people create, list and stop machines to log in to. A machine is a task of type
+// vps. A machine created here is the only task of its own run.
 //
 //	CreateVps ──> definition of one task ──> Runs.Submit
 //	ListVps   ──> Tasks.ListTasks of the type, and of each run its state and its definition

@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// fakeRuns has runs in memory.
+// fakeRuns implements Runs in memory.
 type fakeRuns struct {
 	submitted []*v1.SubmitRunRequest
 	answer    *v1.SubmitRunResponse
@@ -64,7 +64,7 @@ func (f *fakeRuns) steer(action, run, task, reason string) error {
 	return f.fail
 }
 
-// fakeTasks answers with a page.
+// fakeTasks answers every list request with one page.
 type fakeTasks struct {
 	asked *v1.ListTasksRequest
 	page  *v1.ListTasksResponse

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// keyPair is a pair of keys that is made for a machine. The private one is given to who asked for it, and to no one else.
+// keyPair is a generated SSH key pair for a machine. The private key is only returned to the caller and never stored.
 type keyPair struct {
-	private string // in the form of OpenSSH
-	public  string // as a line of a file .pub
+	private string // in OpenSSH format
+	public  string // as a line of a .pub file
 }
 
-// newKeyPair makes a pair of keys. comment is what their files call it.
+// newKeyPair generates a key pair with a comment.
 func newKeyPair(comment string) (keyPair, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// runsAtOnce is how many runs of a page are read at once.
+// runsAtOnce bounds how many runs of a page are read concurrently.
 const runsAtOnce = 8
 
 // ListVps lists machines, those of the newest run first.
@@ -31,7 +31,7 @@ func (s Service) ListVps(ctx context.Context, req *connect.Request[v1.ListVpsReq
 	for _, item := range listed.Msg.GetItems() {
 		owner := owners[item.GetRun()]
 		if owner.run == nil {
-			continue // it is gone by now
+			continue // the run has been deleted
 		}
 		m := machine{run: owner.run, name: item.GetTask(), now: item}
 		if t := owner.run.GetTasks()[item.GetTask()]; t != nil {
@@ -42,13 +42,13 @@ func (s Service) ListVps(ctx context.Context, req *connect.Request[v1.ListVpsReq
 	return connect.NewResponse(res), nil
 }
 
-// owner is the run of a machine.
+// owner is the run of one or more machines.
 type owner struct {
 	run *v1.Run // with the tasks that are machines
 	def *v1.Definition
 }
 
-// owners returns the runs of machines by their ids. A run that is gone has none.
+// owners returns the runs of machines by ID. A deleted run has an empty owner.
 func (s Service) owners(ctx context.Context, items []*v1.ListedTask) (map[string]*owner, error) {
 	tasks, all := map[string][]string{}, map[string]*owner{}
 	for _, item := range items {
@@ -78,7 +78,7 @@ func (s Service) owners(ctx context.Context, items []*v1.ListedTask) (map[string
 	return all, group.Wait()
 }
 
-// unlessGone returns nil for the error about a run that is gone.
+// unlessGone returns err, or nil if err means that the run has been deleted.
 func unlessGone(err error) error {
 	if rpcerror.CodeOf(err) == connect.CodeNotFound {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// attempted is what tasks, instances and items of lists have in common.
+// attempted is the common interface of tasks, instances and list items.
 type attempted interface {
 	GetState() string
 	GetReason() string
@@ -26,17 +26,17 @@ type attempted interface {
 	GetCompletedAt() *timestamppb.Timestamp
 }
 
-// machine is a task of type vps, or an instance of one.
+// machine is a task of type vps or an instance of one.
 type machine struct {
-	run  *v1.Run // without the other tasks
-	name string  // of the task, or of the instance
+	run  *v1.Run // without its other tasks
+	name string  // name of the task or instance
 	now  attempted
 }
 
-// tasksAtOnce is how many tasks of a run are read at once to find its machine.
+// tasksAtOnce is the page size for finding the machine of a run.
 const tasksAtOnce = 1000
 
-// find returns a machine of a run: the one that is named, or the only one.
+// find returns the named machine of a run, or the only one if name is empty.
 func (s Service) find(ctx context.Context, id, name string) (machine, error) {
 	if name != "" {
 		return s.named(ctx, id, name)
@@ -69,7 +69,7 @@ func (s Service) find(ctx context.Context, id, name string) (machine, error) {
 	return single(m)
 }
 
-// named returns the machine of a run that is a task or an instance of a name.
+// named returns the machine of a run that a task or instance names.
 func (s Service) named(ctx context.Context, id, name string) (machine, error) {
 	task, _, isInstance := names.ParseInstanceName(name)
 	if !isInstance {
@@ -85,7 +85,7 @@ func (s Service) named(ctx context.Context, id, name string) (machine, error) {
 	} else if t != nil && !isInstance {
 		return single(machine{run: run, name: task, now: t})
 	}
-	// An unknown name is answered with those that may be meant.
+	// GetRunTask answers an unknown name with similar ones.
 	one, err := s.Runs.GetRunTask(ctx, connect.NewRequest(&v1.GetRunTaskRequest{Id: id, Task: name}))
 	if err != nil {
 		return machine{}, err
@@ -93,7 +93,8 @@ func (s Service) named(ctx context.Context, id, name string) (machine, error) {
 	return machine{run: run, name: name, now: one.Msg.GetInstance()}, nil
 }
 
-// single returns a machine that is a task by itself. Of one that has fanned out each instance is a machine.
+// single returns a machine that is a whole task. It returns an error for a fanned-out task, whose instances are the
+// machines.
 func single(m machine) (machine, error) {
 	if count := m.run.GetTasks()[m.name].GetCount(); count > 0 {
 		return machine{}, rpcerror.Invalid("task %s of run %s is %d machines; name one, such as %s", m.name, m.run.GetId(), count, names.InstanceName(m.name, 0))
@@ -101,7 +102,7 @@ func single(m machine) (machine, error) {
 	return m, nil
 }
 
-// describe returns a machine as people see it. def is the definition of its run, or nil if that is not known.
+// describe returns a machine as people see it. def is the definition of its run, or nil if it is unknown.
 func (s Service) describe(m machine, def *v1.Definition) *v1.Vps {
 	task, _, isInstance := names.ParseInstanceName(m.name)
 	if !isInstance {
@@ -119,7 +120,7 @@ func (s Service) describe(m machine, def *v1.Definition) *v1.Vps {
 		vps.VmIp = v1.GuestAddress
 	}
 	if v1.IsRunTerminal(vps.GetStatus()) && vps.CompletedAt == nil {
-		vps.CompletedAt = m.run.GetCompletedAt() // a run that was rejected, or closed from outside
+		vps.CompletedAt = m.run.GetCompletedAt() // for a run that was rejected or closed from outside
 	}
 	if left, ok := m.now.(interface{ GetResult() *v1.TaskResult }); ok {
 		vps.ContainerName = left.GetResult().GetContainer()
@@ -131,7 +132,7 @@ func (s Service) describe(m machine, def *v1.Definition) *v1.Vps {
 	return vps
 }
 
-// isUp reports whether a machine has been started and has not ended, as far as is known.
+// isUp reports whether a machine has started and, as far as is known, not ended.
 func isUp(now attempted) bool {
 	notice := ""
 	if held, ok := now.(interface{ GetNotice() string }); ok {
@@ -141,7 +142,7 @@ func isUp(now attempted) bool {
 	return state == v1.TaskRunning || state == v1.TaskPaused && now.GetNode() != "" || v1.IsTaskAway(state, notice)
 }
 
-// statusOf returns the state of a machine: that of its task, or of a run that has not begun.
+// statusOf returns the status of a machine: the state of its task, or of its run if the run is rejected or awaits approval.
 func statusOf(m machine) string {
 	if state := m.run.GetState(); state == v1.RunPendingApproval || state == v1.RunRejected {
 		return state
@@ -149,10 +150,10 @@ func statusOf(m machine) string {
 	return m.now.GetState()
 }
 
-// unknownHost stands for the host of a gateway that does not know its name.
+// unknownHost is the placeholder for the host of a gateway that does not know its name.
 const unknownHost = "GATEWAY"
 
-// fill sets how to log in to a machine.
+// fill sets the login fields of a machine.
 func (d Door) fill(vps *v1.Vps) {
 	vps.SshHost, vps.SshPort, vps.SshUser = d.Host, int32(d.Port), vps.GetTask()+"."+vps.GetId()
 	if d.Port == 0 {
@@ -163,7 +164,7 @@ func (d Door) fill(vps *v1.Vps) {
 	vps.SshCommand = fmt.Sprintf("ssh -p %d %s", d.Port, quote(vps.GetSshUser()+"@"+cmp.Or(d.Host, unknownHost)))
 }
 
-// quote returns a word for a shell, which takes the brackets of an instance for a pattern.
+// quote quotes a word for a shell if it has brackets, which the shell would take for a pattern.
 func quote(word string) string {
 	if strings.ContainsAny(word, "[]") {
 		return "'" + word + "'"

@@ -16,7 +16,7 @@ import (
 
 var noon = timestamppb.New(time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC))
 
-// fleet has a run of one machine, one of several tasks, one that waits for approval and one without machines.
+// fleet returns runs with one machine, with several tasks, awaiting approval, rejected, without machines and with a fan-out.
 func fleet() *fakeRuns {
 	spec := &structpb.Struct{Fields: map[string]*structpb.Value{"image": structpb.NewStringValue("ubuntu"), "idleTimeout": structpb.NewStringValue("2h")}}
 	def := func(task string) *v1.Definition {

@@ -9,41 +9,41 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// Runs starts, reads and steers runs for the caller of a context, who reaches no others than its own. Its methods may be
-// called from several goroutines at once, and their errors have codes.
+// Runs starts, reads and controls runs on behalf of the caller of a context, who reaches only its own runs. Its methods must
+// be safe for concurrent use. Their errors have codes.
 type Runs interface {
-	// Submit starts a run, or finds the one that the idempotency key of the request, or of its headers, has started. What is
-	// wrong with the definition is source.Problems in the error.
+	// Submit starts a run, or returns the run that an earlier request with the same idempotency key has started. Problems
+	// with the definition are source.Problems in the error.
 	Submit(ctx context.Context, req *v1.SubmitRunRequest) (*v1.SubmitRunResponse, error)
 	// GetRun returns a page of the tasks of a run.
 	GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error)
-	// GetRunTask returns a task of a run, or an instance of one.
+	// GetRunTask returns a task or instance of a run.
 	GetRunTask(ctx context.Context, req *connect.Request[v1.GetRunTaskRequest]) (*connect.Response[v1.GetRunTaskResponse], error)
 	// GetRunDefinition returns the definition that a run was started with.
 	GetRunDefinition(ctx context.Context, req *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error)
-	// StopTask stops a task so that it ends well.
+	// StopTask stops a task gracefully.
 	StopTask(ctx context.Context, req *connect.Request[v1.StopTaskRequest]) (*connect.Response[v1.StopTaskResponse], error)
-	// RestartTask stops the program of a task and starts it again.
+	// RestartTask restarts the program of a task.
 	RestartTask(ctx context.Context, req *connect.Request[v1.RestartTaskRequest]) (*connect.Response[v1.RestartTaskResponse], error)
 	// KillTask ends a task as killed.
 	KillTask(ctx context.Context, req *connect.Request[v1.KillTaskRequest]) (*connect.Response[v1.KillTaskResponse], error)
 }
 
-// Tasks lists tasks of all runs that the caller of a context reaches.
+// Tasks lists the tasks that the caller of a context may see.
 type Tasks interface {
 	// ListTasks returns a page of tasks.
 	ListTasks(ctx context.Context, req *connect.Request[v1.ListTasksRequest]) (*connect.Response[v1.ListTasksResponse], error)
 }
 
-// Door is where SSH clients reach the gateway.
+// Door is the address of the gateway for SSH clients.
 type Door struct {
-	// Host is "" if the gateway does not know under which name its clients reach it.
+	// Host is the host name, or "" if the gateway does not know how clients reach it.
 	Host string
-	// Port is 0 if there is no door.
+	// Port is 0 if the gateway has no SSH door.
 	Port int
 }
 
-// Service answers the calls of VpsService.
+// Service implements VpsService.
 type Service struct {
 	Runs  Runs
 	Tasks Tasks

@@ -115,7 +115,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// checkHTML checks that a line is the text in elements of the given names, each with at most a class, all of them ended.
+// checkHTML checks that a line shows the text, in closed elements of the given names that have at most a class.
 func checkHTML(t *testing.T, line, text string, names ...string) {
 	t.Helper()
 	var shown strings.Builder

@@ -1,14 +1,15 @@
-// Package ansi turns lines that programs print for a terminal into HTML.
+// Package ansi converts lines of terminal output to HTML.
 //
-// Of the escape sequences only those that choose colours and styles have an effect, and the one that erases a line; all
-// others are dropped, with what they carry: titles, links, cursor movements, queries. A carriage return and a backspace move
-// back on the line, so that of a progress bar its last state is left. Characters that are invisible or turn the direction of
-// text are shown by their numbers. A sequence that does not end on its line loses its introducer and is shown as text: no
-// line can hide another one, or the rest of its own.
+// Only the escape sequences that choose colours and styles, and the one that erases a line, have an effect. All others are
+// dropped with their contents: titles, links, cursor movements, queries. Carriage returns and backspaces move back on the
+// line, so that a progress bar is left in its last state. Characters that are invisible or change the direction of text are
+// shown as their code points. A sequence that does not end on its line loses its introducer and is shown as text: no line
+// can hide another line or the rest of itself.
 //
-// The HTML has text and span elements with classes (c0 to c15 colours of text, b0 to b15 of its background, s and s0 to s15
-// of inverse text, bold, faint, italic, underline, strike, and code for the number of a character), and nothing else. Other
-// colours become the nearest of the 16, for which a style sheet has values that can be read on light and on dark.
+// The HTML consists of text and span elements with classes: c0 to c15 are text colours, b0 to b15 background colours, s and
+// s0 to s15 inverse text, code the code point of a character, and bold, faint, italic, underline and strike are styles.
+// Other colours are mapped to the nearest of the 16, for which a style sheet has values that are legible on light and dark
+// backgrounds.
 //
 // It imports no other package of this module.
 package ansi

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Line is a line as a terminal shows it: pieces of text, each in one style.
+// Line is a line as a terminal would show it: runs of text, each in one style.
 type Line struct{ runs []run }
 
-// run is a piece of a line in one style.
+// run is a piece of a line in a single style.
 type run struct {
 	text  string
 	style style
@@ -37,7 +37,7 @@ func (l Line) HTML() template.HTML {
 	return template.HTML(out.String())
 }
 
-// Marked returns the line as HTML in which marks, which are ranges of bytes of Text in their order, are mark elements.
+// Marked returns the line as HTML with mark elements around marks, which are ascending byte ranges of Text.
 func (l Line) Marked(marks [][2]int) template.HTML {
 	var out strings.Builder
 	at := 0
@@ -65,8 +65,8 @@ func (l Line) Marked(marks [][2]int) template.HTML {
 	return template.HTML(out.String())
 }
 
-// Find returns the ranges of bytes of text in which query is found, at most limit. Capital and small letters count as
-// the same if query has no capital ones.
+// Find returns the byte ranges of text that match query, at most limit. The match ignores case if query has no upper-case
+// letters.
 func Find(text, query string, limit int) [][2]int {
 	if query == "" {
 		return nil
@@ -84,7 +84,7 @@ func Find(text, query string, limit int) [][2]int {
 	return found
 }
 
-// indexOf returns where query begins and ends in text, or -1.
+// indexOf returns the start and end of the first match of query in text, or -1, -1.
 func indexOf(text, query string, fold bool) (begin, end int) {
 	if !fold {
 		if begin = strings.Index(text, query); begin < 0 {
@@ -99,7 +99,7 @@ func indexOf(text, query string, fold bool) (begin, end int) {
 		}
 		return begin, begin + len(query)
 	}
-	// A small letter may have another length than its capital one.
+	// Lower-casing changed the byte length, so offsets in lower do not apply to text.
 	length := utf8.RuneCountInString(query)
 	for begin = range text {
 		if end = begin + prefixOf(text[begin:], length); strings.EqualFold(text[begin:end], query) {

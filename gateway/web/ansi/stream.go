@@ -9,11 +9,11 @@ import (
 
 const escape = 0x1b
 
-// Stream reads the lines of what a program prints, one after the other. A style that one line begins lasts in the next. The
-// zero value is a stream that begins.
+// Stream parses consecutive lines of terminal output. A style set on one line persists on the next. The zero value is a new
+// stream.
 type Stream struct{ style style }
 
-// Parse returns a line, which has no end of line in it.
+// Parse returns the parsed line. The text must not contain a line break.
 func (s *Stream) Parse(text string) Line {
 	if isPlain(text) {
 		if text == "" {
@@ -45,7 +45,7 @@ func (s *Stream) Parse(text string) Line {
 	return b.line()
 }
 
-// isPlain reports whether a line is ASCII without control characters, but for tabs.
+// isPlain reports whether a line is printable ASCII and tabs.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c != '\t' && (c < ' ' || c >= 0x7f) {
@@ -55,8 +55,8 @@ func isPlain(text string) bool {
 	return true
 }
 
-// isInvisible reports whether a character shows nothing by itself, or turns the direction of text. Joiners and the
-// selectors of emojis, which some scripts need, count as visible.
+// isInvisible reports whether a character is invisible or changes the direction of text. Joiners and emoji selectors count
+// as visible because some scripts need them.
 func isInvisible(c rune) bool {
 	switch {
 	case c < 0x7f, c == 0x200c, c == 0x200d:
@@ -69,7 +69,7 @@ func isInvisible(c rune) bool {
 	return unicode.Is(unicode.Cf, c)
 }
 
-// sequence reads the escape sequence at the beginning of text, and returns its length in bytes.
+// sequence processes the escape sequence at the start of text and returns its length in bytes.
 func (s *Stream) sequence(text string, b *buffer) int {
 	if len(text) == 1 {
 		return 1
@@ -94,7 +94,7 @@ func (s *Stream) sequence(text string, b *buffer) int {
 	return 1
 }
 
-// control reads a control sequence: parameters, intermediates and a final byte.
+// control processes a control sequence: parameters, intermediates and a final byte.
 func (s *Stream) control(text string, b *buffer) int {
 	i := 2
 	for i < len(text) && text[i] >= 0x30 && text[i] <= 0x3f {
@@ -106,7 +106,7 @@ func (s *Stream) control(text string, b *buffer) int {
 		i++
 	}
 	if i == len(text) || text[i] < 0x40 || text[i] > 0x7e {
-		return 2 // it does not end: what follows is text
+		return 2 // unterminated: the rest is text
 	}
 	if isPrivate := parameters != "" && parameters[0] >= 0x3c; from == i && !isPrivate {
 		switch text[i] {
@@ -119,7 +119,7 @@ func (s *Stream) control(text string, b *buffer) int {
 	return i + 1
 }
 
-// lengthOfString returns the length in bytes of the string of a sequence with its terminator, or 0 if it does not end.
+// lengthOfString returns the length in bytes of a string sequence including its terminator, or 0 if it is unterminated.
 func lengthOfString(text string, bell bool) int {
 	for i := range len(text) {
 		switch {
@@ -134,10 +134,10 @@ func lengthOfString(text string, bell bool) int {
 	return 0
 }
 
-// buffer is a line on which a program writes.
+// buffer is a line of terminal cells that is being written.
 type buffer struct {
 	cells []cell
-	at    int // where the next character comes; at most len(cells)
+	at    int // cursor position; at most len(cells)
 }
 
 type cell struct {
@@ -145,7 +145,7 @@ type cell struct {
 	style style
 }
 
-// put writes a character.
+// put writes a character at the cursor.
 func (b *buffer) put(c rune, s style) {
 	if b.at < len(b.cells) {
 		b.cells[b.at] = cell{c, s}
@@ -155,7 +155,7 @@ func (b *buffer) put(c rune, s style) {
 	b.at++
 }
 
-// erase clears the line: 0 after the cursor, 1 before it, 2 all of it.
+// erase erases a part of the line: 0 from the cursor on, 1 up to the cursor, 2 all of it.
 func (b *buffer) erase(what int) {
 	if what == 1 || what == 2 {
 		for i := range min(b.at+1, len(b.cells)) {
@@ -167,7 +167,7 @@ func (b *buffer) erase(what int) {
 	}
 }
 
-// line returns what has been written.
+// line returns the written line.
 func (b *buffer) line() Line {
 	var l Line
 	var text strings.Builder

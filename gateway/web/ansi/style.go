@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// colour is 0 for the default, else 1 more than one of 16 colours.
+// colour is 1 plus the index of one of 16 colours, or 0 for the default colour.
 type colour uint8
 
-// style is how text looks.
+// style holds the graphic attributes of text.
 type style struct {
 	text, back                                      colour
 	bold, faint, italic, underline, inverse, strike bool
-	// code marks the number of a character that would be invisible.
+	// code marks the code point of a character that would be invisible.
 	code bool
 }
 
-// wrap writes HTML in an element of the style.
+// wrap writes HTML in a span with the classes of the style.
 func (s style) wrap(out *strings.Builder, html string) {
 	classes := s.classes()
 	if html == "" || classes == "" {
@@ -57,7 +57,7 @@ func (s style) classes() string {
 	return strings.Join(names, " ")
 }
 
-// apply changes the style by the parameters of a sequence "select graphic rendition".
+// apply changes the style by the parameters of an SGR (select graphic rendition) sequence.
 func (s *style) apply(parameters string) {
 	fields := strings.Split(parameters, ";")
 	for len(fields) > 0 {
@@ -121,7 +121,7 @@ func (s *style) apply(parameters string) {
 	}
 }
 
-// number returns a parameter as a number: 0 if it is empty, and one that means nothing if it is no number, or too large.
+// number parses a parameter. An empty parameter is 0; an invalid or large one is 255, which has no meaning.
 func number(text string) int {
 	if text == "" {
 		return 0
@@ -132,8 +132,8 @@ func number(text string) int {
 	return 255
 }
 
-// chosenColour returns the colour that parameters name: 5 and an index, or 2 and red, green and blue, before which a
-// list with colons may have a colour space. It also returns how many parameters it has used.
+// chosenColour returns the colour that parameters select: 5 and an index, or 2 and red, green and blue. With colons, a
+// colour space may precede red. It also returns the number of parameters used.
 func chosenColour(parameters []string, colons bool) (colour, int) {
 	if len(parameters) == 0 {
 		return 0, 0
@@ -155,7 +155,7 @@ func chosenColour(parameters []string, colons bool) (colour, int) {
 	return 0, len(parameters)
 }
 
-// indexed returns the colour of one of 256: 16 by name, a cube of 6 by 6 by 6, and 24 greys.
+// indexed returns the palette colour for one of 256 colours: 16 named ones, a 6×6×6 cube and 24 greys.
 func indexed(n int) colour {
 	switch {
 	case n < 16:
@@ -174,18 +174,18 @@ func indexed(n int) colour {
 	return nearest(grey, grey, grey)
 }
 
-// palette has the 16 colours as xterm shows them.
+// palette holds the 16 colours as xterm shows them.
 var palette = [16][3]int{
 	{0, 0, 0}, {205, 0, 0}, {0, 205, 0}, {205, 205, 0}, {0, 0, 238}, {205, 0, 205}, {0, 205, 205}, {229, 229, 229},
 	{127, 127, 127}, {255, 0, 0}, {0, 255, 0}, {255, 255, 0}, {92, 92, 255}, {255, 0, 255}, {0, 255, 255}, {255, 255, 255},
 }
 
-// nearest returns the colour of the palette that is nearest to one.
+// nearest returns the nearest palette colour.
 func nearest(red, green, blue int) colour {
 	best, least := 0, -1
 	for i, p := range palette {
 		r, g, b := p[0]-red, p[1]-green, p[2]-blue
-		if d := 2*r*r + 4*g*g + 3*b*b; least < 0 || d < least { // the eye sees green best
+		if d := 2*r*r + 4*g*g + 3*b*b; least < 0 || d < least { // the eye is most sensitive to green
 			best, least = i, d
 		}
 	}

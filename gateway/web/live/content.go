@@ -2,29 +2,31 @@ package live
 
 import "context"
 
-// Content is what a view shows at a time. It must not be changed.
+// Content is the state of a view at a time. It is immutable.
 type Content struct {
-	// HTML is the whole view, for a page that is opened.
+	// HTML is the whole view, for the initial page.
 	HTML string
-	// Title of the page.
+	// Title is the title of the page.
 	Title string
-	// Blocks are the elements that may change, by id, as HTML with the element itself. No block lies in another one.
+	// Blocks holds the HTML of the elements that may change, by element id, including the element itself. Blocks do not
+	// nest.
 	Blocks map[string]string
-	// Shape distinguishes contents that blocks cannot turn into one another: a page with another shape is loaded again.
+	// Shape identifies the page structure. Block updates cannot turn one shape into another, so a change of shape reloads
+	// the page.
 	Shape string
-	// Lists have the ids of the blocks that are the children of an element, by its id. A block that belongs to no list is
-	// always there.
+	// Lists maps the id of an element to the ids of the blocks that are its children. A block outside all lists is always
+	// present.
 	Lists map[string][]string
 }
 
-// Source makes the contents of a view. One goroutine uses it.
+// Source produces the contents of a view. It is used by a single goroutine.
 type Source interface {
-	// Next returns the content: at once when it is called first, and then once it may have changed. An error ends the feed;
-	// io.EOF ends it because the content will not change any more.
+	// Next returns the content: immediately on the first call, then whenever it may have changed. An error ends the feed;
+	// io.EOF ends it because the content is final.
 	Next(ctx context.Context) (*Content, error)
-	// Close gives back what the source holds.
+	// Close releases the resources of the source.
 	Close()
 }
 
-// Opener opens the source of a view. ctx ends with the feed.
+// Opener opens the source of a view. ctx is cancelled when the feed ends.
 type Opener func(ctx context.Context) (Source, error)

@@ -13,22 +13,22 @@ import (
 	"sync"
 )
 
-// feed has the contents of one view. Its methods may be called from several goroutines at once.
+// feed holds the contents of one view. It is safe for concurrent use.
 type feed struct {
-	name   string // in versions
+	name   string // prefix of its versions
 	cancel context.CancelFunc
 
 	mu        sync.Mutex
 	followers int // owned by Feeds
-	number    int // of the content
+	number    int // of the current content
 	content   *Content
-	// blockChanged and listChanged are the numbers of the contents that brought what blocks and lists are now.
+	// blockChanged and listChanged hold the number of the content that last changed each block and list.
 	blockChanged, listChanged map[string]int
 	titleChanged              int
 	shapeChanged              int
-	changed                   chan struct{} // closed with the next content, or the end
-	err                       error         // why the feed has ended; io.EOF: the content stays
-	// encoded is the last update that was made, which most followers need: from the number of encodedFrom.
+	changed                   chan struct{} // closed by the next content or the end
+	err                       error         // why the feed has ended; io.EOF means that the content is final
+	// encoded caches the last encoded update, starting from the number encodedFrom; most followers need the same one.
 	encoded     []byte
 	encodedFrom int
 }
@@ -39,7 +39,7 @@ func newFeed(name string, cancel context.CancelFunc) *feed {
 	}
 }
 
-// run reads the source until ctx ends.
+// run publishes the contents of the source until it ends or ctx is cancelled.
 func (f *feed) run(ctx context.Context, open Opener) {
 	source, err := open(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (f *feed) run(ctx context.Context, open Opener) {
 	}
 }
 
-// publish makes a content the present one. Nothing happens if it is the same as before.
+// publish sets the current content and wakes the followers. An unchanged content is ignored.
 func (f *feed) publish(c *Content) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +91,7 @@ func (f *feed) publish(c *Content) {
 	f.changed = make(chan struct{})
 }
 
-// finish ends the feed.
+// finish ends the feed with an error.
 func (f *feed) finish(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,9 +99,9 @@ func (f *feed) finish(err error) {
 	close(f.changed)
 }
 
-// state is what a feed has at a time.
+// state is a snapshot of a feed.
 type state struct {
-	content *Content // nil: none yet
+	content *Content // nil if there is none yet
 	version string
 	number  int
 	changed <-chan struct{}
@@ -116,7 +116,7 @@ func (f *feed) state() state {
 
 func (f *feed) version() string { return f.name + "." + strconv.Itoa(f.number) }
 
-// numberOf returns the number of a content of this feed by its version, or 0.
+// numberOf returns the content number in a version of this feed, or 0 for a foreign or malformed version.
 func (f *feed) numberOf(version string) int {
 	name, text, _ := strings.Cut(version, ".")
 	n, err := strconv.Atoi(text)
@@ -126,17 +126,17 @@ func (f *feed) numberOf(version string) int {
 	return n
 }
 
-// update is what is sent of a view.
+// update is the JSON message that updates a view.
 type update struct {
 	Version string              `json:"version"`
 	Title   string              `json:"title,omitempty"`
-	Shape   *string             `json:"shape,omitempty"` // of the content, if it may be another one
+	Shape   *string             `json:"shape,omitempty"` // set if the shape has changed
 	Blocks  map[string]string   `json:"blocks,omitempty"`
 	Lists   map[string][]string `json:"lists,omitempty"`
 }
 
-// since returns what has changed since a content, as JSON, with the number of the content that it leads to; nil if nothing
-// has.
+// since returns the changes since a content as JSON, or nil if there are none, and the number of the content that they lead
+// to.
 func (f *feed) since(number int) ([]byte, int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,5 +171,5 @@ func (f *feed) since(number int) ([]byte, int, error) {
 	return text, f.number, nil
 }
 
-// hasSettled reports whether a feed has ended because its content stays.
+// hasSettled reports whether the feed has ended with a final content.
 func (s state) hasSettled() bool { return errors.Is(s.err, io.EOF) }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// linger is how long a feed lasts after its last follower: a page that has been loaded opens its stream.
+// linger is how long a feed outlives its last follower, so that a loaded page finds it when it opens its stream.
 const linger = 3 * time.Second
 
-// errClosed ends the feeds of a gateway that shuts down.
+// errClosed ends the feeds when the gateway shuts down.
 var errClosed = errors.New("the gateway is shutting down")
 
-// Feeds has one feed for each view that is looked at. It is safe for concurrent use. Close ends it.
+// Feeds holds one feed for each view that is being watched. It is safe for concurrent use. Close stops it.
 type Feeds struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -24,28 +24,28 @@ type Feeds struct {
 	byKey map[string]*feed
 }
 
-// NewFeeds returns feeds without any.
+// NewFeeds returns an empty set of feeds.
 func NewFeeds() *Feeds {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Feeds{ctx: ctx, cancel: cancel, byKey: map[string]*feed{}}
 }
 
-// Close ends all feeds, and waits for them.
+// Close ends all feeds and waits for them.
 func (fs *Feeds) Close() {
 	fs.mu.Lock()
-	fs.cancel() // no goroutine starts from now on
+	fs.cancel() // no further goroutine starts
 	fs.mu.Unlock()
 	fs.wg.Wait()
 }
 
-// Len returns how many feeds there are.
+// Len returns the number of feeds.
 func (fs *Feeds) Len() int {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	return len(fs.byKey)
 }
 
-// follow returns the feed of a key, which open starts if there is none. release must be called.
+// follow returns the feed of a key and starts it if there is none. The caller must call release.
 func (fs *Feeds) follow(key string, open Opener) (f *feed, release func()) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -61,7 +61,7 @@ func (fs *Feeds) follow(key string, open Opener) (f *feed, release func()) {
 		started := f
 		fs.wg.Go(func() {
 			started.run(ctx, open)
-			// One that has settled stays for those who come in a moment, one that has failed does not.
+			// A settled feed stays for followers that are about to arrive; a failed one does not.
 			if started.state().hasSettled() {
 				<-ctx.Done()
 			}
@@ -73,7 +73,7 @@ func (fs *Feeds) follow(key string, open Opener) (f *feed, release func()) {
 	return f, sync.OnceFunc(func() { fs.leave(key, f) })
 }
 
-// leave takes a follower off a feed, and ends the feed after a while without any.
+// leave removes a follower from a feed. A feed without followers ends after linger.
 func (fs *Feeds) leave(key string, f *feed) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -106,14 +106,14 @@ func (fs *Feeds) removeLocked(key string, f *feed) {
 	}
 }
 
-// Renew has the next Load of a view read it anew. Who follows it keeps the feed that is there.
+// Renew makes the next Load of a view read its source again. Existing followers keep their feed.
 func (fs *Feeds) Renew(key string) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	delete(fs.byKey, key)
 }
 
-// Load returns the content of a view, and its version. Who then follows the view from that version misses nothing.
+// Load returns the content of a view and its version. Following the view from that version misses no update.
 func (fs *Feeds) Load(ctx context.Context, key string, open Opener) (*Content, string, error) {
 	f, release := fs.follow(key, open)
 	defer release()
@@ -133,8 +133,8 @@ func (fs *Feeds) Load(ctx context.Context, key string, open Opener) (*Content, s
 	}
 }
 
-// Follow calls send with each update of a view since a version, as JSON, until ctx ends, send fails, or the view has an
-// error. It returns nil once the view will not change any more.
+// Follow calls send with each update of a view since a version, as JSON, until ctx is cancelled, send fails or the view
+// fails. It returns nil once the content is final.
 func (fs *Feeds) Follow(ctx context.Context, key string, open Opener, version string, send func(update []byte) error) error {
 	f, release := fs.follow(key, open)
 	defer release()

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scripted is a source whose contents a test sends.
+// scripted is a source that returns the contents a test sends.
 type scripted struct {
 	contents chan *Content
 	closed   chan struct{}
@@ -49,7 +49,7 @@ func content(title string, pairs ...string) *Content {
 	return c
 }
 
-// follow sends the updates of a view to the channel that it returns.
+// follow returns a channel with the updates of a view.
 func follow(t *testing.T, fs *Feeds, open Opener, version string) <-chan update {
 	updates := make(chan update, 10)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -93,7 +93,7 @@ func TestFollowerGetsWhatHasChanged(t *testing.T) {
 	if u := await(t, late); len(u.Blocks) != 2 || u.Version != version {
 		t.Errorf("who has nothing gets %v", u)
 	}
-	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>1</p>") // nothing has changed
+	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>1</p>") // unchanged
 	s.contents <- content("one", "a", "<p>1</p>", "b", "<p>2</p>")
 	if u := await(t, updates); len(u.Blocks) != 1 || u.Blocks["b"] != "<p>2</p>" || len(u.Lists) != 0 || u.Title != "" {
 		t.Errorf("%v", u)

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// MaxToken is the longest token that a cookie holds, in bytes: browsers drop cookies of more than 4 KiB with their name.
+// MaxToken is the maximum length of a token in a cookie, in bytes. Browsers drop cookies whose name and value exceed 4 KiB.
 const MaxToken = 3900
 
 const (
 	tokenCookie = "token"
 	formCookie  = "form"
-	// noticeCookie has a text that the next page shows once.
+	// noticeCookie holds a text that the next page shows once.
 	noticeCookie = "notice"
-	// maxNotice bounds that text, in bytes.
+	// maxNotice bounds the length of a notice, in bytes.
 	maxNotice = 1 << 10
 )
 
-// isSecure reports whether the browser reaches the gateway by https, by itself or through a proxy that says so.
+// isSecure reports whether the browser reaches the gateway by HTTPS, directly or through a proxy that says so.
 func isSecure(r *http.Request) bool {
 	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
-// cookieName returns the name of a cookie of the gateway that a request reaches.
+// cookieName returns the name of a cookie for the host and port of a request.
 func cookieName(r *http.Request, what string) string {
 	_, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -51,10 +51,10 @@ func cookie(r *http.Request, what string) string {
 	return c.Value
 }
 
-// Token returns the token that the browser of a request is logged in with, or "".
+// Token returns the token of the logged-in browser, or "".
 func Token(r *http.Request) string { return cookie(r, tokenCookie) }
 
-// Begin logs the browser in with a token until it is closed, and makes forms of before worthless.
+// Begin logs the browser in for its session, and invalidates forms from before the login.
 func Begin(w http.ResponseWriter, r *http.Request, token string) {
 	setCookie(w, r, tokenCookie, token, 0)
 	setCookie(w, r, formCookie, rand.Text(), 0)

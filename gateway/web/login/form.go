@@ -9,10 +9,10 @@ import (
 	"net/http"
 )
 
-// FormField is the name of the field with the proof of a form.
+// FormField is the name of the form field with the proof.
 const FormField = "form"
 
-// FormSecret returns the secret of the browser's forms. A browser without one is given one.
+// FormSecret returns the form secret of the browser, and creates one if necessary.
 func FormSecret(w http.ResponseWriter, r *http.Request) string {
 	if secret := cookie(r, formCookie); secret != "" {
 		return secret
@@ -22,8 +22,8 @@ func FormSecret(w http.ResponseWriter, r *http.Request) string {
 	return secret
 }
 
-// Proof returns the proof of a form for a secret. Two proofs of one secret differ, so that compressed answers do not give it
-// away.
+// Proof returns a proof for a secret. Each call masks the proof differently, so that the size of compressed responses does
+// not leak it.
 func Proof(secret string) string {
 	sum := proofSum(secret)
 	masked := make([]byte, 2*len(sum))
@@ -32,7 +32,7 @@ func Proof(secret string) string {
 	return base64.RawURLEncoding.EncodeToString(masked)
 }
 
-// HasProof reports whether a form that a browser has sent has the proof for the browser's secret.
+// HasProof reports whether a submitted form carries a proof for the browser's secret.
 func HasProof(r *http.Request) bool {
 	secret := cookie(r, formCookie)
 	masked, err := base64.RawURLEncoding.DecodeString(r.PostFormValue(FormField))

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// browser keeps cookies.
+// browser is a cookie jar.
 type browser map[string]*http.Cookie
 
-// visit calls a handler as the browser does.
+// visit calls a handler with the browser's cookies and stores the cookies it sets.
 func (b browser) visit(method string, form url.Values, handler http.HandlerFunc) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://yard:7280/", strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -28,7 +28,7 @@ func (b browser) visit(method string, form url.Values, handler http.HandlerFunc)
 	return w
 }
 
-// proof returns the proof of a form that a browser is shown.
+// proof returns a proof as a form of the browser would carry it.
 func (b browser) proof() string {
 	var proof string
 	b.visit(http.MethodGet, nil, func(w http.ResponseWriter, r *http.Request) { proof = Proof(FormSecret(w, r)) })

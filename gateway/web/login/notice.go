@@ -5,16 +5,16 @@ import (
 	"net/http"
 )
 
-// SetNotice has the next page of the browser show a text once.
+// SetNotice stores a text for the next page of the browser to show once.
 func SetNotice(w http.ResponseWriter, r *http.Request, text string) {
 	text = text[:min(len(text), maxNotice)]
 	setCookie(w, r, noticeCookie, base64.RawURLEncoding.EncodeToString([]byte(text)), 60)
 }
 
-// HasNotice reports whether the page that is asked for follows an action and shows what it has done.
+// HasNotice reports whether the requested page has a notice to show, as after an action.
 func HasNotice(r *http.Request) bool { return cookie(r, noticeCookie) != "" }
 
-// TakeNotice returns the text that a page is to show once, or "".
+// TakeNotice returns and clears the notice of the browser, or returns "" if there is none.
 func TakeNotice(w http.ResponseWriter, r *http.Request) string {
 	value := cookie(r, noticeCookie)
 	if value == "" {
