@@ -16,15 +16,15 @@ import (
 
 const temporal = "go.temporal.io/"
 
-// arrows say what packages may not import, tests aside: the package, and all
-// below it, on the left; prefixes of import paths on the right.
+// arrows lists the imports that are forbidden outside tests: from is a package with everything below it, not holds
+// prefixes of import paths that it must not import, but holds the exceptions.
 var arrows = []struct {
 	from string
 	not  []string
 	but  []string
 }{
 	{"proto", []string{"switchyard/workflows", "switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", temporal}, nil},
-	// Pure packages know the data model and no Temporal.
+	// Pure packages know the data model but not Temporal.
 	{"workflows/names", []string{"switchyard/", temporal}, nil},
 	{"workflows/nearest", []string{"switchyard/", temporal}, nil},
 	{"workflows/cron", []string{"switchyard/", temporal}, []string{"switchyard/workflows/nearest"}},
@@ -44,19 +44,19 @@ var arrows = []struct {
 	{"activities/executor/qemu/qmp", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/k8sjob/manifest", []string{"switchyard/", "k8s.io/client-go", temporal}, []string{"switchyard/proto", "switchyard/activities/executor", "switchyard/workflows/podspec"}},
 	{"activities/executor/k8sjob/cluster", []string{"switchyard/"}, []string{"switchyard/proto"}},
-	// The helper of a pod starts in each of them, and a node reads what it prints.
+	// The helper starts in every pod, and the node reads what it prints.
 	{"activities/executor/k8sjob/podhelper", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/k8sjob/podlog", []string{"switchyard/"}, nil},
 	{"activities/executor/tartree", []string{"switchyard/", temporal}, nil},
-	// What a machine needs is a login, whoever has started it.
+	// The guest package needs only a login on the machine, however the machine was started.
 	{"activities/executor/guest", []string{"switchyard/activities/executor/", "switchyard/workflows", temporal}, []string{"switchyard/activities/executor/tartree"}},
 	{"activities/executor/singleflight", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/qemu/disk", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/executor"}},
 	{"activities/executor/qemu/seed", []string{"switchyard/", temporal}, nil},
 	{"activities/executor/inside", []string{"switchyard/activities/executor/", temporal}, []string{"switchyard/activities/executor/shell/procfs", "switchyard/activities/executor/tartree"}},
-	// Tools of agents know neither the loop that calls them nor the models, and take executors as interfaces.
+	// Agent tools know neither the loop that calls them nor the models, and take executors as interfaces.
 	{"activities/executor/subagent/tool", []string{"switchyard/activities/executor/subagent", "switchyard/activities/executor/shell"}, []string{"switchyard/activities/executor/subagent/tool"}},
-	// What SSH clients do is served on any inside of an attempt.
+	// The SSH server can serve any attempt through its inside interface.
 	{"activities/sessions/sshserver", []string{"switchyard/", temporal}, []string{"switchyard/activities/executor"}},
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
 	{"activities/httpguard", []string{"switchyard/", temporal}, nil},
@@ -70,7 +70,7 @@ var arrows = []struct {
 	{"activities/logs", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store", "switchyard/activities/secrets/mask"}},
 	{"activities/secrets/mask", []string{"switchyard/", temporal}, nil},
 	{"workers/node", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock"}},
-	// Workflow code does no I/O; it meets the activities in names and the pure packages.
+	// Workflow code does no I/O. It shares only names and the pure packages with the activities.
 	{"workflows", []string{"switchyard/activities", "switchyard/workers", "switchyard/gateway", "switchyard/cli", "switchyard/dev", "go.temporal.io/server", "go.temporal.io/sdk/client", "go.temporal.io/sdk/worker", "os", "net"}, []string{"net/netip"}},
 	{"activities/heartbeat", []string{"switchyard/"}, nil},
 	{"activities/schedules", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/workflows/cron", "switchyard/workflows/definition", "switchyard/workflows/names"}},
@@ -119,14 +119,14 @@ var arrows = []struct {
 	{"gateway/vps", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/gateway/rpcerror", "switchyard/workflows/definition/source", "switchyard/workflows/names"}},
 	{"gateway/tasklist", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/placement", "switchyard/activities/registry", "switchyard/workflows/definition", "switchyard/workflows/names", "switchyard/workflows/phrase", "switchyard/workflows/visibility"}},
 	{"gateway/tunnel", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/sessions", "switchyard/activities/signing", "switchyard/activities/store", "switchyard/gateway/audit", "switchyard/gateway/auth", "switchyard/gateway/nodeaccess", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/workflows/names"}},
-	// What terminal and page draw alike knows neither clock nor network.
+	// Drawing shared by the terminal and the page knows neither the clock nor the network.
 	{"drawing/words", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto"}},
 	{"drawing/timeline", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing/words", "switchyard/workflows/phrase"}},
 	{"drawing/graph", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing/words"}},
 	{"drawing/svg", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing", "switchyard/workflows/names"}},
 	{"drawing/report", []string{"switchyard/", temporal, "os", "net"}, []string{"switchyard/proto", "switchyard/drawing", "switchyard/workflows/names"}},
 	{"cli/exit", []string{"switchyard/"}, nil},
-	// What faces a terminal, files or ports of this machine knows no gateway.
+	// Packages that deal with the terminal, files or ports of this machine do not know the gateway.
 	{"cli/terminal", []string{"switchyard/", temporal}, nil},
 	{"cli/archive", []string{"switchyard/", temporal}, nil},
 	{"cli/portforward", []string{"switchyard/", temporal}, []string{"switchyard/activities/sessions/wire"}},
@@ -144,7 +144,7 @@ var arrows = []struct {
 	{"dev/embedded", []string{"switchyard/"}, []string{"switchyard/activities/filelock", "switchyard/activities/httpguard"}},
 }
 
-// TestArrows holds who may import whom.
+// TestArrows checks that no package imports what arrows forbids.
 func TestArrows(t *testing.T) {
 	for pkg, imports := range packages(t) {
 		for _, arrow := range arrows {
@@ -160,8 +160,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// TestDocsNameImports holds that a doc.go that lists what its package imports leaves out no package of this module. A
-// package stands for those below it, and the packages below the importing one need no mention.
+// TestDocsNameImports checks that the import list of a doc.go, where there is one, names every imported package of this
+// module. A package stands for those below it, and packages below the importing one need no mention.
 func TestDocsNameImports(t *testing.T) {
 	lists := regexp.MustCompile(`(?i)\b(?:it|package|module it) (?:may import|imports) (?:everything)?`)
 	named := regexp.MustCompile(`\b(proto|(?:activities|cli|dev|drawing|gateway|workers|workflows)(?:/[a-z0-9]+)+)\b`)
@@ -193,11 +193,11 @@ func covers(prefixes []string, path string) bool {
 	})
 }
 
-// TestEveryPackageHasDoc holds that each package says what it is for in a doc.go.
+// TestEveryPackageHasDoc checks that each package has a doc.go with a package comment.
 func TestEveryPackageHasDoc(t *testing.T) {
 	for pkg := range packages(t) {
 		dir := strings.TrimPrefix(strings.TrimPrefix(pkg, "switchyard"), "/")
-		if dir == "" || strings.HasSuffix(dir, "connect") { // main.go says it; generated
+		if dir == "" || strings.HasSuffix(dir, "connect") { // main.go documents the root; connect is generated
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(dir, "doc.go")); err != nil {
@@ -206,8 +206,8 @@ func TestEveryPackageHasDoc(t *testing.T) {
 	}
 }
 
-// TestNamesOfLongTests holds together what makes a test a long one: its name, by which CI finds it, and testneeds.Long,
-// which skips it elsewhere.
+// TestNamesOfLongTests checks that a test has a long test's name, by which CI finds it, if and only if it calls
+// testneeds.Long, which skips the test elsewhere.
 func TestNamesOfLongTests(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
@@ -259,8 +259,8 @@ func packages(t *testing.T) map[string][]string {
 	return found
 }
 
-// TestDocumentsNameWhatIsThere holds that each path in the documents for contributors exists, and that
-// ARCHITECTURE.md names every folder with Go code that is not a detail of another one.
+// TestDocumentsNameWhatIsThere checks that each path in the documents for contributors exists, and that ARCHITECTURE.md
+// names every folder of Go code that is not a detail of another folder.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	path := regexp.MustCompile("`((?:activities|cli|dev|drawing|gateway|proto|workers|workflows|\\.ci)(?:/[A-Za-z0-9_.-]+)*)(?:`| )")
 	named := map[string]bool{}
@@ -280,7 +280,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 		dir := strings.TrimPrefix(strings.TrimPrefix(pkg, "switchyard"), "/")
 		inside := false
 		for at := dir; at != "."; at = filepath.Dir(at) {
-			// A part of an executor, of the client or of what tests use is described where that is.
+			// Parts of an executor, of the client or of the test helpers are described with their parent folder.
 			inside = inside || named[at] && (at == dir || strings.Count(at, "/") > 0 || at == "gateway" || at == "cli")
 		}
 		if !inside && dir != "" && !strings.HasPrefix(dir, "proto") {
@@ -289,7 +289,7 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestExportedNamesHaveComments holds that each exported name of a package has a comment, its own or that of its group.
+// TestExportedNamesHaveComments checks that each exported name of a package has a comment, its own or that of its group.
 func TestExportedNamesHaveComments(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -311,7 +311,7 @@ func TestExportedNamesHaveComments(t *testing.T) {
 	}
 }
 
-// uncommented returns the exported names of a declaration that have no comment. Methods of unexported types are none.
+// uncommented returns the exported names of a declaration without a comment. It skips methods of unexported types.
 func uncommented(decl ast.Decl) (names []string) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -337,7 +337,7 @@ func uncommented(decl ast.Decl) (names []string) {
 	return names
 }
 
-// receiver returns the name of the type of a receiver.
+// receiver returns the type name of a receiver.
 func receiver(expr ast.Expr) string {
 	switch e := expr.(type) {
 	case *ast.StarExpr:

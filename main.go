@@ -12,12 +12,13 @@ import (
 )
 
 func main() {
-	// The shell executor starts this program again, as its watchdog and to build sandboxes, and the worker as the guard of its containers.
+	// The shell executor starts this program as its watchdog and to build sandboxes; the worker starts it to guard its
+	// containers.
 	shell.ServeIfAsked()
 	stack.ServeGuardIfAsked()
-	// The executors start it to serve the files of an attempt.
+	// Executors start this program to serve the files of an attempt.
 	inside.ServeIfAsked()
-	// Pods of Jobs start it with the command of a task.
+	// Pods of Jobs start this program with the command of a task.
 	podhelper.ServeIfAsked()
 	os.Exit(cli.Main(os.Args[1:]...))
 }

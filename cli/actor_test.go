@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Every call says which user of which machine sends it.
+// TestCallsSayWhoSendsThem checks that every call names the user and the machine that send it.
 func TestCallsSayWhoSendsThem(t *testing.T) {
 	t.Parallel()
 	u, err := user.Current()

@@ -16,7 +16,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// agentFlags say what the agents of tasks may do on the nodes of a process.
+// agentFlags holds the flags that set what agents may do on the nodes of a process.
 type agentFlags struct {
 	tools    []string
 	hosts    []string
@@ -34,7 +34,7 @@ func (a *agentFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&a.prices, "agent-prices", "", "JSON file with prices of models in dollars per million tokens, over the built-in ones: {\"MODEL\": {\"input\": 1, \"output\": 5}}")
 }
 
-// agentFlagNames are the flags of agentFlags.
+// agentFlagNames lists the flags that agentFlags adds.
 var agentFlagNames = []string{"agent-tools", "agent-fetch-host", "agent-key-file", "agent-prices"}
 
 func (a *agentFlags) config() (cfg stack.AgentConfig, err error) {

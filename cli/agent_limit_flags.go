@@ -11,18 +11,18 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// agentLimitFlags are the flags that raise the limits of agents.
+// agentLimitFlags holds the flags that raise the limits of agents.
 type agentLimitFlags struct {
 	turns, cost []string
 }
 
-// add adds the flags.
+// add registers the flags.
 func (f *agentLimitFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.turns, "max-turns", nil, "new maxTurns of an agent as TASK=N, such as writer=100; may be repeated")
 	flags.StringArrayVar(&f.cost, "max-cost", nil, "new maxCostUsd of an agent as TASK=USD, such as writer=5.00; may be repeated")
 }
 
-// limits returns the limits by task, or nil if none was given.
+// limits returns the limits by task, or nil if no flag was given.
 func (f *agentLimitFlags) limits() (map[string]*v1.AgentLimits, error) {
 	var limits map[string]*v1.AgentLimits
 	of := func(flag, pair string) (*v1.AgentLimits, string, error) {

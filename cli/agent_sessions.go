@@ -12,14 +12,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// sessionNodesPage is how many nodes one request asks for.
+// sessionNodesPage is the number of nodes that one request lists.
 const sessionNodesPage = 1000
 
 // agentSession is a session of an agent on a node.
 type agentSession struct {
 	Session string `json:"session"`
 	Node    string `json:"node"`
-	State   string `json:"state"` // of the node
+	State   string `json:"state"` // state of the node
 }
 
 func newAgentSessions(sys *system) *cobra.Command {
@@ -57,7 +57,7 @@ func newAgentSessions(sys *system) *cobra.Command {
 	return cmd
 }
 
-// listSessions returns the sessions of all nodes, by name, which is never nil.
+// listSessions returns the sessions on all nodes, sorted by name. The result is never nil.
 func listSessions(ctx context.Context, a *client.Client) ([]agentSession, error) {
 	sessions := []agentSession{}
 	for token := ""; ; {

@@ -26,7 +26,7 @@ func TestAgentSessionsAreThoseOfTheFleet(t *testing.T) {
 }
 
 func TestAgentAttachServesUntilItsProgramEnds(t *testing.T) {
-	dir, err := os.MkdirTemp("", "sy") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "sy") // socket paths are limited in length
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// agentText returns what an agent has used, such as "12 turns, 5 tool calls, 48,200 tokens in, 3,100 out, $0.21, claude-x",
-// or "" if there is none. Tokens of the cache are among those that went in.
+// agentText returns the usage of an agent, such as "12 turns, 5 tool calls, 48,200 tokens in, 3,100 out, $0.21,
+// claude-x", or "" if there is none. Cache tokens count as input.
 func agentText(u *v1.AgentUsage) string {
 	if u == nil {
 		return ""
@@ -38,8 +38,8 @@ func countOf(n int32, what string) string {
 	return phrase.Number(int64(n)) + " " + what
 }
 
-// agentsText returns what all agents of a run have used, and how many they are, or "" if there are none. A result that was
-// reused from another run has cost nothing in this one.
+// agentsText returns the total usage and the number of all agents of a run, or "" if it has none. Results reused from
+// another run cost nothing in this run and do not count.
 func agentsText(run *v1.Run) string {
 	agents, sum := 0, &v1.AgentUsage{}
 	add := func(u *v1.AgentUsage, cachedFrom string) {

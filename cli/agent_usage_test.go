@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// nightlyAgents makes some tasks of the nightly run agents.
+// nightlyAgents turns some tasks of the nightly run into agents.
 func nightlyAgents(f *fakeGateway) {
 	tasks := f.run.Tasks
 	tasks["build"].Result.Agent = &v1.AgentUsage{

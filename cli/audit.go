@@ -48,7 +48,7 @@ func newAudit(sys *system) *cobra.Command {
 	return cmd
 }
 
-// auditKeep is how many columns a narrow terminal shows besides the last.
+// auditKeep is the number of leading columns that a narrow terminal keeps besides the last one.
 const auditKeep = 4
 
 func auditRows(sys *system, entries []*v1.AuditEntry) [][]string {
@@ -61,7 +61,7 @@ func auditRows(sys *system, entries []*v1.AuditEntry) [][]string {
 	return rows
 }
 
-// actionText returns the name of a call without its service, or the method and the path of another request.
+// actionText returns the name of a call without its service, or the method and path of a plain HTTP request.
 func actionText(e *v1.AuditEntry) string {
 	service, call, found := strings.Cut(e.GetAction(), "/")
 	if found && !strings.ContainsFunc(service, unicode.IsSpace) {
@@ -70,8 +70,8 @@ func actionText(e *v1.AuditEntry) string {
 	return words.OneLine(e.GetAction())
 }
 
-// resultText returns how a call ended, and how many others like it have no entry of their own; of a session, how long it was
-// open, and how many bytes the client has sent and was sent.
+// resultText returns the result of a call and the number of similar calls without an entry of their own. For a session
+// it returns the duration and the bytes that the client sent and received.
 func resultText(e *v1.AuditEntry) string {
 	if e.GetLasted() != nil {
 		return fmt.Sprintf("%s (%s, %d B in, %d B out)", e.GetResult(), e.GetLasted().AsDuration().Round(10*time.Millisecond), e.GetSentBytes(), e.GetReceivedBytes())
@@ -82,7 +82,7 @@ func resultText(e *v1.AuditEntry) string {
 	return fmt.Sprintf("%s (+%d)", e.GetResult(), e.GetOmitted())
 }
 
-// objectsText returns what a call was about, in one line.
+// objectsText returns the objects of a call in one line.
 func objectsText(e *v1.AuditEntry) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(e.GetObjects())) {

@@ -15,15 +15,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Kinds of authentication.
+// The kinds of authentication.
 const (
 	authNone   = "none"
 	authTokens = "tokens"
-	// approveNone is the value of --approve-runs-of with which no run waits.
+	// approveNone is the value of --approve-runs-of that makes no run wait for approval.
 	approveNone = "none"
 )
 
-// authFlags are how callers of a gateway log in.
+// authFlags holds the flags that set how callers of a gateway log in.
 type authFlags struct {
 	kind           output.Choice
 	adminTokenFile string
@@ -43,7 +43,7 @@ func (a *authFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&a.adminTokenFile, "admin-token-file", "", "file for the first token of an admin, which the first start with --auth tokens makes (default beside the store)")
 }
 
-// into checks the flags and sets a stack to them, whose store is known.
+// into checks the flags and applies them to a stack whose store is already set.
 func (a *authFlags) into(cfg *stack.Config, getenv func(string) string) error {
 	if a.kind.Value == authNone {
 		if a.adminTokenFile != "" {
@@ -77,7 +77,7 @@ func (a *authFlags) into(cfg *stack.Config, getenv func(string) string) error {
 	return nil
 }
 
-// checkIssuer returns an error if only a part of what names an issuer is there.
+// checkIssuer returns an error if the issuer flags are incomplete.
 func (a *authFlags) checkIssuer() error {
 	switch u, err := url.Parse(a.issuer.Issuer); {
 	case a.issuer.Issuer == "" && a.issuer.Audience == "":
@@ -92,17 +92,17 @@ func (a *authFlags) checkIssuer() error {
 	return nil
 }
 
-// isLoopback reports whether only this machine reaches an address, host:port.
+// isLoopback reports whether a host:port address is reachable only from this machine.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || host == "" || host == "localhost" {
-		return true // what is no address is refused when it is listened on
+		return true // listening on an invalid address fails later
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
 }
 
-// adminTokenHint says where the first token of an admin is, or is "" if the stack has made none.
+// adminTokenHint returns the line that says where the first admin token is stored, or "" if the stack created none.
 func adminTokenHint(s *stack.Stack) string {
 	file := s.AdminTokenFile()
 	if file == "" {

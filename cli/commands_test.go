@@ -146,7 +146,7 @@ func TestRunsLogs(t *testing.T) {
 	if want := "the last run is nightly-4g5h6jkm\nbuild | main.go:3: unused\nbuild | main.go:9: shadowed\n"; got.stderr != want {
 		t.Errorf("stderr %q, want %q", got.stderr, want)
 	}
-	// "last" is settled once.
+	// "last" is resolved only once.
 	if id := f.logged[0].GetId(); id != "nightly-4g5h6jkm" {
 		t.Errorf("asked for the logs of %q", id)
 	}
@@ -313,7 +313,7 @@ func TestDocumentsOfCommandsWithoutARun(t *testing.T) {
 	}
 }
 
-// What hardly does what was meant is allowed, and said.
+// TestValidateWarns checks that validate accepts a definition with a likely mistake and prints a warning.
 func TestValidateWarns(t *testing.T) {
 	file := write(t, "far.yaml", "name: far\ntasks: { a: { type: shell, spec: { command: 'echo {{ inputs.x }}' } } }\n")
 	got := run(t, "validate", file)
@@ -322,7 +322,7 @@ func TestValidateWarns(t *testing.T) {
 	}
 }
 
-// TestNotFoundHint holds that only a missing run sends people to the list of runs.
+// TestNotFoundHint checks that only a missing run points people to the list of runs.
 func TestNotFoundHint(t *testing.T) {
 	const hint = "runs list"
 	noTask := connect.NewError(connect.CodeNotFound, errors.New(`run r has no task "x"; its tasks are a, b`))

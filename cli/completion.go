@@ -17,24 +17,23 @@ import (
 )
 
 const (
-	// completionTimeout bounds what a shell waits for when Tab is pressed.
+	// completionTimeout bounds how long a shell waits after Tab is pressed.
 	completionTimeout = time.Second
-	// maxCompletions is how many runs, tasks, nodes or workflows a shell is offered.
+	// maxCompletions is the most runs, tasks, nodes or workflows that are offered to a shell.
 	maxCompletions = 200
 )
 
-// completer lists what may stand in a place, each as "word\tdescription". args are
-// the arguments before it.
+// completer lists the candidates for one argument, each as "word\tdescription". args holds the preceding arguments.
 type completer func(ctx context.Context, a *client.Client, args []string) ([]string, error)
 
-// completers are for the words of usage lines, and for flags by their names.
+// completers maps the words of usage lines, and flags by name, to their completers.
 var completers = map[string]completer{
 	"RUN": completeRuns, "TASK": completeTasks, "nodes NAME": completeNodes, "workflows NAME": completeWorkflows, "schedules NAME": completeSchedules,
 	"vps RUN": completeVps, "env NAME": completeEnvironments, "env TASK": completeNothing, "env --from": completeRuns,
 	"--run": completeRuns, "--task": completeTasks, "--from": completeTasks, "--parent": completeRuns, "--node": completeNodes, "--workflow": completeWorkflows,
 }
 
-// addCompletions has all commands complete their arguments and flags, which only a shell that completes a line needs.
+// addCompletions makes all commands complete their arguments and flags. Only a shell that completes a line needs it.
 func addCompletions(sys *system, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		addCompletions(sys, sub)
@@ -60,7 +59,7 @@ func addCompletions(sys *system, cmd *cobra.Command) {
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		if words, ok := f.Value.(*output.Choice); ok {
-			// The error is that outputFlag has done so.
+			// An error means that outputFlag has already registered a completion.
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words.Allowed, cobra.ShellCompDirectiveNoFileComp))
 		}
 		c := completers["--"+f.Name]
@@ -75,7 +74,7 @@ func addCompletions(sys *system, cmd *cobra.Command) {
 	})
 }
 
-// complete asks the gateway of a command; without an answer nothing is offered.
+// complete asks the gateway of a command for candidates. Without a reply it offers none.
 func complete(sys *system, cmd *cobra.Command, args []string, c completer) ([]string, cobra.ShellCompDirective) {
 	if cmd.Flags().Lookup(gatewayFlagName) == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -138,7 +137,7 @@ func completeEnvironments(ctx context.Context, a *client.Client, _ []string) ([]
 	return words, err
 }
 
-// completeNothing is for words that depend on a flag.
+// completeNothing offers nothing, for words that depend on a flag.
 func completeNothing(context.Context, *client.Client, []string) ([]string, error) { return nil, nil }
 
 func completeNodes(ctx context.Context, a *client.Client, _ []string) ([]string, error) {

@@ -52,7 +52,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Where no gateway answers, nothing is offered and nothing said.
+// TestCompletionWithoutAGatewayIsSilent checks that completion offers and prints nothing when no gateway answers.
 func TestCompletionWithoutAGatewayIsSilent(t *testing.T) {
 	got := runWith(t, map[string]string{"SWITCHYARD_GATEWAY": "127.0.0.1:1"}, "", "__complete", "runs", "get", "")
 	if got.code != exit.CodeDone || got.stdout != ":36\n" && got.stdout != ":4\n" || strings.Contains(got.stderr, "127.0.0.1") {

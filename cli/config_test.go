@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestConfigOfCommand has a real command take its settings from a file.
+// TestConfigOfCommand checks that a real command takes its settings from a file.
 func TestConfigOfCommand(t *testing.T) {
 	f := fake(t)
 	path := write(t, "c.yaml", "gateway: "+f.url+"\nruns: { list: { state: failed, limit: 7 } }\ndev: { nodes: 3, uiPort: 0 }\n")
@@ -32,7 +32,7 @@ func TestBadConfigFileOfCommand(t *testing.T) {
 	}
 }
 
-// TestProfiles has commands take the settings of a profile, and the token that it names.
+// TestProfiles checks that commands use the settings of a profile and the token that it names.
 func TestProfiles(t *testing.T) {
 	f := fake(t)
 	url, registry := lockedGateway(t)
@@ -56,7 +56,7 @@ func TestProfiles(t *testing.T) {
 	if got := runWith(t, env, "", "whoami"); got.stdout != "ann, role user\n" {
 		t.Errorf("by the environment: %+v", got)
 	}
-	// The token of a profile goes to the gateway of the profile only.
+	// The token of a profile is sent only to the gateway of that profile.
 	if got := runWith(t, env, "", "whoami", "--gateway", strings.Replace(url, "127.0.0.1", "localhost", 1)); got.code != exit.CodeNotAllowed {
 		t.Errorf("another gateway got the token: %+v", got)
 	}

@@ -17,7 +17,7 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// containerFlags say what the containers of tasks may do on the nodes of a process.
+// containerFlags holds the flags that set what containers may do on the nodes of a process.
 type containerFlags struct {
 	privileged   bool
 	hostNetwork  bool

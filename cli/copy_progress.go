@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// progressInterval is the pause between two pictures of a copy.
+// progressInterval is the shortest time between two redraws of the progress line.
 const progressInterval = 200 * time.Millisecond
 
-// copyProgress shows on a terminal how much has been copied. Elsewhere it shows nothing.
+// copyProgress shows on a terminal how much has been copied. Without a terminal it shows nothing.
 type copyProgress struct {
 	sys   *system
 	begun time.Time
@@ -24,20 +24,20 @@ func newCopyProgress(sys *system) *copyProgress {
 	return &copyProgress{sys: sys, begun: time.Now(), drawn: time.Now(), ended: !sys.stderrTerminal}
 }
 
-// Write counts bytes of the archive.
+// Write counts the bytes of the archive.
 func (p *copyProgress) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bytes += int64(len(b))
 	if now := time.Now(); !p.ended && now.Sub(p.drawn) >= progressInterval {
 		p.drawn = now
-		// The copy matters, its picture does not.
+		// A failure to draw must not fail the copy.
 		_ = p.sys.screen.Draw([]string{copyText(p.bytes, now.Sub(p.begun))})
 	}
 	return len(b), nil
 }
 
-// end removes the picture.
+// end clears the progress line.
 func (p *copyProgress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +47,7 @@ func (p *copyProgress) end() {
 	}
 }
 
-// copyText returns how much has been copied in a time.
+// copyText returns the amount copied and the rate.
 func copyText(bytes int64, took time.Duration) string {
 	const mib = 1 << 20
 	copied := float64(bytes) / mib

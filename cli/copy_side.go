@@ -10,15 +10,15 @@ import (
 
 // copySide is one side of a copy: a path of a task, a path of this machine, or an archive on a standard stream.
 type copySide struct {
-	// target is RUN, or RUN and TASK, of a path of a task; else it is empty.
+	// target is RUN, or RUN and TASK, for a path of a task; else it is empty.
 	target []string
 	path   string
-	// stream is set for "-".
+	// stream is true for "-".
 	stream bool
 }
 
-// parseCopySide reads RUN/TASK:PATH, RUN:PATH, a path of this machine, or "-". A path of this machine that has a colon begins
-// with / or a dot.
+// parseCopySide parses RUN/TASK:PATH, RUN:PATH, a path of this machine, or "-". A path of this machine that contains a
+// colon must begin with / or a dot.
 func parseCopySide(text string) (copySide, error) {
 	head, tail, remote := strings.Cut(text, ":")
 	if text == "-" {
@@ -37,15 +37,16 @@ func parseCopySide(text string) (copySide, error) {
 	return copySide{target: target, path: tail}, nil
 }
 
-// isRemote reports whether it is a path of a task.
+// isRemote reports whether the side is a path of a task.
 func (c copySide) isRemote() bool { return len(c.target) > 0 }
 
-// contents reports whether what is in a folder is meant instead of the folder: the path ends with "/.", or has no name.
+// contents reports whether the side means the contents of a folder instead of the folder itself: the path ends with
+// "/.", or has no name.
 func (c copySide) contents() bool {
 	return strings.HasSuffix(c.slashed(), "/.") || c.name() == ""
 }
 
-// name returns the last element of the path, or "" if it is none that a file can have, such as "..".
+// name returns the last element of the path, or "" if that cannot name a file, such as "..".
 func (c copySide) name() string {
 	switch name := path.Base(path.Clean(c.slashed())); name {
 	case ".", "..", "/":
@@ -55,7 +56,7 @@ func (c copySide) name() string {
 	}
 }
 
-// endsInSlash reports whether only a folder is meant.
+// endsInSlash reports whether the path ends in a slash and so can only mean a folder.
 func (c copySide) endsInSlash() bool { return strings.HasSuffix(c.slashed(), "/") }
 
 func (c copySide) slashed() string {

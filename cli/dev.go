@@ -57,7 +57,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 		if store == "" && db != "" {
 			store = db + ".store"
 		}
-		spool := "" // which ends with this process, as the runs do
+		spool := "" // empty: the spool ends with this process, like its runs
 		if db != "" {
 			spool = db + ".spool"
 		}
@@ -116,7 +116,7 @@ gateway and some nodes. With --db it survives restarts, kill -9 included.`,
 	return cmd
 }
 
-// gatewayHint is what has to be added to a command to reach a gateway.
+// gatewayHint returns the flag that a command needs to reach a gateway, or "" for the default gateway.
 func gatewayHint(url string) string {
 	if url == client.DefaultURL {
 		return ""

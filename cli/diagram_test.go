@@ -55,7 +55,7 @@ func TestRunsTimeline(t *testing.T) {
 	}
 }
 
-// A large fan-out has a row for each node, however many instances there are.
+// TestTimelineOfALargeFanOut checks that a large fan-out has one row per node, however many instances it has.
 func TestTimelineOfALargeFanOut(t *testing.T) {
 	f := fake(t)
 	fanned(f)

@@ -22,8 +22,8 @@ submitted last, from this machine to this gateway.`,
 	return cmd
 }
 
-// oneOrAll adds --all to a command about one task of a run or all of them, and
-// returns what reads the two from its flags and arguments.
+// oneOrAll adds --all to a command that acts on one task of a run or on all of them. It returns a function that reads
+// the run and the task from the flags and arguments.
 func oneOrAll(cmd *cobra.Command) func(args []string) (run, task string, err error) {
 	every := cmd.Flags().Bool("all", false, "every dead letter of the run")
 	cmd.Args = arguments(1, 2, "RUN")

@@ -14,11 +14,10 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// maxDocument is one byte more than a definition may have, so that a longer one
-// is seen to be too long.
+// maxDocument is one byte more than the limit of a definition, so that a read detects a longer one.
 const maxDocument = 1<<20 + 1
 
-// document is a definition as it was read.
+// document is a definition with its source text.
 type document struct {
 	file     string // for messages
 	text     []byte
@@ -26,7 +25,7 @@ type document struct {
 	warnings source.Problems
 }
 
-// readDocument reads and checks a definition; "-" is standard input.
+// readDocument reads and checks a definition; "-" means standard input.
 func readDocument(sys *system, path string) (*document, error) {
 	d := &document{file: path}
 	var in io.Reader = sys.stdin
@@ -55,8 +54,8 @@ func readDocument(sys *system, path string) (*document, error) {
 	return d, nil
 }
 
-// printWarnings prints what a definition that is allowed will hardly do as meant. name stands where a warning has no
-// place in a document.
+// printWarnings prints what is allowed in a definition but probably not meant. It prints name for a warning without a
+// position in a document.
 func printWarnings(sys *system, name string, warnings []*v1.Problem) {
 	for _, w := range warnings {
 		w = proto.CloneOf(w)
@@ -69,7 +68,7 @@ func printWarnings(sys *system, name string, warnings []*v1.Problem) {
 	}
 }
 
-// into makes a request be about the definition.
+// into sets the definition of a request.
 func (d *document) into(req *v1.SubmitRunRequest) {
 	req.Source, req.File = &v1.SubmitRunRequest_Document{Document: string(d.text)}, d.file
 }
@@ -78,8 +77,7 @@ func unreadable(err error) error {
 	return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read the definition: %w", err), Hint: "give a file in YAML or JSON, or - for standard input"}
 }
 
-// isProblems says that an error lists the faults of a definition, which are
-// printed as they are.
+// isProblems reports whether an error lists the faults of a definition, which are printed as they are.
 func isProblems(err error) bool {
 	_, ok := errors.AsType[source.Problems](err)
 	return ok

@@ -26,7 +26,7 @@ machine that runs, with all that was installed there.`,
 	return cmd
 }
 
-// sizeText returns a size for people.
+// sizeText formats a size for people.
 func sizeText(bytes int64) string {
 	const mib, gib = 1 << 20, 1 << 30
 	if bytes >= gib {
@@ -35,7 +35,7 @@ func sizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mib)
 }
 
-// environmentSize returns the size of an environment for people, or "" if nothing of it is stored.
+// environmentSize formats the size of an environment for people, or returns "" if nothing of it is stored.
 func environmentSize(e *v1.Environment) string {
 	if e.GetSize() == 0 {
 		return ""
@@ -43,7 +43,7 @@ func environmentSize(e *v1.Environment) string {
 	return sizeText(e.GetSize())
 }
 
-// environmentSource returns what an environment was made of.
+// environmentSource returns the task or image that an environment was created from.
 func environmentSource(e *v1.Environment) string {
 	if e.GetRun() != "" {
 		return "task " + e.GetTask() + " of run " + e.GetRun()
@@ -51,7 +51,7 @@ func environmentSource(e *v1.Environment) string {
 	return e.GetImage()
 }
 
-// environmentNote returns what there is to say of an environment besides its state, in one line.
+// environmentNote returns one line about an environment beyond its state.
 func environmentNote(e *v1.Environment) string {
 	next := e.GetCreation()
 	switch next.GetState() {

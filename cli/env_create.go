@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// envFlags are the flags of `env create`.
+// envFlags holds the flags of `env create`.
 type envFlags struct {
 	req    v1.CreateEnvironmentRequest
 	detach bool
@@ -54,7 +54,7 @@ before it is ready get the older one, and those that run keep what they have.`,
 	return cmd
 }
 
-// check fills in what the arguments say, and refuses what no gateway would take.
+// check completes the request from the arguments and refuses what every gateway would refuse.
 func (f *envFlags) check(sys *system, a *client.Client, args []string) (err error) {
 	if f.req.Name = args[0]; len(args) > 1 {
 		f.req.Task = args[1]

@@ -40,7 +40,7 @@ stays. A creation that has failed is forgotten.`,
 	return cmd
 }
 
-// deletedText returns what has become of an environment that was to be deleted.
+// deletedText describes the result of a request to delete an environment.
 func deletedText(e *v1.Environment) string {
 	switch {
 	case e.GetCreation().GetState() == v1.EnvironmentCreating:

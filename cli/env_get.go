@@ -37,7 +37,7 @@ func getEnvironment(ctx context.Context, a *client.Client, name string) (*v1.Env
 	return res.GetEnvironment(), err
 }
 
-// environmentRows returns what people see of an environment, without what is empty.
+// environmentRows returns the rows that people see for an environment, without empty ones.
 func (s *system) environmentRows(e *v1.Environment) [][]string {
 	var rows [][]string
 	for _, row := range [][]string{

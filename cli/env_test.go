@@ -13,7 +13,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// environments returns environments in each state.
+// environments returns one environment in each state.
 func environments() []*v1.Environment {
 	return []*v1.Environment{
 		{Name: "base", Kind: "image", State: "ready", Version: 1, Size: 51 << 20, Image: "debian:13", Node: "gpu-1", CreatedBy: "ann", CreatedAt: after(0), ReadyAt: after(9), ImageId: "sha256:5f3a", Digest: "91c2", Archive: "0f", Parts: 7},
@@ -26,7 +26,7 @@ func environments() []*v1.Environment {
 	}
 }
 
-// inState returns the environment of fakeEnvironments in a state.
+// inState returns the environment of fakeEnvironments in the given state.
 func inState(version int32, state, reason string) *v1.Environment {
 	return &v1.Environment{Name: "tools", Version: version, State: state, Error: reason, Size: 5 << 20, Node: "gpu-1"}
 }

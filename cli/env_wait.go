@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// envPoll is the pause between two looks at an environment that is awaited.
+	// envPoll is the interval between two polls of an environment.
 	envPoll = 250 * time.Millisecond
-	// envPatience is how long a gateway may be away meanwhile.
+	// envPatience is how long the gateway may be unreachable during the wait.
 	envPatience = time.Minute
 )
 
-// awaitEnvironment waits until the version of an environment that is being created is ready, and shows how far it is.
+// awaitEnvironment waits until the version of an environment that is being created is ready, and shows its progress.
 func awaitEnvironment(ctx context.Context, sys *system, a *client.Client, wanted *v1.Environment) (*v1.Environment, error) {
 	p := &envProgress{sys: sys, wanted: wanted, begun: sys.now()}
 	defer p.end()
@@ -50,18 +50,19 @@ func awaitEnvironment(ctx context.Context, sys *system, a *client.Client, wanted
 	}
 }
 
-// isMissing reports whether the gateway knows no environment of the name.
+// isMissing reports whether an error means that the gateway has no environment of that name.
 func isMissing(err error) bool {
 	failed, ok := errors.AsType[*exit.Error](err)
 	return ok && failed.Code == exit.CodeUsage
 }
 
-// goneEnvironment returns the error for an environment that another command has deleted meanwhile.
+// goneEnvironment returns the error for an environment that another command deleted during the wait.
 func goneEnvironment(wanted *v1.Environment) error {
 	return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("environment %s (version %d) was deleted before it was ready", wanted.GetName(), wanted.GetVersion())}
 }
 
-// envProgress shows how much of an environment is stored: as a picture on a terminal, and what holds it up as a line elsewhere.
+// envProgress shows how much of an environment is stored: a progress line on a terminal, else a line whenever a new
+// reason delays the creation.
 type envProgress struct {
 	sys    *system
 	wanted *v1.Environment
@@ -69,7 +70,8 @@ type envProgress struct {
 	said   string
 }
 
-// look shows an environment, and reports whether the awaited version is ready. The error says why it never will be.
+// look shows an environment and reports whether the awaited version is ready. It returns an error if that version can
+// never become ready.
 func (p *envProgress) look(e *v1.Environment) (isDone bool, err error) {
 	state, reason, size := e.GetState(), e.GetError(), e.GetSize()
 	older := ""
@@ -94,16 +96,16 @@ func (p *envProgress) look(e *v1.Environment) (isDone bool, err error) {
 	return false, nil
 }
 
-// draw replaces the picture on a terminal.
+// draw updates the progress line on a terminal.
 func (p *envProgress) draw(size int64) {
 	if p.sys.stderrTerminal {
 		took := max(p.sys.now().Sub(p.begun).Seconds(), 0.001)
-		// The environment matters, its picture does not.
+		// A failure to draw must not end the wait.
 		_ = p.sys.screen.Draw([]string{fmt.Sprintf("stored %s, %s/s", sizeText(size), sizeText(int64(float64(size)/took)))})
 	}
 }
 
-// say prints what holds the creation up, once.
+// say prints a reason for a delay unless it was the last one printed.
 func (p *envProgress) say(what string) {
 	if what = cmp.Or(what, p.said); what != p.said {
 		fmt.Fprintf(p.sys.screen, "environment %s: %s\n", p.wanted.GetName(), what)
@@ -111,14 +113,14 @@ func (p *envProgress) say(what string) {
 	}
 }
 
-// leave says that the creation continues, and returns the error of a command that was interrupted while it waited.
+// leave prints that the creation continues, and returns the error of a command that was interrupted while it waited.
 func (p *envProgress) leave() error {
 	p.end()
 	fmt.Fprintf(p.sys.screen, "environment %s is still being created; `switchyard env get %[1]s` shows how far it is, and `switchyard env delete %[1]s` ends that\n", p.wanted.GetName())
 	return exit.Silent(exit.CodeInterrupted)
 }
 
-// end removes the picture.
+// end clears the progress line.
 func (p *envProgress) end() {
 	if p.sys.stderrTerminal {
 		_ = p.sys.screen.Draw(nil)

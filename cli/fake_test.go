@@ -15,7 +15,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeGateway is a gateway that answers as its script says, over HTTP/2.
+// fakeGateway is a scripted gateway over HTTP/2.
 type fakeGateway struct {
 	switchyardv1connect.UnimplementedRunServiceHandler
 	url    string
@@ -26,23 +26,23 @@ type fakeGateway struct {
 	cancelled []*v1.CancelRunRequest
 	listed    []*v1.ListRunsRequest
 	logged    []*v1.StreamRunLogsRequest
-	lines     []*v1.LogLine // that ListRunLogs lists
+	lines     []*v1.LogLine // returned by ListRunLogs
 
-	run      *v1.Run // what GetRun tells; its tasks come two a page
+	run      *v1.Run // returned by GetRun, with two tasks a page
 	messages []*v1.WatchRunResponse
 	// untilCancel holds back the last message of a watch until the run is cancelled.
 	untilCancel bool
-	// onlyForced has a cancel without force change nothing.
+	// onlyForced makes a cancel without force a no-op.
 	onlyForced bool
-	deaf       bool // a cancel gets no answer
+	deaf       bool // a cancel gets no reply
 	cancel     chan struct{}
-	breaks     int // so many watches, or streams of logs, break after their first message
-	cuts       int // so many streams of logs lose their connection after their first message
+	breaks     int // number of watches and log streams that break after their first message
+	cuts       int // number of log streams that lose their connection after their first message
 	logs       []*v1.LogEntry
 	missing    []*v1.MissingLog
 	list       *v1.ListRunsResponse
-	existed    bool  // a submit finds the run started already
-	fail       error // what every call but GetRun fails with
+	existed    bool  // a submit finds the run already started
+	fail       error // error of every call but GetRun
 
 	fleet   fakeFleet
 	backend fakeBackend
@@ -78,7 +78,7 @@ func fake(t *testing.T) *fakeGateway {
 	server := httptest.NewUnstartedServer(mux)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Config.Protocols.SetHTTP1(true) // of sessions
+	server.Config.Protocols.SetHTTP1(true) // for sessions
 	server.Start()
 	t.Cleanup(server.Close)
 	f.url, f.server = server.URL, server
@@ -174,7 +174,7 @@ func (f *fakeGateway) CancelRun(ctx context.Context, req *connect.Request[v1.Can
 	return connect.NewResponse(res), nil
 }
 
-// ListRunLogs lists the lines of the task of a request.
+// ListRunLogs returns the lines of the requested task.
 func (f *fakeGateway) ListRunLogs(_ context.Context, req *connect.Request[v1.ListRunLogsRequest]) (*connect.Response[v1.ListRunLogsResponse], error) {
 	res := &v1.ListRunLogsResponse{}
 	for _, line := range f.lines {
@@ -186,7 +186,7 @@ func (f *fakeGateway) ListRunLogs(_ context.Context, req *connect.Request[v1.Lis
 	return connect.NewResponse(res), nil
 }
 
-// StreamRunLogs sends each entry as a chunk of its own, unless the client has it.
+// StreamRunLogs sends each entry as a chunk of its own, and skips those that the client has.
 func (f *fakeGateway) StreamRunLogs(ctx context.Context, req *connect.Request[v1.StreamRunLogsRequest], stream *connect.ServerStream[v1.StreamRunLogsResponse]) error {
 	f.mu.Lock()
 	f.logged = append(f.logged, req.Msg)

@@ -10,7 +10,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeAudit has the entries of an audit, and pages of one entry at most.
+// fakeAudit serves audit entries in pages of at most one entry.
 type fakeAudit struct {
 	switchyardv1connect.UnimplementedAuditServiceHandler
 

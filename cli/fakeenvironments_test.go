@@ -10,8 +10,8 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeEnvironments keeps what it is asked for. Looks at an environment are answered in order, and the last answer stays; nil is no
-// environment.
+// fakeEnvironments records its requests. It answers reads of an environment from a list, in order, and repeats the last
+// answer; a nil answer means that the environment does not exist.
 type fakeEnvironments struct {
 	switchyardv1connect.UnimplementedEnvironmentServiceHandler
 
@@ -21,8 +21,8 @@ type fakeEnvironments struct {
 	looks   []*v1.Environment
 	list    *v1.ListEnvironmentsResponse
 	fail    error
-	away    int           // so many looks find no gateway
-	looked  chan struct{} // closed at the first look, unless nil
+	away    int           // number of reads that find no gateway
+	looked  chan struct{} // closed at the first read, unless nil
 }
 
 func (f *fakeEnvironments) CreateEnvironment(_ context.Context, req *connect.Request[v1.CreateEnvironmentRequest]) (*connect.Response[v1.CreateEnvironmentResponse], error) {

@@ -11,19 +11,19 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeFleet is a NodeService that answers as its script says.
+// fakeFleet is a scripted NodeService.
 type fakeFleet struct {
 	switchyardv1connect.UnimplementedNodeServiceHandler
 
 	mu    sync.Mutex
 	asked []proto.Message
 	list  *v1.ListNodesResponse
-	// looks are what GetNode tells, one after the other; the last one stays.
+	// looks holds the replies of GetNode in order; the last one repeats.
 	looks []*v1.Node
-	fail  error // what the next call fails with
+	fail  error // error of the next call
 }
 
-// take notes a request and says what it fails with.
+// take records a request and returns the error that the script sets for it.
 func (f *fakeFleet) take(req proto.Message) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,18 +69,18 @@ func (f *fakeFleet) RemoveNode(_ context.Context, req *connect.Request[v1.Remove
 	return connect.NewResponse(&v1.RemoveNodeResponse{}), f.take(req.Msg)
 }
 
-// fakeBackend is what a fakeGateway tells besides runs.
+// fakeBackend holds what a fakeGateway serves besides runs.
 type fakeBackend struct {
 	asked   []proto.Message
 	letters *v1.ListDeadLettersResponse
 	retried *v1.RetryDeadLetterResponse
 	purged  *v1.PurgeDeadLetterResponse
 	events  *v1.ListRunEventsResponse
-	// moreEvents is the page after events, or nil if each page is events.
+	// moreEvents is the page after events, or nil if every page is events.
 	moreEvents *v1.ListRunEventsResponse
 	explained  *v1.ExplainTaskResponse
 	plan       *v1.PlanRunResponse
-	// instances of tasks, told at most page at once.
+	// instances of tasks, served at most page at a time.
 	instances map[string][]*v1.Instance
 	page      int
 }

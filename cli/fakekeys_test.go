@@ -10,7 +10,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeKeys keeps what it is asked for.
+// fakeKeys records its requests.
 type fakeKeys struct {
 	switchyardv1connect.UnimplementedKeyServiceHandler
 

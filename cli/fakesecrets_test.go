@@ -10,7 +10,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeSecrets keeps what it is asked for.
+// fakeSecrets records its requests.
 type fakeSecrets struct {
 	switchyardv1connect.UnimplementedSecretServiceHandler
 

@@ -18,13 +18,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fakeSessions is the door of a gateway for sessions, with a task behind it.
+// fakeSessions is the session endpoint of a gateway with one task behind it.
 type fakeSessions struct {
-	// dir has the files of the task.
+	// dir holds the files of the task.
 	dir string
-	// refusal answers each header, unless it is nil.
+	// refusal is the reply to each header, unless it is nil.
 	refusal *v1.SessionReply
-	// deaf has no header answered.
+	// deaf leaves every header without a reply.
 	deaf bool
 
 	mu      sync.Mutex
@@ -32,14 +32,14 @@ type fakeSessions struct {
 	links   []*wire.Session
 }
 
-// count returns how many headers have come.
+// count returns the number of received headers.
 func (f *fakeSessions) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.headers)
 }
 
-// header returns the header that came last.
+// header returns the header received last.
 func (f *fakeSessions) header(t *testing.T) *v1.SessionHeader {
 	t.Helper()
 	f.mu.Lock()
@@ -50,7 +50,7 @@ func (f *fakeSessions) header(t *testing.T) *v1.SessionHeader {
 	return f.headers[len(f.headers)-1]
 }
 
-// cut ends all connections.
+// cut closes all connections.
 func (f *fakeSessions) cut() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,7 +60,7 @@ func (f *fakeSessions) cut() {
 	f.links = nil
 }
 
-// ServeHTTP serves a connection.
+// ServeHTTP serves one session connection.
 func (f *fakeSessions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn, err := wire.Accept(w, r)
 	if err != nil {
@@ -108,7 +108,7 @@ func (f *fakeSessions) serve(conn wire.Conn) {
 	s := &fakeSession{conn: conn}
 	switch h.GetKind() {
 	case "connect":
-		text, _ := io.ReadAll(conn) // up to the end of what is sent
+		text, _ := io.ReadAll(conn) // up to the end of the client's stream
 		_, _ = conn.Write([]byte(strings.ToUpper(string(text))))
 	case "sftp":
 		server, err := sftp.NewServer(conn, sftp.WithServerWorkingDirectory(f.dir))
@@ -128,7 +128,7 @@ func (f *fakeSessions) serve(conn wire.Conn) {
 	}
 }
 
-// fakeSession is a stream of frames.
+// fakeSession is one session as a stream of frames.
 type fakeSession struct {
 	conn wire.Conn
 	rest []byte
@@ -149,7 +149,7 @@ func (s *fakeSession) end(code int, err error) {
 	_, _ = io.Copy(io.Discard, s.conn)
 }
 
-// Read reads standard input, and keeps what else comes.
+// Read reads standard input and records all other frames.
 func (s *fakeSession) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		frame := &v1.SessionFrame{}
@@ -177,7 +177,7 @@ func (s *fakeSession) Read(p []byte) (int, error) {
 
 var errTerminated = fmt.Errorf("terminated")
 
-// exec is a program.
+// exec runs one of the scripted programs.
 func (s *fakeSession) exec(e *v1.SessionExec) {
 	name := strings.Join(e.GetCommand(), " ")
 	switch {
@@ -195,7 +195,7 @@ func (s *fakeSession) exec(e *v1.SessionExec) {
 	case name == "lose":
 		_, _ = s.Write([]byte("ready\n"))
 		wire.Abort(s.conn, "the link to node n was lost")
-	default: // a shell: it answers lines, up to "exit"
+	default: // a shell, which answers lines up to "exit"
 		fmt.Fprintf(s, "ready %dx%d\r\n", e.GetSize().GetColumns(), e.GetSize().GetRows())
 		var typed []byte
 		b := make([]byte, 1)
@@ -220,7 +220,7 @@ func (s *fakeSession) exec(e *v1.SessionExec) {
 	}
 }
 
-// unpack makes the files of an archive. It trusts it.
+// unpack writes the files of a trusted archive.
 func (s *fakeSession) unpack(target archive.Target) error {
 	in, top := tar.NewReader(s), ""
 	for {

@@ -13,7 +13,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeRun is the run that a fakeGateway steers.
+// fakeRun is the run that a fakeGateway controls.
 const fakeRun = "nightly-4g5h6jkm"
 
 func (f *fakeGateway) PauseRun(_ context.Context, req *connect.Request[v1.PauseRunRequest]) (*connect.Response[v1.PauseRunResponse], error) {
@@ -76,7 +76,7 @@ func (f *fakeGateway) PlanRun(_ context.Context, req *connect.Request[v1.PlanRun
 	return answer(f, req, f.backend.plan)
 }
 
-// ListInstances tells the instances of a task three, or as many as are asked for, a page.
+// ListInstances returns the instances of a task, at most three or the requested number a page.
 func (f *fakeGateway) ListInstances(_ context.Context, req *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
 	all := f.backend.instances[req.Msg.GetTask()]
 	if state := req.Msg.GetState(); state != "" {
@@ -92,13 +92,13 @@ func (f *fakeGateway) ListInstances(_ context.Context, req *connect.Request[v1.L
 	return answer(f, req, res)
 }
 
-// fakeShelf is a WorkflowService that keeps definitions as they come.
+// fakeShelf is a WorkflowService that stores definitions unchecked.
 type fakeShelf struct {
 	switchyardv1connect.UnimplementedWorkflowServiceHandler
 
 	mu       sync.Mutex
 	stored   map[string]*v1.Definition
-	search   string // of the newest list
+	search   string // search text of the newest list request
 	put      []*v1.PutWorkflowRequest
 	warnings []*v1.Problem
 	schedule *v1.Schedule

@@ -11,10 +11,10 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakePrivateKey is what the fake makes as a private key.
+// fakePrivateKey is the private key that fakeVps creates.
 const fakePrivateKey = "-----BEGIN OPENSSH PRIVATE KEY-----\nbm90IG9uZQ==\n-----END OPENSSH PRIVATE KEY-----\n"
 
-// fakeVps keeps what it is asked for. Looks at a machine are answered in order, and the last answer stays.
+// fakeVps records its requests. It answers reads of a machine from a list, in order, and repeats the last answer.
 type fakeVps struct {
 	switchyardv1connect.UnimplementedVpsServiceHandler
 

@@ -13,7 +13,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fanned tells a run with a fan-out of six to a fake gateway, one of which failed.
+// fanned gives a fake gateway a run with a fan-out of six instances, one of which failed.
 func fanned(f *fakeGateway) {
 	nightly(f)
 	count := int32(6)
@@ -126,8 +126,7 @@ func TestRunsInstances(t *testing.T) {
 	}
 }
 
-// TestFailedInstancesAreTold holds that the end of a run shows what a failed
-// instance printed.
+// TestFailedInstancesAreTold checks that the end of a run shows what a failed instance printed.
 func TestFailedInstancesAreTold(t *testing.T) {
 	f := fake(t)
 	fanned(f)
@@ -160,7 +159,7 @@ func TestLogsOfInstancesSayWhose(t *testing.T) {
 	}
 }
 
-// A small one tells of each end, and of nothing in between.
+// TestProgressOfASmallFanOut checks that a small fan-out reports the end of each instance and nothing in between.
 func TestProgressOfASmallFanOut(t *testing.T) {
 	f := fake(t)
 	fanned(f)

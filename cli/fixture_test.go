@@ -15,14 +15,14 @@ import (
 	"switchyard/cli/tui"
 )
 
-// begin is when the runs of the tests were submitted, and what the clock says.
+// begin is the time at which the runs of the tests were submitted, and the time of the tests' clock.
 var begin = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 
 func after(seconds float64) *timestamppb.Timestamp {
 	return timestamppb.New(begin.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// buffer is a bytes.Buffer for several goroutines, with a way to wait for text.
+// buffer is a bytes.Buffer that several goroutines can use and that can wait for text.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -45,7 +45,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// await waits until the buffer holds a text.
+// await waits until the buffer contains a text.
 func (b *buffer) await(t *testing.T, text string) {
 	t.Helper()
 	late := time.After(2 * time.Minute)
@@ -64,7 +64,7 @@ func (b *buffer) await(t *testing.T, text string) {
 	}
 }
 
-// command is a command that is being run.
+// command is a running command.
 type command struct {
 	stdout, stderr *buffer
 	sys            *system
@@ -73,13 +73,13 @@ type command struct {
 	code           chan int
 }
 
-// start runs a command in this process.
+// start starts a command in this process.
 func start(t *testing.T, env map[string]string, stdin string, args ...string) *command {
 	t.Helper()
 	return startWith(t, func(*system) {}, env, stdin, args...)
 }
 
-// startWith is start with a system that is changed first.
+// startWith starts a command whose system is changed first.
 func startWith(t *testing.T, change func(*system), env map[string]string, stdin string, args ...string) *command {
 	t.Helper()
 	c := newCommand(t, env, stdin)
@@ -117,7 +117,7 @@ func (c *command) wait(t *testing.T) int {
 	}
 }
 
-// result is how a command ended.
+// result holds how a command ended.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -136,13 +136,13 @@ func runWith(t *testing.T, env map[string]string, stdin string, args ...string) 
 	return result{code, c.stdout.String(), c.stderr.String()}
 }
 
-// hello is a good definition.
+// hello is a valid definition.
 const hello = `name: hello
 tasks:
   greet: { type: shell, spec: { command: echo hello } }
 `
 
-// write writes a file into a folder of the test.
+// write writes a file into a folder of the test and returns its path.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -16,10 +16,10 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// defaultSilence is how long the node of an attempt may be silent where nothing says otherwise.
+// defaultSilence is the default bound on how long the node of an attempt may be silent.
 const defaultSilence = 15 * time.Second
 
-// fleetFlags are settings of a process that carries runs, for the whole fleet.
+// fleetFlags holds the fleet-wide settings of a process that carries runs.
 type fleetFlags struct {
 	weights  []string
 	timeout  time.Duration
@@ -37,7 +37,7 @@ func (o *fleetFlags) add(f *pflag.FlagSet) {
 	f.DurationVar(&o.pickup, "pickup-timeout", 15*time.Second, "how long a node may take to pick up what it is given before that goes to another node")
 }
 
-// into checks the flags and sets a stack to them.
+// into checks the flags and applies them to a stack.
 func (o *fleetFlags) into(cfg *stack.Config) error {
 	switch {
 	case o.timeout < 0:
@@ -53,16 +53,16 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 	}
 	cfg.Weights = weights
 	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, PickupTimeout: o.pickup}
-	if o.silence != defaultSilence { // which need not be said
+	if o.silence != defaultSilence { // the default is not stored
 		cfg.Defaults.HeartbeatTimeout = o.silence
 	}
-	if o.failures.Value != "continue" { // which need not be said
+	if o.failures.Value != "continue" { // the default is not stored
 		cfg.Defaults.FailurePolicy = o.failures.Value
 	}
 	return nil
 }
 
-// scoreWeights returns the weights, or nil if all are the defaults.
+// scoreWeights returns the weights, or nil if all have their defaults.
 func scoreWeights(texts []string) (*placement.Weights, error) {
 	if len(texts) == 0 {
 		return nil, nil

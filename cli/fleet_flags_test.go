@@ -99,7 +99,7 @@ func TestFoldersOfNode(t *testing.T) {
 	}
 }
 
-// A worker lets tasks ask for the secrets that it names; in run and dev, they may ask for all.
+// TestAllowSecret checks that tasks on a worker may use only the secrets that it names, and all secrets in run and dev.
 func TestAllowSecret(t *testing.T) {
 	t.Parallel()
 	configs := func(command string, args ...string) ([]stack.NodeConfig, error) {

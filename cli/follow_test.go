@@ -99,7 +99,7 @@ func TestInterruptCancelsAnOwnRun(t *testing.T) {
 	}
 }
 
-// fakeParts are the parts in the process of a run. EndGrace calls kill, which may be nil.
+// fakeParts stands for the parts that a run starts in its process. EndGrace calls kill, which may be nil.
 type fakeParts struct {
 	kill   func()
 	bounds int // calls of StopWithin
@@ -113,9 +113,8 @@ func (p *fakeParts) EndGrace() {
 
 func (p *fakeParts) StopWithin(time.Duration) { p.bounds++ }
 
-// TestSecondInterruptKillsALocalRun has programs that ignore SIGTERM: at the second signal,
-// or after a while, they are killed, and the run ends as a cancelled one does. A run that
-// does not end even then is ended by force.
+// TestSecondInterruptKillsALocalRun checks that programs that ignore SIGTERM are killed at the second signal or after a
+// while, and that the run then ends as cancelled. A run that still does not end is ended by force.
 func TestSecondInterruptKillsALocalRun(t *testing.T) {
 	for name, test := range map[string]struct{ late, stuck bool }{
 		"at the second signal":         {},
@@ -161,7 +160,7 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptLeavesARunOnAGateway stops waiting for a run whose cancel takes long.
+// TestSecondInterruptLeavesARunOnAGateway checks that a second interrupt stops the wait for a slow cancel.
 func TestSecondInterruptLeavesARunOnAGateway(t *testing.T) {
 	f := fake(t)
 	nightly(f)
@@ -181,7 +180,7 @@ func TestSecondInterruptLeavesARunOnAGateway(t *testing.T) {
 	}
 }
 
-// TestInterruptEndsThoughNothingAnswers has a gateway that takes every request and does nothing.
+// TestInterruptEndsThoughNothingAnswers uses a gateway that accepts every request and does nothing.
 func TestInterruptEndsThoughNothingAnswers(t *testing.T) {
 	t.Parallel()
 	f := fake(t)
@@ -271,7 +270,8 @@ func TestCancelThatFailsEndsTheRun(t *testing.T) {
 	}
 }
 
-// The end of the terminal leaves a run on a gateway alone; --detach does not even follow it.
+// TestHangUpLeavesARunOnAGatewayAlone checks that a closed terminal leaves a run on a gateway alone, and that --detach
+// does not follow the run at all.
 func TestHangUpLeavesARunOnAGatewayAlone(t *testing.T) {
 	f := fake(t)
 	nightly(f)

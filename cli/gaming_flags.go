@@ -9,10 +9,10 @@ import (
 	"switchyard/workers/node"
 )
 
-// noProcess is what people give for an empty list of the names of games.
+// noProcess is the value that stands for an empty list of game processes.
 const noProcess = "none"
 
-// gamingFlags are the rules by which a node detects that a user plays on its machine.
+// gamingFlags holds the rules by which a node detects that a user plays a game on its machine.
 type gamingFlags struct {
 	processes []string
 	load      float64
@@ -24,7 +24,7 @@ func (g *gamingFlags) add(f *pflag.FlagSet) {
 	f.Float64Var(&g.load, "gaming-gpu-load", rules.GPULoad, "use of a GPU in percent, without a task on it, that means that a user plays here; 0: no use does")
 }
 
-// rules returns the rules that the flags describe.
+// rules returns the rules that the flags set.
 func (g *gamingFlags) rules() (*node.GamingRules, error) {
 	rules := node.DefaultGamingRules()
 	rules.GPULoad = g.load

@@ -86,8 +86,8 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	return cmd
 }
 
-// peersOf returns where other gateways reach this one, or "" for its address, and how it reaches them: with its own certificate,
-// if it has one.
+// peersOf returns the URL at which peers reach this gateway, or "" for its own address, and the TLS configuration with
+// which it reaches them: its own certificate, if it has one.
 func peersOf(address, ca string, files tlsfiles.Server) (string, *tls.Config, error) {
 	if address != "" {
 		u, err := url.Parse(address)

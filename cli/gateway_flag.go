@@ -17,13 +17,14 @@ import (
 const (
 	gatewayFlagName   = "gateway"
 	tokenFileFlagName = "token-file"
-	// Files of a client of a gateway with an https URL.
+	// Files that a client needs for a gateway with an https URL.
 	caFlagName, clientCertFlagName, clientKeyFlagName = "ca", "client-cert", "client-key"
-	// tokenVariable has the token. There is no flag for it: every user of a machine sees the flags of a process.
+	// tokenVariable holds the token. There is no flag for it because every user of a machine sees the flags of a
+	// process.
 	tokenVariable = "SWITCHYARD_TOKEN"
 )
 
-// gatewayFlag adds --gateway, and how to log in there.
+// gatewayFlag adds --gateway and the flags for logging in to it.
 func gatewayFlag(cmd *cobra.Command, usage string) *string {
 	cmd.Flags().String(tokenFileFlagName, "", "file with the token for the gateway, which others must not read (default $"+tokenVariable+", else that of switchyard login)")
 	cmd.Flags().String(caFlagName, "", "authorities of the certificate of a gateway with an https URL, in PEM (default those of the system)")
@@ -37,12 +38,12 @@ func clientFlag(cmd *cobra.Command) *string {
 	return gatewayFlag(cmd, "URL of the gateway (default "+client.DefaultURL+")")
 }
 
-// openClient returns a client of the gateway that the flags of a command name. It must be closed.
+// openClient returns a client of the gateway that the flags of a command name. The caller must close it.
 func (s *system) openClient(cmd *cobra.Command) (*client.Client, error) {
 	return s.openClientAt(cmd, stringFlag(cmd, gatewayFlagName))
 }
 
-// openClientAt returns a client of the gateway at an address, with the token that the flags of a command say.
+// openClientAt returns a client of the gateway at an address, with the token that the flags of a command name.
 func (s *system) openClientAt(cmd *cobra.Command, address string) (*client.Client, error) {
 	url, err := client.ParseURL(address)
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *system) openClientAt(cmd *cobra.Command, address string) (*client.Clien
 	return client.New(url, client.Options{Token: token, TLS: files}), nil
 }
 
-// clientTLS returns how a gateway with an https URL is reached, as the flags of a command say, or nil.
+// clientTLS returns the TLS configuration that the flags of a command set for a gateway with an https URL, or nil.
 func clientTLS(cmd *cobra.Command) (*tls.Config, error) {
 	return tlsfiles.Client{
 		CA: stringFlag(cmd, caFlagName), Cert: stringFlag(cmd, clientCertFlagName), Key: stringFlag(cmd, clientKeyFlagName),
@@ -78,14 +79,14 @@ func (s *system) token(cmd *cobra.Command, gateway string) (string, error) {
 	if token := strings.TrimSpace(s.getenv(tokenVariable)); token != "" {
 		return token, nil
 	}
-	// A file with settings names the token of the gateway that it names, and of no other.
+	// A token file named in the settings file belongs only to the gateway named there.
 	if path != "" && s.isFromFile(gatewayFlagName) {
 		return credentials.ReadToken(path)
 	}
 	return credentials.Load(credentials.Path(s.getenv), gateway)
 }
 
-// isFromFile reports whether the value of a flag comes from the file with settings.
+// isFromFile reports whether the value of a flag comes from the settings file.
 func (s *system) isFromFile(flag string) bool {
 	origin := s.origins[flag]
 	return origin != "" && !strings.HasPrefix(origin, "--") && origin != config.Variable(flag)
@@ -99,7 +100,7 @@ func stringFlag(cmd *cobra.Command, name string) string {
 	return ""
 }
 
-// onGateway returns the function of a command that calls do with a client of the gateway that its flags name.
+// onGateway returns the run function of a command that calls do with a client of the gateway named by its flags.
 func onGateway(sys *system, do func(context.Context, *client.Client, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a, err := sys.openClient(cmd)

@@ -22,7 +22,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 			}
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			// Text in backquotes takes the place of the type of a flag.
+			// pflag would show backquoted text in place of a flag's type.
 			if strings.Contains(f.Usage, "`") {
 				t.Errorf("%s: the help of --%s has backquotes: %s", cmd.CommandPath(), f.Name, f.Usage)
 			}

@@ -13,28 +13,28 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// inputFlags are the flags that give the input of a run.
+// inputFlags holds the flags that give the input of a run.
 type inputFlags struct {
 	pairs []string
 	file  string
 }
 
-// add adds the flags.
+// add registers the flags.
 func (f *inputFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.pairs, "input", nil, "input of the run as key=value, read as the type that the definition gives it; else value may be JSON; may be repeated")
 	flags.StringVar(&f.file, "input-file", "", "file in YAML or JSON with inputs of the run, - for standard input; --input wins")
 }
 
-// givenInput is input as it was given, which is read once the definition is known.
+// givenInput is unparsed input. Parsing needs the definition.
 type givenInput struct {
 	pairs []string
 	file  []byte
 }
 
-// maxInput is one byte more than a file with inputs may have.
+// maxInput is one byte more than the limit of an input file, so that a read detects a longer one.
 const maxInput = 1<<20 + 1
 
-// read reads the file, and returns nil if no input was given.
+// read reads the input file. It returns nil if no input was given.
 func (f *inputFlags) read(sys *system) (*givenInput, error) {
 	if len(f.pairs) == 0 && f.file == "" {
 		return nil, nil
@@ -66,7 +66,7 @@ func unreadableInput(err error) error {
 	return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read the input: %w", err), Hint: "give a file in YAML or JSON to --input-file, or - for standard input"}
 }
 
-// parse returns the input as the definition types it, or nil if none was given.
+// parse returns the input with the types of the definition, or nil if none was given.
 func (g *givenInput) parse(d *v1.Definition) (*structpb.Struct, error) {
 	if g == nil {
 		return nil, nil
@@ -78,7 +78,7 @@ func (g *givenInput) parse(d *v1.Definition) (*structpb.Struct, error) {
 	return input, nil
 }
 
-// oneStdin refuses to read two things from standard input.
+// oneStdin returns an error if both files would be read from standard input.
 func (f *inputFlags) oneStdin(file string) error {
 	if file == "-" && f.file == "-" {
 		return exit.Usagef("FILE and --input-file cannot both be read from standard input")

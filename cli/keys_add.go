@@ -42,8 +42,8 @@ role that you have now, until it is removed, also when the token that added it h
 	return cmd
 }
 
-// readPublicKey returns the text of a file, or of standard input, that holds a public key. Any other text stays here: it may be
-// a private key.
+// readPublicKey returns the public key in a file or on standard input. Any other text is refused here and never sent,
+// because it may be a private key.
 func readPublicKey(sys *system, path string) (string, error) {
 	subject := path
 	var text []byte
@@ -76,7 +76,7 @@ func readPublicKey(sys *system, path string) (string, error) {
 	return "", exit.Usagef("%s %s%s", subject, fault.Reason, hint)
 }
 
-// orNoOne returns a name, or what stands for one that no caller claims.
+// orNoOne returns a name, or a placeholder if it is empty.
 func orNoOne(name string) string {
 	if name == "" {
 		return "no name"

@@ -34,7 +34,7 @@ func TestKeysAddSendsAPublicKey(t *testing.T) {
 	}
 }
 
-// TestKeysAddSendsNothingElse pastes what is no public key. Not even the error shows a word of it.
+// TestKeysAddSendsNothingElse checks that text other than a public key is neither sent nor shown in the error.
 func TestKeysAddSendsNothingElse(t *testing.T) {
 	f := fake(t)
 	_, private, err := ed25519.GenerateKey(rand.Reader)

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// defaultKubeStart is how long the start of a pod is tried by default.
+	// defaultKubeStart is how long the start of a pod is retried by default.
 	defaultKubeStart = 5 * time.Minute
-	// defaultKubeSweep is the default time between two looks for Jobs whose runs are gone.
+	// defaultKubeSweep is the default interval between two sweeps for Jobs whose runs have ended.
 	defaultKubeSweep = 2 * time.Minute
 )
 
-// kubeFlags name the clusters of Kubernetes that the nodes of a process reach.
+// kubeFlags holds the flags for the Kubernetes clusters that the nodes of a process use.
 type kubeFlags struct {
 	clusters      []string
 	helperImage   string
@@ -34,7 +34,7 @@ func (k *kubeFlags) add(f *pflag.FlagSet) {
 	f.DurationVar(&k.sweepInterval, "kube-sweep-interval", defaultKubeSweep, "how often a node looks for Jobs whose runs are gone; such a Job is deleted when it is found twice in a row")
 }
 
-// kubeFlagNames are the flags of kubeFlags.
+// kubeFlagNames lists the flags that kubeFlags adds.
 var kubeFlagNames = []string{"kube", "kube-helper-image", "kube-start-timeout", "kube-sweep-interval"}
 
 func (k *kubeFlags) config() (cfg stack.KubeConfig, err error) {

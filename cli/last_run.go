@@ -12,11 +12,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// lastRun is what people type for the run that was started last.
+// lastRun is the word that stands for the newest run.
 const lastRun = "last"
 
-// lastRunFile returns the file with the run that this user has started last from
-// this machine on a gateway, or "" if the user has no folder for state.
+// lastRunFile returns the file that holds the last run that this user started from this machine on a gateway, or "" if
+// the user has no folder for state.
 func (s *system) lastRunFile(gateway string) string {
 	dir := s.getenv("XDG_STATE_HOME")
 	if dir == "" && s.getenv("HOME") != "" {
@@ -28,14 +28,13 @@ func (s *system) lastRunFile(gateway string) string {
 	return filepath.Join(dir, "switchyard", "last-run", url.PathEscape(gateway))
 }
 
-// rememberRun stores the id of the run that was started last. If it cannot be stored,
-// "last" is refused later.
+// rememberRun stores the ID of the run that was started last. If that fails, "last" is refused later.
 func (s *system) rememberRun(gateway, id string) {
 	path := s.lastRunFile(gateway)
 	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
-	// The whole id or none, also when two commands write at once.
+	// The rename keeps the file whole even if two commands write at once.
 	fresh, err := os.CreateTemp(filepath.Dir(path), ".fresh-")
 	if err != nil {
 		return
@@ -46,9 +45,8 @@ func (s *system) rememberRun(gateway, id string) {
 	}
 }
 
-// resolveOwnRun returns the run that a command is to change: what was typed, and for "last"
-// the run that this user has started last from this machine, so that the command
-// never changes the run of another user.
+// resolveOwnRun returns the run that a command is to change. For "last" it returns the last run that this user started
+// from this machine, so that the command never changes another user's run.
 func (s *system) resolveOwnRun(gateway, typed string) (string, error) {
 	if typed != lastRun {
 		return typed, nil
@@ -64,7 +62,7 @@ func (s *system) resolveOwnRun(gateway, typed string) (string, error) {
 	return string(id), nil
 }
 
-// printResolved prints which run "last" means, for output that does not name it.
+// printResolved prints the run that "last" stands for, for output that does not name it.
 func (s *system) printResolved(typed, id string) {
 	if typed == lastRun {
 		fmt.Fprintf(s.screen, "the last run is %s\n", id)

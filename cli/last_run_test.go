@@ -7,7 +7,8 @@ import (
 	"switchyard/cli/exit"
 )
 
-// A command that changes something takes "last" for what this user has started here, and never for the run of another user.
+// TestLastOfACommandThatChangesSomethingIsMine checks that "last" in a command that changes a run means the last run
+// that this user started here, never a run of another user.
 func TestLastOfACommandThatChangesSomethingIsMine(t *testing.T) {
 	f := fake(t)
 	completed(f)

@@ -11,13 +11,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// lightValidator makes the process's validator of messages. protovalidate makes
-// every file that is linked in known to its expressions, those of the Temporal
-// server, of Envoy and of Kubernetes among them: 15 MB and most of the time that
-// a small command takes. The rules of our messages name nothing but each other.
+// lightValidator sets up the message validator of the process. By default protovalidate registers every linked file
+// with its expressions, among them those of the Temporal server, Envoy and Kubernetes: 15 MB, and most of the time of a
+// small command. The rules of Switchyard's messages refer only to each other.
 //
-// The registry of files is a global that has no lock. A command calls this before
-// it has started anything that reads it.
+// The file registry is a global without a lock. A command calls lightValidator before it starts anything that reads the
+// registry.
 var lightValidator = sync.OnceValue(func() error {
 	all := protoregistry.GlobalFiles
 	ours := new(protoregistry.Files)
@@ -30,7 +29,7 @@ var lightValidator = sync.OnceValue(func() error {
 	return errors.Join(append(errs, protovalidate.Validate(&v1.GetRunRequest{Id: "any"}))...)
 })
 
-// addFile adds a file to a registry with all that it imports.
+// addFile adds a file and all its imports to a registry.
 func addFile(files *protoregistry.Files, file protoreflect.FileDescriptor) error {
 	if _, err := files.FindFileByPath(file.Path()); err == nil {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"switchyard/drawing/words"
 )
 
-// listing are the flags of a command that lists something page by page.
+// listing holds the flags of a command that lists items page by page.
 type listing struct {
 	limit  int32
-	most   int32 // that --limit may be
+	most   int32 // highest value of --limit
 	token  string
 	format *output.Choice
 }
@@ -32,7 +32,7 @@ func listFlags(cmd *cobra.Command, what string, limit, most int32) *listing {
 	return l
 }
 
-// check refuses a limit that the gateway would refuse.
+// check returns an error for a limit that the gateway would refuse.
 func (l *listing) check() error {
 	if l.limit < 1 || l.limit > l.most {
 		return exit.Usagef("--limit %d: it must be 1 to %d", l.limit, l.most)
@@ -40,7 +40,7 @@ func (l *listing) check() error {
 	return nil
 }
 
-// listPage is the answer of a gateway to one request for a page.
+// listPage is the reply to a request for one page.
 type listPage[M proto.Message] interface {
 	GetItems() []M
 	GetNextPageToken() string
@@ -54,13 +54,13 @@ type listCommand[M proto.Message] struct {
 	// what names the items in the usage of --limit; limit is its default and most its highest value.
 	what        string
 	limit, most int32
-	// fetch asks the gateway for a page of at most size items that begins at token.
+	// fetch requests a page of at most size items that begins at token.
 	fetch func(ctx context.Context, a *client.Client, args []string, size int32, token string) (listPage[M], error)
-	// item returns an item as JSON prints it, or is nil if that is the whole message.
+	// item returns an item as JSON prints it. It is nil if JSON prints the whole message.
 	item func(M) (any, error)
-	// rows returns the table of a page for people; the first row is the header.
+	// rows returns a page as a table for people; the first row is the header.
 	rows func([]M) [][]string
-	// keep is how many of the first columns a narrow terminal shows besides the last, or 0 for 2.
+	// keep is the number of leading columns that a narrow terminal shows besides the last, or 0 for 2.
 	keep int
 }
 
@@ -90,7 +90,7 @@ func (l listCommand[M]) command(sys *system) *cobra.Command {
 	return cmd
 }
 
-// write writes a page as one document, as a line for each item, or as a table for people.
+// write writes a page as one document, as one line per item, or as a table for people.
 func (l listCommand[M]) write(sys *system, format string, page listPage[M]) error {
 	if format == output.Text {
 		if err := output.WriteTable(sys.stdout, output.Fit(l.rows(page.GetItems()), sys.dataWidth(), cmp.Or(l.keep, 2))); err != nil {
@@ -128,9 +128,9 @@ func (l listCommand[M]) write(sys *system, format string, page listPage[M]) erro
 		return output.WriteJSON(sys.stdout, struct {
 			Items         []any            `json:"items"`
 			NextPageToken string           `json:"nextPageToken"`
-			Total         *int32           `json:"total,omitempty"`  // of lists that are counted: the items of all pages
-			Totals        map[string]int32 `json:"totals,omitempty"` // of runs, with --totals: by state
-			After         string           `json:"after,omitempty"`  // of events: where they were read to
+			Total         *int32           `json:"total,omitempty"`  // for counted lists: the items of all pages
+			Totals        map[string]int32 `json:"totals,omitempty"` // for runs with --totals: by state
+			After         string           `json:"after,omitempty"`  // for events: the position read up to
 		}{items, page.GetNextPageToken(), total, totals, after})
 	}
 	for _, item := range items {

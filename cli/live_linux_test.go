@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// openTerminal makes a terminal of 24 lines of 72 cells. keyboard is its other end.
+// openTerminal opens a terminal of 24 lines of 72 cells; keyboard is its other end.
 func openTerminal(t *testing.T) (keyboard, terminal *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -32,8 +32,7 @@ func openTerminal(t *testing.T) (keyboard, terminal *os.File) {
 	return keyboard, terminal
 }
 
-// onTerminal runs a command whose standard error is a terminal and returns what
-// was written there.
+// onTerminal runs a command whose standard error is a terminal, and returns what it wrote there.
 func onTerminal(t *testing.T, env map[string]string, args ...string) string {
 	t.Helper()
 	stdout, err := os.Create(t.TempDir() + "/stdout")
@@ -42,7 +41,8 @@ func onTerminal(t *testing.T, env map[string]string, args ...string) string {
 	return onTerminals(t, stdout, env, args...)
 }
 
-// onTerminals is onTerminal with a standard output, which is the terminal, too, if nil.
+// onTerminals runs a command with the given standard output; nil makes standard output the terminal, like standard
+// error.
 func onTerminals(t *testing.T, stdout *os.File, env map[string]string, args ...string) string {
 	t.Helper()
 	keyboard, terminal := openTerminal(t)
@@ -78,7 +78,7 @@ func TestLiveTableOnATerminal(t *testing.T) {
 	if n := strings.Count(text, "TASK "); n < 2 {
 		t.Errorf("the table was drawn %d times:\n%q", n, text)
 	}
-	// The last picture stays, with what comes after the end below it.
+	// The last picture stays on screen, and the final output follows below it.
 	last := text[strings.LastIndex(text, "run nightly-4g5h6jkm  "):]
 	for _, want := range []string{"fetch", "build", "deploy", "notify", "shadowed", "failed\x1b[0m after 9.0s"} {
 		if !strings.Contains(last, want) {
@@ -90,7 +90,7 @@ func TestLiveTableOnATerminal(t *testing.T) {
 	}
 }
 
-// TestListsFitTheTerminal has lists that are wider than the terminal. Elsewhere nothing is cut.
+// TestListsFitTheTerminal checks that lists wider than the terminal are cut there and nowhere else.
 func TestListsFitTheTerminal(t *testing.T) {
 	f := fake(t)
 	const reason = "a reason that is much longer than any terminal has room for at the end of a line"

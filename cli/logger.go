@@ -15,10 +15,10 @@ func logFlag(cmd *cobra.Command, level string) *output.Choice {
 	return c
 }
 
-// logger logs as text on standard error.
+// logger returns a logger that writes text to standard error.
 func logger(sys *system, level *output.Choice) *slog.Logger {
 	var least slog.Level
-	// A word that is allowed is a level.
+	// Every allowed word parses as a level.
 	_ = least.UnmarshalText([]byte(level.Value))
 	return slog.New(slog.NewTextHandler(sys.screen, &slog.HandlerOptions{Level: least}))
 }

@@ -55,10 +55,10 @@ SWITCHYARD_TOKEN, or from the prompt or standard input.`,
 	return cmd
 }
 
-// kindNone is the kind of a caller that nothing proves.
+// kindNone is the kind of an unauthenticated caller.
 const kindNone = "none"
 
-// newToken returns the token that a person logs in with.
+// newToken returns the token to log in with.
 func (s *system) newToken(cmd *cobra.Command) (string, error) {
 	if path := stringFlag(cmd, tokenFileFlagName); path != "" {
 		return credentials.ReadToken(path)
@@ -127,7 +127,7 @@ func newWhoami(sys *system) *cobra.Command {
 	return cmd
 }
 
-// whoText returns who a caller is, in one line.
+// whoText describes a caller in one line.
 func whoText(sys *system, who *v1.WhoAmIResponse) string {
 	name := who.GetName()
 	if name == "" {

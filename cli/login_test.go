@@ -21,7 +21,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// lockedGateway is the part of a gateway that people log in to.
+// lockedGateway starts the part of a gateway that people log in to.
 func lockedGateway(t *testing.T) (url string, registry *tokens.Registry) {
 	t.Helper()
 	kept, err := store.Open(t.Context(), "mem://")
@@ -132,7 +132,7 @@ func TestTokensCreateChecksItsFlags(t *testing.T) {
 	}
 }
 
-// TestTokenStaysWithItsGateway has a gateway redirect to another host.
+// TestTokenStaysWithItsGateway checks that a redirect to another host does not receive the token.
 func TestTokenStaysWithItsGateway(t *testing.T) {
 	leaked := make(chan string, 8)
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { leaked <- r.Header.Get("Authorization") }))

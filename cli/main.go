@@ -12,8 +12,7 @@ import (
 	"switchyard/cli/exit"
 )
 
-// Main runs the command that the arguments, without the program's name, ask for
-// and returns the exit code.
+// Main runs the command named by the arguments, which exclude the program's name, and returns the exit code.
 func Main(args ...string) int {
 	sys := newSystem(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	ctx, release := catchSignals(context.Background(), sys.signals.offer, func() {
@@ -34,7 +33,7 @@ func execute(ctx context.Context, sys *system, args []string) int {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		addCompletions(sys, root)
 	}
-	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
+	root.SetArgs(append([]string{}, args...)) // nil would mean the process's own arguments
 	cmd, err := root.ExecuteContextC(ctx)
 	code := exit.CodeOf(ctx, err)
 	if err == nil {
@@ -55,7 +54,7 @@ func execute(ctx context.Context, sys *system, args []string) int {
 	return code
 }
 
-// message is an error as people read it.
+// message formats an error for people.
 func message(err error) string {
 	if isProblems(err) {
 		return err.Error()

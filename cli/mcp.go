@@ -40,7 +40,7 @@ over HTTP, at /mcp.`,
 		})
 		err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(sys.stdin), Writer: unclosed{sys.rawStdout}})
 		if ctx.Err() != nil || errors.Is(err, io.EOF) {
-			return nil // the agent program has left, or a signal has come
+			return nil // the agent program has left, or a signal has arrived
 		}
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return exit.Usagef("standard input is no Model Context Protocol (%w); agent programs start this command, people use the others", syntax)
@@ -58,8 +58,8 @@ func failureText(err error) string {
 	return err.Error()
 }
 
-// unclosed is a writer that stays open.
+// unclosed is a writer whose Close is a no-op.
 type unclosed struct{ io.Writer }
 
-// Close does nothing.
+// Close is a no-op.
 func (unclosed) Close() error { return nil }

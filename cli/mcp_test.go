@@ -7,13 +7,13 @@ import (
 	"switchyard/cli/exit"
 )
 
-// opening are the lines with which an agent program begins.
+// opening holds the first lines that an agent program sends.
 const opening = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 `
 
-// TestMCPEndsWithItsAgentProgram holds how `switchyard mcp` ends: well when its input does, and with the reason if that is
-// another protocol.
+// TestMCPEndsWithItsAgentProgram checks that `switchyard mcp` succeeds when its input ends, and fails with the reason
+// when the input is another protocol.
 func TestMCPEndsWithItsAgentProgram(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]struct {

@@ -20,7 +20,7 @@ import (
 // maxLocalNodes bounds the nodes of one process.
 const maxLocalNodes = 100
 
-// nodeFlags describe the nodes of a process.
+// nodeFlags holds the flags that describe the nodes of a process.
 type nodeFlags struct {
 	// command is the command that has the flags, or "" for worker.
 	command      string
@@ -37,7 +37,7 @@ type nodeFlags struct {
 	allowSecrets []string
 	maxOutputMB  int64
 	offlineAfter time.Duration
-	drainTimeout time.Duration // its value before the flags are read is the default
+	drainTimeout time.Duration // the value before the flags are read is the default
 	gaming       gamingFlags
 	containers   containerFlags
 	agents       agentFlags
@@ -66,12 +66,13 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	n.vms.add(f)
 }
 
-// addSecrets adds the flag of a command whose tasks may not ask for every secret of the machine.
+// addSecrets adds the flag of a command whose tasks may use only some secrets of the machine.
 func (n *nodeFlags) addSecrets(f *pflag.FlagSet) {
 	f.StringSliceVar(&n.allowSecrets, "allow-secret", nil, "files and variables of this machine that the secretEnv of tasks may name, such as file:/run/secrets/*,env:DEPLOY_*; no task inherits such a variable; may be repeated")
 }
 
-// secrets returns what tasks may ask for: where they run for the person who starts the process, everything.
+// secrets returns the secrets that tasks may use: all of them where the tasks run for the person who starts the
+// process.
 func (n *nodeFlags) secrets() (secrets.Allowlist, error) {
 	if n.command != "" {
 		return secrets.AllowAll(), nil
@@ -90,7 +91,7 @@ func (n *nodeFlags) addSome(f *pflag.FlagSet) {
 	f.Lookup("name").Usage = `name of the node (default "local"; several are local-1, local-2, ...)`
 }
 
-// configs are the nodes that the flags describe, at least least.
+// configs returns the nodes that the flags describe, but at least the given number.
 func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 	capabilities, err := config.ParsePairs("capability", n.capabilities)
 	switch {
@@ -165,7 +166,7 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 	return nodes, nil
 }
 
-// checkFolder refuses the value of a flag that is no folder in which this process can make others; empty is none.
+// checkFolder returns an error if this process cannot create folders in the folder that a flag names; "" is allowed.
 func checkFolder(flag, dir string) error {
 	if dir == "" {
 		return nil
@@ -177,11 +178,11 @@ func checkFolder(flag, dir string) error {
 	return os.Remove(probe)
 }
 
-// onlyLocal are the flags that make no sense for a run on a gateway.
+// onlyLocal lists the flags that make no sense for a run on a gateway.
 var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
 	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb"}, agentFlagNames, kubeFlagNames)
 
-// refuseLocal refuses flags about nodes of this process.
+// refuseLocal returns an error if a flag describes nodes of this process.
 func refuseLocal(cmd *cobra.Command) error {
 	for _, name := range onlyLocal {
 		if cmd.Flags().Changed(name) {

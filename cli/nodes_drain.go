@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// drainPause is the wait between two looks at a node that drains.
+// drainPause is the interval between two polls of a draining node.
 const drainPause = 500 * time.Millisecond
 
 func newNodesDrain(sys *system) *cobra.Command {
@@ -65,15 +65,14 @@ Ctrl-C ends the waiting of --wait and not the drain.`,
 	return cmd
 }
 
-// awaitDrained waits until a draining node has no attempts. The gateway may be away
-// for a while.
+// awaitDrained waits until a draining node has no attempts. It tolerates a gateway that is unreachable for a while.
 func awaitDrained(ctx context.Context, sys *system, a *client.Client, n *v1.Node) (*v1.Node, error) {
 	name := n.GetName()
 	var lostAt time.Time // zero while the gateway answers
 	for told := int32(-1); ; {
 		switch {
 		case n.GetDrained(), n.GetState() == v1.NodeOffline:
-			// The leases of what ran on a node that is offline are over.
+			// The leases of the attempts of an offline node have expired.
 			fmt.Fprintf(sys.screen, "nothing of node %s is left\n", name)
 			return n, nil
 		case n.GetState() == v1.NodeActive:

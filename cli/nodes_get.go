@@ -104,7 +104,7 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 	return output.WriteTable(w, rows)
 }
 
-// traffic is that of a node's network, and the speed of its link where that is known.
+// traffic returns the throughput of a node's network, and the speed of the link if it is known.
 func traffic(n *v1.NetworkSnapshot) string {
 	if n.GetBandwidthMbps() == 0 {
 		return fmt.Sprintf("%.0f Mbit/s, of a link of unknown speed", n.GetThroughputMbps())
@@ -112,7 +112,7 @@ func traffic(n *v1.NetworkSnapshot) string {
 	return fmt.Sprintf("%.0f of %.0f Mbit/s", n.GetThroughputMbps(), n.GetBandwidthMbps())
 }
 
-// allowed says what containers may do on a node beyond the harmless.
+// allowed lists what the containers of a node may do beyond the defaults.
 func allowed(p *v1.ContainerPolicy) string {
 	var all []string
 	if p.GetPrivileged() {
@@ -137,7 +137,7 @@ func allowed(p *v1.ContainerPolicy) string {
 	return strings.Join(all, ", ")
 }
 
-// pairs are the entries of a map as key=value, sorted.
+// pairs returns the entries of a map as key=value, sorted.
 func pairs(m map[string]string) string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -38,15 +38,15 @@ func newNodesList(sys *system) *cobra.Command {
 	return cmd
 }
 
-// share returns the free part of an amount and the whole, in units of the given size,
-// or "" if the amount is not known.
+// share returns the free and the whole amount in the given unit, or "" if the amount is unknown. size is the value of
+// one unit.
 func share(a *v1.NodeAmount, size float64, unit string) string {
 	if a == nil {
 		return ""
 	}
 	figure := func(f float64) string {
 		if f /= size; f < 10 {
-			return strconv.FormatFloat(float64(int(f*10))/10, 'f', -1, 64) // never more than there is
+			return strconv.FormatFloat(float64(int(f*10))/10, 'f', -1, 64) // rounded down, so that it never shows more than is free
 		}
 		return strconv.Itoa(int(f))
 	}
@@ -76,7 +76,7 @@ func (s *system) nodeNote(n *v1.Node) string {
 	return strings.Join(notes, "; ")
 }
 
-// neighborText returns what another node of the machine holds of it.
+// neighborText returns the resources of the machine that another node holds.
 func neighborText(o *v1.NodeNeighbor) string {
 	var held []string
 	switch cores := o.GetCores(); {

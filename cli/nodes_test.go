@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// gpuBox is a node with two GPUs that drains, with one attempt left.
+// gpuBox returns a draining node with two GPUs and one attempt left.
 func gpuBox() *v1.Node {
 	numa := int32(0)
 	return &v1.Node{
@@ -75,7 +75,7 @@ func TestNodesGet(t *testing.T) {
 	}
 }
 
-// A link whose speed nothing says is not one of no speed.
+// TestTrafficOfAnUnknownLink checks that a link of unknown speed is not shown as one of speed zero.
 func TestTrafficOfAnUnknownLink(t *testing.T) {
 	t.Parallel()
 	if got, want := traffic(&v1.NetworkSnapshot{ThroughputMbps: 12}), "12 Mbit/s, of a link of unknown speed"; got != want {
@@ -83,7 +83,7 @@ func TestTrafficOfAnUnknownLink(t *testing.T) {
 	}
 }
 
-// TestNodesChange drains a node, puts it back and forgets it.
+// TestNodesChange drains a node, undrains it and removes it.
 func TestNodesChange(t *testing.T) {
 	f := fake(t)
 	f.fleet.looks = []*v1.Node{{Name: "a", State: "draining", Running: 2}}
@@ -117,7 +117,8 @@ func TestNodesChange(t *testing.T) {
 	}
 }
 
-// TestDrainWait waits until the node is empty, over a gateway that goes away.
+// TestDrainWait checks that drain --wait waits until the node is empty, although the gateway is unreachable for a
+// while.
 func TestDrainWait(t *testing.T) {
 	t.Parallel()
 	f := fake(t)
@@ -160,8 +161,8 @@ func TestDrainWait(t *testing.T) {
 	}
 }
 
-// TestDrainWaitOutlastsTheGateway continues when a check fails, and ends when the
-// node has gone.
+// TestDrainWaitOutlastsTheGateway checks that drain --wait continues after a failed poll, and ends when the node is
+// gone.
 func TestDrainWaitOutlastsTheGateway(t *testing.T) {
 	t.Parallel()
 	f := fake(t)
@@ -181,7 +182,7 @@ func TestDrainWaitOutlastsTheGateway(t *testing.T) {
 	}
 }
 
-// A node shows who else holds a part of its machine.
+// TestNodeNoteNamesNeighbors checks that a node shows which other nodes hold a part of its machine.
 func TestNodeNoteNamesNeighbors(t *testing.T) {
 	n := &v1.Node{State: v1.NodeActive, Neighbors: []*v1.NodeNeighbor{{Name: "big-1", Cores: 1}, {Name: "gpu-2", Cores: 2.5, MemoryMb: 512, Gpus: []int32{0, 3}}}}
 	want := "big-1 on the same machine holds 1 core; gpu-2 on the same machine holds 2.5 cores, 512 MiB, GPU 0, GPU 3"

@@ -42,7 +42,7 @@ func newQueue(sys *system) *cobra.Command {
 	return cmd
 }
 
-// writeQueue writes what waits for people: a line for each group, and what is asked for and free.
+// writeQueue writes the queue for people: one line per group, and the amounts asked for and free.
 func (s *system) writeQueue(w io.Writer, queue *v1.GetQueueResponse) error {
 	if queue.GetTasks() == 0 {
 		_, err := fmt.Fprintln(w, "nothing waits")
@@ -76,7 +76,7 @@ func (s *system) writeQueue(w io.Writer, queue *v1.GetQueueResponse) error {
 	return output.WriteTable(w, rows)
 }
 
-// demandText returns what each task of a group asks of a node, or "" if the group waits for none.
+// demandText returns what each task of a group needs on a node, or "" if the group does not wait for a node.
 func demandText(g *v1.QueueGroup) string {
 	d := g.GetDemand()
 	if d == nil {
@@ -97,7 +97,7 @@ func demandText(g *v1.QueueGroup) string {
 	return words.OneLine(strings.Join(append(parts, d.GetConstraints()...), ", "))
 }
 
-// shortNumber returns a number with two decimals at most.
+// shortNumber formats a number with at most two decimals.
 func shortNumber(n float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(n, 'f', 2, 64), "0"), ".")
 }

@@ -19,7 +19,7 @@ func (f *fakeTasks) GetQueue(_ context.Context, req *connect.Request[v1.GetQueue
 	return connect.NewResponse(f.queue), nil
 }
 
-// TestQueueShowsGroupsAndAmounts prints what waits, and asks for a part of it.
+// TestQueueShowsGroupsAndAmounts checks the printed queue and the requests for a part of it.
 func TestQueueShowsGroupsAndAmounts(t *testing.T) {
 	f := fake(t)
 	f.tasks.queue = &v1.GetQueueResponse{

@@ -13,7 +13,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// resourceFlags are what a task takes of its node.
+// resourceFlags holds the flags for the resources that a task needs on its node.
 type resourceFlags struct {
 	cores  float64
 	memory string
@@ -26,7 +26,7 @@ func (r *resourceFlags) add(f *pflag.FlagSet) {
 	f.Int32Var(&r.gpus, "gpus", 0, "GPUs that it takes of its node")
 }
 
-// resources returns what the flags ask for, or nil if that is nothing.
+// resources returns the resources that the flags ask for, or nil if they ask for none.
 func (r *resourceFlags) resources() (*v1.Resources, error) {
 	memory, err := parseMemory(r.memory)
 	switch {
@@ -44,10 +44,10 @@ func (r *resourceFlags) resources() (*v1.Resources, error) {
 	return res, nil
 }
 
-// memorySize is the form of an amount of memory.
+// memorySize matches an amount of memory.
 var memorySize = regexp.MustCompile(`^([1-9][0-9]{0,8})(M|G|T|Mi|Gi|Ti)$`)
 
-// parseMemory returns an amount of memory in MiB.
+// parseMemory returns an amount of memory in MiB, or 0 for "".
 func parseMemory(text string) (int32, error) {
 	if text == "" {
 		return 0, nil
@@ -66,7 +66,7 @@ func parseMemory(text string) (int32, error) {
 	return int32(amount), nil
 }
 
-// parseMounts reads directories of a node with their places in a container, as HOST:PATH or HOST:PATH:ro.
+// parseMounts parses directories of a node with their places in a container, as HOST:PATH or HOST:PATH:ro.
 func parseMounts(texts []string) ([]*v1.Mount, error) {
 	var mounts []*v1.Mount
 	for _, text := range texts {

@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// helpWidth is the width to which the help wraps what it says of flags.
+// helpWidth is the width to which the help wraps the usage of flags.
 const helpWidth = 100
 
 func newRoot(sys *system) *cobra.Command {
@@ -63,10 +63,10 @@ task has its own, and 255 is a session that was left or lost.`,
 	return root
 }
 
-// help is what a command that only holds others does.
+// help shows the help of a command that only groups subcommands.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// subcommands refuses a subcommand that does not exist.
+// subcommands returns an error for a subcommand that does not exist.
 func subcommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func subcommands(cmd *cobra.Command, args []string) error {
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
-	// The same word one level down is closer than a similar one here.
+	// An exact match one level down is a better suggestion than a similar word on this level.
 	var near []string
 	for _, group := range cmd.Commands() {
 		if sub, _, err := group.Find(args[:1]); err == nil && sub != group && len(near) == 0 {
@@ -92,8 +92,8 @@ func subcommands(cmd *cobra.Command, args []string) error {
 	return f
 }
 
-// arguments checks that there are at least low and at most high arguments; high
-// below 0: any number. what says what they are, in the words of the usage line.
+// arguments checks that a command has at least low and at most high arguments. A negative high means no limit. what
+// names the arguments in the words of the usage line.
 func arguments(low, high int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {

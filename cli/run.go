@@ -21,7 +21,7 @@ import (
 // submitGrace is how long a submit may continue after an interrupt.
 const submitGrace = 2 * time.Second
 
-// runFlags are the flags of `run`.
+// runFlags holds the flags of `run`.
 type runFlags struct {
 	nodes    nodeFlags
 	input    inputFlags
@@ -123,7 +123,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 		if sys.getenv("TEMPORAL_ADDRESS") == "" {
 			cfg.Temporal = &embedded.Options{Logger: log}
 		} else if f.nodes.name == "" {
-			// Others run on that Temporal too, and a node replaces another of its name.
+			// Other processes may run nodes on that Temporal, and a node replaces another one of the same name.
 			for i := range nodes {
 				nodes[i].Name = fmt.Sprintf("%s-%d", nodes[i].Name, os.Getpid())
 			}
@@ -144,8 +144,8 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 		return err
 	}
 	defer a.Close()
-	// Whether an interrupted submit has started a run would not be known, so it gets
-	// some time; the run is cancelled instead.
+	// The grace period lets an interrupted submit return the run, which is then cancelled. Otherwise the command could
+	// not know whether a run was started.
 	submitting, cancel := withGrace(cmd.Context(), submitGrace)
 	defer cancel()
 	res, err := client.Call(submitting, a, a.Runs.SubmitRun, req)
@@ -165,7 +165,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	return w.Watch(cmd.Context())
 }
 
-// withGrace returns a context that is done a while after ctx is.
+// withGrace returns a context that ends the grace period after ctx ends.
 func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

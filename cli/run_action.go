@@ -14,18 +14,18 @@ import (
 	"switchyard/cli/output"
 )
 
-// runAction describes a command that changes a run, or a task of a run, in one way.
+// runAction describes a command that changes a run or a task of a run.
 type runAction struct {
 	use, short, long string
-	// most is how many arguments there may be, RUN and TASK; least how many there must.
+	// most is the most arguments, RUN and TASK; least is the fewest.
 	least, most int
-	reason      bool // it takes --reason
-	// flags adds more flags, or is nil.
+	reason      bool // adds --reason
+	// flags adds more flags. It may be nil.
 	flags func(*pflag.FlagSet)
-	// send sends the request and returns the id of the run. task is "" if the user names none.
+	// send sends the request and returns the ID of the run. task is "" if the user names none.
 	send func(ctx context.Context, a *client.Client, run, task, reason string) (id string, err error)
-	// done returns what has been done, and remedy what the user can do if an open run
-	// refuses it. Both get the run and task as the user named them.
+	// done describes the completed change, and remedy what the user can do if an open run refuses it. Both receive the
+	// run and the task as the user named them.
 	done, remedy func(run, task string) string
 }
 
@@ -71,7 +71,7 @@ func (c runAction) command(sys *system) *cobra.Command {
 	return cmd
 }
 
-// withRemedy adds a remedy to an error about a state that does not allow the request.
+// withRemedy adds a hint to an error that means that the state does not allow the request.
 func withRemedy(err error, remedy func() string) error {
 	if f, ok := errors.AsType[*exit.Error](err); ok && f.Code == exit.CodeNotDone && f.Hint == "" && f.Err != nil {
 		f.Hint = remedy()
@@ -79,7 +79,7 @@ func withRemedy(err error, remedy func() string) error {
 	return err
 }
 
-// idOf returns the id in an answer.
+// idOf calls a method and returns the ID in its reply.
 func idOf[Req, Res any, Answer interface {
 	*Res
 	GetId() string

@@ -14,18 +14,18 @@ import (
 	"switchyard/workflows/names"
 )
 
-// runDrawing is a run with all that is drawn of it.
+// runDrawing is a run with everything that is needed to draw it.
 type runDrawing struct {
 	run    *v1.Run
 	nodes  []graph.Node
 	layout *graph.Layout
 	rows   []svg.Row
 	axis   timeline.Axis
-	// failed are the failed instances of each task, the first report.MaxFailures of them.
+	// failed holds the failed instances of each task, at most report.MaxFailures of them.
 	failed map[string][]*v1.Instance
 }
 
-// readDrawing reads a run and its instances. Of a large fan-out it keeps only sums, and some failures.
+// readDrawing reads a run and its instances. Of a large fan-out it keeps only counts and some failures.
 func readDrawing(ctx context.Context, a *client.Client, id string, now time.Time) (*runDrawing, error) {
 	run, err := a.RunWithoutOutput(ctx, id)
 	if err != nil {

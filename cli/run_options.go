@@ -10,30 +10,30 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// localPlacementTimeout is how long a task of a run in this process waits while
-// no node could ever take it: no other nodes are going to come.
+// localPlacementTimeout is how long a task of a run in this process waits while no node fits it. It is short because no
+// other nodes can join.
 const localPlacementTimeout = 5 * time.Second
 
-// minHeartbeatTimeout is the least heartbeat time-out of attempts that leaves
-// their nodes the time to beat, and to end them when they cannot.
+// minHeartbeatTimeout is the shortest heartbeat time-out that leaves a node enough time to heartbeat, and to end its
+// attempts if it cannot.
 const minHeartbeatTimeout = time.Second
 
-// runOptions are the flags about one run that its definition does not hold.
+// runOptions holds the flags of one run that are not part of its definition.
 type runOptions struct {
 	placement placementFlag
 	heartbeat time.Duration
 	batch     string
 }
 
-// add adds the flags; defaults says what --placement-timeout is without a value.
+// add registers the flags; defaults describes the default of --placement-timeout.
 func (o *runOptions) add(f *pflag.FlagSet, defaults string) {
 	f.Var(&o.placement, "placement-timeout", "how long a task waits that no node could ever take; 0: without end ("+defaults+")")
 	f.DurationVar(&o.heartbeat, "heartbeat-timeout", 0, "after how long without a sign of life a task is taken to be lost with its node (default 15s)")
 	f.StringVar(&o.batch, "batch", "", "name that links runs that are submitted together, for runs list --batch")
 }
 
-// options are the settings of a run, with a placement time-out where the flag was
-// not given, or nil if all are the defaults.
+// options returns the settings of a run, or nil if all are the defaults. It uses unless as the placement time-out if
+// the flag was not given.
 func (o *runOptions) options(unless time.Duration) (*v1.RunOptions, error) {
 	if o.heartbeat != 0 && o.heartbeat < minHeartbeatTimeout {
 		return nil, exit.Usagef("--heartbeat-timeout %s: it must be at least %s", o.heartbeat, minHeartbeatTimeout)
@@ -54,8 +54,7 @@ func (o *runOptions) options(unless time.Duration) (*v1.RunOptions, error) {
 	return options, nil
 }
 
-// placementFlag is the flag --placement-timeout, whose default depends on where
-// the run goes.
+// placementFlag is the value of --placement-timeout, whose default depends on where the run executes.
 type placementFlag struct {
 	value time.Duration
 	given bool
@@ -72,7 +71,7 @@ func (p *placementFlag) String() string {
 	return p.value.String()
 }
 
-// Set reads a duration such as 30s.
+// Set parses a duration such as 30s.
 func (p *placementFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil {

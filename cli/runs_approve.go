@@ -26,7 +26,7 @@ waits for an operator where the gateway says --approve-runs-of user.`,
 	}.command(sys)
 }
 
-// ofRun names a task of a run, or the run if task is "".
+// ofRun describes a task of a run, or the run if task is "".
 func ofRun(run, task string) string {
 	if task == "" {
 		return "run " + run
@@ -34,7 +34,7 @@ func ofRun(run, task string) string {
 	return fmt.Sprintf("task %s of run %s", task, run)
 }
 
-// waitingForApproval says how to find what can be approved or rejected.
+// waitingForApproval explains how to find the tasks that can be approved or rejected.
 func waitingForApproval(run, task string) string {
 	if task == "" {
 		return fmt.Sprintf("name the TASK to decide about one of type approval; `switchyard runs get %s` shows those that wait for it as paused", run)

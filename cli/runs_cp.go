@@ -80,7 +80,7 @@ copied are left out, and told, and the exit code is 1 then.`,
 	return cmd
 }
 
-// copying is a copy that is under way.
+// copying is a copy in progress.
 type copying struct {
 	sys      *system
 	inside   executor.Inside
@@ -89,7 +89,7 @@ type copying struct {
 	skipped  int
 }
 
-// maxSkippedLines bounds how many files that are left out are told.
+// maxSkippedLines bounds how many skipped files are listed.
 const maxSkippedLines = 20
 
 func (c *copying) skip(name, why string) {
@@ -141,7 +141,7 @@ func (c *copying) download(ctx context.Context, from, to copySide) error {
 	}()
 	err = archive.Unpack(r, place, c.skip)
 	if err == nil {
-		_, err = io.Copy(io.Discard, r) // what pads the archive
+		_, err = io.Copy(io.Discard, r) // reads the padding of the archive
 	}
 	_ = r.CloseWithError(errUnpacking) // never fails
 	if sent := <-read; sent != nil && !errors.Is(sent, errUnpacking) && (err == nil || ctx.Err() == nil) {
@@ -150,7 +150,7 @@ func (c *copying) download(ctx context.Context, from, to copySide) error {
 	return err
 }
 
-// errUnpacking ends the sending of an archive that cannot be unpacked.
+// errUnpacking stops the sender of an archive that cannot be unpacked.
 var errUnpacking = errors.New("the archive cannot be unpacked")
 
 // upload copies to a task.
@@ -191,11 +191,11 @@ func (c *copying) upload(ctx context.Context, from, to copySide) error {
 	return err
 }
 
-// place returns the name in the archive of what is copied to a task, "" for what is in it, and whether the path there is its
-// new name.
+// place returns the name of the top entry in the archive of an upload, or "" for the contents of a folder. It also
+// reports whether the destination path gives the entry a new name.
 func (c *copying) place(from copySide, info fs.FileInfo, to copySide, there fs.FileInfo) (top string, rename bool, err error) {
 	name := from.name()
-	if name == "" { // such as ".": what is called so elsewhere
+	if name == "" { // such as ".", which gets the name of the folder it stands for
 		if absolute, err := filepath.Abs(from.path); err == nil {
 			name = filepath.Base(absolute)
 		}
@@ -216,7 +216,7 @@ func (c *copying) place(from copySide, info fs.FileInfo, to copySide, there fs.F
 	return name, true, nil
 }
 
-// stat returns what lies at a path of the task, or nil.
+// stat returns the file info of a path in the task, or nil if nothing exists there.
 func (c *copying) stat(ctx context.Context, path string) (fs.FileInfo, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	near, far := net.Pipe()

@@ -11,7 +11,7 @@ import (
 	"switchyard/cli/exit"
 )
 
-// copyPlace makes a folder with "file", and a folder "dir" with "a" and "sub/b".
+// copyPlace creates a folder with "file", and a folder "dir" with "a" and "sub/b".
 func copyPlace(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

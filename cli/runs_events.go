@@ -50,7 +50,7 @@ func newRunsEvents(sys *system) *cobra.Command {
 	return cmd
 }
 
-// parseSpan reads the flags --since and --until of a list of events.
+// parseSpan parses the flags --since and --until of a list of events.
 func parseSpan(req *v1.ListRunEventsRequest, since, until string, now time.Time) (err error) {
 	if since != "" {
 		if req.Since, err = parseTime("since", since, now); err != nil {
@@ -68,11 +68,11 @@ func parseSpan(req *v1.ListRunEventsRequest, since, until string, now time.Time)
 	return nil
 }
 
-// dateWidth is the least width of a terminal on which the times of events have a date, and
-// millisecondWidth the one on which they have milliseconds.
+// dateWidth is the terminal width from which event times show the date, and millisecondWidth the width from which they
+// show milliseconds.
 const dateWidth, millisecondWidth = 100, 60
 
-// eventRows returns the rows of a table of events, those of several runs with their run.
+// eventRows returns the rows of a table of events. Events of several runs name their run.
 func (s *system) eventRows(events []*v1.Event, ofRuns bool) [][]string {
 	layout := time.DateTime + ".000"
 	switch width := s.dataWidth(); {

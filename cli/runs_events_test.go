@@ -22,7 +22,7 @@ func eventData(t *testing.T, fields map[string]any) *structpb.Struct {
 
 func TestRunsEvents(t *testing.T) {
 	f := fake(t)
-	// The gateway cuts the first page short.
+	// The gateway returns a short first page.
 	f.backend.events = &v1.ListRunEventsResponse{NextPageToken: "middle", After: "0-1", Items: []*v1.Event{
 		{At: after(0), Event: "submitted"},
 		{At: after(0.001), Task: "build", Event: "queued"},

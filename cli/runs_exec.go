@@ -13,7 +13,7 @@ import (
 	"switchyard/cli/terminal"
 )
 
-// execFlags are the flags of `runs exec`.
+// execFlags holds the flags of `runs exec`.
 type execFlags struct {
 	interactive, tty bool
 	user, workdir    string
@@ -60,7 +60,7 @@ or 255 if the session was left or its connection lost.`,
 	return cmd
 }
 
-// splitCommand returns the arguments before "--", and those behind it.
+// splitCommand returns the arguments before and after "--".
 func splitCommand(cmd *cobra.Command, args []string) (operands, command []string) {
 	if at := cmd.ArgsLenAtDash(); at >= 0 {
 		return args[:at], args[at:]
@@ -68,7 +68,7 @@ func splitCommand(cmd *cobra.Command, args []string) (operands, command []string
 	return args, nil
 }
 
-// targetArguments checks RUN [TASK] before a command.
+// targetArguments checks the arguments RUN [TASK] that precede a command.
 func targetArguments(operands []string) error {
 	if len(operands) > 2 {
 		return exit.Usagef("%q is one argument too many; a command follows `--`", operands[2])
@@ -97,7 +97,7 @@ func (f *execFlags) run(ctx context.Context, sys *system, a *client.Client, oper
 	return p.start(ctx, operands)
 }
 
-// useTerminal gives the program a terminal, like the one of this process.
+// useTerminal gives the program a terminal like that of this process.
 func (p *programSession) useTerminal() error {
 	p.command.Terminal = &executor.Terminal{Type: terminalType(p.sys.getenv), Size: executor.WindowSize{Columns: 80, Rows: 24}}
 	for _, stream := range []any{p.sys.stdin, p.sys.rawStdout} {
@@ -113,7 +113,7 @@ func (p *programSession) useTerminal() error {
 	return nil
 }
 
-// start runs the program in the target that arguments name.
+// start runs the program in the target that the arguments name.
 func (p *programSession) start(ctx context.Context, operands []string) error {
 	sessions := p.client.Sessions()
 	defer sessions.Close()
@@ -124,7 +124,7 @@ func (p *programSession) start(ctx context.Context, operands []string) error {
 	return p.run(ctx)
 }
 
-// terminalType returns the type of the terminal of this process.
+// terminalType returns the terminal type of this process, or xterm if TERM is not set.
 func terminalType(getenv func(string) string) string {
 	if name := getenv("TERM"); name != "" {
 		return name
@@ -132,7 +132,7 @@ func terminalType(getenv func(string) string) string {
 	return "xterm"
 }
 
-// parseEnv reads variables as docker exec takes them.
+// parseEnv parses environment variables in the syntax of docker exec.
 func parseEnv(list []string, getenv func(string) string) (map[string]string, error) {
 	env := map[string]string{}
 	for _, text := range list {

@@ -113,7 +113,7 @@ func TestSignalsGoToAProgramWithoutATerminal(t *testing.T) {
 	}
 }
 
-// terminalCommand is a command on a terminal of its own.
+// terminalCommand is a command with a terminal of its own.
 type terminalCommand struct {
 	*command
 	keyboard *os.File
@@ -139,7 +139,7 @@ func startOnTerminal(t *testing.T, args ...string) *terminalCommand {
 	c := startWith(t, func(s *system) { s.stdin, s.rawStdout, s.rawStderr = tty, tty, tty }, map[string]string{"TERM": "vt100"}, "", args...)
 	t.Cleanup(func() {
 		_ = tty.Close()
-		_, _ = io.WriteString(ptmx, "\n") // wakes who still reads the terminal
+		_, _ = io.WriteString(ptmx, "\n") // wakes pending reads of the terminal
 		<-read
 		_ = ptmx.Close()
 	})
@@ -152,7 +152,7 @@ func (c *terminalCommand) typeKeys(t *testing.T, keys string) {
 	must(t, err)
 }
 
-// wait waits for the end, and checks that the terminal is as before.
+// wait waits for the end of the command and checks that the terminal is restored.
 func (c *terminalCommand) wait(t *testing.T) int {
 	t.Helper()
 	code := c.command.wait(t)
@@ -171,7 +171,7 @@ func TestShellHasTheTerminal(t *testing.T) {
 		t.Errorf("%v", exec)
 	}
 	c.typeKeys(t, "a\x03b\x1a~.\r")
-	c.shown.await(t, `<"a\x03b\x1a~.">`) // Ctrl-C and Ctrl-Z are keys, and this is no start of a line
+	c.shown.await(t, `<"a\x03b\x1a~.">`) // Ctrl-C and Ctrl-Z are plain keys, and ~. counts only at the start of a line
 	c.typeKeys(t, "~?")
 	c.shown.await(t, "leave the session at once")
 	c.typeKeys(t, "~~x\r")
@@ -211,7 +211,7 @@ func TestTerminalIsRestoredAfterALossAndAnInterrupt(t *testing.T) {
 	}
 }
 
-// What the gateway does not answer is left by Ctrl-C as any command.
+// TestExecIsInterruptedWhileItConnects checks that Ctrl-C ends the command while the gateway does not answer.
 func TestExecIsInterruptedWhileItConnects(t *testing.T) {
 	f := fake(t)
 	f.sessions.deaf = true

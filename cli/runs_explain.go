@@ -40,7 +40,7 @@ func newRunsExplain(sys *system) *cobra.Command {
 	return cmd
 }
 
-// describeExplanation writes for people why a task is where it is.
+// describeExplanation explains to people why a task is placed, or waits, where it does.
 func describeExplanation(w io.Writer, res *v1.ExplainTaskResponse) error {
 	where := ""
 	if res.GetChosen() != "" {
@@ -71,7 +71,7 @@ func describeExplanation(w io.Writer, res *v1.ExplainTaskResponse) error {
 			now, score = "yes", strconv.FormatFloat(n.GetScore(), 'f', 1, 64)
 			var parts []string
 			for _, p := range n.GetParts() {
-				parts = append(parts, fmt.Sprintf("%s %.1f", p.GetName(), p.GetValue()+0)) // which makes 0 of -0
+				parts = append(parts, fmt.Sprintf("%s %.1f", p.GetName(), p.GetValue()+0)) // +0 turns -0 into 0
 			}
 			because = strings.Join(parts, ", ")
 		}

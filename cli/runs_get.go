@@ -63,8 +63,7 @@ reads it.`,
 	return cmd
 }
 
-// describeRun writes a run and its tasks for people, the tasks on lines of at most width
-// cells, unless it is 0.
+// describeRun writes a run and its tasks for people. Lines of tasks have at most width cells; 0 means no limit.
 func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.Style) error {
 	b := tui.StatusOf(run)
 	lines := []string{tui.Summary(b, now, style)}
@@ -112,11 +111,11 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.S
 	return nil
 }
 
-// maxShownValues is how many inputs of a run, or values of its context, are shown.
+// maxShownValues is the most inputs of a run, or values of its context, that are shown.
 const maxShownValues = 20
 
-// valueLines returns a line for each value of an object, as --input takes it but cut if it is long. The first line begins
-// with label, and the others are aligned with it.
+// valueLines returns a line for each value of an object in the syntax of --input, with long values cut. The first line
+// begins with label, and the others align with it.
 func valueLines(label string, object *structpb.Struct) []string {
 	var lines []string
 	known := slices.Sorted(maps.Keys(object.GetFields()))
@@ -130,7 +129,7 @@ func valueLines(label string, object *structpb.Struct) []string {
 	return lines
 }
 
-// approvalText returns whether a run may start that needs an approval, or "" if it needs none.
+// approvalText describes the approval of a run, or returns "" if the run needs none.
 func approvalText(a *v1.RunApproval) string {
 	switch {
 	case a == nil:

@@ -40,8 +40,7 @@ func showTask(ctx context.Context, sys *system, a *client.Client, run, name, for
 	return err
 }
 
-// readTask returns a task of a run, or an instance in the form of a task with its
-// item, and the id of the run.
+// readTask returns the ID of the run and a task of it. It returns an instance in the form of a task, with its item.
 func readTask(ctx context.Context, a *client.Client, run, name string) (id string, task *v1.Task, item string, err error) {
 	of, index, instance := names.ParseInstanceName(name)
 	if !instance {
@@ -69,7 +68,7 @@ func readTask(ctx context.Context, a *client.Client, run, name string) (id strin
 	return id, words.InstanceTask(task, one), one.GetItem(), nil
 }
 
-// describeTask writes a task, its attempts and what it left for people.
+// describeTask writes a task, its attempts and its results for people.
 func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) error {
 	tried, took, about := words.Attempt(t), words.Elapsed(t, sys.now()), words.Note(t, sys.now())
 	rows := [][]string{{"task", name}, {"item", item}, {"run", run}, {"state", t.GetState()}, {"reason", t.GetReason()}, {"note", about}, {"type", t.GetType()},
@@ -132,7 +131,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 	return err
 }
 
-// exitText returns the exit code of a task that has ended, and whose it is.
+// exitText returns the exit code of an ended task, and names the instance that it comes from.
 func exitText(t *v1.Task) string {
 	code, signal := t.GetResult().GetExitCode(), t.GetResult().GetSignal()
 	switch {
@@ -144,7 +143,7 @@ func exitText(t *v1.Task) string {
 	return strconv.Itoa(int(code))
 }
 
-// describeAttempts lists attempts that have ended.
+// describeAttempts lists the ended attempts of a task.
 func describeAttempts(w io.Writer, attempts []*v1.Attempt, sys *system) error {
 	if len(attempts) == 0 {
 		return nil
@@ -176,7 +175,7 @@ func describeAttempts(w io.Writer, attempts []*v1.Attempt, sys *system) error {
 	return output.WriteTable(w, rows)
 }
 
-// whenEnded returns the heading of when a task has ended, or was lost with its node until that is back.
+// whenEnded returns the heading for the end of a task: a task on a lost node may still come back.
 func whenEnded(t *v1.Task) string {
 	if v1.IsTaskAway(t.GetState(), t.GetNotice()) {
 		return "lost since"
@@ -184,7 +183,7 @@ func whenEnded(t *v1.Task) string {
 	return "ended"
 }
 
-// placeOf is what an attempt had of its node, such as "GPU 0 1, NUMA 0, container 3f2a9c0d1e4b".
+// placeOf returns what an attempt held on its node, such as "GPU 0 1, NUMA 0, container 3f2a9c0d1e4b".
 func placeOf(a *v1.Attempt) string {
 	var parts []string
 	if len(a.GetGpus()) > 0 {

@@ -18,7 +18,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Formats of drawings.
+// The formats of a drawing.
 const (
 	formatMermaid = "mermaid"
 	formatDOT     = "dot"
@@ -96,7 +96,7 @@ Graphviz, and with -o svg as a picture for browsers.
 	return cmd
 }
 
-// graphItem is a graph in JSON.
+// graphItem is a graph as JSON prints it.
 type graphItem struct {
 	Name  string      `json:"name"`
 	Nodes []graphNode `json:"nodes"`
@@ -118,7 +118,7 @@ func graphNodes(nodes []graph.Node) []graphNode {
 	return items
 }
 
-// definedNodes are the tasks of a definition, with what decides on them.
+// definedNodes returns the tasks of a definition with the conditions that guard them.
 func definedNodes(def *v1.Definition) []graph.Node {
 	run := &v1.Run{Tasks: map[string]*v1.Task{}}
 	for name, t := range def.GetTasks() {

@@ -46,8 +46,8 @@ func newRunsInstances(sys *system) *cobra.Command {
 	return cmd
 }
 
-// printOtherStates prints the states that the instances of a task are in, if none is in the requested one: instances that
-// have spent their retries are dead_letter, for example, and not failed.
+// printOtherStates prints the states that the instances of a task have if none has the requested state. For example,
+// instances without retries left are dead_letter, not failed.
 func (s *system) printOtherStates(ctx context.Context, a *client.Client, run, task, state string) error {
 	res, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: run, Tasks: []string{task}, Brief: true})
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *system) printOtherStates(ctx context.Context, a *client.Client, run, ta
 	return err
 }
 
-// instanceRows returns the table of instances, with a column for their items if they have any.
+// instanceRows returns the table of instances, with a column for items if any instance has one.
 func (s *system) instanceRows(instances []*v1.Instance) [][]string {
 	rows := [][]string{{"INDEX", "STATE", "NODE", "ATTEMPT", "ELAPSED", "NOTE"}}
 	hasItem := slices.ContainsFunc(instances, func(i *v1.Instance) bool { return i.GetItem() != "" })

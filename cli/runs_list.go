@@ -64,7 +64,7 @@ func newRunsList(sys *system) *cobra.Command {
 	return cmd
 }
 
-// totalsText returns how many runs there are in each state that has some, in the order of the states.
+// totalsText returns the number of runs in each state, without empty states, in the order of the states.
 func totalsText(totals map[string]int32) string {
 	var parts []string
 	for _, state := range v1.RunStates() {
@@ -78,7 +78,7 @@ func totalsText(totals map[string]int32) string {
 	return strings.Join(parts, ", ")
 }
 
-// runRows returns the table of runs, with a column for problems if there are any.
+// runRows returns the table of runs, with a column for problems if any run has one.
 func (s *system) runRows(runs []*v1.Run) [][]string {
 	rows := [][]string{{"ID", "WORKFLOW", "STATE", "TRIGGER", "CREATED"}}
 	hasProblem := slices.ContainsFunc(runs, func(run *v1.Run) bool { return run.GetProblem() != "" })

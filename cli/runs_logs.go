@@ -16,7 +16,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// logFlags are the flags of `runs logs`.
+// logFlags holds the flags of `runs logs`.
 type logFlags struct {
 	follow, children, stdout, stderr, raw, timestamps bool
 	attempt, generation                               int32
@@ -58,7 +58,7 @@ started, and those below them; their lines begin with "task/task of the child | 
 	return cmd
 }
 
-// request is what the flags ask for.
+// request returns the request that the flags describe.
 func (f *logFlags) request(now time.Time) (*v1.StreamRunLogsRequest, error) {
 	req := &v1.StreamRunLogsRequest{Children: f.children}
 	switch {
@@ -89,7 +89,7 @@ func (f *logFlags) request(now time.Time) (*v1.StreamRunLogsRequest, error) {
 	return req, err
 }
 
-// parseTime reads the value of a flag such as --since: how long ago, or a time.
+// parseTime parses the value of a flag such as --since: an age or a time.
 func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -102,7 +102,7 @@ func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error)
 	return timestamppb.New(at), nil
 }
 
-// printer is where the flags want the lines.
+// printer returns a printer that writes lines as the flags ask.
 func (f *logFlags) printer(sys *system) *output.LogPrinter {
 	p := &output.LogPrinter{Stdout: sys.stdout, Stderr: sys.screen, StdoutPlain: sys.stdoutPlain, StderrPlain: sys.stderrPlain, Tail: f.tail, Gathering: f.tail >= 0}
 	if f.raw {
@@ -126,7 +126,7 @@ func (f *logFlags) run(ctx context.Context, sys *system, a *client.Client, args 
 	if err != nil {
 		return err
 	}
-	// A prefix, or "last", must not become another run from here on.
+	// The resolved ID keeps a prefix, or "last", from naming another run later.
 	req.Id = page.GetRun().GetId()
 	sys.printResolved(args[0], req.GetId())
 	p := f.printer(sys)
@@ -156,7 +156,7 @@ func (f *logFlags) run(ctx context.Context, sys *system, a *client.Client, args 
 	return logs.Missing()
 }
 
-// printChildrenHint says how to see what the child runs of a run have printed, or those of one task, if there are any.
+// printChildrenHint prints how to see the logs of the child runs of a run or of one task, if it has any.
 func (s *system) printChildrenHint(ctx context.Context, a *client.Client, run, task string) {
 	req := &v1.GetRunRequest{Id: run, Brief: true}
 	if task != "" {
@@ -168,7 +168,7 @@ func (s *system) printChildrenHint(ctx context.Context, a *client.Client, run, t
 	}
 	starters, err := a.Run(ctx, req, func(t *v1.Task) bool { return t.GetType() == v1.TypeRun && (t.GetChildRun() != "" || t.GetCount() > 0) })
 	if err != nil || len(starters.GetTasks()) == 0 {
-		return // it is only a hint
+		return // an error is ignored because this is only a hint
 	}
 	command := "switchyard runs logs " + run
 	if task != "" {
@@ -177,7 +177,7 @@ func (s *system) printChildrenHint(ctx context.Context, a *client.Client, run, t
 	fmt.Fprintf(s.screen, "run %s has printed nothing itself; `%s --children` prints what its child runs have printed\n", run, command)
 }
 
-// read prints the last lines first, if only they are wanted, and then what follows.
+// read prints the tail first, if the flags ask for one, and then what follows.
 func (f *logFlags) read(ctx context.Context, logs *client.LogStream, p *output.LogPrinter) error {
 	if p.Gathering {
 		if err := logs.Read(ctx, p); err != nil || !f.follow {

@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// talk has two tasks print in turns.
+// talk makes two tasks print alternately.
 func talk(f *fakeGateway) {
 	nightly(f)
 	at := func(seconds float64, task, stream, text string) {
@@ -55,7 +55,7 @@ func TestRunsLogsSince(t *testing.T) {
 	}
 }
 
-// A gateway that goes away costs no line and doubles none, wherever it goes.
+// TestRunsLogsOutlastTheGateway checks that a gateway that disappears at any point neither loses nor repeats a line.
 func TestRunsLogsOutlastTheGateway(t *testing.T) {
 	t.Parallel()
 	for i, args := range [][]string{{"-f"}, {}, {"-f"}, {"-f", "--tail", "9"}} {
@@ -63,7 +63,7 @@ func TestRunsLogsOutlastTheGateway(t *testing.T) {
 		talk(f)
 		want := run(t, "runs", "logs", "nightly", "--gateway", f.url)
 		if f.breaks = len(f.logs); i == 0 {
-			f.breaks, f.cuts = 0, 2 // it is killed
+			f.breaks, f.cuts = 0, 2 // the gateway is killed
 		}
 		got := run(t, append([]string{"runs", "logs", "nightly", "--gateway", f.url}, args...)...)
 		again := 0
@@ -84,7 +84,7 @@ func TestRunsLogsOutlastTheGateway(t *testing.T) {
 	}
 }
 
-// Logs that are missing are no success, and the error names the node that has them.
+// TestRunsLogsNameTheNodeOfMissingLogs checks that missing logs are an error that names the node that has them.
 func TestRunsLogsNameTheNodeOfMissingLogs(t *testing.T) {
 	f := fake(t)
 	talk(f)

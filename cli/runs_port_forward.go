@@ -68,7 +68,7 @@ func parseSpecs(texts []string) ([]portforward.Spec, error) {
 	return specs, nil
 }
 
-// forwardPorts serves ports until ctx or the task ends.
+// forwardPorts forwards ports until ctx or the task ends.
 func forwardPorts(ctx context.Context, sys *system, a *client.Client, operands []string, specs []portforward.Spec) error {
 	sessions := a.Sessions()
 	defer sessions.Close()
@@ -112,20 +112,20 @@ func forwardPorts(ctx context.Context, sys *system, a *client.Client, operands [
 	return err
 }
 
-// portGroup is the ports of this machine that lead to one task.
+// portGroup holds the ports of this machine that lead to one task.
 type portGroup struct {
 	target *sessionTarget
 	out    io.Writer
-	// report is given lines for people, from several goroutines at once.
+	// report receives lines for people, from several goroutines at once.
 	report func(line string)
-	// onRefusal is called after a connection was refused; nil: nothing is.
+	// onRefusal is called after a connection was refused. It may be nil.
 	onRefusal func()
 
 	specs     []portforward.Spec
 	listeners []net.Listener
 }
 
-// listen opens all ports, or none, and prints which they are.
+// listen opens all ports or none, and prints them.
 func (g *portGroup) listen(ctx context.Context, specs []portforward.Spec) error {
 	for _, spec := range specs {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", spec.ListenAddress())
@@ -150,7 +150,7 @@ func (g *portGroup) close() {
 	}
 }
 
-// serve serves all ports until ctx ends, or one fails.
+// serve serves all ports until ctx ends or one port fails.
 func (g *portGroup) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -179,10 +179,10 @@ func (g *portGroup) refused(port int, err error) {
 	}
 }
 
-// taskEnd is the cause of the end of a command whose task has ended.
+// taskEnd is the cause that ends a command because its task has ended.
 type taskEnd struct{ what, state string }
 
-// Error returns what has ended, and how.
+// Error names the task or run that has ended, and its state.
 func (e *taskEnd) Error() string { return e.what + " has ended: it is " + e.state }
 
 func isOver(err error) bool {
@@ -190,7 +190,7 @@ func isOver(err error) bool {
 	return ended
 }
 
-// check returns an error if the target does not exist, or has ended. A target without a task is left to the gateway.
+// check returns an error if the target does not exist or has ended. It leaves a target without a task to the gateway.
 func (t *sessionTarget) check(ctx context.Context, a *client.Client) error {
 	run, name := t.names()
 	if name == "" {
@@ -215,10 +215,10 @@ func (t *sessionTarget) check(ctx context.Context, a *client.Client) error {
 	return nil
 }
 
-// watchPause is how long awaitEnd rests after it could not reach the gateway for client.Patience.
+// watchPause is how long awaitEnd waits after the gateway was unreachable for client.Patience.
 const watchPause = 5 * time.Second
 
-// awaitEnd returns a *taskEnd when the target has ended. A gateway that is away is waited for.
+// awaitEnd returns a *taskEnd when the target has ended. It waits for a gateway that is unreachable.
 func (t *sessionTarget) awaitEnd(ctx context.Context, a *client.Client) error {
 	for {
 		err := t.watch(ctx, a)
@@ -234,7 +234,7 @@ func (t *sessionTarget) awaitEnd(ctx context.Context, a *client.Client) error {
 	}
 }
 
-// watch is awaitEnd while the gateway answers.
+// watch does the work of awaitEnd while the gateway answers.
 func (t *sessionTarget) watch(ctx context.Context, a *client.Client) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -261,7 +261,7 @@ func (t *sessionTarget) watch(ctx context.Context, a *client.Client) error {
 	}
 }
 
-// endIn returns a *taskEnd if a run, or what has changed of it, says that the target has ended.
+// endIn returns a *taskEnd if a run, or a change of it, shows that the target has ended.
 func (t *sessionTarget) endIn(run *v1.Run) error {
 	_, name := t.names()
 	if of, _, instance := names.ParseInstanceName(name); instance {

@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// running sets up a run whose task build runs until end is closed.
+// running sets up a run whose task build runs until end is called.
 func running(f *fakeGateway) (end func(state string)) {
 	nightly(f)
 	f.run.State, f.run.Tasks["build"].State = v1.RunRunning, v1.TaskRunning
@@ -29,7 +29,7 @@ func running(f *fakeGateway) (end func(state string)) {
 
 var listening = regexp.MustCompile(`(127\.0\.0\.1:\d+) -> (\d+)\n`)
 
-// addresses waits until a command listens on n ports, and returns where.
+// addresses waits until a command listens on n ports, and returns their addresses.
 func addresses(t *testing.T, c *command, n int) []string {
 	t.Helper()
 	for {
@@ -48,11 +48,11 @@ func addresses(t *testing.T, c *command, n int) []string {
 	}
 }
 
-// exchange sends text, ends what it sends, and returns what comes back.
+// exchange sends text, closes the write side, and returns the reply.
 func exchange(t *testing.T, address, text string) (string, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil { // a reset that comes at once ends the dial
+	if err != nil { // an immediate reset fails the dial
 		return "", err
 	}
 	defer conn.Close()
@@ -71,7 +71,7 @@ func TestPortForwardJoinsConnections(t *testing.T) {
 	end := running(f)
 	c := start(t, nil, "", "runs", "port-forward", "--gateway", f.url, "night", "build", "0:80", "0:81")
 	at := addresses(t, c, 2)
-	// The answer comes after the end of what is sent.
+	// The reply comes after the client has closed its write side.
 	if got, err := exchange(t, at[0], "hello"); got != "HELLO" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -79,7 +79,7 @@ func TestPortForwardJoinsConnections(t *testing.T) {
 		t.Errorf("a refused connection ends like an answer: %q", got)
 	}
 	c.stderr.await(t, "port 81: nothing listens on port 81\n")
-	// A lost connection to the gateway is made again.
+	// A lost connection to the gateway is dialled again.
 	f.sessions.cut()
 	for got := ""; got != "AGAIN"; {
 		got, _ = exchange(t, at[0], "again")

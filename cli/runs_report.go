@@ -49,8 +49,8 @@ and of many failures the first 30 are shown.
 	return cmd
 }
 
-// readLastLines reads the last lines that a failed task or instance printed. A log
-// that cannot be read is noted in the failure. A fanned-out task prints nothing itself.
+// readLastLines reads the last lines that a failed task or instance printed. It notes in the failure if the log cannot
+// be read. A fanned-out task prints nothing itself.
 func readLastLines(ctx context.Context, a *client.Client, run string, f *report.Failure) error {
 	if words.IsFannedOut(f.Task) {
 		return nil

@@ -37,7 +37,7 @@ func TestReportIsNotWrittenToATerminal(t *testing.T) {
 	}
 }
 
-// A run of 10,000 instances is a report of less than 1 MB.
+// TestReportOfALargeFanOutIsSmall checks that the report of a run with 10,000 instances is smaller than 1 MB.
 func TestReportOfALargeFanOutIsSmall(t *testing.T) {
 	f := fake(t)
 	fanned(f)

@@ -40,7 +40,7 @@ id. The input is that of the other run, but for the values that are given here.`
 		}
 		req := &v1.RerunRunRequest{Id: run}
 		if given != nil {
-			// What the other run had under a name says how a value is read.
+			// The inputs of the other run set the types of the new values.
 			page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: run, PageSize: 1})
 			if err != nil {
 				return err
@@ -60,8 +60,8 @@ id. The input is that of the other run, but for the values that are given here.`
 	return cmd
 }
 
-// inputsLike is a definition that has the texts among these values as inputs, so
-// that a text stays one when it looks like a number.
+// inputsLike returns a definition that declares the strings among these values as inputs, so that a string stays one
+// even if it looks like a number.
 func inputsLike(values *structpb.Struct) *v1.Definition {
 	d := &v1.Definition{Inputs: map[string]*v1.InputDefinition{}}
 	for name, value := range values.GetFields() {
@@ -72,13 +72,13 @@ func inputsLike(values *structpb.Struct) *v1.Definition {
 	return d
 }
 
-// startedRun prints that a run has been started, and follows it if that is wanted. In
-// JSON it prints one document: that of the run at its end if it follows the run.
+// startedRun prints that a run has started, and follows it if watch is set. As JSON it prints one document, which is
+// the run at its end if it follows the run.
 func startedRun(ctx context.Context, sys *system, a *client.Client, res *v1.SubmitRunResponse, format *output.Choice, watch bool, document map[string]any) error {
 	watcher := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: format.Value}
 	switch {
 	case watch && format.Value == output.JSON:
-		return watcher.Watch(ctx) // whose document is the run at its end
+		return watcher.Watch(ctx) // prints the run at its end as its document
 	case format.Value == output.JSON:
 		return output.WriteJSON(sys.stdout, document)
 	}

@@ -14,7 +14,7 @@ import (
 	"switchyard/drawing/svg"
 )
 
-// Widths of a chart where it goes to no terminal, and at least.
+// The width of a chart without a terminal, and the least width of a chart.
 const (
 	chartWidth    = 110
 	minChartWidth = 80

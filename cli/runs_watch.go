@@ -23,7 +23,7 @@ func newRunsWatch(sys *system) *cobra.Command {
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
-		// The id once and for all: "last" may be another run in a moment.
+		// The ID is resolved once, because "last" may soon be another run.
 		page, err := client.Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: args[0], PageSize: 1})
 		if err != nil {
 			return err

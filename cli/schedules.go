@@ -32,7 +32,7 @@ it, too. A Temporal Schedule that was made otherwise and starts runs is listed b
 	return cmd
 }
 
-// scheduleTimes returns when a schedule starts runs, for people.
+// scheduleTimes formats the times at which a schedule starts runs.
 func scheduleTimes(crons []string, timezone string) string {
 	text := strings.Join(crons, "; ")
 	if timezone != "" {
@@ -41,7 +41,7 @@ func scheduleTimes(crons []string, timezone string) string {
 	return text
 }
 
-// scheduleState returns whether a schedule starts anything, for people.
+// scheduleState returns the state of a schedule, paused or active.
 func scheduleState(paused bool) string {
 	if paused {
 		return v1.SchedulePaused
@@ -49,16 +49,16 @@ func scheduleState(paused bool) string {
 	return v1.ScheduleActive
 }
 
-// formatIn returns a time on the clocks of a zone, for people.
+// formatIn formats a time in a time zone for people.
 func formatIn(t *timestamppb.Timestamp, timezone string) string {
 	zone, err := cron.Zone(timezone)
-	if err != nil { // one that only Temporal has
+	if err != nil { // a zone that only Temporal knows
 		zone = time.UTC
 	}
 	return t.AsTime().In(zone).Format("Mon 2006-01-02 15:04:05 MST")
 }
 
-// firstTime returns the next time of a schedule, or nil if it never starts again.
+// firstTime returns the next time of a schedule, or nil if it will not start another run.
 func firstTime(s *v1.Schedule) *timestamppb.Timestamp {
 	if len(s.GetNextTimes()) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxTimes is how many times of a schedule a gateway lists.
+// maxTimes is the most times of a schedule that a gateway lists.
 const maxTimes = 1000
 
 func newSchedulesNext(sys *system) *cobra.Command {

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// nightlySchedule is a schedule over the end of summer time.
+// nightlySchedule returns a schedule across the end of summer time.
 func nightlySchedule() *v1.Schedule {
 	at := func(text string) *timestamppb.Timestamp {
 		t, err := time.Parse(time.RFC3339, text)
@@ -47,7 +47,7 @@ func TestSchedulesAreShown(t *testing.T) {
 	}
 }
 
-// TestPutSaysWhenTheWorkflowStarts holds what `workflows put` says of the schedule of a definition.
+// TestPutSaysWhenTheWorkflowStarts checks what `workflows put` prints about the schedule of a definition.
 func TestPutSaysWhenTheWorkflowStarts(t *testing.T) {
 	f := fake(t)
 	f.shelf.schedule = nightlySchedule()

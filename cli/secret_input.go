@@ -13,11 +13,11 @@ import (
 	"switchyard/cli/exit"
 )
 
-// maxSecretInput bounds what is read of a token or a secret, in bytes: more than a gateway takes.
+// maxSecretInput bounds how many bytes of a token or a secret are read. It exceeds the limit of a gateway.
 const maxSecretInput = 128 << 10
 
-// readSecret reads a line that is not shown, if standard input is a terminal, or else all of standard input but the end of
-// its last line.
+// readSecret reads a secret. If standard input is a terminal, it prompts for one line without echo; else it reads all
+// of standard input without the final line end.
 func (s *system) readSecret(ctx context.Context, prompt string) ([]byte, error) {
 	if file, ok := s.stdin.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprint(s.screen, prompt)
@@ -35,7 +35,7 @@ func (s *system) readSecret(ctx context.Context, prompt string) ([]byte, error) 
 	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), nil
 }
 
-// readSecretFile returns every byte of a file.
+// readSecretFile returns the contents of a file unchanged.
 func readSecretFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// readPassword reads a line from a terminal that does not show it. When ctx ends, the terminal shows again what is typed.
+// readPassword reads a line from a terminal without echo. It turns the echo on again when ctx ends.
 func readPassword(ctx context.Context, fd int) ([]byte, error) {
 	before, err := term.GetState(fd)
 	if err != nil {
@@ -68,7 +68,7 @@ func readPassword(ctx context.Context, fd int) ([]byte, error) {
 		err  error
 	}
 	read := make(chan line, 1)
-	go func() { // ends with the process if ctx ends first
+	go func() { // if ctx ends first, the goroutine lives until the process ends
 		text, err := term.ReadPassword(fd)
 		read <- line{text, err}
 	}()

@@ -24,7 +24,7 @@ input holds, without the end of its last line; what a file holds, with --from-fi
 what is typed at a terminal, which shows none of it. Attempts that start later get it;
 those that run keep the one that they have.`,
 		Args: func(_ *cobra.Command, args []string) error {
-			// The message must not repeat what may be the value.
+			// The message must not repeat an argument that may be the value.
 			if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "=") {
 				return &exit.Error{Code: exit.CodeUsage,
 					Err:  fmt.Errorf("a value is no argument: every process of this machine would see it, and the history of the shell would keep it"),

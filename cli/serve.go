@@ -16,8 +16,7 @@ func allowedHostFlag(f *pflag.FlagSet, hosts *[]string) {
 	f.StringSliceVar(hosts, "allowed-host", nil, "name under which a proxy on this machine, or a name server, has it reached by browsers and clients (repeat for more)")
 }
 
-// serveStack starts a stack, announces it, and stops it when ctx is done, which is the
-// normal end of such a command.
+// serveStack starts a stack, announces it, and stops it when ctx ends, which is the normal end of such a command.
 func serveStack(ctx context.Context, sys *system, cfg stack.Config, announce func(*stack.Stack) error) (err error) {
 	cfg.Version, cfg.ExitFolders = version(), &sys.exitFolders
 	s, err := stack.Start(ctx, cfg)
@@ -28,7 +27,7 @@ func serveStack(ctx context.Context, sys *system, cfg stack.Config, announce fun
 	if err := announce(s); err != nil {
 		return err
 	}
-	var gone <-chan struct{} // nil, and so never, without a gateway
+	var gone <-chan struct{} // nil, which blocks for ever, without a gateway
 	if g := s.Gateway(); g != nil {
 		gone = g.Done()
 	}
@@ -48,13 +47,13 @@ func serveStack(ctx context.Context, sys *system, cfg stack.Config, announce fun
 	}
 }
 
-// secondSignal holds what the second signal does in place of ending the process; the
-// third one ends it. It is safe for concurrent use.
+// secondSignal holds the action of the second signal, which replaces the end of the process; the third signal ends it.
+// It is safe for concurrent use.
 type secondSignal struct{ do atomic.Pointer[func()] }
 
 func (h *secondSignal) set(do func()) { h.do.Store(&do) }
 
-// fire does it once, and reports whether there was anything to do.
+// fire runs the action once and reports whether there was one.
 func (h *secondSignal) fire() bool {
 	do := h.do.Swap(nil)
 	if do == nil {

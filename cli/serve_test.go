@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestSecondSignalFiresOnce fires what the second signal does once.
+// TestSecondSignalFiresOnce checks that the action of the second signal runs only once.
 func TestSecondSignalFiresOnce(t *testing.T) {
 	var h secondSignal
 	if h.fire() {

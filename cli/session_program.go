@@ -22,39 +22,40 @@ import (
 )
 
 const (
-	// leaveTimeout is how long a session that is left may take to say goodbye.
+	// leaveTimeout is how long a session may take to close after the user has left it.
 	leaveTimeout = 500 * time.Millisecond
-	// lossTimeout bounds the question what has become of a task whose session was lost.
+	// lossTimeout bounds the request for the state of a task whose session was lost.
 	lossTimeout = 5 * time.Second
-	// maxInterrupts is how many times Ctrl-C goes to a program without a terminal; the next one leaves it.
+	// maxInterrupts is how many times Ctrl-C is sent to a program without a terminal; the next Ctrl-C leaves the
+	// session.
 	maxInterrupts = 2
 )
 
-// errLeft is the cause of the end of a session that a person leaves by `~.`.
+// errLeft is the cause that ends a session that a person leaves with `~.`.
 var errLeft = errors.New("left")
 
-// programSession runs a program inside of a task with the streams of this process.
+// programSession runs a program inside a task with the streams of this process.
 type programSession struct {
 	sys     *system
 	client  *client.Client
 	target  *sessionTarget
 	command executor.Command
-	// interactive has the program read standard input.
+	// interactive connects standard input to the program.
 	interactive bool
-	// terminal is the terminal of this process that becomes the program's, or nil.
+	// terminal is the terminal of this process that the program takes over, or nil.
 	terminal *os.File
-	// started is called when the program has been started, before it has the keyboard; nil: nothing is.
+	// started is called when the program has started, before it receives the keyboard. It may be nil.
 	started func() error
 
 	mu      sync.Mutex
 	raw     *terminal.Raw // nil before the program has the keyboard
-	over    bool          // it must not take the keyboard any more
+	over    bool          // set once the program must not take the keyboard any more
 	signals chan string
 	leave   context.CancelCauseFunc
-	opened  chan struct{} // closed when the program has been started
+	opened  chan struct{} // closed when the program has started
 }
 
-// run runs the program. Its error has the exit code of the program, if that is not 0.
+// run runs the program. Its error carries the exit code of the program, if that is not 0.
 func (p *programSession) run(ctx context.Context) error {
 	ctx, p.leave = context.WithCancelCause(ctx)
 	defer p.leave(nil)
@@ -95,7 +96,7 @@ func (p *programSession) run(ctx context.Context) error {
 	}
 	p.restore()
 	if p.raw != nil && (isLost(e.err) || ctx.Err() != nil) {
-		fmt.Fprintln(p.sys.screen) // the program has left the cursor anywhere
+		fmt.Fprintln(p.sys.screen) // the program may have left the cursor anywhere
 	}
 	if errors.Is(context.Cause(ctx), errLeft) {
 		return &exit.Error{
@@ -106,7 +107,7 @@ func (p *programSession) run(ctx context.Context) error {
 	return p.outcome(ctx, e.status, e.err)
 }
 
-// begin has the keyboard and signals of this process go to the program.
+// begin routes the keyboard and signals of this process to the program.
 func (p *programSession) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +135,7 @@ func (p *programSession) begin() {
 	close(p.opened)
 }
 
-// restore gives the keyboard and signals back to this process.
+// restore returns the keyboard and signals to this process.
 func (p *programSession) restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,12 +144,12 @@ func (p *programSession) restore() {
 	p.raw.Restore()
 }
 
-// readTerminal returns what is typed.
+// readTerminal returns a reader of the keyboard that handles escapes.
 func (p *programSession) readTerminal() io.Reader {
 	return terminal.NewInput(p.terminal, func() { p.leave(errLeft) }, func() { p.print(terminal.EscapeHelp) })
 }
 
-// report prints a line beside what the program prints.
+// report prints a line next to the output of the program.
 func (p *programSession) report(line string) {
 	if p.command.Terminal == nil {
 		fmt.Fprintln(p.sys.screen, line)
@@ -162,7 +163,7 @@ func (p *programSession) print(text string) {
 	fmt.Fprint(p.sys.rawStderr, "\r\n"+strings.ReplaceAll(text, "\n", "\r\n"))
 }
 
-// resizes returns the later sizes of the terminal.
+// resizes returns a channel of the terminal's later sizes.
 func (p *programSession) resizes(ctx context.Context) <-chan executor.WindowSize {
 	sizes, from := make(chan executor.WindowSize), terminal.Resizes(ctx, p.terminal)
 	go func() {
@@ -182,7 +183,8 @@ func (p *programSession) resizes(ctx context.Context) <-chan executor.WindowSize
 	return sizes
 }
 
-// divert returns what sends signals to a program without a terminal. One that does not end at Ctrl-C is left at the third.
+// divert returns a function that sends signals to a program without a terminal. The third Ctrl-C leaves a program that
+// the first two did not end.
 func (p *programSession) divert() func(os.Signal) bool {
 	interrupts := 0
 	return func(sig os.Signal) bool {
@@ -202,7 +204,7 @@ func (p *programSession) divert() func(os.Signal) bool {
 		case p.signals <- name:
 			return true
 		default:
-			return false // nothing takes them: the connection is stuck
+			return false // the queue is full: the connection is stuck
 		}
 	}
 }
@@ -225,7 +227,7 @@ func (p *programSession) outcome(ctx context.Context, status executor.ExitStatus
 	return p.lost(ctx, lost.Err)
 }
 
-// lost returns the error of a session whose connection was lost, with what is known of the task.
+// lost returns the error of a session whose connection was lost, with the state of the task if the gateway knows it.
 func (p *programSession) lost(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, lossTimeout)
 	defer cancel()
@@ -243,7 +245,7 @@ func (p *programSession) lost(ctx context.Context, err error) error {
 	return &exit.Error{Code: exit.CodeLost, Err: fmt.Errorf("%s: the session with %s has ended; %s", words.OneLine(err.Error()), p.target, text), Hint: hint}
 }
 
-// lateReader reads from a reader that is there once ready is closed.
+// lateReader reads from a reader that becomes available when ready is closed.
 type lateReader struct {
 	ready <-chan struct{}
 	from  func() io.Reader

@@ -13,11 +13,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// sessionTarget is what a person enters: a run, or a prefix of its id, and a task of it, or an instance, or "" for the only
-// one that runs. Once a stream to it is open, the gateway has said which ones these are, and they stay so.
+// sessionTarget is the run and task that a person enters: a run or a prefix of its ID, and a task or instance of it, or
+// "" for the only one that runs. The reply to the first stream resolves both names, which then stay fixed.
 type sessionTarget struct {
 	sessions *client.Sessions
-	// opened is called for each stream, before anything goes over it; nil: nothing is.
+	// opened is called for each stream before any data. It may be nil.
 	opened func()
 
 	mu        sync.Mutex
@@ -25,8 +25,8 @@ type sessionTarget struct {
 	resolved  bool
 }
 
-// newSessionTarget returns the target that arguments name: RUN, and TASK if there is a second one. "last" is the last run of
-// this user, since sessions change what runs.
+// newSessionTarget returns the target that the arguments name: RUN, and TASK if there is a second one. "last" means the
+// last run of this user, since sessions can change what runs.
 func newSessionTarget(sys *system, a *client.Client, sessions *client.Sessions, args []string) (*sessionTarget, error) {
 	run, err := sys.resolveOwnRun(a.URL, args[0])
 	if err != nil {
@@ -39,7 +39,7 @@ func newSessionTarget(sys *system, a *client.Client, sessions *client.Sessions, 
 	return t, nil
 }
 
-// inside returns the inside of the attempt.
+// inside returns the inside interface of the attempt.
 func (t *sessionTarget) inside() executor.Inside { return caller.New(t.open) }
 
 func (t *sessionTarget) open(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
@@ -55,14 +55,14 @@ func (t *sessionTarget) open(ctx context.Context, h *v1.SessionHeader) (wire.Con
 	return conn, reply, nil
 }
 
-// names returns the run and the task, as far as they are known.
+// names returns the run and the task, resolved if the gateway has done so.
 func (t *sessionTarget) names() (run, task string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.run, t.task
 }
 
-// resolve keeps which run and task the gateway has found, "" if it does not know the task yet.
+// resolve stores the run and task that the gateway has resolved. task is "" if the gateway does not know it yet.
 func (t *sessionTarget) resolve(run, task string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +84,7 @@ func (t *sessionTarget) words() string {
 	return output.ShellWord(run) + " " + output.ShellWord(task)
 }
 
-// String returns the task and its run for messages.
+// String describes the task and its run for messages.
 func (t *sessionTarget) String() string {
 	run, task := t.names()
 	if task == "" {
@@ -93,7 +93,7 @@ func (t *sessionTarget) String() string {
 	return "task " + task + " of run " + run
 }
 
-// isLost reports whether a session has ended without a word on how.
+// isLost reports whether a session has ended without an exit status.
 func isLost(err error) bool {
 	_, lost := errors.AsType[*caller.LostError](err)
 	return lost

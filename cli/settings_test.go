@@ -69,8 +69,8 @@ func TestBadEnvironment(t *testing.T) {
 	}
 }
 
-// Every variable is the setting of one flag only, and none is what tasks find
-// under that name.
+// TestVariables checks that each variable sets only one flag, and that none has a name that tasks find in their
+// environment.
 func TestVariables(t *testing.T) {
 	owned := map[string]bool{}
 	for _, name := range strings.Fields("RUN_ID WORKFLOW TASK TASK_ID ATTEMPT NODE INDEX COUNT ITEM INPUT OUTPUT CONTEXT_UPDATE CHECKPOINT LOCAL_TEMP_DIR CLAIM") {

@@ -10,13 +10,13 @@ import (
 	"switchyard/cli/exit"
 )
 
-// catchSignals returns a context that is done, because of errInterrupted, at the
-// first SIGINT or SIGTERM, and because of errHungUp at a SIGHUP. At each one after
-// that quit is called. A signal that divert takes counts as none. release ends this.
+// catchSignals returns a context that ends with errInterrupted at the first SIGINT or SIGTERM, and with errHungUp at a
+// SIGHUP. Each later signal calls quit. A signal that divert takes does not count. release stops the handling of
+// signals.
 func catchSignals(parent context.Context, divert func(os.Signal) bool, quit func()) (ctx context.Context, release func()) {
 	caught := make(chan os.Signal, 2)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
-	// nohup asks for this one to be ignored.
+	// Under nohup, SIGHUP stays ignored.
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(caught, syscall.SIGHUP)
 	}
@@ -53,12 +53,13 @@ func catchSignals(parent context.Context, divert func(os.Signal) bool, quit func
 	}
 }
 
-// signalDiversion holds what takes signals in place of the command, such as a program in a task. The zero value takes none.
+// signalDiversion holds the function that takes signals in place of the command, such as that of a program in a task.
+// The zero value takes none.
 type signalDiversion struct {
 	take atomic.Pointer[func(os.Signal) bool]
 }
 
-// set has take called with each signal; it reports whether it has taken one. nil ends this.
+// set makes each signal call take, which reports whether it took the signal. nil ends the diversion.
 func (d *signalDiversion) set(take func(os.Signal) bool) {
 	if take == nil {
 		d.take.Store(nil)
@@ -67,7 +68,7 @@ func (d *signalDiversion) set(take func(os.Signal) bool) {
 	d.take.Store(&take)
 }
 
-// offer reports whether a signal was taken.
+// offer offers a signal to the diversion and reports whether that took it.
 func (d *signalDiversion) offer(sig os.Signal) bool {
 	take := d.take.Load()
 	return take != nil && (*take)(sig)

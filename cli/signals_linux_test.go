@@ -16,7 +16,7 @@ import (
 func TestFirstSignalInterruptsSecondQuits(t *testing.T) {
 	for _, number := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if signal.Ignored(number) {
-			continue // nohup runs the tests
+			continue // the tests run under nohup
 		}
 		quit := make(chan struct{}, 1)
 		ctx, release := catchSignals(t.Context(), new(signalDiversion).offer, func() { quit <- struct{}{} })

@@ -15,17 +15,18 @@ import (
 	"switchyard/workers"
 )
 
-// sshFlags adds the flags about where a gateway listens for SSH clients, and where these reach it.
+// sshFlags adds the flags for where a gateway listens for SSH clients and how they reach it.
 func sshFlags(f *pflag.FlagSet, door *stack.SSHDoor) {
 	f.StringVar(&door.Address, "ssh-address", "", "host:port to listen on for SSH clients, such as 0.0.0.0:7222 (default none)")
 	f.StringVar(&door.Host, "ssh-host", "", "name or address that SSH clients connect to, as users are shown it\n(default as their --gateway)")
 	f.IntVar(&door.Port, "ssh-port", 0, "port that SSH clients connect to, as users are shown it (default that of\n--ssh-address)")
 }
 
-// sshHostName is what a host of SSH clients may be: it stands in a command that people copy.
+// sshHostName matches a host that SSH clients connect to. It is strict because people copy the command that contains
+// it.
 var sshHostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?$`)
 
-// checkSSHFlags checks the flags about SSH clients.
+// checkSSHFlags checks the flags for SSH clients.
 func checkSSHFlags(cfg *stack.Config) error {
 	door := cfg.SSH
 	switch {
@@ -47,13 +48,13 @@ func checkSSHFlags(cfg *stack.Config) error {
 	return nil
 }
 
-// sshHint says where SSH clients reach the gateway, or is "" if they do not.
+// sshHint returns where SSH clients reach the gateway, or "" if it does not listen for them.
 func sshHint(s *stack.Stack, door stack.SSHDoor) string {
 	address := s.Gateway().SSHAddress()
 	if address == "" {
 		return ""
 	}
-	_, port, _ := net.SplitHostPort(address) // which the address of a listener has
+	_, port, _ := net.SplitHostPort(address) // a listener's address always has a port
 	if door.Port != 0 {
 		port = strconv.Itoa(door.Port)
 	}

@@ -18,7 +18,7 @@ func TestSteering(t *testing.T) {
 		args   []string
 		asked  proto.Message
 		said   string // on standard error
-		remedy string // when it is refused
+		remedy string // when the request is refused
 	}{
 		{
 			[]string{"pause", "night", "--reason", "lunch"}, &v1.PauseRunRequest{Id: "night", Reason: "lunch"},
@@ -102,8 +102,7 @@ func TestSteering(t *testing.T) {
 	}
 }
 
-// TestRemedyOfARunThatHasEnded holds that no error suggests what a run that has
-// ended refuses, too.
+// TestRemedyOfARunThatHasEnded checks that no error suggests a command that an ended run also refuses.
 func TestRemedyOfARunThatHasEnded(t *testing.T) {
 	f := fake(t)
 	nightly(f)
@@ -135,7 +134,7 @@ func TestRerun(t *testing.T) {
 	if got.code != 0 || got.stdout != "nightly-7n8p9qrs\n" {
 		t.Errorf("%+v", got)
 	}
-	// A version was a text, so that this is one; "last" is settled once.
+	// The old version was a string, so the new one is too; "last" is resolved only once.
 	input, _ := structpb.NewStruct(map[string]any{"version": "3", "n": 4.0, "list": []any{1.0}})
 	if want := (&v1.RerunRunRequest{Id: fakeRun, Input: input}); !proto.Equal(f.backend.asked[0], want) {
 		t.Errorf("asked %v", f.backend.asked[0])
@@ -145,7 +144,7 @@ func TestRerun(t *testing.T) {
 	}
 }
 
-// TestRejectedRun holds that a run that was rejected has not completed.
+// TestRejectedRun checks that a rejected run does not count as completed.
 func TestRejectedRun(t *testing.T) {
 	f := fake(t)
 	nightly(f)
@@ -211,7 +210,7 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// TestStoredWorkflowIsReadAgain holds that what `workflows get` prints is a definition.
+// TestStoredWorkflowIsReadAgain checks that the output of `workflows get` is a valid definition.
 func TestStoredWorkflowIsReadAgain(t *testing.T) {
 	f := fake(t)
 	d, err := readDocument(&system{stdin: strings.NewReader(hello)}, "-")

@@ -23,13 +23,12 @@ const (
 	spoolUsage       = "folder on this node for output and results while the store is away (default one in your cache directory, or in /var/lib/switchyard)"
 )
 
-// storeOr is the store of a gateway: the one that was named, or the one in the
-// user's data directory.
+// storeOr returns the location of a gateway's store: the named one, or the one in the user's data directory.
 func storeOr(named string, getenv func(string) string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
-	// The specification says that a relative path is to be ignored.
+	// The XDG specification says to ignore a relative path.
 	if data := getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
 		return filepath.Join(data, "switchyard", "store"), nil
 	}
@@ -40,8 +39,8 @@ func storeOr(named string, getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "share", "switchyard", "store"), nil
 }
 
-// besideStore returns where a gateway keeps a file of a deployment that must not be in the store: beside a folder that is the
-// store, or in the data directory. It is "" for a private store, beside which the stack has a place.
+// besideStore returns where a gateway keeps a deployment file that must not be in the store: beside the folder of the
+// store, or in the data directory. It is "" for a private store, next to which the stack has its own place.
 func besideStore(store, suffix string, getenv func(string) string) (string, error) {
 	switch {
 	case store == "":
@@ -56,12 +55,12 @@ func besideStore(store, suffix string, getenv func(string) string) (string, erro
 	return filepath.Join(filepath.Dir(folder), storeFolder(store)+suffix), nil
 }
 
-// secretsKeyFlag adds --secrets-key to a command that serves the API. secretsKeyOr reads it.
+// secretsKeyFlag adds --secrets-key to a command that serves the API. secretsKeyOr reads the flag.
 func secretsKeyFlag(f *pflag.FlagSet) *string {
 	return f.String("secrets-key", "", "file with the key that secrets are encrypted with, the same for all gateways of a deployment; made when the first is set (default beside the store)")
 }
 
-// secretsKeyOr returns the file with the key of the secrets: the one that was named, or the one beside a store.
+// secretsKeyOr returns the key file of the secrets: the named one, or the one beside the store.
 func secretsKeyOr(named, store string, getenv func(string) string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -69,8 +68,7 @@ func secretsKeyOr(named, store string, getenv func(string) string) (string, erro
 	return besideStore(store, ".secrets-key", getenv)
 }
 
-// workerStore is the store of a worker: the one that was named, or the gateway
-// at a URL or at host:port.
+// workerStore returns the location of a worker's store: the named one, or the gateway at a URL or host:port.
 func workerStore(named, gateway string) string {
 	switch {
 	case named != "":
@@ -83,8 +81,8 @@ func workerStore(named, gateway string) string {
 	return gateway
 }
 
-// spoolOr returns the folder where a node keeps values while its store is away: the one
-// that was named, or one for this node and this store alone that a restart finds again.
+// spoolOr returns the folder where a node keeps values while its store is unreachable: the named one, or one that
+// belongs to this node and store alone, so that a restarted node finds it again.
 func spoolOr(named, store, node string) string {
 	if named != "" {
 		return named
@@ -99,11 +97,10 @@ func spoolOr(named, store, node string) string {
 	return filepath.Join(base, "switchyard", "spool", node, "at-"+storeFolder(store))
 }
 
-// maxStoreFolder bounds how much of the name of a folder people can read, in bytes.
+// maxStoreFolder bounds the readable part of a store's folder name, in bytes.
 const maxStoreFolder = 60
 
-// storeFolder returns a file name for a store: what people recognize of its location, and a hash, so that no other
-// store has the same one.
+// storeFolder returns a unique file name for a store: the readable part of its location, and a hash.
 func storeFolder(store string) string {
 	_, readable, isURL := strings.Cut(strings.TrimSuffix(store, "/"), "://")
 	if !isURL {
@@ -122,8 +119,7 @@ func storeFolder(store string) string {
 	return fmt.Sprintf("%s-%x", readable[:min(len(readable), maxStoreFolder)], sum[:4])
 }
 
-// retentionFlag adds --retention to a command that carries runs. checkRetention
-// reads it.
+// retentionFlag adds --retention to a command that carries runs. checkRetention reads the flag.
 func retentionFlag(f *pflag.FlagSet) *time.Duration {
 	return f.Duration("retention", workers.DefaultRetention, "how long logs and results are kept after the end of their run")
 }
@@ -135,12 +131,12 @@ func checkRetention(retention time.Duration) (time.Duration, error) {
 	return retention, nil
 }
 
-// logQuotaFlag adds --log-quota-gb to a command that may store logs itself. checkLogQuota reads it.
+// logQuotaFlag adds --log-quota-gb to a command that may store logs itself. checkLogQuota reads the flag.
 func logQuotaFlag(f *pflag.FlagSet) *int64 {
 	return f.Int64("log-quota-gb", 10, "most that the logs of one run take in the store, in GiB; 0: no limit")
 }
 
-// checkLogQuota returns a quota in bytes.
+// checkLogQuota returns the quota in bytes.
 func checkLogQuota(gb int64) (int64, error) {
 	if gb < 0 || gb > math.MaxInt64>>30 {
 		return 0, exit.Usagef("--log-quota-gb %d: it must be at least 1, or 0 for no limit", gb)

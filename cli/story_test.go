@@ -14,8 +14,8 @@ var (
 	errStopping = errors.New("the gateway is shutting down")
 )
 
-// nightly tells a run of four tasks to a fake gateway: fetch completes, build
-// fails after a retry, deploy is skipped, notify completes.
+// nightly gives a fake gateway a run of four tasks: fetch completes, build fails after a retry, deploy is skipped, and
+// notify completes.
 func nightly(f *fakeGateway) {
 	output, _ := structpb.NewStruct(map[string]any{"files": []any{"a", "b"}})
 	context, _ := structpb.NewStruct(map[string]any{"channel": "stable"})
@@ -71,7 +71,7 @@ func nightly(f *fakeGateway) {
 	}
 }
 
-// completed makes the story end well.
+// completed gives a fake gateway the nightly run with a successful end.
 func completed(f *fakeGateway) {
 	nightly(f)
 	f.run.State, f.run.Reason, f.run.Error = "completed", "", ""

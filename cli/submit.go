@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// submitFlags are the flags of `submit`.
+// submitFlags holds the flags of `submit`.
 type submitFlags struct {
 	input    inputFlags
 	workflow string
@@ -107,7 +107,7 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 	return startedRun(ctx, sys, a, res, f.format, f.watch, document)
 }
 
-// source puts the definition and the input into a request.
+// source sets the definition and the input of a request.
 func (f *submitFlags) source(ctx context.Context, sys *system, a *client.Client, args []string, given *givenInput, req *v1.SubmitRunRequest) error {
 	var def *v1.Definition
 	if f.workflow != "" {
@@ -115,7 +115,7 @@ func (f *submitFlags) source(ctx context.Context, sys *system, a *client.Client,
 		if given == nil {
 			return nil
 		}
-		// Its types say how the input is to be read.
+		// The stored definition gives the types of the input.
 		stored, err := client.Call(ctx, a, a.Workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: f.workflow})
 		if err != nil {
 			return err

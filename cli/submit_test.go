@@ -34,7 +34,7 @@ func TestInputIsReadByItsType(t *testing.T) {
 			t.Errorf("%v: input %v", args, in)
 		}
 	}
-	// A stored definition has types, too.
+	// A stored definition also gives the types.
 	d, err := readDocument(&system{stdin: strings.NewReader(withInputs)}, "-")
 	must(t, err)
 	f.shelf.stored = map[string]*v1.Definition{"typed": d.def}

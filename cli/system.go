@@ -17,43 +17,42 @@ import (
 	"switchyard/drawing/words"
 )
 
-// system is the process around a command. Tests bring their own.
+// system is the process environment of a command. Tests supply their own.
 type system struct {
 	stdin  io.Reader
 	stdout io.Writer
 	// screen is standard error.
 	screen *tui.Screen
-	// rawStdout and rawStderr take every byte as it is. On a terminal stdout and
-	// screen let only through what shows as text.
+	// rawStdout and rawStderr write every byte unchanged. On a terminal, stdout and screen filter out everything but
+	// text.
 	rawStdout, rawStderr io.Writer
-	// stderrTerminal and stdoutTerminal are set if the stream is a terminal that can
-	// move its cursor and colour.
+	// stderrTerminal and stdoutTerminal are true if the stream is a terminal that can move its cursor and show colours.
 	stderrTerminal, stdoutTerminal bool
-	// stdoutSize returns how many cells standard output has, or is nil if it is no terminal.
+	// stdoutSize returns the size of standard output in cells. It is nil if standard output is not a terminal.
 	stdoutSize func() (width, height int)
-	// stderrPlain and stdoutPlain are set if the stream shows only text.
+	// stderrPlain and stdoutPlain are true if the stream shows only text.
 	stderrPlain, stdoutPlain bool
 	getenv                   func(string) string
 	now                      func() time.Time
-	zone                     *time.Location // of the times in texts
-	// origins are those of the flags of the command, once they are set.
+	zone                     *time.Location // for times in text output
+	// origins holds where the command's flags got their values, once they are set.
 	origins config.Origins
-	// forceAfter is how long an interrupted run may take to end, and killedEndTimeout how
-	// long it may take once its programs were killed.
+	// forceAfter is how long an interrupted run may take to end, and killedEndTimeout how long it may take after its
+	// programs were killed.
 	forceAfter, killedEndTimeout time.Duration
-	// secondSignal is what the second signal does, if anything, before the third one ends the process.
+	// secondSignal is the action of the second signal, if any, before the third signal ends the process.
 	secondSignal secondSignal
-	// signals may be taken by a program in a task.
+	// signals routes signals to a program in a task while one takes them.
 	signals signalDiversion
-	// rawTerminal is restored when the process has to end at once.
+	// rawTerminal is restored when the process has to exit immediately.
 	rawTerminal atomic.Pointer[terminal.Raw]
-	// exitFolders are removed when the process has to end at once.
+	// exitFolders is removed when the process has to exit immediately.
 	exitFolders stack.ExitFolders
 }
 
-// newSystem is the system of a process with these streams.
+// newSystem returns the system of a process with these streams.
 func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *system {
-	// A terminal that is called dumb cannot move its cursor.
+	// A dumb terminal cannot move its cursor.
 	smart := getenv("TERM") != "dumb"
 	sys := &system{
 		stdin:     stdin,
@@ -76,7 +75,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 	return sys
 }
 
-// sizeOf returns a function for how many cells a terminal has now.
+// sizeOf returns a function that returns the current size of a terminal in cells.
 func sizeOf(terminal *os.File) func() (width, height int) {
 	return func() (int, int) {
 		width, height, err := term.GetSize(int(terminal.Fd()))
@@ -87,7 +86,7 @@ func sizeOf(terminal *os.File) func() (width, height int) {
 	}
 }
 
-// progressStyle is for what goes to standard error, dataStyle for standard output.
+// progressStyle returns the style of text on standard error. dataStyle does the same for standard output.
 func (s *system) progressStyle() tui.Style {
 	return tui.Style{Color: s.stderrTerminal && s.getenv("NO_COLOR") == "", Zone: s.zone}
 }
@@ -96,8 +95,8 @@ func (s *system) dataStyle() tui.Style {
 	return tui.Style{Color: s.stdoutTerminal && s.getenv("NO_COLOR") == "", Zone: s.zone}
 }
 
-// dataWidth returns the width of standard output in cells, or 0 if it is no terminal and
-// has no limit.
+// dataWidth returns the width of standard output in cells, or 0 if standard output is not a terminal and so has no
+// limit.
 func (s *system) dataWidth() int {
 	if s.stdoutSize == nil {
 		return 0
@@ -106,7 +105,7 @@ func (s *system) dataWidth() int {
 	return width
 }
 
-// terminal returns the system as the follower of a run uses it.
+// terminal returns the terminal that the follower of a run draws on.
 func (s *system) terminal() *follow.Terminal {
 	return &follow.Terminal{
 		Stdout: s.stdout, Screen: s.screen, Style: s.progressStyle(), Redraws: s.stderrTerminal, PlainScreen: s.stderrPlain,
@@ -114,7 +113,7 @@ func (s *system) terminal() *follow.Terminal {
 	}
 }
 
-// formatTime returns a time for people, or "" if t is nil.
+// formatTime formats a time for people, or returns "" if t is nil.
 func (s *system) formatTime(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""
@@ -122,7 +121,7 @@ func (s *system) formatTime(t *timestamppb.Timestamp) string {
 	return t.AsTime().In(s.zone).Format(time.DateTime)
 }
 
-// formatAge returns how long ago a time was, or "" if t is nil.
+// formatAge formats how long ago t was, or returns "" if t is nil.
 func (s *system) formatAge(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""

@@ -44,10 +44,10 @@ func newTasksList(sys *system) *cobra.Command {
 	return cmd
 }
 
-// maxTaskPages is how many pages one list reads: a page of a gateway may hold few tasks although there are more.
+// maxTaskPages bounds the pages that one list reads. A page of a gateway may hold few tasks although more follow.
 const maxTaskPages = 20
 
-// fillTaskPage returns a page of size tasks, or fewer if there are no more or they are far between.
+// fillTaskPage returns a page of size tasks, or fewer if there are no more or the matches are sparse.
 func fillTaskPage(ctx context.Context, a *client.Client, req *v1.ListTasksRequest, size int32, token string) (*v1.ListTasksResponse, error) {
 	all := &v1.ListTasksResponse{NextPageToken: token}
 	for range maxTaskPages {

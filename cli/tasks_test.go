@@ -21,7 +21,7 @@ type fakeTasks struct {
 	switchyardv1connect.UnimplementedTaskServiceHandler
 
 	mu    sync.Mutex
-	pages map[string]*v1.ListTasksResponse // by token
+	pages map[string]*v1.ListTasksResponse // by page token
 	asked []*v1.ListTasksRequest
 
 	queue      *v1.GetQueueResponse
@@ -35,7 +35,7 @@ func (f *fakeTasks) ListTasks(_ context.Context, req *connect.Request[v1.ListTas
 	return connect.NewResponse(f.pages[req.Msg.GetPageToken()]), nil
 }
 
-// listedTasks are three pages; the second is empty.
+// listedTasks returns three pages of tasks; the second is empty.
 func listedTasks() map[string]*v1.ListTasksResponse {
 	at := timestamppb.New(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return map[string]*v1.ListTasksResponse{
@@ -50,7 +50,7 @@ func listedTasks() map[string]*v1.ListTasksResponse {
 	}
 }
 
-// TestTasksAreListed reads on over pages that hold few.
+// TestTasksAreListed checks that a list continues over pages that hold few tasks.
 func TestTasksAreListed(t *testing.T) {
 	f := fake(t)
 	f.tasks.pages = listedTasks()

@@ -14,21 +14,19 @@ import (
 	"switchyard/workflows/names"
 )
 
-// maxInstanceRows is how many instances of a task have a row each; of more, each
-// node has one.
+// maxInstanceRows is the most instances of a task that get a row each. Above it, each node gets one row.
 const maxInstanceRows = 20
 
-// chart is the life of a run.
+// chart holds the timeline of a run.
 type chart struct {
 	status *tui.Status
 	run    *v1.Run
 	scale  timeline.Scale
 	rows   []tui.Row
-	bars   [][]timeline.Span // of the rows; nil for one of many instances
+	bars   [][]timeline.Span // bars of the rows; nil for a row of many instances
 }
 
-// readTimeline reads the life of a run. It holds the tasks, and of a large fan-out
-// only sums.
+// readTimeline reads the timeline of a run: its tasks, and only counts for a large fan-out.
 func readTimeline(ctx context.Context, a *client.Client, id string, cells int, now time.Time) (*chart, error) {
 	run, err := a.RunWithoutOutput(ctx, id)
 	if err != nil {
@@ -77,7 +75,7 @@ func readTimeline(ctx context.Context, a *client.Client, id string, cells int, n
 	return c, nil
 }
 
-// single adds a row for one bar; what has not been queued yet has none.
+// single adds a row for one bar. A bar that has not been queued yet gets none.
 func (c *chart) single(bar timeline.Bar) {
 	if len(bar.Spans) == 0 {
 		return
@@ -88,7 +86,7 @@ func (c *chart) single(bar timeline.Bar) {
 	c.bars = append(c.bars, bar.Spans)
 }
 
-// timelineJSON is a timeline in the form of -o json.
+// timelineJSON is a timeline as -o json prints it.
 type timelineJSON struct {
 	ID   string    `json:"id"`
 	From string    `json:"from"`
@@ -116,7 +114,7 @@ type spanJSON struct {
 	Node    string `json:"node"`
 	Attempt int32  `json:"attempt"`
 	Failed  bool   `json:"failed"`
-	Reason  string `json:"reason"` // what it waits for, or "" if that is not known
+	Reason  string `json:"reason"` // what the task waits for, or "" if unknown
 }
 
 func (c *chart) document() timelineJSON {

@@ -9,14 +9,14 @@ import (
 	"switchyard/cli/tlsfiles"
 )
 
-// tlsFlags adds the files of a gateway that serves https.
+// tlsFlags adds the flags for the files of a gateway that serves https.
 func tlsFlags(f *pflag.FlagSet, files *tlsfiles.Server) {
 	f.StringVar(&files.Cert, "tls-cert", "", "certificate of the gateway, in PEM, to serve https; one that is replaced is used from then on")
 	f.StringVar(&files.Key, "tls-key", "", "key of --tls-cert, in PEM")
 	f.StringVar(&files.ClientCA, "tls-client-ca", "", "authorities of which every client must show a certificate, in PEM")
 }
 
-// serverTLS returns how a gateway serves https, or nil if it serves http.
+// serverTLS returns the TLS configuration of a gateway, or nil if it serves plain http.
 func serverTLS(sys *system, files tlsfiles.Server) (*tls.Config, error) {
 	cfg, err := files.Config()
 	if err == nil && files.IsKeyPublic() {

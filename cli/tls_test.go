@@ -25,7 +25,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// authority is one that signs certificates, with its own in a file.
+// authority is a certificate authority with its own certificate in a file.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -50,7 +50,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// issue writes a certificate of a name, which is good for this machine, and its key.
+// issue writes a certificate and its key for a name. The certificate is also valid for this machine.
 func (a *authority) issue(t *testing.T, dir, name string, serial int64) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,7 +74,7 @@ func writePEM(t *testing.T, path, kind string, data []byte) {
 	must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600))
 }
 
-// serveTLS serves the part of a gateway that asks who is there, and returns its address.
+// serveTLS serves the WhoAmI part of a gateway over TLS and returns its address.
 func serveTLS(t *testing.T, files tlsfiles.Server) (address string) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -135,7 +135,7 @@ func TestClientsReachAGatewayByTLS(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	// A certificate that is replaced is shown to who comes next.
+	// A replaced certificate is used for new connections.
 	cert, key = theirs.issue(t, dir, "gateway", 5)
 	must(t, os.Chtimes(cert, time.Now(), time.Now().Add(time.Second)))
 	if got := run(t, "whoami", "--gateway", "https://"+open, "--ca", theirs.file); got.code != exit.CodeDone {

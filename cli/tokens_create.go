@@ -16,7 +16,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// neverExpires is the lifetime of a token without end.
+// neverExpires is the word for a token that does not expire.
 const neverExpires = "never"
 
 func newTokensCreate(sys *system) *cobra.Command {
@@ -75,7 +75,7 @@ A token of the role node is bound to the node of one name: --node.`,
 	return cmd
 }
 
-// parseLifetime returns the duration of a text: one of Go, or a number of days; 0 for "" and for never.
+// parseLifetime parses a Go duration or a number of days. It returns 0 for "" and for never.
 func parseLifetime(text string) (time.Duration, error) {
 	if text == "" || text == neverExpires {
 		return 0, nil

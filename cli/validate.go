@@ -52,7 +52,7 @@ func newValidate(sys *system) *cobra.Command {
 	return cmd
 }
 
-// validated is a checked file in JSON.
+// validated is a checked file as JSON prints it.
 type validated struct {
 	File     string        `json:"file"`
 	Valid    bool          `json:"valid"`
@@ -62,7 +62,7 @@ type validated struct {
 	Warnings []problemItem `json:"warnings"`
 }
 
-// problemItem is a fault of a definition in JSON.
+// problemItem is a fault of a definition as JSON prints it.
 type problemItem struct {
 	Line    int32  `json:"line"`
 	Column  int32  `json:"column"`
@@ -71,7 +71,7 @@ type problemItem struct {
 	Hint    string `json:"hint"`
 }
 
-// problemItems are the faults that an error has, or itself if it has none.
+// problemItems returns the faults that an error lists, or the error itself if it lists none.
 func problemItems(err error) []problemItem {
 	found, ok := errors.AsType[source.Problems](err)
 	if !ok {

@@ -37,14 +37,14 @@ func newVersion(sys *system) *cobra.Command {
 
 func goVersion(info *debug.BuildInfo) string { return cmp.Or(info.GoVersion, runtime.Version()) }
 
-// versions lists what a build is made of.
+// versions lists the versions of the program and of its main dependencies.
 func versions(info *debug.BuildInfo) string {
 	return fmt.Sprintf("switchyard       %s\nGo               %s %s/%s\nTemporal SDK     %s\nTemporal server  %s\n",
 		versionOf(info), goVersion(info), runtime.GOOS, runtime.GOARCH,
 		dependency(info, "go.temporal.io/sdk"), dependency(info, "go.temporal.io/server"))
 }
 
-// version is the version of this program in a word.
+// version returns the version of this program as one word.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -15,13 +15,13 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// defaultVpsWait is how long `vps create --wait` waits.
+// defaultVpsWait is how long `vps create --wait` waits by default.
 const defaultVpsWait = time.Minute
 
-// vpsPoll is the pause between two looks at a machine that is awaited.
+// vpsPoll is the interval between two polls of a machine.
 const vpsPoll = 250 * time.Millisecond
 
-// vpsFlags are the flags of `vps create`.
+// vpsFlags holds the flags of `vps create`.
 type vpsFlags struct {
 	req       v1.CreateVpsRequest
 	resources resourceFlags
@@ -82,7 +82,7 @@ the exit code is 1 if it does not by then.`,
 	return cmd
 }
 
-// request fills in what the flags ask for.
+// request completes the request from the flags.
 func (f *vpsFlags) request() (err error) {
 	switch {
 	case f.req.GetImage() == "" && f.req.GetVmImage() == "" && f.req.GetEnvironment() == "":
@@ -126,7 +126,7 @@ func (f *vpsFlags) run(ctx context.Context, sys *system, a *client.Client) error
 	if err != nil {
 		return err
 	}
-	defer file.discard() // unless the key is written
+	defer file.discard() // a no-op once the key is written
 	res, err := client.Call(ctx, a, a.Vps.CreateVps, &f.req)
 	if err != nil {
 		return withRemedy(err, func() string { return "create another machine under a key of its own" })
@@ -145,7 +145,7 @@ func (f *vpsFlags) run(ctx context.Context, sys *system, a *client.Client) error
 	return f.await(ctx, sys, a, res)
 }
 
-// print writes the id of a machine, or the private key if that goes nowhere else.
+// print writes the ID of a machine, or the private key if that is not written elsewhere.
 func (f *vpsFlags) print(sys *system, res *v1.CreateVpsResponse) error {
 	printsKey := f.key.generates() && f.key.file() == ""
 	if f.format.Value == output.JSON {
@@ -195,7 +195,7 @@ func (f *vpsFlags) await(ctx context.Context, sys *system, a *client.Client, cre
 	}
 }
 
-// because returns the end of a sentence that says why, or "".
+// because returns the end of a sentence that gives the reason, or "" if there is none.
 func because(reason string) string {
 	if reason == "" {
 		return ""

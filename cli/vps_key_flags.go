@@ -13,16 +13,16 @@ import (
 	"switchyard/workflows/sshkey"
 )
 
-// maxPublicKeys is how long a file of public keys may be, in bytes.
+// maxPublicKeys is the largest file of public keys, in bytes.
 const maxPublicKeys = 64 << 10
 
 // printKey is the value of --generate-key that prints the private key.
 const printKey = "-"
 
-// vpsKeyFlags are the flags about who may log in to a machine.
+// vpsKeyFlags holds the flags for who may log in to a machine.
 type vpsKeyFlags struct {
 	public   string
-	generate string // file for the private key, printKey, or "" for no pair
+	generate string // file for the private key, printKey, or "" to generate none
 }
 
 func (f *vpsKeyFlags) add(flags *pflag.FlagSet) {
@@ -33,7 +33,7 @@ func (f *vpsKeyFlags) add(flags *pflag.FlagSet) {
 
 func (f *vpsKeyFlags) generates() bool { return f.generate != "" }
 
-// file returns the file for the private key, or "" if it is printed.
+// file returns the file for the private key, or "" if the key is printed.
 func (f *vpsKeyFlags) file() string {
 	if f.generate == printKey {
 		return ""
@@ -41,7 +41,8 @@ func (f *vpsKeyFlags) file() string {
 	return f.generate
 }
 
-// publicKey returns the keys of the file of --ssh-key, or "" if there is none. A private key never leaves this machine.
+// publicKey returns the contents of the file of --ssh-key, or "" if there is none. A private key never leaves this
+// machine.
 func (f *vpsKeyFlags) publicKey() (string, error) {
 	if f.public == "" {
 		return "", nil
@@ -66,14 +67,14 @@ func (f *vpsKeyFlags) publicKey() (string, error) {
 	return string(text), nil
 }
 
-// keyFile is a file for a private key. A nil file is none.
+// keyFile is a file for a private key. Its methods are no-ops on nil.
 type keyFile struct {
 	file    *os.File
 	written bool
 }
 
-// createFile makes the file for the private key before the machine is, so that no key is lost. It returns nil if there is to
-// be no file.
+// createFile creates the file for the private key before the machine exists, so that no key is lost. It returns nil if
+// no file is needed.
 func (f *vpsKeyFlags) createFile() (*keyFile, error) {
 	if !f.generates() || f.file() == "" {
 		return nil, nil
@@ -88,7 +89,7 @@ func (f *vpsKeyFlags) createFile() (*keyFile, error) {
 	return &keyFile{file: file}, nil
 }
 
-// write writes the private key of an answer.
+// write writes the private key of a response to the file.
 func (k *keyFile) write(res *v1.CreateVpsResponse) error {
 	if k == nil {
 		return nil
@@ -101,12 +102,12 @@ func (k *keyFile) write(res *v1.CreateVpsResponse) error {
 	return nil
 }
 
-// discard removes the file unless it has the key.
+// discard removes the file unless the key has been written.
 func (k *keyFile) discard() {
 	if k == nil || k.written {
 		return
 	}
-	// What remains is an empty file, or a part of a key that opens nothing.
+	// If the removal fails, an empty file or a useless part of a key remains.
 	_ = k.file.Close()
 	_ = os.Remove(k.file.Name())
 }

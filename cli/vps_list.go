@@ -40,7 +40,7 @@ func newVpsList(sys *system) *cobra.Command {
 	return cmd
 }
 
-// fillVpsPage returns a page of size machines, or fewer if there are no more or they are far between.
+// fillVpsPage returns a page of size machines, or fewer if there are no more or the matches are sparse.
 func fillVpsPage(ctx context.Context, a *client.Client, req *v1.ListVpsRequest, size int32, token string) (*v1.ListVpsResponse, error) {
 	all := &v1.ListVpsResponse{NextPageToken: token}
 	for range maxTaskPages {

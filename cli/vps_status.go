@@ -40,7 +40,7 @@ func newVpsStatus(sys *system) *cobra.Command {
 	return cmd
 }
 
-// getVps returns a machine. If the gateway does not know the name of its SSH door, that is the host of its URL.
+// getVps returns a machine. If the gateway does not know its SSH host name, getVps uses the host of the gateway's URL.
 func getVps(ctx context.Context, a *client.Client, req *v1.GetVpsRequest) (*v1.Vps, error) {
 	res, err := client.Call(ctx, a, a.Vps.GetVps, req)
 	if err != nil {
@@ -54,7 +54,7 @@ func getVps(ctx context.Context, a *client.Client, req *v1.GetVpsRequest) (*v1.V
 	return m, nil
 }
 
-// vpsRows returns what people see of a machine, without what is empty.
+// vpsRows returns the rows that people see for a machine, without empty ones.
 func (s *system) vpsRows(m *v1.Vps) [][]string {
 	status := m.GetStatus()
 	if note := strings.TrimSpace(m.GetError() + " " + m.GetNotice()); note != "" {

@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// aPublicKey is a file .pub.
+// aPublicKey is the contents of a public key file.
 const aPublicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2q0WZhYbT0sQ9VlLk1c6yGJQzH1FqyT1hVqPj8xQmD me@host\n"
 
 func machines() []*v1.Vps {

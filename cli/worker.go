@@ -13,14 +13,13 @@ import (
 	"switchyard/workers/node"
 )
 
-// workerDrainTimeout is how long the tasks of a worker that is stopped may go
-// on by default.
+// workerDrainTimeout is the default time that a stopped worker gives its tasks to finish.
 const workerDrainTimeout = 30 * time.Second
 
 const (
-	// defaultMetricsAddress is where a worker serves its figures.
+	// defaultMetricsAddress is where a worker serves its metrics.
 	defaultMetricsAddress = "127.0.0.1:7281"
-	// noMetrics is the address of a worker that serves none.
+	// noMetrics is the address that turns the metrics of a worker off.
 	noMetrics = "none"
 )
 
@@ -60,7 +59,7 @@ short, a third one quits at once.`,
 			}
 			nodes.name = node.Name(hostname)
 		}
-		store = workerStore(store, *gateway) // as it is logged
+		store = workerStore(store, *gateway) // the form that is logged
 		spool = spoolOr(spool, store, nodes.name)
 		cfg := stack.Config{Logger: logger(sys, level), Store: store, SpoolDir: spool, MetricsAddress: metricsAddress}
 		if metricsAddress == noMetrics {

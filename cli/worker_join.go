@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// joinTimeout is how long the start of a worker waits for a gateway that does not answer.
+	// joinTimeout is how long a starting worker waits for a gateway that does not answer.
 	joinTimeout = 5 * time.Second
-	// joinPause is the wait before a gateway that was away is asked again.
+	// joinPause is the interval before a worker tries an unreachable gateway again.
 	joinPause = 5 * time.Second
 )
 
-// nodeToken returns what returns the token of a worker for the gateway at a URL; that in a file may be replaced while the
-// worker runs.
+// nodeToken returns a function that returns the token of a worker for the gateway at a URL. A token in a file may be
+// replaced while the worker runs.
 func (s *system) nodeToken(cmd *cobra.Command, gateway string) (func() string, error) {
 	if path := stringFlag(cmd, tokenFileFlagName); path != "" {
 		source, err := credentials.NewSource(path)
@@ -37,7 +37,7 @@ func (s *system) nodeToken(cmd *cobra.Command, gateway string) (func() string, e
 	return func() string { return token }, err
 }
 
-// gatewayOf returns the address of the gateway of a worker: its store, if that is one.
+// gatewayOf returns the address of a worker's gateway: its store, if that is a gateway.
 func gatewayOf(location, gateway string) string {
 	if store.IsGateway(location) {
 		return location
@@ -45,7 +45,7 @@ func gatewayOf(location, gateway string) string {
 	return gateway
 }
 
-// checkNode returns an error unless the gateway takes a token as that of a node.
+// checkNode returns an error unless the gateway accepts the token as that of the node.
 func checkNode(ctx context.Context, a *client.Client, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
@@ -73,8 +73,8 @@ func joinHint(node string) string {
 	return fmt.Sprintf("an admin makes one with `switchyard tokens create --role node --node %s`; give it to the worker in a file with --token-file, or in SWITCHYARD_TOKEN", node)
 }
 
-// serveNode serves a worker whose gateway has its store, once the gateway takes its token. A gateway that is away is asked
-// later: the worker has started then, and stops if it is refused.
+// serveNode serves a worker whose store is a gateway, once the gateway accepts its token. If the gateway is
+// unreachable, the worker starts and serveNode checks the token later; the worker stops if the gateway refuses it.
 func (s *system) serveNode(cmd *cobra.Command, cfg stack.Config, node string, announce func(*stack.Stack) error) error {
 	if !store.IsGateway(cfg.Store) {
 		return serveStack(cmd.Context(), s, cfg, announce)

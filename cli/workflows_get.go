@@ -39,7 +39,7 @@ func newWorkflowsGet(sys *system) *cobra.Command {
 	return cmd
 }
 
-// writeDefinition writes a definition in JSON, as commands that take a FILE read it.
+// writeDefinition writes a definition as JSON that commands with a FILE argument can read.
 func writeDefinition(w io.Writer, d *v1.Definition) error {
 	text, err := protojson.Marshal(d)
 	if err != nil {

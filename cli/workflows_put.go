@@ -57,7 +57,7 @@ func newWorkflowsPut(sys *system) *cobra.Command {
 	return cmd
 }
 
-// storedWorkflow is the answer of `workflows put` in JSON.
+// storedWorkflow is the result of `workflows put` as JSON prints it.
 type storedWorkflow struct {
 	Name     string        `json:"name"`
 	Replaced bool          `json:"replaced"`
@@ -66,7 +66,7 @@ type storedWorkflow struct {
 	Schedule json.RawMessage `json:"schedule,omitempty"`
 }
 
-// scheduleNews returns how a schedule is now, for people, as what follows its name.
+// scheduleNews describes the state of a schedule for people, as the end of a sentence that begins with its name.
 func scheduleNews(s *v1.Schedule) string {
 	if s.GetPaused() {
 		return fmt.Sprintf("is paused; `switchyard schedules resume %s` has it start runs", s.GetName())

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestTaskThatIsAwayIsNotShownAsFailed holds that a machine whose node is away is shown as one that lives.
+// TestTaskThatIsAwayIsNotShownAsFailed checks that a machine whose node is away is shown as one that lives.
 func TestTaskThatIsAwayIsNotShownAsFailed(t *testing.T) {
 	now := after(60).AsTime()
 	task := &v1.Task{

@@ -93,7 +93,7 @@ func TestInstancesAreMerged(t *testing.T) {
 	})
 }
 
-// TestBoardIsBounded holds that of a large fan-out only the first instances are kept.
+// TestBoardIsBounded checks that of a large fan-out only the first instances are kept.
 func TestBoardIsBounded(t *testing.T) {
 	b := StatusOf(fan(5000))
 	if n := len(b.instances["each"]); n != maxInstances {

@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// TestContainersNeedLeave holds that a container does to its node what the node allows, and
+// TestContainersNeedLeave checks that a container does to its node what the node allows, and
 // that one that wants more waits, and says for what.
 func TestContainersNeedLeave(t *testing.T) {
 	t.Parallel()

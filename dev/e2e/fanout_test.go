@@ -77,7 +77,7 @@ tasks:
 	}
 }
 
-// TestFanOutPrintsFewLines holds that progress has no line for each of many instances.
+// TestFanOutPrintsFewLines checks that progress has no line for each of many instances.
 func TestFanOutPrintsFewLines(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := run(t, "run", write(t, `
