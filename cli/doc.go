@@ -1,6 +1,6 @@
-// Package cli is the command line of Switchyard, one file a command. Every
-// command that has to do with runs or nodes is a client of the gateway; `run` and
-// `dev` start one in this process first (package stack).
+// Package cli is the command line of Switchyard, one file per command. Every
+// command about runs or nodes is a client of the gateway; `run` and `dev` first
+// start a gateway in this process (package stack).
 //
 //	Main ──> execute ──> cobra ──> a command ──> client ──> follow ──> tui
 //	                                   ├──────> output, exit

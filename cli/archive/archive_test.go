@@ -17,7 +17,8 @@ import (
 
 var modified = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 
-// entry is one of an archive: "name/" is a folder, "name -> target" a link, "name => target" a hard link.
+// archiveOf returns an archive of entries: "name/" is a folder, "name -> target" a symbolic link, "name => target" a
+// hard link.
 func archiveOf(t *testing.T, entries ...string) *bytes.Buffer {
 	t.Helper()
 	text := &bytes.Buffer{}
@@ -50,7 +51,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// tree returns the files below a folder, as archiveOf takes them.
+// tree returns the files below a folder in the notation of archiveOf.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

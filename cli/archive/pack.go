@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// Pack writes a file, or a folder with all below it, to an archive, with top as the name of it; "" for a folder: only what is
-// in it. Links stay links. It calls skipped with what it leaves out and why: links that lead out of the folder, and what is
-// neither file, folder nor link, such as a socket.
+// Pack writes a file, or a folder with everything below it, to an archive under the name top. An empty top writes only
+// the contents of a folder. Links stay links. Pack calls skipped with each path that it leaves out and the reason:
+// links that lead out of the folder, and anything that is not a file, folder or link, such as a socket.
 func Pack(w io.Writer, source, top string, skipped func(path, why string)) error {
 	info, err := os.Stat(source)
 	if err != nil {
@@ -30,10 +30,10 @@ func Pack(w io.Writer, source, top string, skipped func(path, why string)) error
 	return errors.Join(err, p.out.Close())
 }
 
-// notCopied is why something is left out that is of another kind.
+// notCopied is the reason for skipping an entry of another kind.
 const notCopied = "it is neither a file, a folder nor a link"
 
-// leadsOutside is why a link is left out.
+// leadsOutside returns the reason for skipping a link.
 func leadsOutside(target string) string {
 	return fmt.Sprintf("it is a link to %s, outside of what is copied", target)
 }
@@ -43,7 +43,7 @@ type packer struct {
 	skipped func(path, why string)
 }
 
-// folder adds a folder and what is below it. A top that is a link is followed.
+// folder adds a folder and its contents. It follows the link if the top itself is one.
 func (p packer) folder(source, top string) error {
 	source, err := filepath.EvalSymlinks(source)
 	if err != nil {
@@ -59,11 +59,11 @@ func (p packer) folder(source, top string) error {
 		}
 		name := path.Join(top, filepath.ToSlash(inside))
 		if name == "." {
-			return nil // of the folder only what is in it
+			return nil // the folder itself is left out, only its contents are added
 		}
 		info, err := entry.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed since its folder was read
+			return nil // removed after its folder was read
 		} else if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (p packer) folder(source, top string) error {
 	})
 }
 
-// add adds one file, folder or link. A link of the top is followed by Stat before.
+// add adds one file, folder or link. Stat has already followed a link at the top.
 func (p packer) add(at, name string, info fs.FileInfo) error {
 	target := ""
 	switch {
@@ -100,7 +100,7 @@ func (p packer) header(info fs.FileInfo, name, target string) error {
 	if err != nil {
 		return err
 	}
-	// Users of this machine mean nothing elsewhere.
+	// The users of this machine mean nothing on another one.
 	h.Uid, h.Gid, h.Uname, h.Gname, h.Format = 0, 0, "", "", tar.FormatPAX
 	if h.Name = name; info.IsDir() {
 		h.Name += "/"
@@ -108,8 +108,8 @@ func (p packer) header(info fs.FileInfo, name, target string) error {
 	return p.out.WriteHeader(h)
 }
 
-// file adds a file with the size that it has when it is opened. One that has become shorter since is an error; what is
-// appended to it, as to a log, is left out.
+// file adds a file with the size that it has when it is opened. A file that shrinks after that is an error; data
+// appended after that, as to a log, is left out.
 func (p packer) file(at, name string) error {
 	f, err := os.Open(at)
 	if err != nil {

@@ -9,17 +9,18 @@ import (
 	"strings"
 )
 
-// Target is where an archive is unpacked.
+// Target is the place where an archive is unpacked.
 type Target struct {
-	// Dir is a folder that exists.
+	// Dir is an existing folder.
 	Dir string
-	// Name is the name in Dir of what the archive holds. "" puts what its folder holds into Dir itself.
+	// Name is the name in Dir for the top entry of the archive. "" unpacks the contents of the top folder into Dir
+	// itself.
 	Name string
 }
 
-// TargetOf returns where what is called source goes when it is copied to a path of this machine, as cp and docker cp do: into
-// a folder that exists, under its own name, or else under the name that the path ends with. contents asks for what is in the
-// folder instead of the folder.
+// TargetOf returns the target for an entry called source that is copied to a path of this machine, by the rules of cp
+// and docker cp: in an existing folder it keeps its own name, else it gets the last element of the path. contents asks
+// for the contents of the folder instead of the folder itself.
 func TargetOf(destination, source string, contents bool) (Target, error) {
 	info, err := os.Stat(destination)
 	switch {
@@ -31,7 +32,7 @@ func TargetOf(destination, source string, contents bool) (Target, error) {
 	case err == nil && hasSlash(destination):
 		return Target{}, fmt.Errorf("%s is not a folder", destination)
 	case err == nil:
-		// A link stays, and what it leads to is replaced.
+		// A link at the destination stays; its target is replaced.
 		if destination, err = filepath.EvalSymlinks(destination); err != nil {
 			return Target{}, err
 		}

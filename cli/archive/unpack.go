@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// Unpack unpacks an archive that has one file or folder. It calls skipped with what it leaves out and why: links that lead
-// outside, and what is neither file, folder nor link. An error leaves what was whole before it, and no half file.
+// Unpack unpacks an archive that contains one file or folder. It calls skipped with each entry that it leaves out and
+// the reason: links that lead outside, and anything that is not a file, folder or link. After an error, the entries
+// before it remain complete, and no partial file remains.
 func Unpack(r io.Reader, target Target, skipped func(name, why string)) error {
 	in := tar.NewReader(r)
 	first, err := in.Next()
@@ -64,7 +65,7 @@ func Unpack(r io.Reader, target Target, skipped func(name, why string)) error {
 	return errors.Join(u.rest(), u.finish())
 }
 
-// splitName returns the first element of the name of an entry, and the others in the form of this system.
+// splitName returns the first element of an entry's name, and the rest as a path of this system.
 func splitName(name string) (top, inside string, err error) {
 	clean := path.Clean(name)
 	top, inside, _ = strings.Cut(clean, "/")
@@ -74,7 +75,7 @@ func splitName(name string) (top, inside string, err error) {
 	return top, filepath.FromSlash(inside), nil
 }
 
-// inside returns the name in the folder of an entry, "" for the folder itself.
+// inside returns the path of an entry below the top folder, or "" for the folder itself.
 func (u *unpacker) inside(entry string) (string, error) {
 	top, name, err := splitName(entry)
 	switch {
@@ -91,12 +92,12 @@ func (u *unpacker) inside(entry string) (string, error) {
 // unpacker unpacks the entries below one folder.
 type unpacker struct {
 	in      *tar.Reader
-	root    *os.Root // of the folder
-	top     string   // its name in the archive; "" if the names there begin in it
+	root    *os.Root // the folder
+	top     string   // its name in the archive; "" if entry names are already relative to it
 	skipped func(name, why string)
-	// later are folders whose attributes are set when all that is in them is there.
+	// later holds folders whose attributes are set once their contents are complete.
 	later []attributes
-	// links are the symbolic links that it has made.
+	// links holds the symbolic links that have been created.
 	links []string
 }
 
@@ -106,7 +107,7 @@ type attributes struct {
 	modified time.Time
 }
 
-// single unpacks an archive that has one file.
+// single unpacks an archive that contains one file.
 func (u *unpacker) single(h *tar.Header, target Target) error {
 	if target.Name == "" {
 		return fmt.Errorf("%s is a file, and not a folder", u.top)
@@ -123,7 +124,7 @@ func (u *unpacker) single(h *tar.Header, target Target) error {
 	return fmt.Errorf("the archive of one file has %q too", next.Name)
 }
 
-// write is file for the one file of an archive, which may also go to a pipe or a device.
+// write writes the only file of an archive, which may go to an existing pipe or device.
 func (u *unpacker) write(h *tar.Header, name string) error {
 	info, err := u.root.Lstat(name)
 	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) == 0 {
@@ -137,7 +138,7 @@ func (u *unpacker) write(h *tar.Header, name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// rest unpacks what follows the folder itself.
+// rest unpacks the entries that follow the folder itself.
 func (u *unpacker) rest() error {
 	for {
 		h, err := u.in.Next()
@@ -151,7 +152,7 @@ func (u *unpacker) rest() error {
 			return err
 		}
 		if name == "" {
-			continue // the folder once more
+			continue // a repeated entry of the folder
 		}
 		if err := u.entry(h, name); err != nil {
 			return err
@@ -185,7 +186,7 @@ func (u *unpacker) entry(h *tar.Header, name string) error {
 	return nil
 }
 
-// finish sets the attributes of folders, those below before those above.
+// finish sets the attributes of folders, inner folders first.
 func (u *unpacker) finish() error {
 	err := u.dropStrayLinks()
 	for i := len(u.later) - 1; i >= 0; i-- {

@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 )
 
-// temporaryPrefix begins the names of files that are not whole yet.
+// temporaryPrefix is the prefix of the names of incomplete files.
 const temporaryPrefix = ".switchyard-"
 
-// file unpacks a file under a temporary name, and renames it when it is whole. The umask applies, and no file runs as its
-// owner.
+// file unpacks a file under a temporary name and renames it when it is complete. The umask applies, and setuid bits are
+// dropped.
 func (u *unpacker) file(h *tar.Header, name string) (err error) {
 	temporary := filepath.Join(filepath.Dir(name), temporaryPrefix+rand.Text())
 	f, err := u.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, h.FileInfo().Mode().Perm())
@@ -41,7 +41,7 @@ func (u *unpacker) file(h *tar.Header, name string) (err error) {
 	return err
 }
 
-// symlink makes a link that leads to a place in the folder.
+// symlink creates a symbolic link if its target is inside the folder.
 func (u *unpacker) symlink(h *tar.Header, name string) error {
 	target := filepath.FromSlash(h.Linkname)
 	if path.IsAbs(h.Linkname) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), target)) {
@@ -59,7 +59,7 @@ func (u *unpacker) symlink(h *tar.Header, name string) error {
 	return nil
 }
 
-// dropStrayLinks removes links that lead outside by way of other links.
+// dropStrayLinks removes links that lead outside through other links.
 func (u *unpacker) dropStrayLinks() error {
 	var err error
 	for _, name := range u.links {
@@ -73,7 +73,7 @@ func (u *unpacker) dropStrayLinks() error {
 	return err
 }
 
-// hardLink makes a second name of a file that came before.
+// hardLink creates a hard link to an earlier file of the archive.
 func (u *unpacker) hardLink(h *tar.Header, name string) error {
 	of, err := u.inside(h.Linkname)
 	if err != nil || of == "" {

@@ -22,7 +22,7 @@ func claimActor(who string) connect.UnaryInterceptorFunc {
 	}
 }
 
-// thisUser returns user@host as the operating system names them, or "" if it does not name the user.
+// thisUser returns user@host as the operating system reports it, or "" if the user is unknown.
 func thisUser() string {
 	u, err := user.Current()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// AuditEntries returns a page of at most size entries that begins at a token. It asks again if the gateway cuts a page because
-// of how much it has read for the page.
+// AuditEntries returns a page of at most size entries that begins at token. The gateway may cut a page short because it
+// bounds how much it reads for one; AuditEntries then requests the rest.
 func (a *Client) AuditEntries(ctx context.Context, req *v1.ListAuditEntriesRequest, size int32, token string) (*v1.ListAuditEntriesResponse, error) {
 	all := &v1.ListAuditEntriesResponse{NextPageToken: token}
 	for {

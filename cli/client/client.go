@@ -15,10 +15,10 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// DefaultURL is the URL of a gateway that no flag names.
+// DefaultURL is the URL of the gateway if no flag names one.
 const DefaultURL = "http://127.0.0.1:7280"
 
-// callTimeout bounds one call that is not a stream.
+// callTimeout bounds one unary call.
 const callTimeout = time.Minute
 
 // Client is a client of a gateway. Its methods are safe for concurrent use.
@@ -33,20 +33,20 @@ type Client struct {
 	Audit     switchyardv1connect.AuditServiceClient
 	Keys      switchyardv1connect.KeyServiceClient
 	Vps       switchyardv1connect.VpsServiceClient
-	// Environments has the named environments.
+	// Environments serves the named environments.
 	Environments switchyardv1connect.EnvironmentServiceClient
 	URL          string
 	http         *http.Transport
 	token        string
-	// showsCertificate is set if the client has a certificate of its own.
+	// showsCertificate is true if the client has a certificate of its own.
 	showsCertificate bool
 }
 
-// Options are how a client reaches its gateway.
+// Options sets how a client reaches its gateway.
 type Options struct {
-	// Token logs in; "" for a gateway that asks for none.
+	// Token authenticates the client. It is "" for a gateway that needs none.
 	Token string
-	// TLS is how a gateway with an https URL is reached; nil: with the authorities of the system.
+	// TLS is the configuration for a gateway with an https URL. nil means the authorities of the system.
 	TLS *tls.Config
 }
 
@@ -68,19 +68,19 @@ func ParseURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// IsLoopback reports whether a URL is one of this machine.
+// IsLoopback reports whether a URL points to this machine.
 func IsLoopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// New returns a client of the gateway at a URL. It sends nothing yet.
+// New returns a client of the gateway at a URL. It does not connect yet.
 func New(u *url.URL, o Options) *Client {
 	transport := &http.Transport{
 		Proxy:           http.ProxyFromEnvironment,
 		Protocols:       new(http.Protocols),
 		TLSClientConfig: o.TLS,
-		// Pings detect a gateway that has gone without closing the connection.
+		// Pings detect a gateway that disappeared without closing the connection.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
 	if u.Scheme == "http" {
@@ -113,7 +113,7 @@ func New(u *url.URL, o Options) *Client {
 // Close closes idle connections.
 func (a *Client) Close() { a.http.CloseIdleConnections() }
 
-// Call makes one call within a time limit. Its error has an exit code.
+// Call makes one call with a time limit. Its error carries an exit code.
 func Call[Req, Res any](ctx context.Context, a *Client, method func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error), req *Req) (*Res, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// Failure returns the error of a call with its exit code.
+// Failure converts the error of a call to an error with an exit code.
 func (a *Client) Failure(err error) error {
 	refused, ok := errors.AsType[*connect.Error](err)
 	if !ok {
@@ -70,7 +70,7 @@ func (a *Client) Failure(err error) error {
 	return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("gateway %s: %w", a.URL, said)}
 }
 
-// goneAway returns the error of a command whose gateway has gone away in the middle of it.
+// goneAway returns the error of a command whose gateway became unreachable during the command.
 func (a *Client) goneAway(how string) error {
 	return &exit.Error{
 		Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s has gone away %s", a.URL, how),
@@ -78,7 +78,7 @@ func (a *Client) goneAway(how string) error {
 	}
 }
 
-// missingType returns the type of the thing that was not found, or "" if the error names none.
+// missingType returns the type of the missing resource, or "" if the error names none.
 func missingType(refused *connect.Error) string {
 	for _, detail := range refused.Details() {
 		value, err := detail.Value()

@@ -7,8 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Events returns as many events as the page size of a request allows. It asks again if
-// the gateway cuts a page because of how much it has read for the page.
+// Events returns as many events as the page size of a request allows. The gateway may cut a page short because it
+// bounds how much it reads for one; Events then requests the rest.
 func (a *Client) Events(ctx context.Context, req *v1.ListRunEventsRequest) (*v1.ListRunEventsResponse, error) {
 	all := &v1.ListRunEventsResponse{}
 	for limit := req.GetPageSize(); ; {

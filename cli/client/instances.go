@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// InstancePages calls take for each page of the instances of a task, by number.
+// InstancePages calls take for each page of a task's instances, in order of their index.
 func (a *Client) InstancePages(ctx context.Context, run, task string, take func([]*v1.Instance) error) error {
 	req := &v1.ListInstancesRequest{Id: run, Task: task, PageSize: 10_000}
 	for {
@@ -23,8 +23,8 @@ func (a *Client) InstancePages(ctx context.Context, run, task string, take func(
 	}
 }
 
-// Instances returns as many instances as the page size of a request allows. It asks
-// again if the gateway cuts a page because of its size in bytes.
+// Instances returns as many instances as the page size of a request allows. The gateway may cut a page short because of
+// its size in bytes; Instances then requests the rest.
 func (a *Client) Instances(ctx context.Context, req *v1.ListInstancesRequest) (*v1.ListInstancesResponse, error) {
 	all := &v1.ListInstancesResponse{}
 	for limit := req.GetPageSize(); ; {

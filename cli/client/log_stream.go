@@ -14,19 +14,19 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// LogStream reads the logs that a request selects. It reads each part once, however
-// often the gateway goes away.
+// LogStream reads the logs that a request selects. It reads each part once, however often the gateway becomes
+// unreachable.
 type LogStream struct {
 	Client  *Client
 	Request *v1.StreamRunLogsRequest
-	// OnLost is called once each time the gateway goes away.
+	// OnLost is called once each time the gateway becomes unreachable.
 	OnLost func()
 
 	positions map[logKey]int64
 	missing   []*v1.MissingLog
 }
 
-// logKey names the log of one dispatch.
+// logKey identifies the log of one dispatch.
 type logKey struct {
 	task                       string
 	generation, attempt, claim int32
@@ -38,7 +38,7 @@ func (s *LogStream) Read(ctx context.Context, p *output.LogPrinter) error {
 		s.positions = map[logKey]int64{}
 	}
 	s.missing = nil
-	var broken error // of the printer
+	var broken error // error of the printer
 	err := s.Client.reconnect(ctx, s.OnLost, func(received func()) error {
 		s.Request.Resume = nil
 		for key, next := range s.positions {
@@ -57,11 +57,11 @@ func (s *LogStream) readOnce(ctx context.Context, p *output.LogPrinter, received
 		return err, nil
 	}
 	defer func() {
-		// Err has returned the error of the stream.
+		// Err has already returned the error of the stream.
 		_ = stream.Close()
 	}()
 	if len(stream.ResponseHeader()) > 0 {
-		received() // tasks may be silent for long
+		received() // tasks may print nothing for a long time
 	}
 	for stream.Receive() {
 		received()
@@ -79,7 +79,7 @@ func (s *LogStream) readOnce(ctx context.Context, p *output.LogPrinter, received
 	return stream.Err(), nil
 }
 
-// maxMissing is how many missing logs an error names.
+// maxMissing is the most missing logs that an error names.
 const maxMissing = 10
 
 // Missing returns an error that names the missing logs, or nil if all were found.

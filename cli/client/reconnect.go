@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// Patience is how long a gateway may be away in the middle of a stream.
+	// Patience is how long a gateway may be unreachable during a stream.
 	Patience = time.Minute
-	// First and longest wait before a stream is opened again.
+	// The first and the longest wait before a stream is reopened.
 	streamPause, maxStreamPause = 200 * time.Millisecond, 5 * time.Second
 )
 
-// AwayText returns what people read when the gateway has gone away in the middle of a stream.
+// AwayText returns the message for a gateway that became unreachable during a stream.
 func (a *Client) AwayText() string {
 	return fmt.Sprintf("the gateway at %s has gone away; trying for %s to reach it again", a.URL, Patience)
 }
 
-// reconnect calls stream until it returns nil, and again if the gateway goes away
-// in the middle. stream calls received for each message; an error before the first
-// message is returned. reconnect calls lost once each time the gateway goes away.
+// reconnect calls stream until it returns nil. It calls stream again if the gateway becomes unreachable after the first
+// message; it returns an error from before the first message. stream calls received for each message. reconnect calls
+// lost once each time the gateway becomes unreachable.
 func (a *Client) reconnect(ctx context.Context, lost func(), stream func(received func()) error) error {
 	var lostSince time.Time // zero while the gateway answers
 	pause := streamPause
@@ -53,8 +53,8 @@ func (a *Client) reconnect(ctx context.Context, lost func(), stream func(receive
 	}
 }
 
-// IsAway reports whether an error means that the gateway has gone away, and may come back. A gateway that dies cuts its
-// last message short, or resets the connection in the middle of it, which Connect takes for a broken protocol.
+// IsAway reports whether an error means that the gateway is unreachable and may return. A gateway that dies cuts its
+// last message short or resets the connection during it, which Connect reports as a protocol error.
 func IsAway(err error) bool {
 	switch connect.CodeOf(err) {
 	case connect.CodeUnavailable, connect.CodeUnknown:
@@ -64,8 +64,7 @@ func IsAway(err error) bool {
 	return network || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// isCut reports whether an error means that the connection to a gateway has ended in the
-// middle of a call.
+// isCut reports whether an error means that the connection to a gateway ended during a call.
 func isCut(err error) bool {
 	if network, ok := errors.AsType[*net.OpError](err); ok {
 		return network.Op != "dial"

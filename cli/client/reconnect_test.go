@@ -35,7 +35,8 @@ func TestIsAway(t *testing.T) {
 	}
 }
 
-// TestFailureOfAGatewayThatWasKilled has the connection end in the middle of an answer, or not begin.
+// TestFailureOfAGatewayThatWasKilled covers connections that end during a response, and connections that cannot be
+// opened.
 func TestFailureOfAGatewayThatWasKilled(t *testing.T) {
 	t.Parallel()
 	a := &Client{URL: "http://yard:7280"}

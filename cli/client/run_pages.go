@@ -7,8 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// RunPages calls take for each page of a run, which holds some of its tasks, in the
-// order of their names. There is at least one page.
+// RunPages calls take for each page of a run. A page holds some of the run's tasks, ordered by name. There is at least
+// one page.
 func (a *Client) RunPages(ctx context.Context, req *v1.GetRunRequest, take func(*v1.Run) error) error {
 	for {
 		page, err := Call(ctx, a, a.Runs.GetRun, req)
@@ -18,7 +18,7 @@ func (a *Client) RunPages(ctx context.Context, req *v1.GetRunRequest, take func(
 		if err := take(page.GetRun()); err != nil {
 			return err
 		}
-		// A prefix, or "last", must not become another run from here on.
+		// The resolved ID keeps a prefix, or "last", from naming another run on the next page.
 		req.Id = page.GetRun().GetId()
 		if req.PageToken = page.GetNextPageToken(); req.PageToken == "" {
 			return nil
@@ -26,7 +26,7 @@ func (a *Client) RunPages(ctx context.Context, req *v1.GetRunRequest, take func(
 	}
 }
 
-// Run returns a run with those of its tasks for which keep returns true.
+// Run returns a run with the tasks for which keep returns true.
 func (a *Client) Run(ctx context.Context, req *v1.GetRunRequest, keep func(*v1.Task) bool) (*v1.Run, error) {
 	var run *v1.Run
 	tasks := map[string]*v1.Task{}
@@ -61,7 +61,7 @@ func (a *Client) WriteRun(ctx context.Context, id string, rw *output.RunWriter) 
 	return rw.End()
 }
 
-// HasEnded reports whether a run is known to have ended.
+// HasEnded reports whether a run is known to have ended. It returns false if the call fails.
 func (a *Client) HasEnded(ctx context.Context, id string) bool {
 	page, err := Call(ctx, a, a.Runs.GetRun, &v1.GetRunRequest{Id: id, PageSize: 1})
 	return err == nil && v1.IsRunTerminal(page.GetRun().GetState())

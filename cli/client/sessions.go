@@ -16,11 +16,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// sessionsPath is the door of a gateway for sessions.
+// sessionsPath is the path at which a gateway accepts sessions.
 const sessionsPath = "/v1/sessions"
 
-// Sessions opens streams to attempts that run. All go over one connection to the gateway, which is made for the first one,
-// and again after it was lost. Its methods may be called from several goroutines at once.
+// Sessions opens streams to running attempts. All streams share one connection to the gateway, which the first stream
+// opens and which is reopened after a loss. Its methods are safe for concurrent use.
 type Sessions struct {
 	client *Client
 
@@ -28,7 +28,7 @@ type Sessions struct {
 	link *wire.Session // nil before the first stream
 }
 
-// Sessions returns sessions on the gateway of a client. They must be closed.
+// Sessions returns the sessions of a client. The caller must close them.
 func (a *Client) Sessions() *Sessions { return &Sessions{client: a} }
 
 // Close ends all streams.
@@ -40,7 +40,7 @@ func (s *Sessions) Close() {
 	}
 }
 
-// Open opens a stream, past the answer of the gateway. Its error has an exit code.
+// Open opens a stream and reads the gateway's reply. Its error carries an exit code.
 func (s *Sessions) Open(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("the gateway at %s has not answered within %s", s.client.URL, callTimeout))
 	defer cancel()
@@ -52,7 +52,7 @@ func (s *Sessions) Open(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v
 		conn, err := link.Open(ctx)
 		if err != nil {
 			if !fresh && ctx.Err() == nil {
-				_ = link.Close() // it was lost and that has not been noticed yet
+				_ = link.Close() // the connection was lost, which had gone unnoticed
 				continue
 			}
 			return nil, nil, s.failure(ctx, err)
@@ -65,7 +65,7 @@ func (s *Sessions) Open(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v
 	}
 }
 
-// connect returns the connection to the gateway, and whether it is a new one.
+// connect returns the connection to the gateway and reports whether it is new.
 func (s *Sessions) connect(ctx context.Context) (link *wire.Session, fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Sessions) connect(ctx context.Context) (link *wire.Session, fresh bool,
 	return s.link, true, nil
 }
 
-// actorHeader names the user, as calls do.
+// actorHeader returns a header that names the user, as calls have.
 func actorHeader() http.Header {
 	h := http.Header{}
 	if who := thisUser(); who != "" {
@@ -97,7 +97,7 @@ func actorHeader() http.Header {
 	return h
 }
 
-// failure returns the error of a stream that was not opened with its exit code.
+// failure converts the error of a stream that was not opened to an error with an exit code.
 func (s *Sessions) failure(ctx context.Context, err error) error {
 	refused, ok := errors.AsType[*wire.RefusedError](err)
 	switch {
@@ -106,7 +106,7 @@ func (s *Sessions) failure(ctx context.Context, err error) error {
 	case errors.Is(err, wire.ErrLost):
 		return &exit.Error{Code: exit.CodeSystem, Err: errors.New(words.OneLine(err.Error()))}
 	case !ok:
-		// As for a call: a gateway that cannot be reached.
+		// As for a call, the gateway is unreachable.
 		return s.client.Failure(connect.NewError(connect.CodeUnavailable, err))
 	}
 	said := errors.New(words.OneLine(refused.Message))
@@ -123,7 +123,7 @@ func (s *Sessions) failure(ctx context.Context, err error) error {
 	return &exit.Error{Code: exit.CodeSystem, Err: said}
 }
 
-// codeOfStatus returns the code of an answer that names none.
+// codeOfStatus returns the Connect code for a response that names none.
 func codeOfStatus(status int) connect.Code {
 	switch status {
 	case http.StatusUnauthorized:

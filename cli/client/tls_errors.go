@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tlsHint returns what helps against an error of a connection that TLS is at fault for, or "" if it is not.
+// tlsHint returns the remedy for a connection error caused by TLS, or "" for any other error.
 func (a *Client) tlsHint(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "name the authority of its certificate with --ca FILE, or SWITCHYARD_CA"
@@ -33,18 +33,18 @@ func (a *Client) tlsHint(err error) string {
 	return ""
 }
 
-// probeTimeout bounds a look at what a gateway speaks.
+// probeTimeout bounds the probe of a gateway's protocol.
 const probeTimeout = 2 * time.Second
 
-// cutHint returns what helps where a gateway has cut a connection because of TLS, or "" if that is not why: what speaks TLS cuts
-// connections of http without a word, and a client whose certificate it does not accept may not hear of that.
+// cutHint returns the remedy if the gateway cut a connection because of TLS, else "". A TLS server closes plain http
+// connections without an error, and a client with a rejected certificate may not receive the alert.
 func (a *Client) cutHint() string {
 	u, err := url.Parse(a.URL)
 	if err != nil {
 		return ""
 	}
 	asks := false
-	// Nothing is sent, and so nothing has to be verified.
+	// The probe sends no data, so it need not verify the certificate.
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: probeTimeout}, "tcp", u.Host, &tls.Config{
 		InsecureSkipVerify: true, MinVersion: tls.VersionTLS12,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -66,7 +66,7 @@ func (a *Client) cutHint() string {
 	return ""
 }
 
-// Hints where a gateway asks for a certificate.
+// Hints for a gateway that asks for a certificate.
 const (
 	noCertificate      = "it asks for a certificate: --client-cert FILE and --client-key FILE"
 	strangeCertificate = "it does not accept the certificate of --client-cert; is it of another authority?"

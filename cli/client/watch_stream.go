@@ -9,9 +9,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Watch sends the changes of a run to messages until the run has ended. If the
-// gateway goes away for a while, it calls lost once and reconnects; the first message
-// then is the whole run again.
+// Watch sends the changes of a run to messages until the run has ended. If the gateway is unreachable for a while,
+// Watch calls lost once and reconnects; the next message is then the whole run again.
 func (a *Client) Watch(ctx context.Context, id string, messages chan<- *v1.WatchRunResponse, lost func()) error {
 	return a.reconnect(ctx, lost, func(received func()) error {
 		return a.watchOnce(ctx, id, func(m *v1.WatchRunResponse) error {
@@ -32,7 +31,7 @@ func (a *Client) watchOnce(ctx context.Context, id string, take func(*v1.WatchRu
 		return err
 	}
 	defer func() {
-		// Err has returned the error of the stream.
+		// Err has already returned the error of the stream.
 		_ = stream.Close()
 	}()
 	for stream.Receive() {

@@ -9,8 +9,8 @@ import (
 	"switchyard/cli/exit"
 )
 
-// taskVariables are the variables of flags whose plain variable has another meaning
-// in the environment of every task.
+// taskVariables maps flags to their variables where the usual variable has another meaning in the environment of every
+// task.
 var taskVariables = map[string]string{
 	"output":   "SWITCHYARD_OUTPUT_FORMAT",
 	"input":    "SWITCHYARD_RUN_INPUT",
@@ -28,8 +28,8 @@ func Variable(flag string) string {
 	return "SWITCHYARD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnvironment sets the flags of a command that were not given from the
-// environment and adds their origins to found. An empty variable counts as unset.
+// fromEnvironment sets the flags that the command line did not set from the environment, and adds their origins to
+// found. An empty variable counts as unset.
 func fromEnvironment(cmd *cobra.Command, getenv func(string) string, found Origins) error {
 	var err error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -39,7 +39,7 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) string, found Origi
 		}
 		var bad error
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			// As on the command line, values of --input are not split at commas.
+			// As on the command line, commas do not split values of --input.
 			separator := ","
 			if f.Value.Type() == "stringArray" {
 				separator = "\n"

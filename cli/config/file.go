@@ -20,9 +20,8 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// file is a file with settings in YAML. Its keys are names of flags, with
-// dashes or in camelCase, and names of commands, whose sections hold settings for
-// these commands alone:
+// file is a settings file in YAML. Its keys are names of flags, with dashes or in camelCase, and names of commands,
+// whose sections hold settings for these commands alone:
 //
 //	gateway: http://yard:7280
 //	worker:
@@ -33,21 +32,21 @@ import (
 //	profiles:
 //	  prod: { gateway: https://yard:7280, tokenFile: /etc/switchyard/token }
 //
-// A flag of no command is an error wherever it stands; a flag of another command
-// is ignored. The settings of the profile that --profile names go before the others.
+// A key that is not a flag of any command is an error anywhere; a flag of another command is ignored. The settings of
+// the profile that --profile names override the others.
 type file struct {
 	path     string
 	settings *yaml.Node // a mapping, or nil if the file is empty
 	problems source.Problems
 }
 
-// fileSetting is a value of a configuration file.
+// fileSetting is a value in a configuration file.
 type fileSetting struct {
 	value *yaml.Node
 	line  int
 }
 
-// profilesKey is the key of the profiles of a file.
+// profilesKey is the key that holds the profiles of a file.
 const profilesKey = "profiles"
 
 // maxFile bounds a configuration file, in bytes.
@@ -86,7 +85,7 @@ func readFile(path string, root *cobra.Command) (*file, error) {
 	return c, c.err()
 }
 
-// check reports the keys of a section that are not names of flags and commands.
+// check reports the keys of a section that are neither flags nor commands.
 func (c *file) check(section *yaml.Node, cmd *cobra.Command) {
 	flags := flagsBelow(cmd)
 	seen := map[string]bool{}
@@ -126,7 +125,7 @@ func (c *file) check(section *yaml.Node, cmd *cobra.Command) {
 	}
 }
 
-// checkProfiles reports what is wrong with the profiles of a file.
+// checkProfiles reports the problems of the profiles in a file.
 func (c *file) checkProfiles(profiles *yaml.Node, root *cobra.Command) {
 	if profiles.Kind != yaml.MappingNode {
 		c.add(profiles, profilesKey+" are a mapping of names to settings", "")
@@ -142,7 +141,7 @@ func (c *file) checkProfiles(profiles *yaml.Node, root *cobra.Command) {
 	}
 }
 
-// profile returns the settings of a profile. If there is none of the name, it reports that and returns nil.
+// profile returns the settings of a profile. If the profile does not exist, it reports a problem and returns nil.
 func (c *file) profile(name string) *yaml.Node {
 	var names []string
 	at := c.settings
@@ -171,8 +170,8 @@ func (c *file) profile(name string) *yaml.Node {
 	return nil
 }
 
-// lookup returns the settings for the flags of a command in a section of the file, by name. Its own section
-// overrides those of the commands above it.
+// lookup returns the settings in a section of the file for the flags of a command, by flag name. The command's own
+// section overrides those of its parent commands.
 func (c *file) lookup(section *yaml.Node, cmd *cobra.Command) map[string]fileSetting {
 	found := map[string]fileSetting{}
 	path := strings.Fields(cmd.CommandPath())[1:]
@@ -195,7 +194,7 @@ func (c *file) lookup(section *yaml.Node, cmd *cobra.Command) map[string]fileSet
 	}
 }
 
-// set gives a flag the value of a setting, and reports whether the setting has one that fits.
+// set sets a flag from a setting and reports whether the setting has a valid value.
 func (c *file) set(f *pflag.Flag, s fileSetting) (done bool) {
 	var err error
 	list, isList := f.Value.(pflag.SliceValue)
@@ -273,7 +272,7 @@ func entries(mapping *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	}
 }
 
-// resolved returns the node that an alias stands for, and any other node as it is.
+// resolved returns the target of an alias, or any other node unchanged.
 func resolved(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -281,7 +280,7 @@ func resolved(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// subcommand returns the command of a name below another, or nil if there is none.
+// subcommand returns the direct subcommand of that name, or nil if there is none.
 func subcommand(cmd *cobra.Command, name string) *cobra.Command {
 	for _, sub := range cmd.Commands() {
 		if sub.Name() == name {
@@ -291,7 +290,7 @@ func subcommand(cmd *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// flagsBelow returns the names of the flags of a command and of the commands below it.
+// flagsBelow returns the names of the flags of a command and of its subcommands.
 func flagsBelow(cmd *cobra.Command) map[string]bool {
 	names := map[string]bool{}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -307,7 +306,7 @@ func flagsBelow(cmd *cobra.Command) map[string]bool {
 	return names
 }
 
-// kebab returns the name of the flag that a key stands for: max-parallel for maxParallel.
+// kebab returns the flag name for a key: max-parallel for maxParallel.
 func kebab(key string) string {
 	var b strings.Builder
 	for i, r := range key {

@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// settled runs a command of a small tree with a configuration file and returns
-// its flags and their origins.
+// settled runs a command of a small command tree with a configuration file, and returns its flags and their origins.
 func settled(t *testing.T, text string, env map[string]string, args ...string) (values, from string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c.yaml")
@@ -61,8 +60,8 @@ func settled(t *testing.T, text string, env map[string]string, args ...string) (
 	return values, from, err
 }
 
-// TestConfigFile has flags go over the environment, that over the file, its
-// sections over the rest of it, and that over defaults.
+// TestConfigFile checks that flags override the environment, which overrides the file, where sections override
+// top-level settings, which override defaults.
 func TestConfigFile(t *testing.T) {
 	const file = `gateway: http://yard:7280   # a flag, and below a command
 maxParallel: 3
@@ -145,7 +144,7 @@ func FuzzConfigFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		_, _, err := settled(t, text, nil, "runs", "list")
-		_ = err // it must only return
+		_ = err // it only has to return
 	})
 }
 

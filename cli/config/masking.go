@@ -8,8 +8,8 @@ import (
 
 const mask = "***"
 
-// masked returns a value as it may be logged: without secrets, whether they are a
-// setting of their own or a part of a URL.
+// masked returns a value in the form in which it may be logged: secrets are removed, both whole settings and parts of
+// URLs.
 func masked(name, value string) string {
 	if value == "" {
 		return value
@@ -39,7 +39,7 @@ func masked(name, value string) string {
 	return strings.ReplaceAll(u.String(), url.QueryEscape(mask), mask)
 }
 
-// isSecret reports whether the value of such a name must not be logged.
+// isSecret reports whether the value of a setting of this name must not be logged.
 func isSecret(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"token", "secret", "password", "credential", "key"}, func(word string) bool { return strings.Contains(name, word) })

@@ -6,7 +6,7 @@ import (
 	"switchyard/cli/exit"
 )
 
-// ParsePairs reads the "key=value" pairs of a flag as texts.
+// ParsePairs parses the "key=value" pairs of a flag; values stay strings.
 func ParsePairs(flag string, pairs []string) (map[string]string, error) {
 	fields := map[string]string{}
 	for _, pair := range pairs {

@@ -11,9 +11,8 @@ import (
 // temporalVariables are Temporal's own variables for its address.
 var temporalVariables = []string{"TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE"}
 
-// Log logs the settings of a command that a user has made, with their origins, and at
-// debug level the defaults of the others. outside is whether the command uses a Temporal
-// that runs elsewhere.
+// Log logs the settings that a user has changed for a command, with their origins, and logs the defaults of the others
+// at debug level. outside is true if the command uses a Temporal server that runs elsewhere.
 func (o Origins) Log(log *slog.Logger, cmd *cobra.Command, getenv func(string) string, outside bool) {
 	var made, defaults []slog.Attr
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestLogOfSettings has one setting of the command line and one that is a default.
+// TestLogOfSettings logs one setting from the command line and one default.
 func TestLogOfSettings(t *testing.T) {
 	for level, want := range map[slog.Level]string{
 		slog.LevelInfo:  "level=INFO msg=\"settings of dev\" port=\"0 (--port)\"\n",

@@ -17,12 +17,12 @@ const Flag = "config"
 // ProfileFlag is the name of the flag that names a profile of the configuration file.
 const ProfileFlag = "profile"
 
-// Origins holds the sources of the values of flags, by name: a flag, a variable, or
-// a line of a file. A flag with its default is absent.
+// Origins maps a flag to the source of its value: a flag, a variable, or a line of a file. Flags with their defaults
+// are absent.
 type Origins map[string]string
 
-// Apply sets the flags that the command line does not set, from the environment or
-// else from the configuration file, and returns the origins of all values.
+// Apply sets the flags that the command line leaves unset from the environment, or else from the configuration file. It
+// returns the origins of all values.
 func Apply(cmd *cobra.Command, getenv func(string) string) (Origins, error) {
 	found := Origins{}
 	cmd.Flags().Visit(func(f *pflag.Flag) { found[f.Name] = "--" + f.Name })

@@ -1,4 +1,4 @@
-// Package credentials keeps the tokens with which a person is logged in to gateways, in a file that only this person reads.
+// Package credentials stores the gateway tokens of a person in a file that only this person can read.
 //
 // It may import cli/exit.
 package credentials

@@ -16,9 +16,9 @@ import (
 // maxFile bounds a file with tokens, in bytes.
 const maxFile = 1 << 20
 
-// Path returns the file of a person's tokens, or "" if the environment names no folder for it.
+// Path returns the file of a user's tokens, or "" if the environment names no folder for it.
 func Path(getenv func(string) string) string {
-	// The specification says that a relative path is to be ignored.
+	// The XDG specification says to ignore a relative path.
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) {
 		if getenv("HOME") == "" {
@@ -29,9 +29,9 @@ func Path(getenv func(string) string) string {
 	return filepath.Join(dir, "switchyard", "credentials.json")
 }
 
-// contents are those of the file.
+// contents is the JSON form of the file.
 type contents struct {
-	// Gateways have an entry by URL.
+	// Gateways maps the URL of a gateway to its entry.
 	Gateways map[string]entry `json:"gateways"`
 }
 
@@ -39,7 +39,7 @@ type entry struct {
 	Token string `json:"token"`
 }
 
-// Load returns the token for the gateway at a URL, or "" if path, which may be "", has none.
+// Load returns the token for the gateway at a URL, or "" if the file has none. path may be "".
 func Load(path, gateway string) (token string, err error) {
 	if path == "" {
 		return "", nil
@@ -48,7 +48,7 @@ func Load(path, gateway string) (token string, err error) {
 	return all.Gateways[gateway].Token, err
 }
 
-// Save keeps the token for the gateway at a URL, or forgets it if token is "".
+// Save stores the token for the gateway at a URL. It deletes the token if token is "".
 func Save(path, gateway, token string) error {
 	if path == "" {
 		return &exit.Error{Code: exit.CodeUsage, Err: errors.New("there is no folder for credentials: HOME and XDG_CONFIG_HOME are not set"), Hint: "set SWITCHYARD_TOKEN, or name a file with --token-file"}
@@ -72,7 +72,7 @@ func Save(path, gateway, token string) error {
 	return write(path, append(text, '\n'))
 }
 
-// write replaces a file by one that only its owner reads. A reader sees the whole of the old or of the new one.
+// write atomically replaces a file with one that only its owner can read.
 func write(path string, text []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -82,7 +82,7 @@ func write(path string, text []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	fresh, err := os.CreateTemp(filepath.Dir(path), ".credentials-") // mode 0600
+	fresh, err := os.CreateTemp(filepath.Dir(path), ".credentials-") // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func read(path string) (contents, error) {
 	return all, nil
 }
 
-// ReadToken returns the token that is all that a file has.
+// ReadToken returns the token that is the only content of a file.
 func ReadToken(path string) (string, error) {
 	text, err := readPrivate(path)
 	if err != nil {
@@ -124,7 +124,7 @@ func ReadToken(path string) (string, error) {
 	return token, nil
 }
 
-// readPrivate returns the bytes of a file that only its owner may read.
+// readPrivate returns the content of a file that only its owner may read.
 func readPrivate(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -4,5 +4,5 @@ package credentials
 
 import "io/fs"
 
-// isPublic cannot tell where modes do not say who may read a file.
+// isPublic returns false because modes do not show who may read a file on this system.
 func isPublic(fs.FileInfo) bool { return false }

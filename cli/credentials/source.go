@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// lookInterval is the shortest time between two looks at a file with a token.
+// lookInterval is the shortest interval between two checks of a token file.
 const lookInterval = time.Second
 
-// Source is the token in a file, which may be replaced while a process uses it. It is safe for concurrent use.
+// Source is a token in a file that may be replaced while the process uses it. It is safe for concurrent use.
 type Source struct {
 	path string
 
@@ -19,13 +19,13 @@ type Source struct {
 	looked   time.Time
 }
 
-// NewSource returns the token in a file.
+// NewSource returns a source that reads the token in a file.
 func NewSource(path string) (*Source, error) {
 	s := &Source{path: path}
 	return s, s.read(time.Now())
 }
 
-// read reads the file. mu is held, or no other goroutine has s.
+// read reads the file. The caller holds mu, unless no other goroutine has s.
 func (s *Source) read(now time.Time) error {
 	s.looked = now
 	info, err := os.Stat(s.path)
@@ -40,13 +40,13 @@ func (s *Source) read(now time.Time) error {
 	return nil
 }
 
-// Token returns the token that was in the file within the last second. While the file has none that can be read, that is
-// the one before.
+// Token returns the token that the file held within the last second. While the file has no readable token, Token
+// returns the previous one.
 func (s *Source) Token() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); now.Sub(s.looked) >= lookInterval {
-		_ = s.read(now) // the file is being replaced, or a later look finds it in order
+		_ = s.read(now) // if the file is being replaced, a later check succeeds
 	}
 	return s.token
 }

@@ -31,7 +31,7 @@ func TestSourceFollowsItsFile(t *testing.T) {
 	if err != nil || s.Token() != "sy_one" {
 		t.Fatal(s, err)
 	}
-	// While the file cannot be read, the token stays the one before.
+	// While the file is unreadable, the previous token stays in use.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

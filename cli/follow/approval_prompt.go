@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// approvalPrompt prints how to approve the tasks of a run that wait for approval.
+// approvalPrompt prints how to approve the tasks that wait for approval.
 type approvalPrompt struct {
 	terminal *Terminal
 	gateway  string // URL

@@ -10,33 +10,33 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Bounds of the lines about the instances of one task.
+// Limits for the lines about the instances of one task.
 const (
-	// maxEnds is how many ends of instances get a line each, whatever they are.
+	// maxEnds is the number of first ended instances that get a line each, whatever their result.
 	maxEnds = 20
-	// maxFailedEnds is how many failures after these do.
+	// maxFailedEnds is the number of failures after those that also get a line each.
 	maxFailedEnds = 20
-	// tallyEvery is how often, at most, the tally gets a line.
+	// tallyEvery is the shortest interval between two lines of the tally.
 	tallyEvery = time.Second
 )
 
-// FanOutRule describes these bounds in the help of commands.
+// FanOutRule describes these limits in the help of commands.
 const FanOutRule = `Where standard error is no terminal, each change of a task gets a line. Of a
 fanned-out task, the first 20 instances that end get one each; after that 20 that
 failed do, and what becomes of all others is told in one line each second at most,
 such as "each  running  37/100 done, 4 running, 1 failed".`
 
-// fanOutProgress bounds the lines about fanned-out tasks. Its zero value is ready for use.
+// fanOutProgress limits the lines about fanned-out tasks. Its zero value is ready for use.
 type fanOutProgress struct {
 	fanOuts map[string]*fanOut
 }
 
-// fanOut is a task that has fanned out.
+// fanOut is a fanned-out task.
 type fanOut struct {
 	ends, failures int
-	// tally counts the instances by state, and is nil if it has been reported.
+	// tally counts the instances by state. It is nil once it has been reported.
 	tally *tui.Change
-	// lastText is the last reported tally, and reportedAt the time of the report.
+	// lastText is the tally reported last, and reportedAt the time of that report.
 	lastText   string
 	reportedAt time.Time
 }
@@ -53,7 +53,7 @@ func (p *fanOutProgress) of(task string) *fanOut {
 	return f
 }
 
-// shouldReport reports whether a change gets a line now.
+// shouldReport reports whether a change gets a line immediately.
 func (p *fanOutProgress) shouldReport(c tui.Change) bool {
 	switch {
 	case c.Of != "":
@@ -70,18 +70,18 @@ func (p *fanOutProgress) shouldReport(c tui.Change) bool {
 		}
 		return false
 	case c.TallyOnly:
-		if c.Task.GetCount() > maxEnds { // otherwise each end gets a line
+		if c.Task.GetCount() > maxEnds { // with fewer instances, each end gets a line
 			p.of(c.Name).tally = &c
 		}
 		return false
 	}
 	if f := p.fanOuts[c.Name]; f != nil {
-		f.tally = nil // its line includes the tally
+		f.tally = nil // the task's line includes the tally
 	}
 	return true
 }
 
-// due returns the tallies that get a line now.
+// due returns the tallies that are to be printed now.
 func (p *fanOutProgress) due(now time.Time) []tui.Change {
 	var due []tui.Change
 	for _, name := range slices.Sorted(maps.Keys(p.fanOuts)) {
@@ -89,7 +89,7 @@ func (p *fanOutProgress) due(now time.Time) []tui.Change {
 		if f.tally == nil || now.Sub(f.reportedAt) < tallyEvery {
 			continue
 		}
-		// A tally does not distinguish instances that wait for a node from those that wait for a slot.
+		// A tally counts instances that wait for a node and instances that wait for a slot together.
 		if text := words.Tally(f.tally.Task); text != f.lastText {
 			due = append(due, *f.tally)
 			f.lastText, f.reportedAt = text, now

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// frame is how often a picture may be drawn.
+// frame is the shortest interval between two redraws.
 const frame = 100 * time.Millisecond
 
 // follower shows a run until it has ended.
@@ -21,13 +21,12 @@ type follower struct {
 	client   *client.Client
 	run      string
 	show     progress
-	// interrupted makes the follower call interrupt once when it is closed, and continue.
-	// It may be nil.
+	// interrupted makes the follower call interrupt once when it is closed, and then continue. It may be nil.
 	interrupted <-chan struct{}
 	interrupt   func() error
 }
 
-// follow returns the last known status of the run when the run has ended.
+// follow returns the last known status of the run once the run has ended.
 func (f *follower) follow(ctx context.Context) (*tui.Status, error) {
 	var reader sync.WaitGroup
 	defer reader.Wait()
@@ -65,7 +64,7 @@ func (f *follower) follow(ctx context.Context) (*tui.Status, error) {
 			return status, err
 		}
 		if err != nil {
-			_ = f.show.ended(status) // the first error is the one to return
+			_ = f.show.ended(status) // only the first error is returned
 			return status, err
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"switchyard/cli/tui"
 )
 
-// taskLine is a change of a task, or of an instance, in the form of -o jsonl.
+// taskLine is a change of a task or of an instance as -o jsonl prints it.
 type taskLine struct {
 	Type        string `json:"type"` // "task" or "instance"
 	Run         string `json:"run"`
 	Task        string `json:"task"`
-	Index       *int   `json:"index,omitempty"` // of an instance
+	Index       *int   `json:"index,omitempty"` // for an instance
 	State       string `json:"state"`
 	Reason      string `json:"reason"`
 	Node        string `json:"node"`
@@ -19,7 +19,7 @@ type taskLine struct {
 	StartedAt   string `json:"startedAt,omitempty"`
 	CompletedAt string `json:"completedAt,omitempty"`
 	ExitCode    *int32 `json:"exitCode,omitempty"` // once an attempt has ended
-	// Of a task that has fanned out, how many instances it has, in all and by state.
+	// For a fanned-out task, the number of instances, in total and by state.
 	Count  *int32           `json:"count,omitempty"`
 	Counts map[string]int32 `json:"counts,omitempty"`
 }

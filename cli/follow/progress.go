@@ -12,18 +12,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// progress shows a run. Its methods are called one at a time.
+// progress shows a run. Its methods are never called concurrently.
 type progress interface {
-	// changed takes the changes since the last call.
+	// changed shows the changes since the last call.
 	changed(b *tui.Status, changes []tui.Change) error
 	// tick is called every frame.
 	tick(b *tui.Status) error
-	// ended is called once, last.
+	// ended is called once, as the last call.
 	ended(b *tui.Status) error
 }
 
-// newProgress returns a progress on standard error: on a terminal a table that is
-// drawn again and again, elsewhere a line for each change.
+// newProgress returns a progress on standard error: a redrawn table on a terminal, else a line for each change.
 func newProgress(terminal *Terminal) progress {
 	if terminal.Redraws {
 		return &liveProgress{terminal: terminal}
@@ -31,8 +30,8 @@ func newProgress(terminal *Terminal) progress {
 	return &lineProgress{terminal: terminal, lines: tui.Lines{Style: terminal.Style}}
 }
 
-// minReportedWait is how long a task has to wait for a node before the reason gets
-// a line. A wait without a reason, for a slot, gets none: a wide run has thousands.
+// minReportedWait is how long a task must wait for a node before the reason gets a line. A wait for a slot, which has
+// no reason, gets none, because a wide run has thousands of them.
 const minReportedWait = time.Second
 
 type lineProgress struct {
@@ -43,7 +42,7 @@ type lineProgress struct {
 	fans     fanOutProgress
 }
 
-// wait is a task that waits for a node and has not been reported.
+// wait is an unreported wait of a task for a node.
 type wait struct {
 	change tui.Change
 	since  time.Time
@@ -66,7 +65,7 @@ func (p *lineProgress) changed(b *tui.Status, changes []tui.Change) error {
 			since = w.since
 			delete(p.waiting, c.Name)
 		}
-		// An attempt that failed and will be retried is reported at once.
+		// A failed attempt that will be retried is reported at once.
 		if c.Task.GetState() == v1.TaskQueued && c.Task.GetScheduledAfter() == nil || c.Of == "" && words.IsWaiting(c.Task) {
 			if c.Task.GetError() == "" {
 				continue
@@ -114,7 +113,7 @@ func (p *lineProgress) tick(*tui.Status) error {
 
 func (p *lineProgress) ended(*tui.Status) error { return nil }
 
-// staleAfter is how old a picture may be: the times in it advance.
+// staleAfter is the age at which the table is redrawn without a change, so that its times advance.
 const staleAfter = time.Second
 
 type liveProgress struct {
@@ -145,12 +144,12 @@ func (p *liveProgress) draw(b *tui.Status) error {
 	return p.terminal.Screen.Draw(tui.View(b, now, width, height, p.terminal.Style))
 }
 
-// ended leaves the last picture.
+// ended leaves the final table on the screen.
 func (p *liveProgress) ended(b *tui.Status) error {
 	return errors.Join(p.draw(b), p.terminal.Screen.Release())
 }
 
-// both shows a run in two ways.
+// both shows a run through two progresses.
 type both struct{ first, second progress }
 
 func (p both) changed(b *tui.Status, changes []tui.Change) error {

@@ -11,10 +11,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// submitted is when the runs of the tests were submitted.
+// submitted is the time at which the runs of the tests were submitted.
 var submitted = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 
-// report applies a change of a run and shows it.
+// report applies a change of a run and passes it to the progress.
 func report(t *testing.T, p progress, b *tui.Status, m *v1.WatchRunResponse) {
 	t.Helper()
 	if err := p.changed(b, b.Apply(m)); err != nil {
@@ -55,7 +55,7 @@ func TestOnlyLongWaitsGetALine(t *testing.T) {
 	}
 }
 
-// A large fan-out must not print a line an instance.
+// TestProgressOfAHundredThousandInstances checks that a large fan-out does not print one line per instance.
 func TestProgressOfAHundredThousandInstances(t *testing.T) {
 	out, now := &strings.Builder{}, submitted
 	terminal := &Terminal{Screen: tui.NewScreen(out, nil), Now: func() time.Time { return now }, Style: tui.Style{Zone: time.UTC}}
@@ -94,7 +94,7 @@ func TestProgressOfAHundredThousandInstances(t *testing.T) {
 	}
 }
 
-// A tally with the same text is reported once.
+// TestTallyIsToldOnce checks that a tally with unchanged text is reported only once.
 func TestTallyIsToldOnce(t *testing.T) {
 	count, p := int32(100), fanOutProgress{}
 	tally := func(counts map[string]int32) tui.Change {

@@ -7,20 +7,20 @@ import (
 	"switchyard/cli/tui"
 )
 
-// Terminal is where a run is shown, and how the user interrupts.
+// Terminal is the place where a run is shown, with the settings for interrupts.
 type Terminal struct {
-	// Stdout gets documents.
+	// Stdout receives documents.
 	Stdout io.Writer
 	// Screen is standard error, in the given Style.
 	Screen *tui.Screen
 	Style  tui.Style
-	// Redraws is set if a picture on Screen can be drawn again. PlainScreen is set if Screen shows only text.
+	// Redraws is true if Screen can redraw a table. PlainScreen is true if Screen shows only text.
 	Redraws, PlainScreen bool
 	// Now is the clock.
 	Now func() time.Time
-	// ForceAfter is how long an interrupted run may take to end, and KilledEndTimeout how
-	// long it may take once its programs were killed.
+	// ForceAfter is how long an interrupted run may take to end, and KilledEndTimeout how long it may take after its
+	// programs were killed.
 	ForceAfter, KilledEndTimeout time.Duration
-	// OnSecondSignal sets what the second signal does.
+	// OnSecondSignal sets the action of the second signal.
 	OnSecondSignal func(do func())
 }

@@ -18,55 +18,55 @@ import (
 const (
 	// cancelTimeout bounds the request to cancel a run.
 	cancelTimeout = 10 * time.Second
-	// ForceAfter is how long an interrupted run may take to end before more is done about
-	// it: a task gets 10 s between SIGTERM and SIGKILL.
+	// ForceAfter is how long an interrupted run may take to end before the command kills its programs. A task gets 10 s
+	// between SIGTERM and SIGKILL.
 	ForceAfter = 11 * time.Second
 	// KilledEndTimeout is how long a local run may take to end after its programs were killed.
 	KilledEndTimeout = 5 * time.Second
 	// forceTimeout bounds the request to end a run by force.
 	forceTimeout = 1500 * time.Millisecond
-	// forcedEndTimeout is how long the end of a run that was ended by force may take to be seen and shown.
+	// forcedEndTimeout is how long the command waits to see and show the end of a run that it ended by force.
 	forcedEndTimeout = time.Second
-	// forcedStopTimeout is how long the other parts of the process may take to stop then.
+	// forcedStopTimeout is how long the other parts of the process may then take to stop.
 	forcedStopTimeout = 3 * time.Second
 	// logsTimeout is how long logs may lag behind the end of their run.
 	logsTimeout = 10 * time.Second
 )
 
-// Watcher shows a run to its end and prints how it ended.
+// Watcher follows a run to its end and prints how it ended.
 type Watcher struct {
 	Terminal *Terminal
 	Client   *client.Client
-	// Run is the id of the run.
+	// Run is the ID of the run.
 	Run string
-	// Format is that of standard output.
+	// Format is the format of standard output.
 	Format string
-	// Logs shows the output of the tasks, too.
+	// Logs also shows the output of the tasks.
 	Logs bool
-	// OwnsRun makes an interrupt cancel the run. The end of the terminal cancels it only
-	// if the run is Local. Otherwise the run continues.
+	// OwnsRun makes an interrupt cancel the run. The loss of the terminal cancels it only if the run is Local; else the
+	// run continues.
 	OwnsRun bool
-	// Local holds the other parts of this process if the run's gateway and logs end with
-	// them, and is nil for a run on a gateway elsewhere.
+	// Local holds the other parts of this process if they serve the run's gateway and logs. It is nil for a run on a
+	// gateway elsewhere.
 	Local LocalParts
 }
 
-// LocalParts are the parts of Switchyard that run in the process of a watcher.
+// LocalParts controls the parts of Switchyard that run in the process of a watcher.
 type LocalParts interface {
-	// EndGrace kills programs that have been asked to end.
+	// EndGrace kills programs that have already been asked to end.
 	EndGrace()
-	// StopWithin bounds the stop of all parts.
+	// StopWithin bounds the time that all parts take to stop.
 	StopWithin(time.Duration)
 }
 
-// Watch returns nil if the run has completed, and otherwise an error with the exit
-// code for its end. ctx is done when the command is interrupted.
+// Watch returns nil if the run has completed, and otherwise an error with the exit code for its end. An interrupt of
+// the command cancels ctx.
 func (w *Watcher) Watch(ctx context.Context) error {
 	follower := &follower{terminal: w.Terminal, client: w.Client, run: w.Run, show: w.progress()}
 	following := ctx
-	var cancelled error // why the run could not be cancelled
+	var cancelled error // the reason why the run could not be cancelled
 	if w.OwnsRun {
-		// The run is followed to the end of its cancellation.
+		// The watcher follows the run to the end of its cancellation.
 		var ending sync.WaitGroup
 		defer ending.Wait()
 		var leave context.CancelFunc
@@ -111,8 +111,8 @@ func (w *Watcher) Watch(ctx context.Context) error {
 	return nil
 }
 
-// printLeft prints what becomes of a run that an interrupted command no longer follows.
-// cancelled is why the run could not be cancelled, or nil.
+// printLeft prints the fate of a run that an interrupted command no longer follows. cancelled is the error of the
+// request to cancel the run, or nil.
 func (w *Watcher) printLeft(ctx context.Context, cancelled error) {
 	text := "run %[1]s continues; `switchyard runs cancel %[1]s` stops it\n"
 	switch {
@@ -151,14 +151,13 @@ func (w *Watcher) cancel(ctx context.Context) error {
 	defer stop()
 	_, err := client.Call(ctx, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted"})
 	if f, ok := errors.AsType[*exit.Error](err); ok && f.Code == exit.CodeNotDone {
-		return nil // the run has ended by itself
+		return nil // the run has already ended
 	}
 	return err
 }
 
-// awaitEnd waits for the end of a run on a gateway, at which ctx is done. A second
-// signal, which closes again, makes the command leave the run. answered is closed when
-// the gateway has answered the request to cancel the run.
+// awaitEnd waits for the end of a run on a gateway, which cancels ctx. A second signal closes again and makes the
+// command leave the run. answered is closed when the gateway has answered the request to cancel the run.
 func (w *Watcher) awaitEnd(ctx context.Context, leave context.CancelFunc, again, answered <-chan struct{}) {
 	var late <-chan time.Time
 	for {
@@ -176,10 +175,9 @@ func (w *Watcher) awaitEnd(ctx context.Context, leave context.CancelFunc, again,
 	}
 }
 
-// endLocal ends a cancelled run in this process at the second signal, which closes
-// again, or after a while: it has the programs killed, and if the run does not end then,
-// it ends the run by force. ctx is done when the run has ended. If that is not seen soon,
-// endLocal calls giveUp.
+// endLocal ends a cancelled run in this process when the second signal closes again, or after ForceAfter. It kills the
+// programs, and ends the run by force if it still does not end. ctx is done when the run has ended. If the end is not
+// seen soon, endLocal calls giveUp.
 func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -195,7 +193,7 @@ func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again
 	}
 	fmt.Fprintln(w.Terminal.Screen, "the run has not ended yet; it is ended by force")
 	w.Local.StopWithin(forcedStopTimeout)
-	// The run may end before the answer has come.
+	// The run may end before the reply arrives.
 	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceTimeout)
 	defer cancel()
 	res, err := client.Call(calling, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted", Force: true})
@@ -212,8 +210,7 @@ func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again
 	}
 }
 
-// followLogs shows the output of tasks until finish is called, which waits for the
-// rest of the output.
+// followLogs shows the output of tasks until the caller calls finish, which waits for the remaining output.
 func (w *Watcher) followLogs(ctx context.Context) (finish func()) {
 	if !w.Logs {
 		return func() {}
@@ -239,8 +236,7 @@ func (w *Watcher) followLogs(ctx context.Context) (finish func()) {
 	}
 }
 
-// printEnd prints the failures and the end of a run on standard error, and its
-// document on standard output.
+// printEnd prints the failures and the end of a run on standard error, and its document on standard output.
 func (w *Watcher) printEnd(ctx context.Context, status *tui.Status) error {
 	style := w.Terminal.Style
 	var lines []string
@@ -273,7 +269,7 @@ func (w *Watcher) printEnd(ctx context.Context, status *tui.Status) error {
 	return nil
 }
 
-// logHint returns how to see all output of a task, or "" if it has been shown.
+// logHint returns how to see all output of a task, or "" if all of it has been shown.
 func (w *Watcher) logHint(task string) string {
 	switch {
 	case w.Logs:
@@ -284,7 +280,7 @@ func (w *Watcher) logHint(task string) string {
 	return fmt.Sprintf("all of it: switchyard runs logs %s %s", w.Run, output.ShellWord(task))
 }
 
-// ForcedText returns what the end of a run by force has done, for people.
+// ForcedText describes the result of ending a run by force.
 func ForcedText(res *v1.CancelRunResponse) string {
 	return fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes stop %d attempts",
 		res.GetId(), res.GetChildren(), res.GetAttempts())

@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fills are the colours of states in diagrams; any other state is a failure.
+// fills maps states to their colours in diagrams. Any other state is drawn as a failure.
 var fills = map[string]string{
 	v1.TaskCompleted: "#b7e1cd", v1.TaskStopped: "#b7e1cd", v1.TaskRunning: "#a4c2f4", v1.TaskAssigned: "#ffe599", v1.TaskQueued: "#ffe599",
 	v1.TaskPaused: "#ffe599", v1.TaskCancelled: "#ffe599", v1.TaskPending: "#eeeeee", v1.TaskSkipped: "#eeeeee", "": "#eeeeee",
@@ -26,7 +26,7 @@ func fill(state string) string {
 	return failedFill
 }
 
-// Mermaid returns the lines of a graph as a flowchart of Mermaid.
+// Mermaid returns the lines of a graph as a Mermaid flowchart.
 func Mermaid(nodes []graph.Node) []string {
 	lines, at, states := []string{"flowchart TD"}, map[string]int{}, map[string]bool{}
 	for i, n := range nodes {
@@ -56,7 +56,7 @@ func Mermaid(nodes []graph.Node) []string {
 	return lines
 }
 
-// DOT returns the lines of a graph in the language of Graphviz.
+// DOT returns the lines of a graph in the Graphviz language.
 func DOT(name string, nodes []graph.Node) []string {
 	lines := []string{"digraph " + strconv.Quote(name) + " {", `  node [shape=box, style="rounded,filled"];`}
 	drawn := map[string]bool{}

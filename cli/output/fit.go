@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	// columnGap is what lies between two columns of a table.
+	// columnGap is the space between two columns of a table.
 	columnGap = 2
-	// goodCell and goodText are the widths to which cells, and those of the last column, are
-	// shortened before a column is left out, and leastCell and leastText are the same where
-	// only columns that matter are left.
+	// goodCell and goodText are the widths to which cells, and cells of the last column, are shortened before a column
+	// is dropped. leastCell and leastText apply once only essential columns remain.
 	goodCell, goodText   = 20, 24
 	leastCell, leastText = 8, 10
 )
 
-// Fit returns the rows of a table, header first, so that each line takes at most width
-// cells. It leaves columns out, empty ones first and then the last but one, and shortens
-// long cells. The first keep columns matter more than whole cells. A width of 0 is no limit.
+// Fit fits the rows of a table, header first, into lines of at most width cells. It first drops columns, empty ones and
+// then those before the last, and shortens long cells. Keeping the first keep columns is more important than keeping
+// cells whole. A width of 0 means no limit.
 func Fit(rows [][]string, width, keep int) [][]string {
 	if width <= 0 || len(rows) == 0 {
 		return rows
@@ -72,7 +71,7 @@ func Fit(rows [][]string, width, keep int) [][]string {
 	return fitted
 }
 
-// naturalWidths returns the width of each column without a limit.
+// naturalWidths returns the unlimited width of each column.
 func naturalWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -83,7 +82,7 @@ func naturalWidths(rows [][]string) []int {
 	return widths
 }
 
-// shortened returns widths with at most cell for each of some columns, and text for the last of them.
+// shortened returns widths with an upper bound: text for the last of the columns and cell for the others.
 func shortened(columns, widths []int, cell, text int) []int {
 	least := slices.Clone(widths)
 	for k, c := range columns {
@@ -95,7 +94,7 @@ func shortened(columns, widths []int, cell, text int) []int {
 	return least
 }
 
-// lineWidth returns how wide a line of some columns is.
+// lineWidth returns the width of a line with the given columns.
 func lineWidth(columns, widths []int) int {
 	total := columnGap * (len(columns) - 1)
 	for _, c := range columns {
@@ -104,7 +103,7 @@ func lineWidth(columns, widths []int) int {
 	return total
 }
 
-// isEmpty reports whether no row has anything in a column.
+// isEmpty reports whether a column is empty in every row.
 func isEmpty(rows [][]string, column int) bool {
 	return !slices.ContainsFunc(rows, func(row []string) bool { return row[column] != "" })
 }

@@ -9,7 +9,7 @@ import (
 	"switchyard/cli/exit"
 )
 
-// Output formats.
+// The output formats.
 const (
 	Text  = "text"
 	JSON  = "json"
@@ -23,14 +23,14 @@ type Choice struct {
 	Allowed []string
 }
 
-// String returns the word that was chosen.
+// String returns the chosen word.
 func (c *Choice) String() string { return c.Value }
 
-// maxInlineWords is how long the allowed words may be in the column of the flags.
+// maxInlineWords is the longest list of allowed words that the flag column shows.
 const maxInlineWords = 24
 
-// Type returns the allowed words, for the usage text, or "word" if they are too long for
-// it. Completion and the error for another word have them all.
+// Type returns the allowed words for the usage text, or "word" if they are too long. Completion, and the error for
+// another word, list them all.
 func (c *Choice) Type() string {
 	if words := strings.Join(c.Allowed, "|"); len(words) <= maxInlineWords {
 		return words
@@ -38,7 +38,7 @@ func (c *Choice) Type() string {
 	return "word"
 }
 
-// Set chooses a word, and returns an error if it is not allowed.
+// Set chooses a word. It returns an error if the word is not allowed.
 func (c *Choice) Set(text string) error {
 	if !slices.Contains(c.Allowed, text) {
 		return exit.Usagef("it must be %s", strings.Join(c.Allowed, ", "))
@@ -47,11 +47,11 @@ func (c *Choice) Set(text string) error {
 	return nil
 }
 
-// FormatFlag adds -o with some formats; the first is the default.
+// FormatFlag adds -o with the given formats; the first is the default.
 func FormatFlag(cmd *cobra.Command, formats ...string) *Choice {
 	c := &Choice{Value: formats[0], Allowed: formats}
 	cmd.Flags().VarP(c, "output", "o", "format of what goes to standard output")
-	// The error is that the command has no such flag.
+	// RegisterFlagCompletionFunc fails only if the flag does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// WriteJSON writes a value as one indented document.
+// WriteJSON writes a value as one indented JSON document.
 func WriteJSON(w io.Writer, value any) error {
 	return encode(w, value, "  ")
 }
@@ -27,14 +27,14 @@ func encode(w io.Writer, value any, indent string) error {
 	return e.Encode(value)
 }
 
-// jsonText returns a value as one line of JSON, without the newline.
+// jsonText returns a value as one line of JSON without the newline.
 func jsonText(value any) (string, error) {
 	var text strings.Builder
 	err := WriteLine(&text, value)
 	return strings.TrimSuffix(text.String(), "\n"), err
 }
 
-// Timestamp returns a time in the format of JSON, or "" if t is nil.
+// Timestamp returns a time in the JSON format, or "" if t is nil.
 func Timestamp(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""
@@ -42,7 +42,7 @@ func Timestamp(t *timestamppb.Timestamp) string {
 	return t.AsTime().Format(time.RFC3339Nano)
 }
 
-// WriteMessage writes a message as one indented document, zero values included.
+// WriteMessage writes a message as one indented JSON document, including zero values.
 func WriteMessage(w io.Writer, m proto.Message) error {
 	text, err := CompactJSON(m)
 	if err != nil {
@@ -51,8 +51,8 @@ func WriteMessage(w io.Writer, m proto.Message) error {
 	return WriteJSON(w, json.RawMessage(text))
 }
 
-// CompactJSON returns a message in JSON, zero values included, without the random
-// spaces that protojson puts between tokens so that no reader relies on them.
+// CompactJSON returns a message as JSON, including zero values. It removes the random spaces that protojson adds
+// between tokens to keep readers from depending on its output.
 func CompactJSON(m proto.Message) ([]byte, error) {
 	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {

@@ -9,47 +9,48 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxLogLine is the length, in bytes, at which a line without an end is broken.
+// maxLogLine is the length, in bytes, at which an unterminated line is broken.
 const maxLogLine = 64 << 10
 
 // LogPrinter prints the output of tasks.
 type LogPrinter struct {
 	Stdout, Stderr io.Writer
-	// Prefix puts "task | " before each line. Without it the bytes stay as they were.
+	// Prefix puts "task | " before each line. Without it, the bytes stay unchanged.
 	Prefix bool
-	// Only names the one task whose output has no prefix; its instances have one. It is "" if there is no such task.
+	// Only names the single task whose output has no prefix; its instances have one. "" means no such task.
 	Only string
-	// StdoutPlain and StderrPlain are set if the writer shows only text. The printer then
-	// omits what a carriage return has overwritten, which would become lines of its own.
+	// StdoutPlain and StderrPlain are true if the writer shows only text. The printer then omits text that a carriage
+	// return has overwritten, which would otherwise become separate lines.
 	StdoutPlain, StderrPlain bool
-	// Zone is the time zone of the times before the lines, or nil if there are none.
+	// Zone is the time zone of the times before the lines, or nil for no times.
 	Zone *time.Location
-	// Document takes the lines in place of the writers, or is nil.
+	// Document receives the lines instead of the writers. It may be nil.
 	Document *LogDocument
-	// Tail is how many of the last lines of each task are held back while Gathering is set; earlier lines are dropped.
+	// Tail is the number of last lines of each task that are held back while Gathering is true; earlier lines are
+	// dropped.
 	Tail      int
 	Gathering bool
 
-	printed bool                // an entry has come
-	partial map[source]*logLine // lines that have not ended
+	printed bool                // an entry has been printed
+	partial map[source]*logLine // unterminated lines
 	order   []source            // every key that partial has had
 	kept    map[string][]logLine
-	keeping []string // the tasks of kept, in order
+	keeping []string // keys of kept, in order
 }
 
-// source is where a line comes from.
+// source identifies where a line comes from.
 type source struct {
 	task                string
 	generation, attempt int32
 	stream              string
 }
 
-// logLine is a line of a task.
+// logLine is a line of a task's output.
 type logLine struct {
 	source
 	at    time.Time // when its beginning was printed
 	text  []byte    // without the newline
-	ended bool      // it has one
+	ended bool      // the newline has arrived
 }
 
 // Printed reports whether any entry has been printed.
@@ -79,7 +80,7 @@ func (p *LogPrinter) Print(entries []*v1.LogEntry) error {
 	return nil
 }
 
-// isVerbatim reports whether the lines of a source have no prefix.
+// isVerbatim reports whether lines of a source are printed without a prefix.
 func (p *LogPrinter) isVerbatim(from source) bool {
 	return !p.Prefix && (p.Only == "" || p.Only == from.task)
 }
@@ -91,7 +92,7 @@ func (p *LogPrinter) to(stream string) io.Writer {
 	return p.Stdout
 }
 
-// lines cuts the output of a task into lines.
+// lines splits the output of a task into lines.
 func (p *LogPrinter) lines(from source, at time.Time, data []byte) error {
 	if p.partial == nil {
 		p.partial = map[source]*logLine{}
@@ -126,7 +127,7 @@ func (p *LogPrinter) lines(from source, at time.Time, data []byte) error {
 	return nil
 }
 
-// line prints a line, or holds it back while the last lines are gathered.
+// line prints a line, or holds it back while Gathering is true.
 func (p *LogPrinter) line(l logLine) error {
 	if !p.Gathering {
 		return p.write(l)
@@ -143,7 +144,7 @@ func (p *LogPrinter) line(l logLine) error {
 	return nil
 }
 
-// Release prints the lines that were held back, and ends the gathering.
+// Release prints the held-back lines and ends the gathering.
 func (p *LogPrinter) Release() error {
 	p.Gathering = false
 	for _, task := range p.keeping {
@@ -157,7 +158,7 @@ func (p *LogPrinter) Release() error {
 	return nil
 }
 
-// logTime is the format of the times before lines: RFC 3339, to the millisecond.
+// logTime is the format of the times before lines: RFC 3339 with milliseconds.
 const logTime = "2006-01-02T15:04:05.000Z07:00"
 
 func (p *LogPrinter) write(l logLine) error {
@@ -184,7 +185,7 @@ func (p *LogPrinter) write(l logLine) error {
 	return err
 }
 
-// Flush prints the lines without an end, and the lines that were held back.
+// Flush prints unterminated and held-back lines.
 func (p *LogPrinter) Flush() error {
 	for _, from := range p.order {
 		if l := p.partial[from]; l != nil {
@@ -197,15 +198,14 @@ func (p *LogPrinter) Flush() error {
 	return p.Release()
 }
 
-// LogDocument writes lines in JSON: as the items of one document, or, if Lines is
-// set, each as a document on a line of its own.
+// LogDocument writes lines as JSON: as the items of one document, or as one document per line if Lines is true.
 type LogDocument struct {
 	Out   io.Writer
 	Lines bool
 	items int
 }
 
-// logItem is a line in JSON.
+// logItem is a line as JSON prints it.
 type logItem struct {
 	Time       string `json:"time"`
 	Task       string `json:"task"`

@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// However output is cut into pieces, each task's lines come out whole and in order.
+// TestLogLinesAreWhole checks that each task's lines come out whole and in order, however its output is split.
 func TestLogLinesAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := map[string]string{}

@@ -11,11 +11,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxPlanned is how many tasks a line of a plan names.
+// maxPlanned is the most tasks that one line of a plan names.
 const maxPlanned = 5
 
-// WritePlan writes a plan for people: a table of the tasks, and below it why
-// nodes could not take them now.
+// WritePlan writes a plan for people: a table of the tasks, followed by the reasons why nodes could not take them now.
 func WritePlan(w io.Writer, plan *v1.PlanRunResponse) error {
 	if _, err := fmt.Fprintf(w, "%s, %s; nothing has been started\n", plan.GetName(), words.Count(len(plan.GetTasks()), "task")); err != nil {
 		return err
@@ -46,8 +45,8 @@ func WritePlan(w io.Writer, plan *v1.PlanRunResponse) error {
 	return writeRefusals(w, plan.GetTasks())
 }
 
-// writeRefusals writes which nodes could not take tasks now. Tasks that the same
-// nodes refuse for the same reasons share a paragraph.
+// writeRefusals writes which nodes could not take tasks now and why. Tasks with the same nodes and reasons share a
+// paragraph.
 func writeRefusals(w io.Writer, tasks []*v1.PlannedTask) error {
 	var order []string
 	alike := map[string][]string{}

@@ -16,19 +16,18 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// RunWriter writes a run as one JSON document: v1.Run in its JSON form, with zero
-// values and with a result for every task. It takes the run in pages, so that a
-// run larger than memory can be written.
+// RunWriter writes a run as one JSON document: v1.Run in its JSON form, including zero values, with a result for every
+// task. It receives the run in pages, so a run may be larger than memory.
 type RunWriter struct {
 	Out io.Writer
-	// OneLine puts the document on one line with a type, for -o jsonl.
+	// OneLine writes the document on one line with a type, for -o jsonl.
 	OneLine bool
 
-	tail  string // what follows the tasks, or "" before the first page
+	tail  string // text after the tasks, or "" before the first page
 	tasks int
 }
 
-// WritePage writes the tasks of a page; names ascend from page to page.
+// WritePage writes the tasks of a page. Their names must ascend from page to page.
 func (rw *RunWriter) WritePage(run *v1.Run) error {
 	if rw.tail == "" {
 		if err := rw.writeHead(run); err != nil {
@@ -59,7 +58,7 @@ func (rw *RunWriter) WritePage(run *v1.Run) error {
 	return nil
 }
 
-// writeHead writes what stands before the tasks, and stores what stands behind them in tail.
+// writeHead writes the text before the tasks, and stores the text after them in tail.
 func (rw *RunWriter) writeHead(run *v1.Run) error {
 	head := proto.CloneOf(run)
 	head.Tasks = nil
@@ -78,7 +77,7 @@ func (rw *RunWriter) writeHead(run *v1.Run) error {
 	} else {
 		text = Indented(text, "")
 	}
-	// Inside a text the quotes would be escaped, and no earlier field has fields.
+	// Quotes inside a string are escaped and no earlier field is an object, so the first match is the field itself.
 	for _, tasks := range []string{`"tasks":{`, `"tasks": {`} {
 		if before, behind, ok := strings.Cut(string(text), tasks); ok {
 			rw.tail = behind
@@ -99,8 +98,8 @@ func (rw *RunWriter) End() error {
 	return err
 }
 
-// TaskJSON returns a task in JSON. It always has a result; the fields of fan-outs,
-// cached results and the like are there only if the task has such a thing.
+// TaskJSON returns a task as JSON. The result is always present; fields for fan-outs, cached results and the like are
+// present only if the task has them.
 func TaskJSON(task *v1.Task) ([]byte, error) {
 	task.Result = completeResult(task.GetResult())
 	instances := task.GetInstances()
@@ -124,7 +123,7 @@ func TaskJSON(task *v1.Task) ([]byte, error) {
 	return slices.Concat(text[:len(text)-1], []byte(`,"instances":[`), bytes.Join(all, []byte(",")), []byte("]}")), nil
 }
 
-// InstanceJSON returns an instance in JSON, with the fields that TaskJSON would include.
+// InstanceJSON returns an instance as JSON, with the fields that TaskJSON would include.
 func InstanceJSON(i *v1.Instance) ([]byte, error) {
 	i.Result = completeResult(i.GetResult())
 	text, err := CompactJSON(i)
@@ -138,8 +137,7 @@ func InstanceJSON(i *v1.Instance) ([]byte, error) {
 	return omitFields(text, fields)
 }
 
-// absentFields returns the optional fields that a task or an instance does not
-// have, and that its JSON omits.
+// absentFields returns the optional fields that a task or instance does not have and that its JSON omits.
 func absentFields(of interface {
 	GetCachedFrom() string
 	GetChildRun() string
@@ -157,7 +155,8 @@ func absentFields(of interface {
 	return fields
 }
 
-// completeResult returns a result with an output. Without a result nothing has run, so its exit code is -1.
+// completeResult returns a result with a non-nil output. It represents a missing result, which means that nothing has
+// run, by exit code -1.
 func completeResult(r *v1.TaskResult) *v1.TaskResult {
 	if r == nil {
 		r = &v1.TaskResult{ExitCode: -1}
@@ -168,7 +167,7 @@ func completeResult(r *v1.TaskResult) *v1.TaskResult {
 	return r
 }
 
-// omitFields removes fields from an object in JSON; the other fields keep their order.
+// omitFields removes fields from a JSON object and keeps the order of the others.
 func omitFields(text []byte, keys []string) ([]byte, error) {
 	if len(keys) == 0 {
 		return text, nil
@@ -206,10 +205,10 @@ func omitFields(text []byte, keys []string) ([]byte, error) {
 	return append(rest, '}'), nil
 }
 
-// Indented returns compact JSON on several lines; all but the first begin with prefix.
+// Indented returns compact JSON on several lines. All lines but the first begin with prefix.
 func Indented(text []byte, prefix string) []byte {
 	var pretty bytes.Buffer
-	// An error would mean that text is not JSON.
+	// Indent fails only if text is not JSON.
 	_ = json.Indent(&pretty, text, prefix, "  ")
 	return pretty.Bytes()
 }

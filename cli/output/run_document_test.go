@@ -16,8 +16,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// However a run is cut into pages, and whatever its texts hold, the document is
-// that run.
+// TestRunDocumentIsTheRun checks that the document equals the run, however the run is split into pages and whatever its
+// strings contain.
 func TestRunDocumentIsTheRun(t *testing.T) {
 	text := rapid.SampledFrom([]string{"", "plain", "\"tasks\":{", "{\"tasks\": {}}", "a\nb\x00", "<&>", "日本"})
 	rapid.Check(t, func(t *rapid.T) {

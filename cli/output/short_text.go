@@ -8,10 +8,10 @@ import (
 	"switchyard/drawing/words"
 )
 
-// maxShortText is how many characters of a value are shown.
+// maxShortText is the most characters of a value that are shown.
 const maxShortText = 60
 
-// ShortText returns a value on one line, cut if it is long: a text as it is, anything else in JSON.
+// ShortText returns a value on one line, cut if it is long: a string unchanged, anything else as JSON.
 func ShortText(v *structpb.Value) string {
 	text := v.GetStringValue()
 	if _, ok := v.GetKind().(*structpb.Value_StringValue); !ok {

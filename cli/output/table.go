@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable writes rows in columns for people; the first row is the header.
+// WriteTable writes rows in aligned columns for people; the first row is the header.
 func WriteTable(w io.Writer, rows [][]string) error {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

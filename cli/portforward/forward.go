@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// maxConns bounds the connections of one port that are open at once.
+	// maxConns bounds the open connections of one port.
 	maxConns = 1000
-	// acceptPause is how long a port rests when the system has no more files for connections.
+	// acceptPause is how long a port waits when the process has no free file descriptors.
 	acceptPause = 100 * time.Millisecond
 )
 
-// Forward joins the connections of one port of this machine with connections to a port of a task.
+// Forward joins the connections of one local port to connections to a port of a task.
 type Forward struct {
 	// Dial opens a connection to the port of the task.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Refused is called with the error of each Dial that has failed, from several goroutines at once.
+	// Refused is called with the error of each failed Dial, from several goroutines at once.
 	Refused func(error)
 }
 
-// Serve accepts connections until ctx ends, and then closes the listener and all connections. It returns nil then, else the
-// error of the listener.
+// Serve accepts connections until ctx ends, then closes the listener and all connections and returns nil. If the
+// listener fails, it returns that error.
 func (f *Forward) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
@@ -63,12 +63,13 @@ func (f *Forward) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// join connects one connection. A refusal becomes a reset, so that its program does not take it for an empty answer.
+// join connects one connection. It turns a refusal into a reset, so that the program does not take it for an empty
+// reply.
 func (f *Forward) join(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	near, ok := conn.(wire.Conn)
 	if !ok {
-		return // a listener of TCP accepts no other ones
+		return // unreachable: a TCP listener accepts only TCP connections
 	}
 	remote, err := f.Dial(ctx)
 	if err != nil {
@@ -92,13 +93,13 @@ func (f *Forward) join(ctx context.Context, conn net.Conn) {
 	wire.Join(near, far)
 }
 
-// wholeConn is a connection that ends in both directions at once.
+// wholeConn is a connection without half-close.
 type wholeConn struct{ net.Conn }
 
 // CloseWrite closes the connection.
 func (c wholeConn) CloseWrite() error { return c.Close() }
 
-// isTemporary reports whether a later Accept may succeed: the process has too many files open, or the other end has gone.
+// isTemporary reports whether a later Accept may succeed: the process has too many open files, or the peer has gone.
 func isTemporary(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Spec is a port of this machine that leads to a port of a task.
+// Spec maps a port of this machine to a port of a task.
 type Spec struct {
-	// Address is the address of this machine to listen on.
+	// Address is the local address to listen on.
 	Address string
-	// Local is the port to listen on; 0 is any that is free.
+	// Local is the port to listen on; 0 means any free port.
 	Local int
 	// Remote is the port of the task.
 	Remote int
 }
 
-// loopback is the address of a Spec that names none: only programs of this machine reach it.
+// loopback is the address of a Spec that names none. Only programs on this machine can reach it.
 const loopback = "127.0.0.1"
 
-// ParseSpec reads a Spec as people write it: PORT, LOCAL:REMOTE or ADDRESS:LOCAL:REMOTE, an IPv6 address in brackets.
+// ParseSpec parses PORT, LOCAL:REMOTE or ADDRESS:LOCAL:REMOTE, with an IPv6 address in brackets.
 func ParseSpec(text string) (Spec, error) {
 	head, last, two := cutLast(text)
 	if !two {
@@ -51,7 +51,7 @@ func ParseSpec(text string) (Spec, error) {
 	return Spec{address, local, remote}, nil
 }
 
-// IsSpec reports whether a text is meant as a Spec, right or wrong: it has nothing but digits, or a colon.
+// IsSpec reports whether a text is meant as a Spec, valid or not: it has only digits, or a colon.
 func IsSpec(text string) bool {
 	return strings.Contains(text, ":") || text != "" && strings.Trim(text, "0123456789") == ""
 }
@@ -72,5 +72,5 @@ func parsePort(text string, least int) (int, error) {
 	return int(port), nil
 }
 
-// ListenAddress returns the address of this machine in the form host:port.
+// ListenAddress returns the local address as host:port.
 func (s Spec) ListenAddress() string { return net.JoinHostPort(s.Address, strconv.Itoa(s.Local)) }

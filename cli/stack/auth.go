@@ -16,22 +16,22 @@ import (
 	"switchyard/workers"
 )
 
-// AuthConfig describes how callers of the gateway log in. The zero value asks for nothing.
+// AuthConfig sets how callers of the gateway log in. The zero value requires no login.
 type AuthConfig struct {
-	// Tokens has callers log in with tokens.
+	// Tokens makes callers log in with tokens.
 	Tokens bool
-	// OIDC is the issuer whose tokens are accepted, too, or nil.
+	// OIDC is the issuer whose tokens are also accepted, or nil.
 	OIDC *oidc.Config
-	// AdminTokenFile is where the first token of an admin goes.
+	// AdminTokenFile is the file that receives the first admin token.
 	AdminTokenFile string
-	// ApproveUserRuns has runs that users submit wait for the approval of an operator.
+	// ApproveUserRuns makes runs that users submit wait for an operator's approval.
 	ApproveUserRuns bool
 }
 
-// AdminTokenFile returns where this stack has put the first token of an admin, or "" if it has made none.
+// AdminTokenFile returns the file in which this stack stored the first admin token, or "" if it created none.
 func (s *Stack) AdminTokenFile() string { return s.adminTokenFile }
 
-// startAuth has a gateway ask for tokens, if cfg says so, and makes the first one.
+// startAuth makes a gateway require tokens, if cfg asks for them, and creates the first one.
 func (s *Stack) startAuth(ctx context.Context, cfg Config, into *gateway.Config) error {
 	if !cfg.Auth.Tokens {
 		return nil
@@ -58,8 +58,8 @@ func (s *Stack) startAuth(ctx context.Context, cfg Config, into *gateway.Config)
 	return nil
 }
 
-// createAdminToken makes the first token of an admin, unless there is one, and puts it into a file. The file is there
-// before the token counts, so that no crash loses the token.
+// createAdminToken creates the first admin token, unless one exists, and stores it in a file. It writes the file before
+// the token becomes valid, so that a crash cannot lose the token.
 func (s *Stack) createAdminToken(ctx context.Context, registry *tokens.Registry, path string) error {
 	exists, err := registry.HasFirst(ctx)
 	if err != nil || exists {
@@ -80,7 +80,7 @@ func (s *Stack) createAdminToken(ctx context.Context, registry *tokens.Registry,
 		_, err = fmt.Fprintln(file, secret)
 	}
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil || secret == "" {
-		return errors.Join(err, os.Remove(path)) // or another gateway has made it, in a file of its own
+		return errors.Join(err, os.Remove(path)) // or another gateway has created it, in a file of its own
 	}
 	s.adminTokenFile = path
 	return nil

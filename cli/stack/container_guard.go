@@ -15,24 +15,23 @@ import (
 	"switchyard/activities/taskrunner"
 )
 
-// guardName is argv[0] of the process that ends the containers of a dead or stopped
-// worker once their leases are over. The process recognizes its job by this name.
+// guardName is argv[0] of the guard process, which ends the containers of a dead or stopped worker once their leases
+// have expired. The process recognizes its job by this name.
 const guardName = "switchyard-guard"
 
 const (
-	// guardStep is the time between two checks.
+	// guardStep is the interval between two checks.
 	guardStep = 500 * time.Millisecond
-	// guardCall bounds the calls of one check to the engine.
+	// guardCall bounds the engine calls of one check.
 	guardCall = 30 * time.Second
-	// guardAlone is how long a guard without a worker waits for containers that it has to end.
+	// guardAlone is how long a guard without a worker waits for containers that it must end.
 	guardAlone = 65 * time.Minute
 )
 
-// ServeGuardIfAsked turns this process into a guard, and does not return, if it was
-// started as one. Main calls it first.
+// ServeGuardIfAsked runs this process as a guard and does not return if it was started as one. Main calls it first.
 //
-// Its arguments are the state of the node and the node's name. Its standard input ends
-// with the worker. From then on it runs only while there is a container to end.
+// The arguments are the state folder and the name of the node. Standard input ends with the worker. After that, the
+// guard runs only while there are containers to end.
 func ServeGuardIfAsked() {
 	if os.Args[0] != guardName || len(os.Args) != 3 {
 		return
@@ -51,9 +50,9 @@ func ServeGuardIfAsked() {
 	os.Exit(0)
 }
 
-// guardContainers ends overdue containers of a node until its worker has ended and no container is left.
+// guardContainers ends overdue containers of a node until the worker has ended and no container is left.
 func guardContainers(ctx context.Context, containers *container.Executor, dir, node string, workerGone <-chan struct{}) {
-	var until time.Time // when a guard without a worker gives up
+	var until time.Time // deadline of a guard without a worker
 	for {
 		call, cancel := context.WithTimeout(ctx, guardCall)
 		remaining, err := taskrunner.EndOverdue(call, dir, node, containers)
@@ -72,7 +71,7 @@ func guardContainers(ctx context.Context, containers *container.Executor, dir, n
 	}
 }
 
-// containerGuards are the guards of the nodes of this process.
+// containerGuards holds the guards of the nodes of this process.
 type containerGuards struct {
 	logger *slog.Logger
 
@@ -84,7 +83,7 @@ type containerGuards struct {
 // guardPatience is how long a guard may take to notice that it is not needed.
 const guardPatience = 2 * time.Second
 
-// close releases the guards. A guard that still has a container to end continues.
+// close releases the guards. A guard with a container still to end continues to run.
 func (g *containerGuards) close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

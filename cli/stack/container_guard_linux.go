@@ -10,7 +10,7 @@ import (
 func (g *containerGuards) start(dir, node string) {
 	cmd := exec.Command("/proc/self/exe", dir, node)
 	cmd.Args[0], cmd.Dir = guardName, filepath.Dir(dir)
-	// The signals of a terminal are for the worker.
+	// Signals of the terminal must reach only the worker.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	pipe, err := cmd.StdinPipe()
 	if err == nil {

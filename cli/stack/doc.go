@@ -3,7 +3,7 @@
 //	Start ──> private folders ──> store ──> metrics ──> Temporal ──> control ──> nodes ──> gateway
 //	Stop  ──> drain of the nodes ──> the parts in reverse order, each within its time
 //
-// A process that has to end at once removes its ExitFolders in place of Stop.
+// A process that has to exit immediately removes its ExitFolders instead of calling Stop.
 //
 // It may import everything below package cli, and of that only exit.
 package stack

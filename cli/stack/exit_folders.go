@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// removeTimeout bounds the removal of folders by a process that has to end at once.
+// removeTimeout bounds the removal of folders by a process that has to exit immediately.
 const removeTimeout = time.Second
 
-// ExitFolders are private folders that a process removes when it has to end at
-// once. Its methods are safe for concurrent use.
+// ExitFolders holds private folders that a process removes when it has to exit immediately. Its methods are safe for
+// concurrent use.
 type ExitFolders struct {
 	mu   sync.Mutex
 	dirs []string
@@ -23,8 +23,8 @@ func (l *ExitFolders) Add(dir string) {
 	l.dirs = append(l.dirs, dir)
 }
 
-// Remove removes the folders within a second, as far as possible. Parts that still
-// run may use the folders, so errors are ignored.
+// Remove removes the folders, best effort, within a second. It ignores errors because running parts may still use the
+// folders.
 func (l *ExitFolders) Remove() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestTheClientOfKubernetesLogsAtDebug has the client's own logger write an error.
+// TestTheClientOfKubernetesLogsAtDebug writes an error with the client's own logger.
 func TestTheClientOfKubernetesLogsAtDebug(t *testing.T) {
 	for level, want := range map[slog.Level]string{slog.LevelInfo: "", slog.LevelDebug: "level=DEBUG"} {
 		var out bytes.Buffer

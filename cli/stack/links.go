@@ -12,8 +12,8 @@ import (
 	"switchyard/workers"
 )
 
-// startLink connects a node to the gateway of this process, or to that of its fleet, so that what it runs can be entered. It
-// returns nil if there is no gateway to connect to.
+// startLink connects a node to the gateway of this process, or to that of its fleet, so that sessions can reach its
+// attempts. It returns nil if there is no gateway.
 func (s *Stack) startLink(cfg Config, name string, n *workers.Node) *link.Link {
 	o := link.Options{
 		Gateway: func() string { return cfg.NodeGateway }, Token: cfg.Token, TLS: cfg.NodeTLS,
@@ -35,7 +35,7 @@ func (s *Stack) startLink(cfg Config, name string, n *workers.Node) *link.Link {
 	return link.Start(o)
 }
 
-// closeLinks ends links side by side.
+// closeLinks closes links concurrently.
 func closeLinks(links []*link.Link) {
 	var closing sync.WaitGroup
 	for _, l := range links {

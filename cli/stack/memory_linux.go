@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseMemory gives back the pages of the program itself that only its start has needed:
-// a hundred MB of code and tables, of which an idle node uses little. A page that is
-// needed again comes back from the page cache. Only mappings without written pages
-// are given back: their content is in the file.
+// releaseMemory returns the pages of the program that only its start needed to the system: about a hundred MB of code
+// and tables, of which an idle node uses little. The page cache restores a page when it is needed again. Only mappings
+// without written pages are released, because their content is in the file.
 func releaseMemory() error {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The process continues after its pages are given back, and takes less memory.
+// TestReleasedMemoryIsNotResident checks that the process continues and uses less memory after its pages are released.
 func TestReleasedMemoryIsNotResident(t *testing.T) {
 	resident := func() int {
 		t.Helper()

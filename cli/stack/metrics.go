@@ -9,8 +9,8 @@ import (
 	"switchyard/activities/metrics"
 )
 
-// startMetrics returns the figures of this process, and serves them if it has no
-// gateway. It returns nil if the configuration asks for none.
+// startMetrics returns the metrics of this process, and serves them if the process has no gateway. It returns nil if
+// the configuration asks for none.
 func (s *Stack) startMetrics(ctx context.Context, cfg Config) (*metrics.Metrics, error) {
 	if !cfg.Metrics && cfg.MetricsAddress == "" {
 		return nil, nil
@@ -34,7 +34,7 @@ func (s *Stack) startMetrics(ctx context.Context, cfg Config) (*metrics.Metrics,
 	return figures, nil
 }
 
-// MetricsURL returns the URL at which this process itself serves its figures, or "" if it does not.
+// MetricsURL returns the URL at which this process itself serves its metrics, or "" if it does not.
 func (s *Stack) MetricsURL() string {
 	if s.metrics == nil {
 		return ""

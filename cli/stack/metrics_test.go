@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A worker whose metrics address is taken starts without metrics and says so, unless a person has named the address.
+// TestMetricsAddressIsTaken checks that a worker whose metrics address is taken starts without metrics and logs that,
+// unless the user named the address.
 func TestMetricsAddressIsTaken(t *testing.T) {
 	t.Parallel()
 	other, err := net.Listen("tcp", "127.0.0.1:0")

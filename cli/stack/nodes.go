@@ -30,8 +30,7 @@ import (
 	"switchyard/workers/node"
 )
 
-// startNodes starts the nodes side by side. They share this machine, and the
-// one executor of each type.
+// startNodes starts the nodes concurrently. They share this machine and one executor of each type.
 func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Metrics, scratch, temp string) error {
 	if len(cfg.Nodes) == 0 {
 		return nil
@@ -136,8 +135,8 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	return err
 }
 
-// newExecutors returns the executors of the nodes, one of each type of tasks that runs on nodes, and that of shell tasks by
-// itself. They end with the stack.
+// newExecutors returns one executor for each task type that runs on nodes, and the shell executor separately. The
+// executors close with the stack.
 func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virtual vps.Backend) (*shell.Executor, []executor.Executor, error) {
 	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"switchyard/workers"
 )
 
-// TestNodesHaveAnExecutorOfEachType holds the executors of nodes to the table of task types.
+// TestNodesHaveAnExecutorOfEachType checks the executors of nodes against the table of task types.
 func TestNodesHaveAnExecutorOfEachType(t *testing.T) {
 	s := &Stack{conn: &workers.Connection{}}
 	_, executors, err := s.newExecutors(Config{Nodes: make([]NodeConfig, 1), Logger: slog.New(slog.DiscardHandler)}, nil, t.TempDir(), nil)

@@ -12,14 +12,13 @@ import (
 const (
 	folderPrefix = "switchyard-"
 	lockName     = "lock"
-	// minLockAge is the age of the lock of a folder that may be removed as abandoned:
-	// its owner makes the file first and locks it then.
+	// minLockAge is the age of a lock after which its folder may be removed as abandoned. The owner creates the file
+	// before it locks it.
 	minLockAge = 10 * time.Second
 )
 
-// privateFolder is a folder that is removed when the stack stops. The file lock in
-// it is held as long as the process lives, so that another process can distinguish a folder
-// in use from the folder of a killed process.
+// privateFolder is a folder that is removed when the stack stops. The process holds the lock file in it as long as it
+// lives, so that another process can distinguish a folder in use from the folder of a killed process.
 type privateFolder struct {
 	dir  string
 	lock io.Closer // nil if files cannot be locked
@@ -28,7 +27,7 @@ type privateFolder struct {
 	stopped  chan struct{}
 }
 
-// newPrivateFolder makes a private folder in parent.
+// newPrivateFolder creates a private folder in parent.
 func newPrivateFolder(parent string) (*privateFolder, error) {
 	dir, err := os.MkdirTemp(parent, folderPrefix)
 	if err != nil {
@@ -42,8 +41,8 @@ func newPrivateFolder(parent string) (*privateFolder, error) {
 	return &privateFolder{dir: dir, lock: lock, stopped: make(chan struct{})}, nil
 }
 
-// removeAbandoned removes in the background, if possible, the folders beside this
-// one that processes of this user have left behind. close waits for it.
+// removeAbandoned removes, in the background and best effort, the sibling folders that ended processes of this user
+// have left. close waits for it.
 func (s *privateFolder) removeAbandoned() {
 	s.removing.Go(func() {
 		siblings, _ := filepath.Glob(filepath.Join(filepath.Dir(s.dir), folderPrefix+"*"))
@@ -60,14 +59,13 @@ func (s *privateFolder) removeAbandoned() {
 	})
 }
 
-// close removes the folder. The lock goes last, so that no other process removes the
-// folder at the same time.
+// close removes the folder. It releases the lock last, so that no other process removes the folder at the same time.
 func (s *privateFolder) close() error {
 	close(s.stopped)
 	s.removing.Wait()
 	err := os.RemoveAll(s.dir)
 	if s.lock != nil {
-		_ = s.lock.Close() // nothing was written
+		_ = s.lock.Close() // the file is empty, so an error loses nothing
 	}
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lockFolder does nothing: files are locked on Unix only.
+// lockFolder is a no-op: files are locked only on Unix.
 func lockFolder(string) (io.Closer, error) { return nil, nil }
 
-// removeAbandoned does nothing: without locks no process can find which folders are in use.
+// removeAbandoned is a no-op: without locks no process can detect which folders are in use.
 func removeAbandoned(string, time.Time) {}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestScratchOwner is not a test but the process that another one kills.
+// TestScratchOwner is not a test. It is the process that TestSweepAfterAKill kills.
 func TestScratchOwner(t *testing.T) {
 	parent := os.Getenv("SWITCHYARD_TEST_SCRATCH")
 	if parent == "" {
@@ -22,7 +22,7 @@ func TestScratchOwner(t *testing.T) {
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Join(s.dir, "store", "logs"), 0o700))
 	_, _ = os.Stdout.WriteString(s.dir + "\n")
-	_, _ = os.Stdin.Read(make([]byte, 1)) // until it is killed
+	_, _ = os.Stdin.Read(make([]byte, 1)) // blocks until the process is killed
 }
 
 func age(t *testing.T, dir string) {
@@ -31,7 +31,7 @@ func age(t *testing.T, dir string) {
 	must(t, os.Chtimes(filepath.Join(dir, lockName), old, old))
 }
 
-// sweepOnce opens a folder, has it sweep to the end, and closes it.
+// sweepOnce opens a folder, waits until its sweep has finished, and closes it.
 func sweepOnce(t *testing.T, parent string) []string {
 	t.Helper()
 	s, err := newPrivateFolder(parent)
@@ -66,7 +66,7 @@ func TestSweepAfterAKill(t *testing.T) {
 		t.Errorf("%v is left while its process lives, want %s", left, dir)
 	}
 	must(t, owner.Process.Kill())
-	_ = owner.Wait() // it was killed
+	_ = owner.Wait() // the process was killed
 	if left := sweepOnce(t, parent); len(left) > 0 {
 		t.Errorf("%v is left of a killed process", left)
 	}
@@ -93,7 +93,8 @@ func TestSweepLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// The folder for temporary files goes with the stack, and those of killed processes when a stack starts.
+// TestTemporaryFolderGoesWithItsStack checks that the folder for temporary files is removed with the stack, and that a
+// starting stack removes the folders of killed processes.
 func TestTemporaryFolderGoesWithItsStack(t *testing.T) {
 	parent := t.TempDir()
 	abandoned := filepath.Join(parent, "switchyard-abandoned")

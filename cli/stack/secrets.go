@@ -11,8 +11,8 @@ import (
 	"switchyard/gateway/secrets"
 )
 
-// openSecrets returns the stored secrets of the nodes of a stack: a worker asks its gateway for them, and a stack with a
-// control process releases them itself. It is nil for nodes without a gateway.
+// openSecrets returns the secret store for the nodes of a stack: a worker requests secrets from its gateway, and a
+// stack with a control process releases them itself. It returns nil for nodes without a gateway.
 func (s *Stack) openSecrets(cfg Config) (nodesecrets.Store, error) {
 	if cfg.NodeGateway == "" && !cfg.Control {
 		return nil, nil

@@ -25,8 +25,7 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// Stack is a running set of parts. Stop stops them in the reverse order of their
-// start.
+// Stack is a running set of parts. Stop stops them in reverse start order.
 type Stack struct {
 	logger  *slog.Logger
 	closers []closer
@@ -35,27 +34,27 @@ type Stack struct {
 	conn     *workers.Connection
 	store    *store.Store
 	clusters *cluster.Clusters // of the nodes, or nil without nodes
-	gateway  *gateway.Server   // nil without one
-	metrics  *metrics.Server   // nil without one of its own
-	// gatewayURL is where tasks reach the gateway, or nil while none is known.
+	gateway  *gateway.Server   // nil without a gateway
+	metrics  *metrics.Server   // nil without a metrics server of its own
+	// gatewayURL is where tasks reach the gateway. It is nil until a gateway is known.
 	gatewayURL atomic.Pointer[string]
-	// sessions is where the nodes of this process connect for sessions, or nil while its gateway does not serve.
+	// sessions is the hub to which the nodes of this process connect for sessions. It is nil until the gateway serves.
 	sessions atomic.Pointer[tunnel.Hub]
 	vault    *vault.Vault
-	// adminTokenFile is "" if this stack has made no token.
+	// adminTokenFile is "" if this stack has created no token.
 	adminTokenFile string
 	failed         chan error // has room for one error of a node that cannot continue
-	// drainSkipped is done when the nodes have to stop without waiting for their attempts.
+	// drainSkipped is done when the nodes must stop without waiting for their attempts.
 	drainSkipped context.Context
 	skipDrain    context.CancelFunc
-	// graceEnded is done when attempts that have been asked to end are to be killed.
+	// graceEnded is done when attempts that have been asked to end must be killed.
 	graceEnded context.Context
 	endGrace   context.CancelFunc
 	// drain takes the nodes out of service. It is nil without nodes.
 	drain func() error
-	// deadline is when every part has to have stopped, or nil for stopTimeout after the stop begins.
+	// deadline is when every part must have stopped. nil means stopTimeout after the stop begins.
 	deadline    atomic.Pointer[time.Time]
-	ignoreStart func() bool // ends the effect of the context of Start on the deadline
+	ignoreStart func() bool // stops the context of Start from setting the deadline
 }
 
 // Temporal returns the embedded server, or nil if the stack uses another one.
@@ -64,23 +63,22 @@ func (s *Stack) Temporal() *embedded.Server { return s.temporal }
 // Store returns the store of the stack.
 func (s *Stack) Store() *store.Store { return s.store }
 
-// Gateway returns the server of the API, or nil if the stack has none.
+// Gateway returns the API server, or nil if the stack has none.
 func (s *Stack) Gateway() *gateway.Server { return s.gateway }
 
-// Failed returns a channel that gets the error of a node that cannot continue.
+// Failed returns a channel that receives the error of a node that cannot continue.
 func (s *Stack) Failed() <-chan error { return s.failed }
 
-// SkipDrain makes Stop, now or later, wait for no attempt.
+// SkipDrain makes a current or later Stop not wait for attempts.
 func (s *Stack) SkipDrain() { s.skipDrain() }
 
-// EndGrace kills attempts that have been asked to end, now or later, without the usual
-// time between SIGTERM and SIGKILL.
+// EndGrace kills attempts that are asked to end, now or later, without the usual time between SIGTERM and SIGKILL.
 func (s *Stack) EndGrace() { s.endGrace() }
 
-// releaseMemoryAfter is when the start of a worker no longer needs its part of the program.
+// releaseMemoryAfter is how long after the start of a worker the pages that only the start needed are released.
 const releaseMemoryAfter = 3 * time.Second
 
-// Start starts the parts. If a part does not start, the parts before it are stopped.
+// Start starts the parts. If a part fails to start, Start stops the parts before it.
 func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	// Without a checksum, the SDK reads and hashes the whole binary before its first poll.
 	worker.SetBinaryChecksum(cfg.Version)
@@ -109,7 +107,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		return nil, err
 	}
 
-	// Other users of a Temporal server cannot use a private store.
+	// Other users of an external Temporal server could not reach a private store.
 	privateStore := cfg.Store == "" && cfg.Temporal == nil
 	if cfg.Store == "" {
 		cfg.Store = filepath.Join(private.dir, "store")
@@ -188,7 +186,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		s.gatewayURL.Store(new(s.gateway.URL()))
 	}
 	if cfg.Temporal == nil {
-		// An embedded server needs much of its program all the time.
+		// An embedded server constantly needs much of its program.
 		timer := time.AfterFunc(releaseMemoryAfter, func() {
 			if err := releaseMemory(); err != nil {
 				cfg.Logger.Debug("pages of the program are not given back", "error", err)
@@ -199,7 +197,8 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	return s, nil
 }
 
-// openTempFolder makes the private folder for the temporary directories of attempts, or returns "" if they have none of their own.
+// openTempFolder creates the private folder for the temporary directories of attempts. It returns "" if attempts have
+// no separate temporary directories.
 func (s *Stack) openTempFolder(cfg Config) (dir string, err error) {
 	if len(cfg.Nodes) == 0 || cfg.Nodes[0].LocalTempDir == "" {
 		return "", nil

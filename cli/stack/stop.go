@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// closer stops a part. A part that takes longer than its timeout ends with the process.
+// closer stops a part. A part that exceeds its timeout is abandoned and ends with the process.
 type closer struct {
 	name    string
 	timeout time.Duration
@@ -14,19 +14,19 @@ type closer struct {
 }
 
 const (
-	// stopTimeout is how long the stop of all parts may take.
+	// stopTimeout bounds the stop of all parts together.
 	stopTimeout = 13 * time.Second
-	// partStopTimeout is how long the stop of one part may take.
+	// partStopTimeout bounds the stop of one part.
 	partStopTimeout = 5 * time.Second
-	// nodesStopTimeout is the same for the nodes: a task gets 10 s between SIGTERM and SIGKILL.
+	// nodesStopTimeout bounds the stop of the nodes: a task gets 10 s between SIGTERM and SIGKILL.
 	nodesStopTimeout = 11 * time.Second
-	// leastStopTimeout is the time for a part after the other parts have used up the time of all.
+	// leastStopTimeout is what a part still gets after the others have used up the total time.
 	leastStopTimeout = 200 * time.Millisecond
 	// stopWarning is how long the stop of a part may take before it is logged.
 	stopWarning = 5 * time.Second
 )
 
-// StopWithin sets the time for the stop of every part, unless a deadline is nearer.
+// StopWithin sets the deadline for the stop of every part, unless an earlier one is set.
 func (s *Stack) StopWithin(d time.Duration) {
 	deadline := time.Now().Add(d)
 	for {
@@ -41,14 +41,13 @@ func (s *Stack) addCloser(name string, stop func() error) {
 	s.closers = append(s.closers, closer{name, partStopTimeout, stop})
 }
 
-// Stop drains the nodes, which has a time limit of its own, and stops every part. A
-// part that is still stopping at its timeout, or at the deadline of all parts, ends
-// with the process. A second Stop does nothing.
+// Stop drains the nodes, which has its own time limit, and stops every part. A part that exceeds its timeout or the
+// deadline of all parts is abandoned and ends with the process. A second Stop is a no-op.
 func (s *Stack) Stop() error {
 	s.ignoreStart()
 	if s.drain != nil {
 		began := time.Now()
-		_ = s.drain() // none fails
+		_ = s.drain() // drain never fails
 		s.drain = nil
 		if deadline := s.deadline.Load(); deadline != nil {
 			later := deadline.Add(time.Since(began))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestStopLeavesAPartBehindThatHangs stops the parts before and after one that never stops.
+// TestStopLeavesAPartBehindThatHangs checks that Stop stops the parts before and after one that never stops.
 func TestStopLeavesAPartBehindThatHangs(t *testing.T) {
 	s := &Stack{logger: slog.New(slog.DiscardHandler), ignoreStart: func() bool { return true }}
 	hanging, stopped := make(chan struct{}), map[string]bool{}
@@ -19,7 +19,7 @@ func TestStopLeavesAPartBehindThatHangs(t *testing.T) {
 		}
 	}
 	s.StopWithin(time.Millisecond)
-	s.StopWithin(time.Hour) // which is no longer than what was said before
+	s.StopWithin(time.Hour) // has no effect, because an earlier deadline is set
 	err := s.Stop()
 	if err == nil || !strings.Contains(err.Error(), "stop deaf: it has not stopped") {
 		t.Errorf("the error is %v", err)

@@ -24,7 +24,7 @@ func openStore(ctx context.Context, cfg Config) (*store.Store, error) {
 	return s, nil
 }
 
-// openNodeStore returns the store as the nodes of a stack use it: with a spool, which all of them share.
+// openNodeStore returns the store for the nodes of a stack, with a spool that all of them share.
 func openNodeStore(ctx context.Context, s *store.Store, cfg Config) (*store.Store, error) {
 	spooling, err := s.WithSpool(ctx, store.SpoolOptions{Dir: cfg.SpoolDir, Logger: cfg.Logger})
 	if held, ok := errors.AsType[*filelock.HeldError](err); ok {

@@ -15,16 +15,17 @@ import (
 	"switchyard/workers/node"
 )
 
-// virtualMachines is what the nodes of a process have of virtual machines.
+// virtualMachines holds the virtual machine support of a process's nodes.
 type virtualMachines struct {
-	// backend makes them; nil: nothing does.
+	// backend creates virtual machines. It is nil if the nodes cannot run any.
 	backend vps.Backend
 	program qemu.Program
-	// withheld is why there is no backend although QEMU is there, for people; "": there is one, or no QEMU.
+	// withheld is the reason, for people, why there is no backend although QEMU is installed. Otherwise it is "".
 	withheld string
 }
 
-// findQEMU looks for QEMU beside what else the start of nodes does, and returns what waits for the result.
+// findQEMU starts to look for QEMU, concurrently with the rest of the start of nodes. It returns a function that waits
+// for the result.
 func findQEMU() func() (qemu.Program, error) {
 	type found struct {
 		program qemu.Program
@@ -41,7 +42,7 @@ func findQEMU() func() (qemu.Program, error) {
 	}
 }
 
-// newVirtualMachines returns the virtual machines of the nodes, by the QEMU that a function returns.
+// newVirtualMachines returns the virtual machine support of the nodes, with the QEMU that find returns.
 func newVirtualMachines(cfg Config, fleet string, kept *store.Store, find func() (qemu.Program, error)) virtualMachines {
 	program, err := find()
 	if err != nil {
@@ -62,22 +63,22 @@ func newVirtualMachines(cfg Config, fleet string, kept *store.Store, find func()
 	return virtualMachines{withheld: err.Error()}
 }
 
-// virtualMachineFolders returns the folders of the virtual machines of a process's nodes, and of the images that they have
-// downloaded, on one file system. The names are short: the paths of sockets have 107 bytes at most.
+// virtualMachineFolders returns the folder for the virtual machines of a process's nodes and the folder for their
+// downloaded images, on one file system. The names are short because socket paths have at most 107 bytes.
 func virtualMachineFolders(cfg Config, fleet string) (machines, images string) {
 	sum := sha256.Sum256([]byte(fleet + "/" + cfg.Nodes[0].Name))
 	parent := workers.StateParent(cfg.Nodes[0].ScratchDir)
 	return filepath.Join(parent, fmt.Sprintf("vm-%x", sum[:4])), filepath.Join(parent, fmt.Sprintf("vm-images-%x", sum[:4]))
 }
 
-// addTo adds what the machine has of virtual machines to its facts.
+// addTo adds the virtual machine support of the machine to its facts.
 func (m virtualMachines) addTo(facts *node.Facts) {
 	if m.backend != nil {
 		facts.QEMU, facts.QEMUVersion, facts.KVM = true, m.program.Version, m.program.KVM
 	}
 }
 
-// reasons returns what nodes say of what they withhold.
+// reasons returns the reasons that nodes report for what they withhold.
 func (m virtualMachines) reasons() map[string]string {
 	if m.withheld == "" {
 		return nil

@@ -1,5 +1,5 @@
-// Package terminal puts the terminal of a person under the control of a program that runs elsewhere: raw mode, which is
-// undone in every way out, the sizes of the window, and the escapes by which a person leaves.
+// Package terminal connects the user's terminal to a program that runs elsewhere: raw mode, which every way out restores,
+// window sizes, and the escapes with which a user leaves.
 //
 //	keys ──> Input ──> escapes ─┬─> program elsewhere
 //	                            └─> ~. leaves, ~? helps

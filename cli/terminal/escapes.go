@@ -3,26 +3,27 @@ package terminal
 // escape is the character that begins an escape at the start of a line, as in OpenSSH.
 const escape = '~'
 
-// EscapeHelp is what `~?` prints.
+// EscapeHelp is the text that `~?` prints.
 const EscapeHelp = `Escapes, at the start of a line:
   ~.  leave the session at once
   ~?  this help
   ~~  send ~
 `
 
-// escapes finds the escapes in what is typed. The zero value is at the start of a session, which counts as that of a line.
+// escapes finds escapes in typed input. The zero value is at the start of a session, which counts as the start of a
+// line.
 type escapes struct {
 	inLine  bool // something was typed since the last newline
 	pending bool // the escape character was typed
 }
 
-// found is what scan has found.
+// found is the result of scan.
 type found struct {
 	leave bool
-	help  int // how many times help was asked for
+	help  int // number of help requests
 }
 
-// scan appends to out what of in is for the program. It stops at an escape that leaves.
+// scan appends the part of in that is meant for the program to out. It stops at an escape that leaves the session.
 func (e *escapes) scan(out, in []byte) ([]byte, found) {
 	var f found
 	for _, b := range in {

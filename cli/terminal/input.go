@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// maxTyped bounds what was typed, or pasted, and has not been read yet.
+// maxTyped bounds typed or pasted bytes that have not been read yet.
 const maxTyped = 1 << 20
 
-// Input is what is typed on a terminal, without its escapes. It reads ahead, so that an escape has its effect while nothing
-// takes what was typed before, because the connection to the program has gone.
+// Input is the typed input of a terminal without its escapes. It reads ahead, so that an escape takes effect even while
+// earlier input stays unread because the connection to the program was lost.
 type Input struct {
 	leave, help func()
 
 	mu      sync.Mutex
 	changed sync.Cond
 	typed   []byte
-	err     error // of the terminal, after typed
+	err     error // error of the terminal, returned after typed
 }
 
-// NewInput reads a terminal until it ends. It calls leave at `~.`, after which there is nothing more to read, and help at
-// `~?`. Its goroutine ends with the process if the terminal does not end before.
+// NewInput reads a terminal until it ends. It calls leave at `~.`, which ends the input, and help at `~?`. If the
+// terminal does not end, the goroutine lives as long as the process.
 func NewInput(from io.Reader, leave, help func()) *Input {
 	in := &Input{leave: leave, help: help}
 	in.changed.L = &in.mu
@@ -47,7 +47,7 @@ func (in *Input) pump(from io.Reader) {
 	}
 }
 
-// append adds text, and waits while there is too much of it. It reports whether more can follow.
+// append adds text, and waits while too much of it is unread. It reports whether more input can follow.
 func (in *Input) append(text []byte, err error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -59,7 +59,7 @@ func (in *Input) append(text []byte, err error) bool {
 	return err == nil
 }
 
-// Read returns what was typed. It waits for something.
+// Read returns typed input. It blocks until there is some.
 func (in *Input) Read(p []byte) (int, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Raw is a terminal in raw mode: each key goes to the program as it is, Ctrl-C too.
+// Raw is a terminal in raw mode: each key, including Ctrl-C, goes to the program unchanged.
 type Raw struct {
 	fd      int
 	before  *term.State
@@ -21,7 +21,8 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// MakeRaw puts a terminal into raw mode until Restore. A signal that ends the process without a word restores it first.
+// MakeRaw puts a terminal into raw mode until Restore. A signal that would end the process at once first restores the
+// terminal.
 func MakeRaw(f *os.File) (*Raw, error) {
 	before, err := term.MakeRaw(int(f.Fd()))
 	if err != nil {
@@ -32,7 +33,7 @@ func MakeRaw(f *os.File) (*Raw, error) {
 	return r, nil
 }
 
-// Restore ends raw mode. It may be called several times and from several goroutines.
+// Restore ends raw mode. It is idempotent and safe for concurrent use.
 func (r *Raw) Restore() {
 	if r == nil {
 		return
@@ -41,5 +42,5 @@ func (r *Raw) Restore() {
 	r.once.Do(r.release)
 }
 
-// undo sets the mode from before. There is no remedy where it fails: the terminal has gone.
+// undo restores the previous mode. An error means that the terminal has gone, so it is ignored.
 func (r *Raw) undo() { _ = term.Restore(r.fd, r.before) }

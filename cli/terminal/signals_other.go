@@ -4,8 +4,8 @@ package terminal
 
 import "os"
 
-// onFatalSignal does nothing: there are no such signals.
+// onFatalSignal is a no-op: this system has no such signals.
 func onFatalSignal(func()) (release func()) { return func() {} }
 
-// onResize does nothing: there is no such signal.
+// onResize is a no-op: this system has no such signal.
 func onResize(chan<- os.Signal) (release func()) { return func() {} }

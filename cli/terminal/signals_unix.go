@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// onFatalSignal calls do before a signal ends the process that it would end at once. The signal has its usual effect after
-// that. release ends this.
+// onFatalSignal calls do before a signal that would end the process at once. The signal then has its usual effect.
+// release stops this.
 func onFatalSignal(do func()) (release func()) {
 	caught, released, ended := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
 	signal.Notify(caught, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGPIPE)
@@ -21,7 +21,7 @@ func onFatalSignal(do func()) (release func()) {
 			number, _ := sig.(syscall.Signal)
 			signal.Reset(number)
 			if number == syscall.SIGPIPE {
-				number = syscall.SIGTERM // a write has failed already, and does so no second time
+				number = syscall.SIGTERM // a write has already failed and would not fail a second time
 			}
 			_ = syscall.Kill(os.Getpid(), number)
 		case <-released:
@@ -34,7 +34,7 @@ func onFatalSignal(do func()) (release func()) {
 	}
 }
 
-// onResize sends to changed when the window of a terminal has another size. release ends this.
+// onResize sends to changed when the window of a terminal changes its size. release stops this.
 func onResize(changed chan<- os.Signal) (release func()) {
 	signal.Notify(changed, syscall.SIGWINCH)
 	return func() { signal.Stop(changed) }

@@ -10,10 +10,10 @@ import (
 // Size is the size of a terminal in characters.
 type Size struct{ Columns, Rows uint16 }
 
-// fallbackSize is that of a terminal that has no size, as behind a serial line.
+// fallbackSize is the size of a terminal that reports none, as behind a serial line.
 var fallbackSize = Size{80, 24}
 
-// SizeOf returns the size of a terminal, or 80 x 24 if it has none. The terminal may be closed meanwhile.
+// SizeOf returns the size of a terminal, or 80 x 24 if it reports none. The terminal may be closed concurrently.
 func SizeOf(f *os.File) Size {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -27,8 +27,8 @@ func SizeOf(f *os.File) Size {
 	return Size{uint16(columns), uint16(rows)}
 }
 
-// Resizes sends the size of a terminal each time it has changed, until ctx ends. Of several sizes that wait it sends the
-// last one.
+// Resizes sends the size of a terminal after each change until ctx ends. If several sizes are pending, it sends only
+// the last one.
 func Resizes(ctx context.Context, f *os.File) <-chan Size {
 	changed, sizes := make(chan os.Signal, 1), make(chan Size)
 	release := onResize(changed)

@@ -35,7 +35,7 @@ func TestEscapes(t *testing.T) {
 		{"~\r~.", "~\r", true, 0},
 		{"x\x03~.", "x\x03~.", false, 0},
 	} {
-		// However what is typed comes in pieces.
+		// The result must not depend on how the input is split.
 		for size := 1; size <= len(test.typed); size++ {
 			var e escapes
 			var sent []byte

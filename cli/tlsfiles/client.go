@@ -6,15 +6,15 @@ import (
 	"switchyard/cli/exit"
 )
 
-// Client names the files of a client.
+// Client names the TLS files of a client.
 type Client struct {
-	// CA are the authorities of which a server must show a certificate; "": those of the system.
+	// CA holds the authorities that may sign the certificate of a server. "" means those of the system.
 	CA string
-	// Cert and Key are the certificate that the client shows, and its key; "": none.
+	// Cert and Key are the client's certificate and its key, or "" for none.
 	Cert, Key string
 }
 
-// Config returns the configuration of a client, or nil if no file is named.
+// Config returns the TLS configuration of a client, or nil if no file is named.
 func (c Client) Config() (*tls.Config, error) {
 	switch {
 	case c == Client{}:

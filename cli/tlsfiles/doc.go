@@ -1,4 +1,4 @@
-// Package tlsfiles makes the TLS configurations of gateways and of their clients from files in PEM.
+// Package tlsfiles creates the TLS configurations of gateways and their clients from PEM files.
 //
 // It may import cli/exit.
 package tlsfiles

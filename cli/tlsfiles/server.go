@@ -11,16 +11,17 @@ import (
 	"switchyard/cli/exit"
 )
 
-// Server names the files of a server.
+// Server names the TLS files of a server.
 type Server struct {
-	// Cert and Key are the certificate, with those that it depends on, and its key.
+	// Cert and Key are the certificate chain and its key.
 	Cert, Key string
-	// ClientCA are the authorities of which clients must show a certificate; "": they need none.
+	// ClientCA holds the authorities that must have signed the certificates of clients. "" means that clients need
+	// none.
 	ClientCA string
 }
 
-// Config returns the configuration of a server, or nil if no file is named. A certificate that is replaced is used for
-// new connections.
+// Config returns the TLS configuration of a server, or nil if no file is named. A replaced certificate is used for new
+// connections.
 func (s Server) Config() (*tls.Config, error) {
 	switch {
 	case s == Server{}:
@@ -45,16 +46,16 @@ func (s Server) Config() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// keyPair is a certificate that is read again when its file changes. It is safe for concurrent use.
+// keyPair is a certificate that is reloaded when its file changes. It is safe for concurrent use.
 type keyPair struct {
 	cert, key string
 
 	mu      sync.Mutex
 	read    *tls.Certificate
-	changed time.Time // of the file of the certificate
+	changed time.Time // modification time of the certificate file
 }
 
-// current returns the certificate. One that cannot be read leaves the one before in use.
+// current returns the certificate. If the file is unreadable, the previous certificate stays in use.
 func (k *keyPair) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -75,13 +76,13 @@ func (k *keyPair) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return k.read, nil
 }
 
-// IsKeyPublic reports whether others can read the key.
+// IsKeyPublic reports whether other users can read the key.
 func (s Server) IsKeyPublic() bool {
 	info, err := os.Stat(s.Key)
 	return s.Key != "" && err == nil && info.Mode().Perm()&0o007 != 0
 }
 
-// readPool returns the certificates of a file.
+// readPool returns the certificates in a file.
 func readPool(path string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

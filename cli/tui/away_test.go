@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestTaskThatIsAwayIsNotShownAsFailed checks that a machine whose node is away is shown as one that lives.
+// TestTaskThatIsAwayIsNotShownAsFailed checks that a virtual machine whose node is silent is shown as alive.
 func TestTaskThatIsAwayIsNotShownAsFailed(t *testing.T) {
 	now := after(60).AsTime()
 	task := &v1.Task{

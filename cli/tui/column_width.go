@@ -2,10 +2,9 @@ package tui
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// Widths of the columns that hold what the system names. State words are at
-// most as long as "dead_letter".
+// Widths of the columns for names that the system sets. The longest state word is "dead_letter".
 const (
 	stateWidth   = len(v1.TaskDeadLetter)
-	maxNameWidth = 72 // a task has 63, and an instance its number
+	maxNameWidth = 72 // a task name has at most 63 characters, and an instance also has its index
 	maxNodeWidth = 24
 )

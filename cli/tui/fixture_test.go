@@ -36,7 +36,7 @@ func golden(t *testing.T, name, got string) {
 
 func joined(lines []string) string { return strings.Join(lines, "\n") + "\n" }
 
-// begin is when the runs of the tests were submitted.
+// begin is the time at which the runs of the tests were submitted.
 var begin = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 
 func after(seconds float64) *timestamppb.Timestamp {
@@ -45,7 +45,7 @@ func after(seconds float64) *timestamppb.Timestamp {
 
 var plain = Style{Zone: time.UTC}
 
-// nightly is a run in the middle of things, with a task in every kind of state.
+// nightly returns a run in progress, with a task in every kind of state.
 func nightly() *v1.Run {
 	return &v1.Run{
 		Id: "nightly-4g5h6jkm", Name: "nightly", State: "running", CreatedAt: after(0),

@@ -12,26 +12,25 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Row is a line of a Gantt chart: one task or instance, or many instances on one node.
+// Row is a row of a Gantt chart: one task or instance, or many instances on one node.
 type Row struct {
 	Name  string
-	Node  string // "": on none yet
-	State string // of a single one
+	Node  string // "" before a node is assigned
+	State string // for a single task or instance
 	Lane  *timeline.Lane
 }
 
-// Cells of a Gantt chart besides the lane itself.
+// Widths of the parts of a Gantt chart besides the lane.
 const (
 	ganttNames = 28
 	ganttNote  = 22
 	minLane    = 20
 )
 
-// LaneWidth is how many cells a lane has in a chart of a width.
+// LaneWidth returns the width of a lane in a chart of the given width, in cells.
 func LaneWidth(width int) int { return max(minLane, width-ganttNames-ganttNote-4) }
 
-// Gantt draws rows by node and by when they began: the most rows that took longest,
-// or all rows if most is 0.
+// Gantt draws rows sorted by node and start time. It draws only the most rows that took longest; 0 means all rows.
 func Gantt(rows []Row, scale timeline.Scale, most int, style Style) []string {
 	left := 0
 	if most > 0 && len(rows) > most {
@@ -39,7 +38,7 @@ func Gantt(rows []Row, scale timeline.Scale, most int, style Style) []string {
 		rows = slices.SortedStableFunc(slices.Values(rows), func(x, y Row) int { return cmp.Compare(y.took(), x.took()) })[:most]
 	}
 	rows = slices.SortedStableFunc(slices.Values(rows), func(x, y Row) int {
-		// What no node has had comes last.
+		// Rows without a node come last.
 		return cmp.Or(
 			cmp.Compare(boolInt(x.Node == ""), boolInt(y.Node == "")), cmp.Compare(x.Node, y.Node),
 			x.Lane.From.Compare(y.Lane.From), cmp.Compare(x.Name, y.Name),
@@ -72,7 +71,7 @@ func (r Row) line(style Style) string {
 	return "  " + name + pad + " │" + drawLane(r.Lane, style) + "│ " + note
 }
 
-// ganttHeading is the line above the rows of the node of the first one.
+// ganttHeading returns the heading above the rows on the first row's node.
 func ganttHeading(rows []Row) string {
 	n, run := 0, time.Duration(0)
 	for _, r := range rows {
@@ -96,7 +95,7 @@ func legend(style Style) string {
 	return strings.Join(parts, "   ")
 }
 
-// axis shows times since the beginning, as many as there is room for.
+// axis returns the time axis, with as many labels as fit.
 func axis(scale timeline.Scale) string {
 	const every = 16
 	whole, text := scale.To.Sub(scale.From), strings.Repeat(" ", ganttNames+1)

@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// chart draws the timeline of a run as the command does, without its instances.
+// chart draws the timeline of a run as the command does, without instances.
 func chart(run *v1.Run, now time.Time, width, most int, style Style) []string {
 	scale := timeline.Scale{From: run.GetCreatedAt().AsTime(), To: now, Cells: LaneWidth(width)}
 	var rows []Row
@@ -66,7 +66,7 @@ func TestGanttOfOddShapes(t *testing.T) {
 	}
 }
 
-// Whatever the times, even nonsense, spans are in order and lanes have their width.
+// TestBarsOfAnyTimes checks that spans are ordered and lanes keep their width for any times, even nonsense.
 func TestBarsOfAnyTimes(t *testing.T) {
 	states := []string{"pending", "queued", "assigned", "running", "paused", "completed", "failed", "skipped", "cancelled"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -110,7 +110,7 @@ func TestBarsOfAnyTimes(t *testing.T) {
 	})
 }
 
-// A lane of many bars shows, cell by cell, what any of them does there.
+// TestLaneIsTheUnionOfItsBars checks that each cell of a lane shows what any of its bars does there.
 func TestLaneIsTheUnionOfItsBars(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const cells = 20

@@ -6,30 +6,28 @@ import (
 	"switchyard/drawing/graph"
 )
 
-// Bounds of a drawing that is not to show everything.
+// Limits of a drawing that does not show everything.
 const (
-	// maxGraphLines is how many lines a drawing has.
+	// maxGraphLines is the most lines of a drawing.
 	maxGraphLines = 400
-	// maxAlike is how many leaves of one task, or tasks of a chain, are drawn. Of
-	// more, the first and last few and as many that are of interest are.
+	// maxAlike is the most leaves of one task, or tasks of a chain, that are all drawn. Of more, the drawing shows the
+	// first and last few, and the same number of notable ones.
 	maxAlike = 20
 	fewAlike = 3
-	// maxNesting is how deep a drawing is indented; deeper nodes follow further down.
+	// maxNesting is the deepest indentation of a drawing. Deeper nodes follow further down.
 	maxNesting = 12
-	// maxAfter is how many parents a line names.
+	// maxAfter is the most parents that a line names.
 	maxAfter = 3
-	// maxLeft is where the column of states begins at the latest.
+	// maxLeft is the rightmost column at which states may begin.
 	maxLeft = 56
-	// maxNote is how many cells a note takes.
+	// maxNote is the most cells of a note.
 	maxNote = 100
 )
 
-// Graph draws the tasks of a graph, which come parents before children: each
-// stands once, below the parent that is shown last, and names its other parents. An
-// only child stands straight below its parent. What is nested very deep comes
-// further down, with a line in its place. A large graph is cut where tasks
-// are alike, and at some length, unless everything is to be shown; whole says that
-// it was not. It is linear in tasks and dependencies.
+// Graph draws the tasks of a graph, which must list parents before children. Each task appears once, below its last
+// drawn parent, and names its other parents. An only child stands directly below its parent. Deeply nested tasks follow
+// further down, and a line marks their place. Unless everything is set, Graph cuts a large graph where tasks are alike,
+// and at a maximum length; whole reports that nothing was cut. It runs in time linear in tasks and dependencies.
 //
 //	✓ fetch           completed
 //	├─ ✗ build        failed     exit code 2
@@ -50,22 +48,22 @@ type drawing struct {
 	out   []drawn
 }
 
-// drawn is a line: of a node, or a text that stands for some.
+// drawn is one line: a node, or a text that stands for hidden nodes.
 type drawn struct {
 	lead string
-	node int // -1: none
+	node int // -1 for a text
 	text string
 	many []int // the nodes that a text stands for
 }
 
-// item is a node, or several that are alike, to be drawn with what is below.
+// item is a node, or a text for several similar nodes, that is still to be drawn with its children.
 type item struct {
 	drawn
-	below   string // what lines further down begin with
+	below   string // prefix of the lines below
 	nesting int
 }
 
-// draw walks the forest with a stack of its own: it may be deep.
+// draw walks the forest with an explicit stack, because the forest may be deep.
 func (d *drawing) draw() {
 	var stack, later []item
 	push := func(items []item) {
@@ -107,7 +105,7 @@ func (d *drawing) draw() {
 	}
 }
 
-// chain are the only child of a node, the only child of that, and so on.
+// chain returns the only child of a node, the only child of that child, and so on.
 func (d *drawing) chain(from int) []int {
 	var chain []int
 	for len(d.Children[from]) == 1 {
@@ -117,7 +115,7 @@ func (d *drawing) chain(from int) []int {
 	return chain
 }
 
-// siblings returns the items of the nodes below a node with the given nesting, which is -1 for the roots.
+// siblings returns the items for the children of a node with the given nesting, which is -1 for the roots.
 func (d *drawing) siblings(nodes []int, below string, nesting int) []item {
 	picked := d.collapseSimilar(nodes, d.IsLeaf)
 	items := make([]item, 0, len(picked))

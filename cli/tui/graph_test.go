@@ -32,7 +32,7 @@ func drawnAs(nodes []graph.Node, everything bool, style Style) string {
 	return joined(lines)
 }
 
-// odd are graphs of shapes that people make by generating definitions.
+// odd returns graphs of shapes that generated definitions have.
 func odd() map[string][]graph.Node {
 	shapes := map[string][]graph.Node{}
 	for i := range 2000 {
@@ -88,7 +88,7 @@ func TestGraphOfOddShapes(t *testing.T) {
 	}
 }
 
-// checkLines holds that lines are few and that none is long.
+// checkLines checks that there are at most most lines and that none is too long.
 func checkLines(t *testing.T, lines []string, most int) {
 	t.Helper()
 	if len(lines) > most {
@@ -101,8 +101,8 @@ func checkLines(t *testing.T, lines []string, most int) {
 	}
 }
 
-// Whatever the graph, everything is drawn once, and after all of its parents but
-// where it is so deep that some of it comes further down.
+// TestGraphDrawsEverythingInOrder checks for any graph that each task is drawn once, and after all its parents unless
+// deep nesting moves it further down.
 func TestGraphDrawsEverythingInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(0, 60).Draw(t, "size")

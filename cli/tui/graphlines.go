@@ -9,8 +9,8 @@ import (
 	"switchyard/drawing/words"
 )
 
-// lines puts what is drawn into columns and counts what is not; whole says that
-// each node has a line of its own.
+// lines arranges the drawing in columns and counts what it hides; whole reports whether each node has a line of its
+// own.
 func (d *drawing) lines() (lines []string, whole bool) {
 	left, own := 0, 0
 	for _, l := range d.out {
@@ -60,7 +60,7 @@ func (d *drawing) nodeLine(l drawn, left int) string {
 	return strings.TrimRight(line, " ")
 }
 
-// also names the parents of a node that it does not stand below.
+// also names the parents of a node other than the one it is drawn below.
 func (d *drawing) also(i int) string {
 	var others []string
 	more := 0

@@ -11,18 +11,17 @@ import (
 	"switchyard/workflows/names"
 )
 
-// maxInstances is how many instances of a task a Status keeps, those with the
-// least numbers. Other instances appear only in the counts of their task.
+// maxInstances is the most instances of a task that a Status keeps, those with the lowest indexes. Other instances
+// appear only in the counts of their task.
 const maxInstances = 1000
 
-// maxFailedRows is how many failed instances of a task are listed below it.
+// maxFailedRows is the most failed instances of a task that are listed below it.
 const maxFailedRows = 10
 
-// instances are the known instances of one task, by number.
+// instances holds the known instances of one task, by index.
 type instances map[int32]*v1.Instance
 
-// mergeInstances applies the instances in a message about a task, and returns the
-// changes that people should see.
+// mergeInstances applies the instances in a message about a task, and returns the changes that are worth showing.
 func (b *Status) mergeInstances(name string, t *v1.Task) []Change {
 	if t.Count == nil {
 		delete(b.instances, name)
@@ -55,8 +54,7 @@ func (b *Status) mergeInstances(name string, t *v1.Task) []Change {
 	return changes
 }
 
-// waitsFor is why the instances of a task wait for a node, as long as none has
-// one; "" otherwise.
+// waitsFor returns why the instances of a task wait for a node, or "" once any of them has one.
 func (b *Status) waitsFor(name string) string {
 	t := b.tasks[name]
 	if !words.IsFannedOut(t) || v1.HasTaskEnded(t) || t.GetCounts()[v1.TaskRunning]+t.GetCounts()[v1.TaskAssigned] > 0 {
@@ -70,7 +68,7 @@ func (b *Status) waitsFor(name string) string {
 	return ""
 }
 
-// failed returns the instances of a task that have ended as failures, by number.
+// failed returns the failed instances of a task, ordered by index.
 func (b *Status) failed(name string) []*v1.Instance {
 	var failed []*v1.Instance
 	for _, index := range slices.Sorted(maps.Keys(b.instances[name])) {
@@ -81,8 +79,8 @@ func (b *Status) failed(name string) []*v1.Instance {
 	return failed
 }
 
-// failedRows lists the failed instances of a task for a table, at most most of
-// them, with a last row that counts the others.
+// failedRows returns at most most table rows for the failed instances of a task. If there are more instances, the last
+// row counts the others.
 func (b *Status) failedRows(name string, now time.Time, most int) []row {
 	if most <= 0 || len(b.instances[name]) == 0 {
 		return nil

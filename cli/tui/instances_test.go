@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fan is a run whose task "each" has fanned out to n; every seventh failed.
+// fan returns a run whose task "each" has n instances, every seventh of them failed.
 func fan(n int32) *v1.Run {
 	run := nightly()
 	each := &v1.Task{State: "running", StartedAt: after(1), Count: &n, Counts: map[string]int32{}, DependsOn: []string{"fetch"}}
@@ -53,8 +53,8 @@ func TestViewOfAFanOutFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// Instances that are told of a few at a time make the same picture as all at once,
-// each change is told once, and a new generation starts over.
+// TestInstancesAreMerged checks that instances reported a few at a time result in the same picture as all at once, that
+// each change is reported once, and that a new generation starts over.
 func TestInstancesAreMerged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := int32(rapid.IntRange(1, 30).Draw(t, "instances"))
@@ -93,7 +93,7 @@ func TestInstancesAreMerged(t *testing.T) {
 	})
 }
 
-// TestBoardIsBounded checks that of a large fan-out only the first instances are kept.
+// TestBoardIsBounded checks that only the first instances of a large fan-out are kept.
 func TestBoardIsBounded(t *testing.T) {
 	b := StatusOf(fan(5000))
 	if n := len(b.instances["each"]); n != maxInstances {

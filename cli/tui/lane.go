@@ -6,7 +6,7 @@ import (
 	"switchyard/drawing/timeline"
 )
 
-// marks are what cells of a lane look like, by layer; those that hide others come first.
+// marks defines how the cells of a lane look, by layer. Earlier layers hide later ones.
 var marks = [...]struct{ mark, color, words string }{
 	timeline.Runs:   {"█", green, "runs"},
 	timeline.Fails:  {"▒", red, "failed attempt"},
@@ -14,7 +14,7 @@ var marks = [...]struct{ mark, color, words string }{
 	timeline.Queues: {"·", faint, "queued"},
 }
 
-// drawLane draws a lane as text of as many cells.
+// drawLane draws a lane as text, one character per cell.
 func drawLane(l *timeline.Lane, style Style) string {
 	var text, same strings.Builder
 	var covers [len(marks)][]int

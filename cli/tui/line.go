@@ -9,8 +9,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Lines makes one line of each change. Its columns grow with what they have to
-// hold and never shrink.
+// Lines formats each change as one line. Its columns grow with their contents and never shrink.
 type Lines struct {
 	Style      Style
 	name, node int
@@ -37,7 +36,7 @@ func (l *Lines) Line(c Change, now time.Time) string {
 	return strings.TrimRight(line, " ")
 }
 
-// Widen makes room for the names of all tasks that are known, and of their instances.
+// Widen makes the name column wide enough for all known tasks and their instances.
 func (l *Lines) Widen(b *Status) {
 	for name, t := range b.tasks {
 		if t.GetCount() > 0 {
@@ -47,7 +46,7 @@ func (l *Lines) Widen(b *Status) {
 	}
 }
 
-// Note shows something that is not about one task, in one line like the others.
+// Note formats a text that is not about one task as a line like the others.
 func (l *Lines) Note(text string, now time.Time) string {
 	return l.Style.clock(now) + "  " + text
 }

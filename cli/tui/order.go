@@ -2,8 +2,7 @@ package tui
 
 import "switchyard/drawing/graph"
 
-// order returns the names of the tasks, parents before children, and tasks of
-// one depth by their names.
+// order returns the names of the tasks, parents before children, with tasks of equal depth sorted by name.
 func (b *Status) order() []string {
 	if b.names == nil {
 		b.names = graph.ByDepth(b.tasks)

@@ -10,30 +10,28 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Screen is standard error. Without a picture it is a plain writer. With one, on
-// a terminal, the picture stays at the bottom and what is written goes above it,
-// line by line. A Screen is safe for concurrent use.
+// Screen is standard error. Without a picture it is a plain writer. With one, on a terminal, the picture stays at the
+// bottom and written text appears above it, line by line. A Screen is safe for concurrent use.
 type Screen struct {
 	out   io.Writer
 	size  func() (width, height int)
-	clean *sanitizer // of a terminal, or nil to write everything unchanged
+	clean *sanitizer // for a terminal, or nil to write everything unchanged
 
 	mu      sync.Mutex
 	picture []string
-	partial []byte // the start of a line that goes above the picture
+	partial []byte // start of a line that goes above the picture
 }
 
-// maxPartial is how much of an unfinished line is kept back.
+// maxPartial is the most bytes of an unfinished line that are held back.
 const maxPartial = 64 << 10
 
-// NewScreen makes a screen of a writer. size returns how many cells there are now;
-// it is only asked while there is a picture.
+// NewScreen returns a screen that writes to out. size returns the current number of cells; Screen calls it only while
+// there is a picture.
 func NewScreen(out io.Writer, size func() (width, height int)) *Screen {
 	return &Screen{out: out, size: size}
 }
 
-// NewTerminal makes a screen of a terminal, which is given only what shows as
-// text; with color, what colours text too.
+// NewTerminal returns a screen for a terminal, which passes on only printable text and, with color, colour sequences.
 func NewTerminal(out io.Writer, color bool, size func() (width, height int)) *Screen {
 	return &Screen{out: out, size: size, clean: newSanitizer(color)}
 }
@@ -80,7 +78,7 @@ func (s *Screen) Draw(lines []string) error {
 	s.rewind(&text)
 	s.picture = append(make([]string, 0, len(lines)), lines...)
 	if s.clean != nil {
-		frame := newSanitizer(s.clean.color) // what Write is in the middle of is not part of the picture
+		frame := newSanitizer(s.clean.color) // an unfinished sequence of Write is not part of the picture
 		for i, line := range s.picture {
 			s.picture[i] = frame.line(line)
 		}
@@ -90,7 +88,7 @@ func (s *Screen) Draw(lines []string) error {
 	return err
 }
 
-// Release leaves the picture where it is and writes on below it.
+// Release leaves the picture in place and continues to write below it.
 func (s *Screen) Release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,11 +101,11 @@ func (s *Screen) Release() error {
 	return err
 }
 
-// Size is the size that the screen has now.
+// Size returns the current size of the screen.
 func (s *Screen) Size() (width, height int) { return s.size() }
 
-// rewind puts the cursor where the picture begins. A terminal that has become
-// narrower has wrapped its lines.
+// rewind moves the cursor to the beginning of the picture. It accounts for the lines that a narrower terminal has
+// wrapped.
 func (s *Screen) rewind(text *strings.Builder) {
 	if len(s.picture) == 0 {
 		return
@@ -120,14 +118,13 @@ func (s *Screen) rewind(text *strings.Builder) {
 	text.WriteString("\x1b[" + strconv.Itoa(rows) + "A\r")
 }
 
-// erase takes the picture away.
+// erase removes the picture.
 func (s *Screen) erase(text *strings.Builder) {
 	s.rewind(text)
 	text.WriteString("\x1b[J")
 }
 
-// paint writes the picture over whatever is there. Lines are written over each
-// other rather than erased first, so that nothing flickers.
+// paint overwrites the screen with the picture. It does not erase lines first, which would flicker.
 func (s *Screen) paint(text *strings.Builder) {
 	for _, line := range s.picture {
 		text.WriteString(line)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// terminal understands the little that a Screen writes and knows what people
-// see, scrolled-out lines included.
+// terminal interprets the few sequences that a Screen writes and holds what people see, including lines that scrolled
+// out.
 type terminal struct {
 	width    int
 	lines    []string
@@ -124,7 +124,7 @@ func TestScreenOnATerminalThatBecameNarrower(t *testing.T) {
 	s, v := newTestScreen(20)
 	must(t, s.Draw([]string{"0123456789abcdef", "short"}))
 	v.width = 10
-	// As terminals do: the first line takes two rows now.
+	// As on a real terminal, the first line now takes two rows.
 	v.lines, v.row = []string{"0123456789", "abcdef", "short", ""}, 3
 	must(t, s.Draw([]string{"new"}))
 	v.shows(t, "new")

@@ -6,7 +6,7 @@ import (
 	"switchyard/drawing/words"
 )
 
-// collapseSimilar replaces nodes by a count if there are many similar ones.
+// collapseSimilar replaces similar nodes by a count if there are many of them.
 func (d *drawing) collapseSimilar(nodes []int, alike func(int) bool) []drawn {
 	same := 0
 	for _, n := range nodes {
@@ -43,7 +43,7 @@ func (d *drawing) collapseSimilar(nodes []int, alike func(int) bool) []drawn {
 	return picked
 }
 
-// countHidden returns the text that counts hidden nodes by state.
+// countHidden returns a text that counts hidden nodes by state.
 func (d *drawing) countHidden(nodes []int) string {
 	counts := map[string]int{}
 	for _, n := range nodes {

@@ -18,11 +18,11 @@ type Status struct {
 	tasks map[string]*v1.Task
 	total int
 	names []string // of the tasks, parents before children, or nil if they must be sorted again
-	// instances of the tasks that have fanned out, by task.
+	// instances holds the instances of fanned-out tasks, by task.
 	instances map[string]instances
 }
 
-// NewStatus returns the status of a run of which only the id is known.
+// NewStatus returns the status of a run of which only the ID is known.
 func NewStatus(id string) *Status {
 	return &Status{run: &v1.Run{Id: id, State: v1.RunPending}, tasks: map[string]*v1.Task{}, instances: map[string]instances{}}
 }
@@ -40,23 +40,21 @@ func (b *Status) Run() *v1.Run { return b.run }
 // Ended reports whether the run has ended.
 func (b *Status) Ended() bool { return v1.IsRunTerminal(b.run.GetState()) }
 
-// Change is a task whose state, node, attempt, note or tally is new, or an
-// instance of a task of which that is true.
+// Change is a task or instance with a new state, node, attempt, note or tally.
 type Change struct {
 	Name string // "each" or "each[3]"
 	Task *v1.Task
-	// At is the time of the change, or zero if it is not known.
+	// At is the time of the change, or zero if unknown.
 	At time.Time
-	// Of is the task of an instance, and Index the number of the instance. Of is "" for a task.
+	// Of is the task of an instance, or "" for a task. Index is the index of the instance.
 	Of    string
 	Index int
-	// TallyOnly is set if only the counts of a fanned-out task have changed.
+	// TallyOnly is true if only the counts of a fanned-out task have changed.
 	TallyOnly bool
 }
 
-// Apply applies a message of a watch and returns the changes in the order of their
-// times. A message may come twice, and holds only those instances of a task that
-// have changed.
+// Apply applies a message of a watch and returns the changes in the order of their times. Applying a message twice has
+// no further effect. A message holds only the instances of a task that have changed.
 func (b *Status) Apply(m *v1.WatchRunResponse) []Change {
 	run := m.GetRun()
 	if run.GetId() == "" {
@@ -101,7 +99,7 @@ func runHeader(run *v1.Run) *v1.Run {
 	}
 }
 
-// changedAt returns when a task entered its state, or zero if that is not known.
+// changedAt returns when a task entered its state, or zero if unknown.
 func changedAt(t *v1.Task) time.Time {
 	switch state := t.GetState(); {
 	case v1.IsTaskTerminal(state) && t.GetCompletedAt() != nil:
@@ -114,8 +112,7 @@ func changedAt(t *v1.Task) time.Time {
 	return time.Time{}
 }
 
-// sort puts changes into the order of their times. Changes without a time come
-// last, because what has just become possible follows from the other changes.
+// sort orders changes by time. Changes without a time come last, because they follow from the other changes.
 func (b *Status) sort(changes []Change) {
 	place := map[string]int{}
 	for i, name := range b.order() {
@@ -129,7 +126,7 @@ func (b *Status) sort(changes []Change) {
 	})
 }
 
-// task returns the name of the task of a change.
+// task returns the name of the task that a change belongs to.
 func (c Change) task() string {
 	if c.Of != "" {
 		return c.Of
@@ -137,8 +134,7 @@ func (c Change) task() string {
 	return c.Name
 }
 
-// number orders the instances of a task, and puts them before the task itself: the
-// end of the last instance ends the task.
+// number orders the instances of a task before the task itself, because the end of the last instance ends the task.
 func (c Change) number() int {
 	if c.Of != "" {
 		return c.Index
@@ -153,8 +149,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// tallies counts the tasks by state, and the instances beside them if tasks have fanned out: "3 completed", or
-// "3 tasks: 3 completed; 302 instances: 299 completed, 3 failed".
+// tallies counts the tasks by state, and also the instances if tasks have fanned out: "3 completed", or "3 tasks: 3
+// completed; 302 instances: 299 completed, 3 failed".
 func (b *Status) tallies(style Style) string {
 	tasks := style.tally(b.counts())
 	instances, total := InstanceTally(b.tasks, style)
@@ -164,7 +160,7 @@ func (b *Status) tallies(style Style) string {
 	return fmt.Sprintf("%s: %s; %s: %s", words.Count(b.total, "task"), tasks, words.Count(total, "instance"), instances)
 }
 
-// InstanceTally returns how many instances tasks have, by state in words and in all.
+// InstanceTally returns the number of instances of tasks, as a text by state and in total.
 func InstanceTally(tasks map[string]*v1.Task, style Style) (text string, total int) {
 	counts := map[string]int{}
 	for _, t := range tasks {
@@ -176,7 +172,7 @@ func InstanceTally(tasks map[string]*v1.Task, style Style) (text string, total i
 	return style.tally(counts), total
 }
 
-// counts returns the number of tasks by state; tasks that no message has named yet are pending.
+// counts returns the number of tasks by state. Tasks that no message has named yet count as pending.
 func (b *Status) counts() map[string]int {
 	counts := map[string]int{}
 	for _, t := range b.tasks {

@@ -56,8 +56,8 @@ func TestUnknownTasksArePending(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever pieces, the status ends as the run is, a repeated
-// message changes nothing, and parents stand before children.
+// TestStatusFollowsAnyRun checks that the status ends up equal to the run however the messages are split, that a
+// repeated message changes nothing, and that parents come before children.
 func TestStatusFollowsAnyRun(t *testing.T) {
 	states := []string{"pending", "queued", "assigned", "running", "completed", "failed", "skipped", "cancelled"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,11 +8,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Style says how text is made.
+// Style sets how text is formatted.
 type Style struct {
-	// Color paints states. The words are there without it, too.
+	// Color colours states. Their words are always present.
 	Color bool
-	// Zone is the time zone of times of day, or nil for the local one.
+	// Zone is the time zone for times of day, or nil for the local one.
 	Zone *time.Location
 }
 
@@ -25,7 +25,7 @@ const (
 	bold   = "1"
 )
 
-// paint colours a text by the state that it stands for.
+// paint colours a text according to a state.
 func (s Style) paint(state, text string) string {
 	switch state {
 	case v1.TaskCompleted, v1.TaskStopped:
@@ -47,7 +47,7 @@ func (s Style) with(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// clock is a time of day.
+// clock formats a time of day.
 func (s Style) clock(t time.Time) string {
 	zone := s.Zone
 	if zone == nil {
@@ -56,7 +56,7 @@ func (s Style) clock(t time.Time) string {
 	return t.In(zone).Format(time.TimeOnly)
 }
 
-// cut shortens a text to a width in cells; 0 or less: as it is.
+// cut shortens a text to a width in cells. A width of 0 or less means no limit.
 func cut(text string, width int) string {
 	if width <= 0 {
 		return text

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// maxTail is how many lines of its output a failed task is shown with.
+	// maxTail is the most output lines that are shown for a failed task.
 	maxTail = 10
-	// maxTailBytes bounds a line of them.
+	// maxTailBytes bounds one such line, in bytes.
 	maxTailBytes = 500
-	// maxFailures is how many failed tasks are shown one by one.
+	// maxFailures is the most failed tasks that are shown individually.
 	maxFailures = 10
 )
 
-// Summary says in a line how a run has ended, or how it stands.
+// Summary describes in one line how a run ended, or its current state.
 func Summary(b *Status, now time.Time, style Style) string {
 	state := b.run.GetState()
 	end, word := now, "for"
@@ -50,9 +50,8 @@ func ReportedFailures(b *Status) []string {
 	return tasks
 }
 
-// Failures shows of each failed task what went wrong and the end of what it
-// printed. The tasks of ReportedFailures must be in the status with their results. more returns the
-// line that says how to see all that a task printed, or "".
+// Failures shows the error and the last output of each failed task. The status must hold the results of the tasks that
+// ReportedFailures returns. more returns the line that explains how to see all output of a task, or "".
 func Failures(b *Status, style Style, more func(task string) string) []string {
 	var lines []string
 	told, untold := 0, 0
@@ -66,7 +65,7 @@ func Failures(b *Status, style Style, more func(task string) string) []string {
 		if t.GetNode() != "" {
 			where = fmt.Sprintf(" on %s, attempt %d", t.GetNode(), t.GetAttempt())
 		}
-		what, _, _ := strings.Cut(t.GetError(), "\n") // what is below it has been printed
+		what, _, _ := strings.Cut(t.GetError(), "\n") // the lines below the first have been printed
 		what = words.OneLine(what)
 		if what == "" {
 			what = t.GetReason()
@@ -74,7 +73,7 @@ func Failures(b *Status, style Style, more func(task string) string) []string {
 		lines = append(lines, fmt.Sprintf("task %s %s%s: %s", name, style.paint(t.GetState(), t.GetState()), where, what))
 		printed := outputTail(t.GetResult())
 		if len(printed) == 1 && strings.Contains(what, words.OneLine(printed[0])) {
-			continue // it is said already
+			continue // the line above already shows this output
 		}
 		if len(printed) > 0 {
 			for _, line := range printed {
@@ -94,11 +93,11 @@ func Failures(b *Status, style Style, more func(task string) string) []string {
 // namedTask is a task or an instance with its name.
 type namedTask struct {
 	name string
-	of   string // task that it is, or is an instance of
+	of   string // the task, or the task of the instance
 	task *v1.Task
 }
 
-// failures are the tasks that failed, each followed by its instances that did.
+// failures returns the failed tasks, each followed by its failed instances.
 func (b *Status) failures() []namedTask {
 	var failed []namedTask
 	for _, name := range b.order() {
@@ -114,7 +113,7 @@ func (b *Status) failures() []namedTask {
 	return failed
 }
 
-// outputTail is the end of standard error or, where that is empty, of standard
+// outputTail returns the end of standard error, or if that is empty, the end of standard
 // output: many a test runner says there what is wrong.
 func outputTail(r *v1.TaskResult) []string {
 	text := r.GetStderr()

@@ -9,21 +9,20 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// row is a line of a table of tasks.
+// row is a row of a table of tasks.
 type row struct{ name, state, tone, node, attempt, elapsed, note string }
 
 func rowOf(name string, t *v1.Task, now time.Time) row {
 	return row{name, t.GetState(), words.Tone(t), t.GetNode(), words.Attempt(t), words.Elapsed(t, now), words.Note(t, now)}
 }
 
-// Table lists all tasks of a run, one a line, below a line of headings; the
-// failed instances of a fanned-out task, some of them, follow it. Lines are cut to
-// the width, unless it is 0.
+// Table lists all tasks of a run, one a line, below a heading. Some failed instances follow their fanned-out task.
+// Lines are cut to the width; 0 means no limit.
 func Table(b *Status, now time.Time, width int, style Style) []string {
 	return table(b, b.order(), now, width, len(b.tasks)*maxFailedRows, style)
 }
 
-// table lists some tasks, and below them at most so many failed instances.
+// table lists the given tasks, and below them at most spare failed instances.
 func table(b *Status, names []string, now time.Time, width, spare int, style Style) []string {
 	rows := []row{{"TASK", "STATE", "", "NODE", "ATTEMPT", "ELAPSED", "NOTE"}}
 	longest := row{name: "TASK", node: "NODE"}
@@ -55,7 +54,7 @@ func table(b *Status, names []string, now time.Time, width, spare int, style Sty
 	return lines
 }
 
-// widen makes room for the name and the node of another row.
+// widen makes a row at least as wide as the name and the node of another row.
 func (r *row) widen(other row) {
 	if len(other.name) > len(r.name) {
 		r.name = other.name
@@ -65,27 +64,27 @@ func (r *row) widen(other row) {
 	}
 }
 
-// columns are the widths of the columns of a table, or 0 for a column that is not there.
+// columns holds the widths of the columns of a table, or 0 for a hidden column.
 type columns struct{ name, node, attempt, elapsed int }
 
 const (
-	// gap is what lies between two columns, numberWidth how wide those with numbers are.
+	// gap is the space between two columns, and numberWidth the width of a column of numbers.
 	gap, numberWidth = 2, 7
-	// leastName and leastNote are what other columns leave to names and notes, such as "70/600 done", and goodNote what names
-	// leave to notes.
+	// leastName and leastNote are the widths that other columns must leave to names and to notes such as "70/600 done".
+	// goodNote is the width that names must leave to notes.
 	leastName, leastNote, goodNote = 12, 13, 24
 )
 
-// columnsOf returns the columns for names and nodes of the given lengths on a line
-// of a width, which is 0 for no limit. The state is always there. Without enough
-// room first the node is left out, then the attempt, then the time.
+// columnsOf returns the columns for names and nodes of the given lengths on a line of the given width; 0 means no
+// limit. The state is always shown. If there is too little room, it hides the node first, then the attempt, then the
+// time.
 func columnsOf(name, node, width int) columns {
 	c := columns{name: name, node: node, attempt: numberWidth, elapsed: numberWidth}
 	if width <= 0 {
 		return c
 	}
 	c.node = min(node, maxNodeWidth)
-	// room is what a line has left for the name and the note.
+	// room returns the cells that a line has left for the name and the note.
 	room := func() int {
 		left := width - stateWidth - gap
 		for _, column := range []int{c.node, c.attempt, c.elapsed} {
@@ -106,7 +105,7 @@ func columnsOf(name, node, width int) columns {
 	return c
 }
 
-// line is a row in these columns; state is its state as it is painted.
+// line formats a row in these columns; state is the coloured state.
 func (c columns) line(r row, state string) string {
 	var text strings.Builder
 	column := func(width int, value string) {

@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// longNames is a board whose names take what they may.
+// longNames returns the status of a run with names of the maximum length.
 func longNames() *Status {
 	long := strings.Repeat("compile-everything-", 3) + "now"
 	count := int32(3)
@@ -23,7 +23,7 @@ func longNames() *Status {
 	}})
 }
 
-// A table keeps names and states apart at every width, and the state is always there.
+// TestTableFitsTheTerminal checks that names and states stay apart at every width, and that the state is always shown.
 func TestTableFitsTheTerminal(t *testing.T) {
 	b := longNames()
 	for _, width := range []int{30, 40, 80, 120} {
@@ -45,7 +45,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// A fan-out of which nothing can be placed says why, in every view, until an instance has a node.
+// TestFanOutSaysWhyItWaits checks that every view shows why a fan-out waits until one of its instances has a node.
 func TestFanOutSaysWhyItWaits(t *testing.T) {
 	b := longNames()
 	const why = "0/3 done: 0 of 2 nodes have a free GPU"
@@ -61,7 +61,8 @@ func TestFanOutSaysWhyItWaits(t *testing.T) {
 	}
 }
 
-// A narrow table shows how far a fan-out is, and which of its instances has failed.
+// TestNarrowTableShowsTallyAndIndex checks that a narrow table shows the progress of a fan-out and which of its
+// instances failed.
 func TestNarrowTableShowsTallyAndIndex(t *testing.T) {
 	count := int32(60)
 	b := StatusOf(&v1.Run{Id: "nightly-4g5h6jkm", State: "running", CreatedAt: after(0), Tasks: map[string]*v1.Task{

@@ -10,28 +10,27 @@ import (
 	"github.com/charmbracelet/x/ansi/parser"
 )
 
-// sanitizer takes from text what makes a terminal do more than show it: escape
-// sequences but those that colour, and control characters but tabs and newlines.
-// A carriage return becomes a newline, so that text cannot be written over. A
-// colour ends with its line, and so does a sequence that has no end, because the
-// next line may be another program's. Text may come in pieces of any size.
+// sanitizer removes from text whatever makes a terminal do more than show it: escape sequences except colours, and
+// control characters except tabs and newlines. A carriage return becomes a newline, so that text cannot be overwritten.
+// Colours and unterminated sequences end with their line, because the next line may come from another program. Text may
+// come in pieces of any size.
 type sanitizer struct {
 	parser *ansi.Parser
-	color  bool // colours are let through
+	color  bool // lets colours through
 	text   []byte
-	// painted: a colour is on. returned: the last character was a carriage return.
+	// painted is true while a colour is on, returned if the last character was a carriage return.
 	painted, returned bool
 }
 
 func newSanitizer(color bool) *sanitizer {
 	s := &sanitizer{parser: &ansi.Parser{}, color: color}
 	s.parser.SetParamsSize(parser.MaxParamsSize)
-	s.parser.SetDataSize(1) // of strings nothing is needed
+	s.parser.SetDataSize(1) // the contents of string sequences are not needed
 	s.parser.SetHandler(ansi.Handler{Print: s.print, Execute: s.control, HandleCsi: s.sequence})
 	return s
 }
 
-// clean returns p as it may be shown. The result is valid until the next call.
+// clean returns the printable form of p. The result is valid until the next call.
 func (s *sanitizer) clean(p []byte) []byte {
 	s.text = s.text[:0]
 	for _, b := range p {
@@ -47,7 +46,7 @@ func (s *sanitizer) clean(p []byte) []byte {
 	return s.text
 }
 
-// line returns a text without a newline as it may be shown.
+// line returns the printable form of a text without a newline.
 func (s *sanitizer) line(text string) string {
 	s.parser.Reset()
 	s.returned = false
@@ -80,7 +79,7 @@ func (s *sanitizer) control(b byte) {
 	}
 }
 
-// endReturn makes a newline of a carriage return that none followed.
+// endReturn turns a carriage return without a following newline into a newline.
 func (s *sanitizer) endReturn() {
 	if s.returned {
 		s.newline()
@@ -96,7 +95,7 @@ func (s *sanitizer) newline() {
 	s.text = append(s.text, '\n')
 }
 
-// sequence lets one through that colours.
+// sequence passes on a sequence that sets a colour.
 func (s *sanitizer) sequence(cmd ansi.Cmd, params ansi.Params) {
 	if !s.color || cmd != 'm' {
 		return
@@ -119,20 +118,18 @@ func (s *sanitizer) sequence(cmd ansi.Cmd, params ansi.Params) {
 	s.text = append(s.text, 'm')
 }
 
-// TerminalWriter writes to a terminal only what shows as text, see sanitizer. It
-// is not safe for concurrent use.
+// TerminalWriter writes only printable text to a terminal, see sanitizer. It is not safe for concurrent use.
 type TerminalWriter struct {
 	out   io.Writer
 	clean *sanitizer
 }
 
-// NewTerminalWriter makes a writer of a terminal. With color, what colours text
-// is let through.
+// NewTerminalWriter returns a writer for a terminal. With color, it lets colour sequences through.
 func NewTerminalWriter(out io.Writer, color bool) *TerminalWriter {
 	return &TerminalWriter{out: out, clean: newSanitizer(color)}
 }
 
-// Write writes p as it may be shown.
+// Write writes the printable form of p.
 func (t *TerminalWriter) Write(p []byte) (int, error) {
 	if _, err := t.out.Write(t.clean.clean(p)); err != nil {
 		return 0, err

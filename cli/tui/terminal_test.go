@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// shown is what a terminal is given of text that comes in pieces.
+// shown returns what a terminal receives for text that is written in pieces.
 func shown(t interface{ Fatal(...any) }, color bool, pieces ...string) string {
 	var out bytes.Buffer
 	w := NewTerminalWriter(&out, color)

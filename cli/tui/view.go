@@ -10,22 +10,21 @@ import (
 	"switchyard/drawing/words"
 )
 
-// View returns the picture of a run that has not ended, in at most height lines of at
-// most width cells. When there are more tasks than lines, the ones that run or
-// have failed come first, and a last line counts the others.
+// View returns the picture of a running run, in at most height lines of at most width cells. If there are more tasks
+// than lines, running and failed tasks come first, and a last line counts the others.
 func View(b *Status, now time.Time, width, height int, style Style) []string {
 	lines := []string{cut(title(b, now, style), width)}
 	names := b.order()
 	if len(names) == 0 {
 		return lines
 	}
-	// The title, the headings, and the line that the cursor is in.
+	// Three lines are for the title, the headings, and the cursor.
 	room := max(1, height-3)
 	if len(names) <= room {
 		return append(lines, table(b, names, now, width, room-len(names), style)...)
 	}
 	room = max(1, room-1)
-	// Failed instances take some of the room of tasks of little interest.
+	// Failed instances take some of the room from less important tasks.
 	spare := 0
 	for name := range b.instances {
 		spare += min(len(b.failed(name)), maxFailedRows)
@@ -48,7 +47,7 @@ func title(b *Status, now time.Time, style Style) string {
 	return text + "  " + words.Duration(now.Sub(b.run.GetCreatedAt().AsTime()))
 }
 
-// busiest picks the n tasks that people look for, in the order of names.
+// busiest picks the n most relevant tasks and keeps the order of names.
 func busiest(b *Status, names []string, n int) []string {
 	place := make(map[string]int, len(names))
 	for i, name := range names {
@@ -62,7 +61,7 @@ func busiest(b *Status, names []string, n int) []string {
 	return picked
 }
 
-// rest counts the tasks that are not shown.
+// rest returns a line that counts the hidden tasks.
 func rest(b *Status, shown []string, style Style) string {
 	counts, left := b.counts(), b.total
 	for _, name := range shown {
@@ -72,7 +71,7 @@ func rest(b *Status, shown []string, style Style) string {
 	return fmt.Sprintf("and %d more: %s", left, style.tally(counts))
 }
 
-// tally counts tasks by their states: "3 completed, 1 failed".
+// tally counts tasks by state: "3 completed, 1 failed".
 func (s Style) tally(counts map[string]int) string {
 	var parts []string
 	for _, c := range words.StateCounts(counts) {
