@@ -8,7 +8,7 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// logAgent logs the turns and the calls of tools of the attempt of task i that has ended, each at its end.
+// logAgent logs the agent turns and tool calls of task i's ended attempt, each at the time of its own end.
 func (s *Status) logAgent(i int, end *v1.Attempt) {
 	m := s.entries[i].extras
 	if m == nil || len(m.agentEvents) == 0 {

@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// agentAnswer is the answer of an attempt of an agent that has taken so many turns, with a call of a tool in each.
+// agentAnswer returns the answer of an agent's attempt with a number of turns and one tool call in each.
 func agentAnswer(turns int) *v1.ExecuteResponse {
 	res := &v1.ExecuteResponse{StartedAt: timestamppb.New(time.Unix(1, 0)), Result: &v1.TaskResult{Output: &structpb.Struct{}, Agent: &v1.AgentUsage{Turns: int32(turns)}}}
 	for n := range turns {
@@ -26,7 +26,7 @@ func agentAnswer(turns int) *v1.ExecuteResponse {
 	return res
 }
 
-// The turns and calls of an attempt are logged once, in their order, between its start and its end, however it ends.
+// The turns and calls of an attempt are logged once, in order, between its start and its end, however it ends.
 func TestAgentEventsAreLoggedBeforeTheEndOfTheirAttempt(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(99, 0)
@@ -77,7 +77,7 @@ func TestAgentEventsAreLoggedBeforeTheEndOfTheirAttempt(t *testing.T) {
 	}
 }
 
-// Of an attempt with very many turns the newest are logged, and the usage of the task counts all of them.
+// For an attempt with very many turns only the newest are logged, but the usage of the task counts all of them.
 func TestAgentEventsOfAnAttemptAreBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(9999, 0)

@@ -13,8 +13,7 @@ import (
 	"switchyard/workflows/eventlog"
 )
 
-// runHeader returns the run without tasks. It has context and input only if they
-// have changed after a revision.
+// runHeader returns the run without its tasks. Context and input are included only if they have changed since a revision.
 func (s *Status) runHeader(since int64) *v1.Run {
 	h := &v1.Run{
 		Id: s.Run.Id, Name: s.Run.Name, State: s.Run.State, Reason: s.Run.Reason, Error: s.Run.Error,
@@ -30,8 +29,8 @@ func (s *Status) runHeader(since int64) *v1.Run {
 	return h
 }
 
-// taskMessage returns what is shown of task i, and of an instance as if it were a task;
-// of the instances of a task it holds the counts.
+// taskMessage returns the message for task i, or for an instance in the form of a task. For a task that fans out it holds the
+// counts of the instances.
 func (s *Status) taskMessage(i int) *v1.Task {
 	e, def := &s.entries[i], s.definition(i)
 	t := &v1.Task{
@@ -56,7 +55,7 @@ func (s *Status) taskMessage(i int) *v1.Task {
 	return t
 }
 
-// queuedTime returns when task i asked for a place for its newest attempt, or nil if it has not.
+// queuedTime returns when the newest attempt of task i requested a placement, or nil if it has not.
 func (s *Status) queuedTime(i int) *timestamppb.Timestamp {
 	if s.entries[i].queuedAt == 0 {
 		return nil
@@ -80,7 +79,7 @@ func (s *Status) Text(i int) string {
 	return e.text
 }
 
-// instanceMessage returns what is shown of instance i.
+// instanceMessage returns the message for instance i.
 func (s *Status) instanceMessage(i int) *v1.Instance {
 	e := &s.entries[i]
 	m := &v1.Instance{
@@ -99,7 +98,7 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 		m.Held, m.CachedFrom, m.ChildRun = more.held, more.cachedFrom, more.ChildRun
 	}
 	if len(e.attempts) == 1 && v1.IsTaskTerminal(e.state) {
-		m.Attempts = nil // the instance says it itself
+		m.Attempts = nil // the instance itself holds the same data
 	}
 	if e.lead >= 0 && e.state == v1.TaskAssigned {
 		lead := e.lead
@@ -108,9 +107,8 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 	return m
 }
 
-// Answer answers the status query: what has changed after a revision, the
-// oldest change first, up to a size. A task comes with those of its first
-// instances that have changed. It changes nothing.
+// Answer answers the status query with everything that has changed since a revision, oldest change first, up to a size limit. A
+// task is included whenever one of its shown instances has changed. Answer does not modify the status.
 func (s *Status) Answer(req *v1.StatusRequest) (*v1.StatusResponse, error) {
 	limit := int(req.GetMaxBytes())
 	if limit <= 0 || limit > eventlog.MaxAnswerBytes {
@@ -158,7 +156,7 @@ func (s *Status) addCheckpoint(res *v1.StatusResponse, i int) {
 	res.Checkpoints[s.Name(i)] = e.checkpoint
 }
 
-// part returns how to add task i to an answer, and how many bytes it takes there.
+// part returns a function that adds task i to an answer, and the number of bytes that it adds.
 func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
 	e, name, task := &s.entries[i], s.Name(i), s.TaskOf(i)
 	bytes = len(name) + len(e.record)
@@ -182,7 +180,7 @@ func (s *Status) part(res *v1.StatusResponse, i int) (add func(), bytes int) {
 	}, bytes
 }
 
-// keys adds the record and the claim of task i to an answer.
+// keys adds the record key and the claim of task i to an answer.
 func (s *Status) keys(res *v1.StatusResponse, i int) {
 	e := &s.entries[i]
 	if e.record != "" {
@@ -193,7 +191,7 @@ func (s *Status) keys(res *v1.StatusResponse, i int) {
 	}
 }
 
-// Whole returns everything that is shown, with all instances.
+// Whole returns the whole status, with all instances.
 func (s *Status) Whole() *v1.StatusResponse {
 	res := s.empty(-1)
 	for i := range s.entries {
@@ -213,7 +211,7 @@ func (s *Status) empty(since int64) *v1.StatusResponse {
 	}
 }
 
-// Instances answers the query for a page of the instances of a task.
+// Instances answers the query for a page of a task's instances.
 func (s *Status) Instances(req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 	task, ok := s.graph.Index(req.GetTask())
 	if !ok {

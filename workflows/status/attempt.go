@@ -10,23 +10,23 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// AttemptEnd is how a dispatch of a task ended.
+// AttemptEnd is the end of a task's dispatch.
 type AttemptEnd struct {
-	Claim, Number int32 // of the attempt
-	// Node is where it was sent, with the GPUs and the NUMA node, if any, that it was given there.
+	Claim, Number int32 // claim and attempt number
+	// Node is the node that it was sent to. GPUs and NUMANode are what it was given there, if anything.
 	Node           string
 	GPUs           []int32
 	NUMANode       *int32
-	Ended          dag.Ended // as the core learns of it
+	Ended          dag.Ended // as the core receives it
 	Response       *v1.ExecuteResponse
-	Outcome        string // what it says about the node, one of v1.Outcome..., or "" for nothing
-	Unacknowledged bool   // how the attempt ended is not known, if it did
-	Continues      bool   // the attempt runs outside of the nodes, and continues there if it was moved
-	// Checkpoint is what the attempt has left in $SWITCHYARD_CHECKPOINT, or nil if it has left nothing new.
+	Outcome        string // what it implies about the node, one of v1.Outcome..., or "" if nothing
+	Unacknowledged bool   // it is unknown whether and how the attempt ended
+	Continues      bool   // the attempt runs outside the nodes, and continues there if it was moved
+	// Checkpoint is what the attempt left in $SWITCHYARD_CHECKPOINT, or nil if nothing new.
 	Checkpoint *v1.Checkpoint
 }
 
-// attempt returns the attempt as it is shown.
+// attempt returns the message for the attempt.
 func (d AttemptEnd) attempt(now time.Time) *v1.Attempt {
 	a := &v1.Attempt{
 		Attempt: d.Number, Claim: d.Claim, Node: cmp.Or(d.Ended.Node, d.Node),
@@ -34,7 +34,7 @@ func (d AttemptEnd) attempt(now time.Time) *v1.Attempt {
 		AssignedAt: d.Response.GetAssignedAt(), StartedAt: d.Response.GetStartedAt(), CompletedAt: d.Response.GetCompletedAt(),
 		Gpus: d.GPUs, NumaNode: d.NUMANode, Container: d.Response.GetResult().GetContainer(),
 	}
-	if a.Node != d.Node { // the answer is the record of another attempt
+	if a.Node != d.Node { // the answer is the record of an attempt on another node
 		a.Gpus, a.NumaNode = nil, nil
 	}
 	if a.CompletedAt == nil {

@@ -11,8 +11,8 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// An attempt says which GPUs, NUMA node and container it had, also when another execution of the run has taken it over
-// from the one that began it. What another node has recorded had others.
+// An attempt shows the GPUs, NUMA node and container that it had, even if another execution of the run has adopted it. A record
+// from another node shows none of them.
 func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
 	t.Parallel()
 	numa := int32(1)
@@ -27,8 +27,7 @@ func TestAttemptSaysWhatItHadOfItsNode(t *testing.T) {
 	}
 }
 
-// Refusals are counted as long as they come in a row, an attempt that was never
-// reported is noted once, and the newest attempts are shown.
+// Refusals are counted while they come in a row, an unacknowledged attempt is noted once, and the newest attempts are shown.
 func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
@@ -62,7 +61,7 @@ func TestWhatDispatchesLeaveOnTheBoard(t *testing.T) {
 	}
 }
 
-// A task whose node is silent runs, as far as is known, until it is known what became of it.
+// A task whose node is silent counts as running until its fate is known.
 func TestTaskOfASilentNodeRuns(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
@@ -81,7 +80,7 @@ func TestTaskOfASilentNodeRuns(t *testing.T) {
 	}
 }
 
-// Leases that are lost one after the other are counted until an attempt ends otherwise.
+// Consecutive lost leases are counted until an attempt ends in another way.
 func TestLostLeasesAreCounted(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
@@ -100,7 +99,7 @@ func TestLostLeasesAreCounted(t *testing.T) {
 	}
 }
 
-// A task that is away with its node is lost and has a time of its end, until it is back or has ended.
+// A task that is away with its node is shown as lost, with a time of its end, until it is back or has ended.
 func TestTaskThatIsAwayIsLostUntilItIsBack(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)

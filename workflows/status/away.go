@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Away returns why task i is lost until its node is back, or "" if it is not.
+// Away returns why task i is lost until its node is back, or "" if it is not lost.
 func (s *Status) Away(i int) string {
 	if m := s.entries[i].extras; m != nil && v1.IsTaskDispatched(s.entries[i].state) {
 		return m.away
@@ -16,7 +16,7 @@ func (s *Status) Away(i int) string {
 	return ""
 }
 
-// SetAway shows task i, whose attempt lasts, as lost until its node is back.
+// SetAway shows long-lived task i as lost until its node is back.
 func (s *Status) SetAway(i int, why string, now time.Time) {
 	e, before := &s.entries[i], s.ShownState(i)
 	s.Extras(i).away, e.completedAt = why, timestamppb.New(now)
@@ -25,7 +25,7 @@ func (s *Status) SetAway(i int, why string, now time.Time) {
 	s.Touch(i)
 }
 
-// SetBack shows that the node of task i is back and has the task's attempt.
+// SetBack shows that the node of task i is back and still has the task's attempt.
 func (s *Status) SetBack(i int, now time.Time) {
 	if s.endAway(i) {
 		e := &s.entries[i]
@@ -33,7 +33,7 @@ func (s *Status) SetBack(i int, now time.Time) {
 	}
 }
 
-// EndAway shows that task i, if it was away, has ended.
+// EndAway clears the away state of task i, if it was away, because it has ended.
 func (s *Status) EndAway(i int) { s.endAway(i) }
 
 func (s *Status) endAway(i int) bool {
@@ -47,5 +47,5 @@ func (s *Status) endAway(i int) bool {
 	return true
 }
 
-// StartedAt returns when the attempt of task i that runs has started, or nil if that is not known.
+// StartedAt returns when the running attempt of task i started, or nil if unknown.
 func (s *Status) StartedAt(i int) *timestamppb.Timestamp { return s.entries[i].startedAt }

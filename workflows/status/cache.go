@@ -10,14 +10,14 @@ func (s *Status) SetCached(i int, cached *v1.CachedResult) {
 	})
 }
 
-// HasCacheKey reports whether the result of task i is kept for later runs.
+// HasCacheKey reports whether the result of task i will be cached for later runs.
 func (s *Status) HasCacheKey(i int) bool {
 	m := s.entries[i].extras
 	return m != nil && m.CacheKey != ""
 }
 
-// Notices are what the log of a dispatch is to say first. Of a batch the first instance of which there is
-// something to say stands for the others.
+// Notices returns the lines with which the log of a dispatch begins. For a batch it returns the notice of the first instance
+// that has one.
 func (s *Status) Notices(members []int) []string {
 	for _, i := range members {
 		m := s.entries[i].extras

@@ -1,8 +1,8 @@
-// Package status holds a run as people see it: its tasks, their instances and their attempts. It answers the queries
-// "status" and "instances", and it writes the events of the run into its log.
+// Package status holds a run as people see it: its tasks, their instances and their attempts. It answers the queries "status"
+// and "instances", and writes the events of the run into its log.
 //
-// Each change has a revision of its own, so that a watcher gets only what is new. An answer costs what has changed, not
-// what the run holds.
+// Each change has its own revision, so that a watcher receives only what is new. The cost of an answer depends on what has
+// changed, not on the size of the run.
 //
 // The package is pure: it imports proto, workflows/dag, workflows/names, workflows/eventlog, workflows/phrase and
 // workflows/structs, and nothing of Temporal.

@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/eventlog"
 )
 
-// dataOf returns the events of a log as "event {data}".
+// dataOf returns the events of a log in the form "event {data}".
 func dataOf(t *testing.T, l *eventlog.Log) []string {
 	t.Helper()
 	var all []string

@@ -11,8 +11,8 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// logChange logs what has happened to task i, which is shown as it was before. A dispatch of it may have ended with end,
-// and rec is what the core made of that.
+// logChange logs a change of task i. It is called before the shown state is updated. end is the end of a dispatch, or nil if
+// none has ended, and rec is the resulting record of the core.
 func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	e := &s.entries[i]
 	was := e.state
@@ -36,8 +36,8 @@ func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time
 		add(v1.EventQueued, "")
 	case rec.State == v1.TaskPending && v1.IsTaskTerminal(was):
 		add(v1.EventRetried, "waits again for what it depends on")
-	case rec.State == was: // something about it has changed, but not where it stands
-	case rec.State == v1.TaskAssigned && rec.Node == "": // a person, or another run, has it
+	case rec.State == was: // something else about it has changed
+	case rec.State == v1.TaskAssigned && rec.Node == "": // it waits for approval or for another run
 	case rec.State == v1.TaskAssigned:
 		add(v1.EventAssigned, e.why, e.place...)
 		e.place = nil
@@ -45,7 +45,7 @@ func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time
 		if f := s.FanOut(i); f != nil {
 			add(v1.EventExpanded, fmt.Sprintf("into %d instances", f.Total), eventlog.KeyInstances.Of(int32(f.Total)))
 		}
-	case rec.State == v1.TaskCompleted: // its instances have, or a result was reused
+	case rec.State == v1.TaskCompleted: // its instances have completed, or a result was reused
 		detail, run := "", ""
 		if e.extras != nil && e.extras.cachedFrom != "" {
 			run = e.extras.cachedFrom
@@ -63,7 +63,7 @@ func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time
 	}
 }
 
-// popSteeredBy returns who put task i back, cancelled or killed it, or "" if that is not known, and forgets it.
+// popSteeredBy returns and clears who requeued, cancelled or killed task i, or "" if unknown.
 func (s *Status) popSteeredBy(i int) (who string) {
 	if m := s.entries[i].extras; m != nil {
 		who, m.SteeredBy = m.SteeredBy, ""
@@ -71,8 +71,7 @@ func (s *Status) popSteeredBy(i int) (who string) {
 	return who
 }
 
-// logEnd logs how a dispatch of task i ended, and whether that is all there is
-// to tell.
+// logEnd logs the end of a dispatch of task i. It reports whether the change needs no further event.
 func (s *Status) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
 	add := func(at time.Time, event, detail string, data ...eventlog.Fact) {
 		s.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)

@@ -11,8 +11,8 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// However a run goes, the newest event of each task says where the task stands, an
-// attempt that started has an assignment before it, and every failure is told.
+// Whatever happens in a run, the newest event of each task matches its state, a started attempt has an assignment before it,
+// and every failure is logged.
 func TestEventsTellWhereTasksStand(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,7 +88,7 @@ func TestEventsTellWhereTasksStand(t *testing.T) {
 }
 
 func checkNewest(t *rapid.T, b *Status, core *dag.State) {
-	newest := map[string]string{} // by the names of tasks
+	newest := map[string]string{} // by task name
 	assigned := map[string]bool{}
 	for _, e := range b.Log.Unstored("", 0).GetEvents() {
 		newest[e.GetTask()] = e.GetEvent()

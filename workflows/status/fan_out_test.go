@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// newFan is a board with one task that has fanned out, and its core.
+// newFan returns a status with one task that has fanned out, and its core.
 func newFan(t interface{ Fatal(...any) }, count int) (*Status, *dag.State) {
 	def := &v1.Definition{Name: "fan", Tasks: map[string]*v1.TaskDefinition{
 		"each": {Type: "shell", Parallel: structpb.NewNumberValue(float64(count))},
@@ -37,8 +37,8 @@ func apply(b *Status, core *dag.State, d dag.Decisions, second int64) {
 	}
 }
 
-// A watcher that takes in what it is told knows every instance that is shown, each
-// change of one is told once, and the counts are those of the core.
+// A watcher that applies all answers knows every shown instance, receives each change once, and has the same counts as the
+// core.
 func TestInstancesAreToldAsTheyChange(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -106,8 +106,8 @@ func TestInstancesAreToldAsTheyChange(t *testing.T) {
 	})
 }
 
-// Of many instances the status shows the first; a change of another one changes the
-// counts of the task, and pages show all.
+// If there are many instances, the status shows only the first ones. A change of another instance changes the counts of the
+// task, and pages show all.
 func TestManyInstancesOnTheBoard(t *testing.T) {
 	t.Parallel()
 	const count = shownInstances + 500
@@ -156,7 +156,7 @@ func TestManyInstancesOnTheBoard(t *testing.T) {
 	}
 }
 
-// What goes to the next execution and comes back is the same board, instances included.
+// A status that is carried to the next execution is restored unchanged, including instances.
 func TestCarryKeepsInstances(t *testing.T) {
 	t.Parallel()
 	b, core := newFan(t, 3)
@@ -190,7 +190,7 @@ func TestCarryKeepsInstances(t *testing.T) {
 	for i := range next.Len() {
 		want := b.taskMessage(i)
 		if want.Held {
-			want.Held, want.Error = false, "" // that is carried for the whole run
+			want.Held, want.Error = false, "" // these are carried for the whole run
 		}
 		if got := after.taskMessage(i); !proto.Equal(got, want) {
 			t.Errorf("%s is %v, want %v", b.Name(i), got, want)
@@ -201,7 +201,7 @@ func TestCarryKeepsInstances(t *testing.T) {
 	}
 }
 
-// A task that fans out over nothing has begun and ended at once.
+// A task that fans out over an empty list has started and ended at once.
 func TestFanOutOverNothingHasBegun(t *testing.T) {
 	t.Parallel()
 	b, core := newFan(t, 0)

@@ -2,14 +2,14 @@ package status
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// SetItems keeps the list of a foreach that was evaluated.
+// SetItems stores the evaluated list of a foreach.
 func (s *Status) SetItems(i int, items *v1.Items) {
 	if items != nil {
 		s.Extras(i).items = items
 	}
 }
 
-// Items returns the list of a foreach that was evaluated, or nil if the definition has it.
+// Items returns the evaluated list of a foreach, or nil if the definition holds the list.
 func (s *Status) Items(i int) *v1.Items {
 	if m := s.entries[i].extras; m != nil {
 		return m.items
@@ -17,7 +17,7 @@ func (s *Status) Items(i int) *v1.Items {
 	return nil
 }
 
-// ItemsOf returns the list of the foreach of a task, evaluated or as the definition has it, or nil if it has none.
+// ItemsOf returns the foreach list of a task, evaluated or from the definition, or nil if it has none.
 func (s *Status) ItemsOf(task string) *v1.Items {
 	i, ok := s.graph.Index(task)
 	if !ok {
@@ -30,7 +30,7 @@ func (s *Status) ItemsOf(task string) *v1.Items {
 	return &v1.Items{List: list}
 }
 
-// AllItems returns the lists of all tasks that were evaluated, by task.
+// AllItems returns all evaluated foreach lists, by task.
 func (s *Status) AllItems() map[string]*v1.Items {
 	all := map[string]*v1.Items{}
 	for i := range s.graph.Len() {
@@ -41,13 +41,13 @@ func (s *Status) AllItems() map[string]*v1.Items {
 	return all
 }
 
-// IsHeld reports whether a person holds task i back.
+// IsHeld reports whether a person holds task i.
 func (s *Status) IsHeld(i int) bool {
 	m := s.entries[i].extras
 	return m != nil && m.held
 }
 
-// HeldBy returns who holds task i back, and why, or "" if it is not held or that is not known.
+// HeldBy returns who holds task i, and why, or "" if it is not held or that is unknown.
 func (s *Status) HeldBy(i int) string {
 	if m := s.entries[i].extras; m != nil {
 		return m.heldBy

@@ -1,13 +1,12 @@
 package status
 
-// order is a list of indices, each once, the one that was put at its end last
-// being the last. All calls take constant time.
+// order is a list of distinct indices, in the order in which they were last put at its end. All operations take constant time.
 type order struct {
 	links       []link // by index
-	first, last int    // -1: the list is empty
+	first, last int    // -1 if the list is empty
 }
 
-// link has the neighbours of an index in the list, or -1 where there is none.
+// link holds the neighbours of an index in the list, or -1 where it has none.
 type link struct {
 	before, after int32
 	listed        bool
@@ -15,7 +14,7 @@ type link struct {
 
 func newOrder() order { return order{first: -1, last: -1} }
 
-// toEnd puts index i at the end, wherever it was.
+// toEnd moves index i to the end, or adds it there.
 func (o *order) toEnd(i int) {
 	for len(o.links) <= i {
 		o.links = append(o.links, link{before: -1, after: -1})
@@ -41,6 +40,6 @@ func (o *order) toEnd(i int) {
 	o.last = i
 }
 
-// before and after return the neighbours of an index that is in the list, or -1 if there is none.
+// before and after return the neighbours of an index in the list, or -1 if there is none.
 func (o *order) before(i int) int { return int(o.links[i].before) }
 func (o *order) after(i int) int  { return int(o.links[i].after) }

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The list holds what was put at its end, each once, the newest last.
+// The list holds each index once, in the order in which it was last put at the end.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

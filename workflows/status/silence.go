@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// notice returns what holds up the attempt of task i, or "" if nothing is known to.
+// notice returns what delays the attempt of task i, or "" if nothing is known to.
 func (s *Status) notice(i int) string {
 	if m := s.entries[i].extras; m != nil && s.entries[i].state == v1.TaskAssigned {
 		return m.silent
@@ -16,8 +16,8 @@ func (s *Status) notice(i int) string {
 	return ""
 }
 
-// SetSilent shows that the node of task i is silent, whose process started at a time. The task counts as running until
-// it is known what became of it.
+// SetSilent shows that the node of task i has gone silent. started is when the task's process started. The task counts as
+// running until its fate is known.
 func (s *Status) SetSilent(i int, notice string, started *timestamppb.Timestamp, now time.Time) {
 	e, before := &s.entries[i], s.ShownState(i)
 	s.Extras(i).silent, e.startedAt = notice, started
@@ -26,7 +26,7 @@ func (s *Status) SetSilent(i int, notice string, started *timestamppb.Timestamp,
 	s.Touch(i)
 }
 
-// EndSilence shows that it is known what became of task i.
+// EndSilence clears the silence of task i's node once the fate of the task is known.
 func (s *Status) EndSilence(i int) {
 	if s.notice(i) == "" {
 		return

@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/dag"
 )
 
-// RunState returns what the next execution needs of the status and of the core.
+// RunState returns the state of the status and of the core for the next execution.
 func (s *Status) RunState(core *dag.State) *v1.RunCarry {
 	c := &v1.RunCarry{
 		CreatedAt: s.Run.CreatedAt,
@@ -45,9 +45,9 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 	task := s.taskMessage(i)
 	task.State, task.Reason, task.Notice = rec.State, rec.Reason, ""
 	if rec.State != v1.TaskAssigned || s.Suspended(i) != "" {
-		task.Error = rec.Error // else it is what an approval asks
+		task.Error = rec.Error // for an approval this is its message
 	}
-	task.Type, task.DependsOn, task.Held = "", nil, false // they are elsewhere
+	task.Type, task.DependsOn, task.Held = "", nil, false // other fields carry these
 	t := &v1.TaskCarry{
 		Task: task, Claim: rec.Claim, Record: e.record, Backoff: rec.Backoff, Retried: rec.Retried,
 		Unheard: e.unacknowledged, AvoidNode: e.avoid, Refusals: e.refusals, Checkpoint: e.checkpoint, Items: s.Items(i),
@@ -81,7 +81,7 @@ func (s *Status) taskState(i int, rec dag.Record) *v1.TaskCarry {
 	return t
 }
 
-// RecordOf returns what the core of the next execution knows of a task.
+// RecordOf returns the core record of a carried task.
 func RecordOf(t *v1.TaskCarry) dag.Record {
 	task, f := t.GetTask(), t.GetFailure()
 	rec := dag.Record{
@@ -99,7 +99,8 @@ func RecordOf(t *v1.TaskCarry) dag.Record {
 	return rec
 }
 
-// Restore shows task i as the execution before did. Its instances, if it has any, have been added.
+// Restore restores the carried status of task i. Its instances, if it has any, must have been added before. instances is set if
+// it has any.
 func (s *Status) Restore(i int, t *v1.TaskCarry, instances bool) {
 	e, task := &s.entries[i], t.GetTask()
 	before := s.ShownState(i)

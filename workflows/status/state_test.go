@@ -16,23 +16,23 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	prototest.Fill(carried)
 	task := carried.Task
 	task.State, task.Reason, task.Error = v1.TaskFailed, "exit_code", "exit code 1"
-	task.Count, task.Counts = nil, nil // instances are carried by themselves
+	task.Count, task.Counts = nil, nil // instances are carried separately
 	b := newTestStatus(t, 1)
 	b.Restore(0, carried, false)
 	rec := RecordOf(carried)
 	rec.PendingEnd = false
 	again := b.taskState(0, rec)
-	// What the definition has, the gateway adds, or the instances have by themselves; and no run whose nodes are silent
-	// continues as new.
+	// The exceptions come from the definition, from the gateway or from the instances. A run with silent nodes does not
+	// continue as new.
 	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at", "notice", "name"); len(missing) > 0 {
 		t.Errorf("the task has no %v", missing)
 	}
-	// What the run adds for fan-outs, attempts, approvals and child runs, and for a task that has ended.
+	// The exceptions are those that the run adds for fan-outs, attempts, approvals and child runs, and those of an ended task.
 	if missing := prototest.Missing(again, "items", "expanded_at", "parts", "parts_before", "put_back", "partial", "pace", "handed_over", "child_first", "doom", "approvals", "approval_until"); len(missing) > 0 {
 		t.Errorf("its state has no %v", missing)
 	}
 	kept := proto.CloneOf(again.GetTask())
-	kept.Result = task.GetResult() // the record has the rest
+	kept.Result = task.GetResult() // the record holds the rest
 	for _, clear := range []*v1.Task{task, kept} {
 		clear.Type, clear.DependsOn, clear.Held, clear.Instances, clear.CreatedAt, clear.DeadLetteredAt, clear.Notice = "", nil, false, nil, nil, nil, ""
 		clear.QueuedAt.Nanos, clear.Name = 0, nil

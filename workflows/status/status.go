@@ -17,29 +17,28 @@ import (
 )
 
 const (
-	// maxAttempts is how many attempts of a task are shown.
+	// maxAttempts is the most attempts shown for a task.
 	maxAttempts = 100
-	// maxAgentEvents is how many turns and calls of tools of an attempt are logged: its newest.
+	// maxAgentEvents is the most agent turns and tool calls logged for an attempt. The newest are kept.
 	maxAgentEvents = 100
-	// shownInstances is how many instances of a task the status shows; the query
-	// "instances" shows all.
+	// shownInstances is the most instances of a task that the status shows; the query "instances" shows all.
 	shownInstances = 1000
 )
 
-// Status is a run as people see it. Like the core it has the tasks first and then the instances, by the same indices.
-// Messages are made when they are asked for. What they share with the status is never changed, only replaced.
+// Status is a run as people see it. Like the core, it holds the tasks first and then the instances, under the same indices.
+// Messages are created on request. Data that they share with the status is never modified, only replaced.
 type Status struct {
 	// Run is the run without its tasks.
 	Run *v1.Run
-	// Log has the events of the run that are not stored.
+	// Log holds the events of the run that are not stored yet.
 	Log *eventlog.Log
-	// Revision is that of the newest change, and ContextRevision that of the newest change of the context.
+	// Revision is the revision of the newest change, and ContextRevision that of the newest change of the context.
 	Revision, ContextRevision int64
-	// BusyFanOuts is how many tasks have instances under way.
+	// BusyFanOuts is the number of tasks with instances in flight.
 	BusyFanOuts int
-	// PausedBy is who has paused the run, and why, or "" if it is not paused or that is not known.
+	// PausedBy is who has paused the run, and why, or "" if it is not paused or that is unknown.
 	PausedBy string
-	// WaitReason returns why a task waits that has not asked for a node. It may be nil.
+	// WaitReason returns why a task that has not requested a node is waiting. It may be nil.
 	WaitReason func(task int) string
 
 	graph   *dag.Graph
@@ -49,65 +48,65 @@ type Status struct {
 
 // entry is one task or instance.
 type entry struct {
-	group, number int32 // task that it is an instance of, and its number; -1 for a task
+	group, number int32 // task of the instance and its number; -1 for a task
 
-	state, reason, text, node string // as the core says; text is what went wrong
+	state, reason, text, node string // from the core; text is what went wrong
 	attempt, claim            int32
 
 	result                                             *v1.TaskResult
 	assignedAt, startedAt, completedAt, scheduledAfter *timestamppb.Timestamp
 	attempts                                           []*v1.Attempt
 	suspicions                                         int32
-	lead                                               int32 // number of the first instance of its batch, or -1 without a batch
+	lead                                               int32 // number of the first instance of its batch, or -1 if it is in no batch
 
-	record         string          // key of the record that has the whole result, or "" if this one is whole
-	avoid          string          // node that failed under the newest dispatch, or handed it back
-	why            string          // why the newest dispatch went to its node; of an approval: what is asked
-	place          []eventlog.Fact // of the newest dispatch, until the event of its assignment is logged
-	queuedAt       int64           // when it asked for a place for its newest attempt, in nanoseconds since 1970, or 0 if it has not
-	refusals       int32           // how often in a row a node had no room
-	lostLeases     int32           // how often its lease was lost on a live node since an attempt ended otherwise
+	record         string          // key of the record with the whole result, or "" if this result is whole
+	avoid          string          // node of the newest dispatch that failed or that the node handed back
+	why            string          // why the newest dispatch went to its node; for an approval, its message
+	place          []eventlog.Fact // facts of the newest dispatch, until the event of its assignment is logged
+	queuedAt       int64           // when the newest attempt requested a placement, in nanoseconds since 1970, or 0 if it has not
+	refusals       int32           // number of consecutive refusals by nodes without room
+	lostLeases     int32           // number of leases lost on live nodes since an attempt ended in another way
 	unacknowledged []int32
-	ended          *v1.Attempt // dispatch that has ended, until the core has taken it in
+	ended          *v1.Attempt // ended dispatch, until the core has processed it
 	checkpoint     *v1.Checkpoint
-	extras         *Extras // or nil if the task has none of them
+	extras         *Extras // nil if the task has none of them
 
 	revision int64
 }
 
-// Extras has what only few tasks have.
+// Extras holds the fields that only few tasks have.
 type Extras struct {
 	held       bool   // by a person
-	heldBy     string // who holds it back, and why, or "" if that is not known
-	suspended  string // who has suspended it, and why, or ""
-	silent     string // how its node is silent, or ""
+	heldBy     string // who holds it, and why, or "" if unknown
+	suspended  string // who suspended it, and why, or ""
+	silent     string // why its node counts as silent, or ""
 	away       string // why it is lost until its node is back, or ""
 	cachedFrom string // run whose result was reused
-	CacheKey   string // under which the result is to be kept
-	Uncached   string // why its result is kept under none, although it has a cache
+	CacheKey   string // key under which the result will be cached
+	Uncached   string // why its result will not be cached although its definition has a cache
 	ChildRun   string
-	Lock       string    // name of its lock, if that was made from an expression
-	left       []string  // keys of records that attempts of generations before may have left
-	items      *v1.Items // of a foreach whose list was evaluated
-	FanOut     *FanOut   // or nil if it has no instances yet
-	SteeredBy  string    // who requeued, cancelled or killed it, until the event of that is logged
-	ReadyAt    time.Time // when it could first start, if that is known
-	putBacks   int32     // how often it was put back after it had ended
-	continues  bool      // an earlier dispatch has started its newest attempt, which runs outside of the nodes
-	// agentEvents are those of the dispatch that has ended, until they are logged.
+	Lock       string    // name of its lock, if an expression gave it
+	left       []string  // keys of records that attempts of earlier generations may have left
+	items      *v1.Items // evaluated list of a foreach
+	FanOut     *FanOut   // nil if it has no instances yet
+	SteeredBy  string    // who requeued, cancelled or killed it, until that event is logged
+	ReadyAt    time.Time // when it could first start; zero if unknown
+	putBacks   int32     // number of times it was requeued after its end
+	continues  bool      // an earlier dispatch started its newest attempt, which runs outside the nodes
+	// agentEvents are the events of the ended dispatch, until they are logged.
 	agentEvents []*v1.AgentEvent
 }
 
-// FanOut has what is known of the instances of a task.
+// FanOut describes the instances of a task.
 type FanOut struct {
-	First, From, Count int                    // index of the first, its number, how many there are
-	Total              int                    // instances of the task; more than count in a part of one
-	CreatedAt          *timestamppb.Timestamp // or nil until its task runs
+	First, From, Count int                    // index of the first instance, its number, and the number of instances
+	Total              int                    // instances of the whole task; more than Count in a partition
+	CreatedAt          *timestamppb.Timestamp // nil until the task runs
 	Counts             map[string]int32
-	View               *v1.FanOutView // as conditions see it, once its task has ended and one has asked for it
+	View               *v1.FanOutView // what conditions see of it; set by the first that asks after the task has ended
 }
 
-// New returns the status of a run that is to begin.
+// New returns the status of a run that is about to begin.
 func New(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *Status {
 	s := &Status{
 		Run: &v1.Run{
@@ -140,7 +139,7 @@ func New(id string, in *v1.RunInput, graph *dag.Graph, created time.Time) *Statu
 	return s
 }
 
-// add adds a task, or an instance of one.
+// add adds a task or an instance.
 func (s *Status) add(group, number int) {
 	i := len(s.entries)
 	s.entries = append(s.entries, entry{
@@ -159,21 +158,21 @@ func (s *Status) add(group, number int) {
 	s.Touch(i)
 }
 
-// AddInstances adds the instances that the core has and the status has not.
+// AddInstances adds the instances of the core that the status does not have yet.
 func (s *Status) AddInstances(core *dag.State) {
 	for i := len(s.entries); i < core.Len(); i++ {
 		s.add(core.Group(i), core.Number(i))
 	}
 }
 
-// NothingRan is the result of a task of which nothing has run, and EmptyResult
-// that of one that has completed without a word. They are never changed.
+// NothingRan is the result of a task that has not run at all. EmptyResult is the result of a completed task without any output.
+// Neither is ever modified.
 var (
 	NothingRan  = &v1.TaskResult{ExitCode: -1, Output: &structpb.Struct{}}
 	EmptyResult = &v1.TaskResult{Output: &structpb.Struct{}}
 )
 
-// TaskOf returns the task that i is, or is an instance of.
+// TaskOf returns the task of instance i, or i itself if it is a task.
 func (s *Status) TaskOf(i int) int {
 	if g := s.entries[i].group; g >= 0 {
 		return int(g)
@@ -192,7 +191,7 @@ func (s *Status) Name(i int) string {
 
 func (s *Status) definition(i int) *v1.TaskDefinition { return s.graph.Definition(s.TaskOf(i)) }
 
-// Extras returns what only few tasks have, of task i, to be changed.
+// Extras returns the rarely used fields of task i, for modification.
 func (s *Status) Extras(i int) *Extras {
 	e := &s.entries[i]
 	if e.extras == nil {
@@ -201,7 +200,7 @@ func (s *Status) Extras(i int) *Extras {
 	return e.extras
 }
 
-// FanOut returns what is known of the instances of task i, or nil if it has none yet.
+// FanOut returns the description of task i's instances, or nil if it has none yet.
 func (s *Status) FanOut(i int) *FanOut {
 	if m := s.entries[i].extras; m != nil {
 		return m.FanOut
@@ -209,8 +208,8 @@ func (s *Status) FanOut(i int) *FanOut {
 	return nil
 }
 
-// Touch gives task i the newest revision. An instance that is not shown changes
-// the counts of its task.
+// Touch gives task i the newest revision. For an instance that is not shown, it gives the task the revision, because the counts
+// of the task change.
 func (s *Status) Touch(i int) {
 	if e := &s.entries[i]; e.group >= 0 && e.number >= shownInstances {
 		i = int(e.group)
@@ -220,13 +219,13 @@ func (s *Status) Touch(i int) {
 	s.order.toEnd(i)
 }
 
-// change changes what is shown of task i.
+// change modifies the entry of task i and gives it the newest revision.
 func (s *Status) change(i int, f func(*entry)) {
 	f(&s.entries[i])
 	s.Touch(i)
 }
 
-// Update shows what the core knows of task i, and logs what has happened to it.
+// Update shows the core's record of task i and logs the change.
 func (s *Status) Update(i int, rec dag.Record, now time.Time) {
 	e := &s.entries[i]
 	end := e.ended
@@ -238,7 +237,7 @@ func (s *Status) Update(i int, rec dag.Record, now time.Time) {
 		e.assignedAt, e.startedAt, e.scheduledAfter = timestamppb.New(now), nil, nil
 	}
 	switch {
-	case !v1.IsTaskTerminal(rec.State) && v1.IsTaskTerminal(e.state): // it was put back, or waits for one that was
+	case !v1.IsTaskTerminal(rec.State) && v1.IsTaskTerminal(e.state): // it was requeued, or waits for a task that was
 		s.forget(i)
 	case v1.IsTaskTerminal(rec.State) && end != nil && end.State != v1.AttemptMoved:
 		e.completedAt = end.CompletedAt
@@ -252,7 +251,7 @@ func (s *Status) Update(i int, rec dag.Record, now time.Time) {
 	s.Touch(i)
 }
 
-// forget clears how task i ended.
+// forget clears the end of task i.
 func (s *Status) forget(i int) {
 	e := &s.entries[i]
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
@@ -274,7 +273,7 @@ func (s *Status) forget(i int) {
 	}
 }
 
-// countGroup counts tasks whose instances begin or end.
+// countGroup counts the tasks whose instances begin or end.
 func (s *Status) countGroup(i int, was string, rec dag.Record, now time.Time) {
 	if s.entries[i].group >= 0 || !s.graph.FansOut(i) {
 		return
@@ -288,7 +287,7 @@ func (s *Status) countGroup(i int, was string, rec dag.Record, now time.Time) {
 	switch {
 	case rec.State == v1.TaskRunning:
 		s.BusyFanOuts++
-		// What ended it before, if anything did, holds no more.
+		// The previous end of the task, if any, is void now.
 		if f := s.FanOut(i); f != nil {
 			f.View = nil
 			f.CreatedAt = cmp.Or(f.CreatedAt, timestamppb.New(now))
@@ -296,15 +295,14 @@ func (s *Status) countGroup(i int, was string, rec dag.Record, now time.Time) {
 		if e := &s.entries[i]; e.startedAt == nil || was != v1.TaskRunning {
 			e.startedAt = timestamppb.New(now)
 		}
-	case rec.State == v1.TaskCompleted && s.FanOut(i) == nil: // over nothing
+	case rec.State == v1.TaskCompleted && s.FanOut(i) == nil: // it fans out over nothing
 		s.Extras(i).FanOut = &FanOut{Counts: map[string]int32{}}
 		s.entries[i].startedAt = timestamppb.New(now)
 	}
 }
 
-// ShownState returns the state of task i as people see it: one that waits for a person is paused,
-// and so is one that a person has suspended. One whose node is silent runs, as far as is known. One that is away with its node is
-// lost.
+// ShownState returns the state of task i as people see it. A task that waits for approval, or that a person has suspended, is
+// paused. A task whose node is silent counts as running. A task that is away with its node is lost.
 func (s *Status) ShownState(i int) string {
 	e := &s.entries[i]
 	switch {
@@ -328,7 +326,7 @@ func (s *Status) pausedReason(i int) string {
 	return v1.ReasonApproval
 }
 
-// recount counts instance i, which was shown in another state, for its task.
+// recount updates the counts of a task when the shown state of instance i has changed. was is the earlier state.
 func (s *Status) recount(i int, was string) {
 	g := s.entries[i].group
 	if is := s.ShownState(i); g >= 0 && is != was {
@@ -340,31 +338,29 @@ func (s *Status) recount(i int, was string) {
 	}
 }
 
-// SetQueued notes when task i began to wait for a node; a claim that is placed
-// again keeps its age.
+// SetQueued records when task i began to wait for a node. A claim that is placed again keeps its time.
 func (s *Status) SetQueued(i int, now time.Time) {
 	if e := &s.entries[i]; e.queuedAt == 0 {
 		e.queuedAt = now.UnixNano()
 	}
 }
 
-// QueuedAt returns when task i asked for a place for its newest attempt. It is known only once SetQueued was called.
+// QueuedAt returns when the newest attempt of task i requested a placement. It is valid only after SetQueued.
 func (s *Status) QueuedAt(i int) time.Time { return time.Unix(0, s.entries[i].queuedAt) }
 
-// AvoidedNode is the node that failed under the newest dispatch of task i, or handed
-// it back; empty: none.
+// AvoidedNode returns the node on which the newest dispatch of task i failed, or which handed it back, or "" if there is none.
 func (s *Status) AvoidedNode(i int) string { return s.entries[i].avoid }
 
-// Refusals returns how often in a row a node had no room for task i.
+// Refusals returns the number of consecutive refusals of task i by nodes without room.
 func (s *Status) Refusals(i int) int32 { return s.entries[i].refusals }
 
-// LostLeases returns how often attempts of task i have lost their lease on a live node since one of them ended otherwise.
+// LostLeases returns how many leases task i's attempts have lost on live nodes since one of them ended in another way.
 func (s *Status) LostLeases(i int) int32 { return s.entries[i].lostLeases }
 
-// Unacknowledged returns the numbers of the attempts of task i whose end is not known.
+// Unacknowledged returns the numbers of the attempts of task i whose end is unknown.
 func (s *Status) Unacknowledged(i int) []int32 { return s.entries[i].unacknowledged }
 
-// PutBacks returns how often task i was put back after it had ended. Only tasks that run outside of the nodes are counted.
+// PutBacks returns how often task i was requeued after its end. Only tasks that run outside the nodes are counted.
 func (s *Status) PutBacks(i int) int32 {
 	if m := s.entries[i].extras; m != nil {
 		return m.putBacks
@@ -372,13 +368,13 @@ func (s *Status) PutBacks(i int) int32 {
 	return 0
 }
 
-// Continues reports whether an earlier dispatch has started the newest attempt of task i, which runs outside of the nodes.
+// Continues reports whether an earlier dispatch started the newest attempt of task i, which runs outside the nodes.
 func (s *Status) Continues(i int) bool {
 	m := s.entries[i].extras
 	return m != nil && m.continues
 }
 
-// Lock returns the name of the lock of task i that was made from an expression, or "" if there is none.
+// Lock returns the name of task i's lock if an expression gave it, or "".
 func (s *Status) Lock(i int) string {
 	if m := s.entries[i].extras; m != nil {
 		return m.Lock
@@ -394,11 +390,11 @@ func (s *Status) LeftRecords(i int) []string {
 	return nil
 }
 
-// Checkpoint returns what the newest attempt of task i has left for the next one, or nil if it has left nothing.
+// Checkpoint returns what the newest attempt of task i left for the next one, or nil if it left nothing.
 func (s *Status) Checkpoint(i int) *v1.Checkpoint { return s.entries[i].checkpoint }
 
-// SetPlace notes why the newest claim of task i goes to its node, what it has there, and the number of
-// the first instance of the batch that it goes with; -1: it goes by itself.
+// SetPlace records why the newest claim of task i goes to its node, the facts of that placement, and the number of the first
+// instance of its batch, or -1 if it is in no batch.
 func (s *Status) SetPlace(i int, why string, lead int, there ...eventlog.Fact) {
 	s.entries[i].why, s.entries[i].lead, s.entries[i].place = why, int32(lead), there
 }
@@ -408,25 +404,25 @@ func (s *Status) SetWaitReason(i int, reason string) {
 	s.change(i, func(e *entry) { e.text = reason })
 }
 
-// SetHeld shows whether a person holds task i back, and who and why if that is known.
+// SetHeld shows whether a person holds task i, and who and why if known.
 func (s *Status) SetHeld(i int, held bool, by string) {
 	s.Extras(i).held, s.Extras(i).heldBy = held, by
 	s.Touch(i)
 }
 
-// SetRetryTime shows when task i is tried again.
+// SetRetryTime shows when task i is retried.
 func (s *Status) SetRetryTime(i int, at time.Time, now time.Time) {
 	e := &s.entries[i]
 	e.queuedAt = 0
-	if e.scheduledAfter == nil { // else an execution before has reported it
+	if e.scheduledAfter == nil { // otherwise a previous execution has logged it
 		until := at.UTC().Format(time.RFC3339Nano)
 		s.Log.Add(now, v1.EventRetried, i, "", e.attempt, e.claim, "waits until "+until, eventlog.KeyUntil.Of(until))
 	}
 	s.change(i, func(e *entry) { e.scheduledAfter = timestamppb.New(at) })
 }
 
-// EndAttempt shows what a dispatch of task i left; what the core makes of it
-// follows with update. What the node does not say of it is as of now.
+// EndAttempt shows the end of a dispatch of task i; Update then shows the resulting record of the core. Times that the node
+// does not report are set to now.
 func (s *Status) EndAttempt(i int, d AttemptEnd, now time.Time) {
 	e := &s.entries[i]
 	attempt := d.attempt(now)
@@ -471,7 +467,7 @@ func (s *Status) EndAttempt(i int, d AttemptEnd, now time.Time) {
 		if attempt.State == v1.TaskCompleted {
 			e.checkpoint = nil
 			if e.group >= 0 && len(e.attempts) == 0 {
-				return // all that there is to say of it the instance says itself
+				return // the instance itself holds everything there is to show
 			}
 		}
 		if e.attempts = append(e.attempts, attempt); len(e.attempts) > maxAttempts {
@@ -492,7 +488,7 @@ func ResultOf(res *v1.ExecuteResponse) *v1.TaskResult {
 	return result
 }
 
-// shownResult is resultOf without the update of the context that the record has.
+// shownResult is like ResultOf, but leaves out the context update if the record holds it.
 func shownResult(res *v1.ExecuteResponse) *v1.TaskResult {
 	result := ResultOf(res)
 	if res.GetRecord() == "" || result.GetContextUpdate() == nil {
@@ -503,13 +499,13 @@ func shownResult(res *v1.ExecuteResponse) *v1.TaskResult {
 	return result
 }
 
-// Result returns what the newest ended attempt of task i left, and the key of the
-// record that has all of it, or "" if the result is whole.
+// Result returns the result of task i's newest ended attempt, and the key of the record that holds all of it, or "" if the
+// result is whole.
 func (s *Status) Result(i int) (*v1.TaskResult, string) {
 	return s.entries[i].result, s.entries[i].record
 }
 
-// State returns the state of task i as the core knows it.
+// State returns the state of task i in the core.
 func (s *Status) State(i int) string { return s.entries[i].state }
 
 // StoredText returns what went wrong with task i, or why it waits, as it was last set.
@@ -518,17 +514,17 @@ func (s *Status) StoredText(i int) string { return s.entries[i].text }
 // AssignedAt returns when the newest dispatch of task i was given a node, or nil if none was.
 func (s *Status) AssignedAt(i int) *timestamppb.Timestamp { return s.entries[i].assignedAt }
 
-// SetStartedAt notes when the attempt of task i that runs has started.
+// SetStartedAt records when the running attempt of task i started.
 func (s *Status) SetStartedAt(i int, at *timestamppb.Timestamp) { s.entries[i].startedAt = at }
 
-// SetContext shows the context as it is now.
+// SetContext shows a new context.
 func (s *Status) SetContext(context *structpb.Struct) {
 	s.Run.Context = context
 	s.Revision++
 	s.ContextRevision = s.Revision
 }
 
-// EndRun shows how a run ended.
+// EndRun sets the end of a run.
 func EndRun(run *v1.Run, end *dag.End, now time.Time) {
 	run.State, run.Reason, run.Error, run.Problem = end.State, end.Reason, end.Error, ""
 	run.CompletedAt = timestamppb.New(now)

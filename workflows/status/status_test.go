@@ -27,11 +27,11 @@ func newTestStatus(t interface{ Fatal(...any) }, tasks int) *Status {
 	return New("run-1", &v1.RunInput{Definition: def}, graph, time.Unix(0, 0))
 }
 
-// watcher pages through answers and keeps what they say.
+// watcher pages through answers and keeps their content.
 type watcher struct {
 	since   int64
 	tasks   map[string]*v1.Task
-	told    map[string]int // how often each task came
+	told    map[string]int // number of times each task was received
 	context *structpb.Struct
 }
 
@@ -54,7 +54,7 @@ func (w *watcher) ask(t *rapid.T, b *Status, maxBytes int32) (more bool) {
 	return res.GetMore()
 }
 
-// However changes and answers mix, a watcher is told every change and none twice.
+// However changes and answers interleave, a watcher receives every change exactly once.
 func TestAnswersTellEachChangeOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,7 +62,7 @@ func TestAnswersTellEachChangeOnce(t *testing.T) {
 		b := newTestStatus(t, n)
 		w := &watcher{tasks: map[string]*v1.Task{}, told: map[string]int{}}
 		limits := rapid.Int32Range(0, 400)
-		fresh := make([]bool, n) // changed since the watcher was told
+		fresh := make([]bool, n) // changed since the watcher's last answer
 		for i := range fresh {
 			fresh[i] = true
 		}
@@ -110,12 +110,12 @@ func TestAnswersTellEachChangeOnce(t *testing.T) {
 	})
 }
 
-// ending is the end of a dispatch of the first task.
+// ending returns the end of a dispatch of the first task.
 func ending(node, state string, res *v1.ExecuteResponse) AttemptEnd {
 	return AttemptEnd{Claim: 1, Node: node, Ended: dag.Ended{Claim: 1, State: state}, Response: res, Outcome: v1.OutcomeDone}
 }
 
-// What an answer holds is not changed by what happens later.
+// Later changes do not modify an earlier answer.
 func TestAnswersStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
@@ -133,7 +133,7 @@ func TestAnswersStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// What goes to the next execution and comes back is the same board.
+// A status that is carried to the next execution is restored unchanged.
 func TestCarryKeepsTheBoard(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 3)
@@ -167,7 +167,7 @@ func TestCarryKeepsTheBoard(t *testing.T) {
 		}
 		want := proto.CloneOf(b.taskMessage(i))
 		if _, record := next.Result(i); record != "" {
-			// All of the result is in the store.
+			// The whole result is in the store.
 			want.Result.Stderr, want.Result.Output = "", nil
 			want.Result.StdoutTruncated, want.Result.StderrTruncated = true, true
 		}

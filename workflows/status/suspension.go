@@ -8,7 +8,7 @@ func (s *Status) Suspended(i int) string {
 	return ""
 }
 
-// SetSuspended shows who has suspended task i, and why, or that it runs again if why is "".
+// SetSuspended shows who has suspended task i, and why. An empty why means that it runs again.
 func (s *Status) SetSuspended(i int, why string) {
 	if s.Suspended(i) == why {
 		return
