@@ -17,35 +17,36 @@ import (
 )
 
 const (
-	// confirmedField is set by the form that asks whether an action is meant, nextField names the page after it.
+	// confirmedField is set by the form that confirms an action; nextField names the page that follows.
 	confirmedField, nextField = "confirmed", "next"
 	reasonField               = "reason"
 	yes                       = "yes"
 )
 
-// subjectFields are the fields of forms that name what an action is about.
+// subjectFields are the form fields that name the subject of an action.
 var subjectFields = []string{"run", "task", "name", "workflow", "schedule"}
 
-// actionKind is something that a button does. Its call decides which role it needs.
+// actionKind describes what a button does. The call determines the required role.
 type actionKind struct {
 	verb, label string
 	call        protoreflect.FullName // such as switchyard.v1.RunService.KillTask
-	// asks is a question that comes before what cannot be taken back, in which %s is what it is about.
+	// asks is the confirmation question for an irreversible action, with %s for the subject; empty means none.
 	asks   string
-	reason bool // whether it takes a reason
-	// do makes the call with the fields of the form, and returns what is so now and, if it leads elsewhere, the next page.
+	reason bool // whether the action takes a reason
+	// do makes the call with the form fields. It returns a message about the result and the page to open next, or "" to
+	// stay.
 	do func(ctx context.Context, s services, form url.Values) (done, next string, err error)
 }
 
 // Action is a button of a page.
 type Action struct {
 	Verb, Label string
-	// About is what the question names.
+	// About is the subject named in the question.
 	About string
-	// Ask is the question before it, or "".
+	// Ask is the confirmation question, or "".
 	Ask    string
 	Reason bool
-	// Forbidden says why the caller cannot do it, or is "".
+	// Forbidden is why the caller may not perform the action, or "".
 	Forbidden string
 	Fields    []Field
 }
@@ -53,11 +54,11 @@ type Action struct {
 // Field is a hidden field of a form.
 type Field struct{ Name, Value string }
 
-// newAction returns a button for a caller. Pairs are the names and values of its fields.
+// newAction returns the button of an action for a caller. Pairs are the names and values of its hidden fields.
 func newAction(verb, about string, caller *auth.Principal, pairs ...string) Action {
 	kind, ok := actionKinds[verb]
 	if !ok {
-		panic("there is no action " + verb) // views name those of the table
+		panic("there is no action " + verb) // views use verbs of the table only
 	}
 	a := Action{Verb: verb, Label: kind.label, About: about, Reason: kind.reason}
 	if kind.asks != "" {
@@ -70,7 +71,7 @@ func newAction(verb, about string, caller *auth.Principal, pairs ...string) Acti
 	return a
 }
 
-// callNamed returns a call of the services, or nil.
+// callNamed returns the descriptor of a service call, or nil if there is none.
 func callNamed(name protoreflect.FullName) protoreflect.MethodDescriptor {
 	for _, service := range v1.Services() {
 		if service.FullName() == name.Parent() {
@@ -80,19 +81,19 @@ func callNamed(name protoreflect.FullName) protoreflect.MethodDescriptor {
 	return nil
 }
 
-// confirmPage is the question before an action, for browsers without script.
+// confirmPage is the confirmation question for browsers without script.
 type confirmPage struct {
 	Action
 	Next string
 }
 
-// actionDone is the answer to the script about an action.
+// actionDone is the JSON response to the script.
 type actionDone struct {
 	Message string `json:"message"`
 	Next    string `json:"next,omitempty"`
 }
 
-// serveAction does what a button asks for.
+// serveAction performs the action of a button, after a confirmation page if the action needs one.
 func (w *Web) serveAction(rw http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(rw, r.Body, maxForm)
 	kind, ok := actionKinds[r.PathValue("verb")]
@@ -122,7 +123,7 @@ func (w *Web) serveAction(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// askFirst answers with a page that asks whether an action is meant.
+// askFirst writes the confirmation page of an action.
 func (w *Web) askFirst(rw http.ResponseWriter, r *http.Request, kind actionKind) {
 	var subjects []string
 	for _, field := range subjectFields {

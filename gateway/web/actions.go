@@ -2,7 +2,7 @@ package web
 
 import "slices"
 
-// Names of the services that actions call.
+// Prefixes of the calls that actions make.
 const (
 	runService      = "switchyard.v1.RunService."
 	nodeService     = "switchyard.v1.NodeService."
@@ -10,7 +10,7 @@ const (
 	scheduleService = "switchyard.v1.ScheduleService."
 )
 
-// actionKinds are all actions, by their verbs.
+// actionKinds holds all actions by verb.
 var actionKinds = kindsByVerb(slices.Concat(
 	runActions,
 	deadLetterActions,

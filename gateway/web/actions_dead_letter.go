@@ -11,8 +11,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// deadLetterActions are what people do with dead letters. Their fields are run, and task; without a task they are about all
-// dead letters of the run.
+// deadLetterActions are the actions on dead letters. Their fields are run and task; an empty task means all dead letters of
+// the run.
 var deadLetterActions = []actionKind{
 	{
 		verb: "retry-dead-letter", label: "Retry", call: runService + "RetryDeadLetter", do: retryDeadLetters,

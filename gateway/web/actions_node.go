@@ -13,10 +13,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// deadlineField is how long the tasks of a draining node may continue, such as "30m"; empty: until they end.
+// deadlineField limits how long tasks of a draining node may run, such as "30m"; empty means no limit.
 const deadlineField = "deadline"
 
-// nodeActions are what people do with nodes. Their field name is the name of the node.
+// nodeActions are the actions on nodes. Their field name is the name of the node.
 var nodeActions = []actionKind{
 	{
 		verb: "drain-node", label: "Drain", call: nodeService + "DrainNode", reason: true,

@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// runActions are what people do with runs. Their field run is the id of the run.
+// runActions are the actions on runs. Their field run is the ID of the run.
 var runActions = []actionKind{
 	{
 		verb: "cancel-run", label: "Cancel", call: runService + "CancelRun", asks: "Cancel run %s? Running tasks are stopped.", reason: true,

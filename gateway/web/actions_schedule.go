@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// scheduleActions steer schedules.
+// scheduleActions are the actions on schedules. Their field schedule is the name of the schedule.
 var scheduleActions = []actionKind{
 	{
 		verb: "pause-schedule", label: "Pause", call: scheduleService + "PauseSchedule", asks: "Pause schedule %s? It starts no runs by the clock until it is resumed.", reason: true,

@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// taskActions are what people do with a task or an instance. Their fields are run and task.
+// taskActions are the actions on tasks and instances. Their fields are run and task.
 var taskActions = []actionKind{
 	taskAction("approve-task", "Approve", "ApproveTask", "", true, "%s is approved.", func(ctx context.Context, s services, run, task, reason string) error {
 		return errorOf(s.runs.ApproveTask(ctx, connect.NewRequest(&v1.ApproveTaskRequest{Id: run, Task: task, Reason: reason})))
@@ -48,7 +48,7 @@ var taskActions = []actionKind{
 	}),
 }
 
-// taskAction returns an action whose call is one of the service of runs. done says what is so then of the task, which is %s.
+// taskAction returns an action that calls the run service. done is the message on success, with %s for the task.
 func taskAction(verb, label, call, asks string, reason bool, done string, send func(ctx context.Context, s services, run, task, reason string) error) actionKind {
 	return actionKind{
 		verb: verb, label: label, call: protoreflect.FullName(runService + call), asks: asks, reason: reason,
@@ -59,13 +59,13 @@ func taskAction(verb, label, call, asks string, reason bool, done string, send f
 	}
 }
 
-// errorOf returns the error of a call.
+// errorOf returns the error of a call and drops the response.
 func errorOf[M any](_ *connect.Response[M], err error) error { return err }
 
-// taskOf names a task for people.
+// taskOf describes a task to people.
 func taskOf(run, task string) string { return "task " + task + " of run " + run }
 
-// actionsOf returns the buttons for a task or an instance, given as a task: those of what is possible in its state.
+// actionsOf returns the buttons for the actions that the state of a task or instance allows.
 func actionsOf(run, name string, t *v1.Task, caller *auth.Principal) []Action {
 	var actions []Action
 	for _, verb := range taskVerbs(t) {
@@ -74,7 +74,7 @@ func actionsOf(run, name string, t *v1.Task, caller *auth.Principal) []Action {
 	return actions
 }
 
-// taskVerbs returns the actions that are possible in the state of a task.
+// taskVerbs returns the verbs of the actions that the state of a task allows.
 func taskVerbs(t *v1.Task) []string {
 	var verbs []string
 	state, isSplit := t.GetState(), t.Count != nil
@@ -105,7 +105,7 @@ func taskVerbs(t *v1.Task) []string {
 	return append(verbs, "cancel-task", "kill-task")
 }
 
-// capitalised returns a sentence with a capital letter at its beginning.
+// capitalised returns a sentence with its first letter in upper case.
 func capitalised(sentence string) string {
 	first, size := utf8.DecodeRuneInString(sentence)
 	return string(unicode.ToUpper(first)) + sentence[size:]

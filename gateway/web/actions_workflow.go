@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// workflowActions change stored workflows.
+// workflowActions are the actions on stored workflows. Their field workflow is the name of the workflow.
 var workflowActions = []actionKind{
 	{
 		verb: "delete-workflow", label: "Delete", call: workflowService + "DeleteWorkflow",

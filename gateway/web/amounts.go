@@ -10,35 +10,35 @@ import (
 // mibPerGiB is the number of MiB in a GiB.
 const mibPerGiB = 1024
 
-// amount is how much of something is in use, as a meter with words.
+// amount is the usage of a resource, shown as a meter with text.
 type amount struct {
 	Name        string
 	Used, Total float64
 	Unit        string // such as " GiB"
 }
 
-// newAmount returns how much of a resource of a node is in use, in units of a size.
+// newAmount returns the usage of a node's resource, in units of the given size.
 func newAmount(name string, a *v1.NodeAmount, size float64, unit string) amount {
 	return amount{name, max(0, a.GetTotal()-a.GetFree()) / size, a.GetTotal() / size, unit}
 }
 
-// add returns the sum of two amounts of one kind.
+// add returns the sum of two amounts of the same resource.
 func (a amount) add(b amount) amount {
 	a.Used += b.Used
 	a.Total += b.Total
 	return a
 }
 
-// Text returns the amount in words: "3.5 of 16 GiB".
+// Text returns the amount as text, such as "3.5 of 16 GiB".
 func (a amount) Text() string { return figure(a.Used) + " of " + figure(a.Total) + a.Unit }
 
-// UsedText and TotalText are the figures of the meter.
+// UsedText returns the formatted used amount.
 func (a amount) UsedText() string { return figure(a.Used) }
 
-// TotalText returns the figure of the whole.
+// TotalText returns the formatted total amount.
 func (a amount) TotalText() string { return figure(a.Total) }
 
-// figure returns a number with one decimal where it is small.
+// figure formats a number, with one decimal if it is below 100.
 func figure(f float64) string {
 	if math.Abs(f) < 100 {
 		return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64)
@@ -46,7 +46,7 @@ func figure(f float64) string {
 	return strconv.FormatFloat(math.Round(f), 'f', -1, 64)
 }
 
-// nodeAmounts returns what is in use of a node. What the node does not have is left out.
+// nodeAmounts returns the resource usage of a node, without resources that the node lacks.
 func nodeAmounts(n *v1.Node) []amount {
 	all := []amount{
 		{"tasks", float64(n.GetRunning()), float64(n.GetMaxParallel()), ""},

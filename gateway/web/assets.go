@@ -12,16 +12,16 @@ import (
 	"switchyard/drawing/svg"
 )
 
-// assetsPath is where the style and the script lie. The build that follows it lets browsers keep them.
+// assetsPath is the path prefix of the style and the script. The build ID that follows lets browsers cache them forever.
 const assetsPath = "/ui/assets/"
 
-// drawingStyle is the asset with the style of graphs and timelines, which drawing/svg has.
+// drawingStyle is the asset with the style of graphs and timelines, whose text comes from drawing/svg.
 const drawingStyle = "drawing.css"
 
 //go:embed assets
 var assetFiles embed.FS
 
-// build distinguishes the assets and templates of this program from those of others.
+// build identifies the assets and templates of this program.
 var build = buildOf(assetFiles, templateFiles)
 
 func buildOf(trees ...fs.FS) string {
@@ -40,20 +40,20 @@ func buildOf(trees ...fs.FS) string {
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
-// digest returns a short text that differs for different texts.
+// digest returns a short hash of a text.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])[:12]
 }
 
-// assetURL returns the address of an asset.
+// assetURL returns the URL of an asset.
 func assetURL(name string) string { return assetsPath + build + "/" + name }
 
-// serveAssets returns a handler of the assets, under the present build or another one.
+// serveAssets returns a handler that serves the assets for the current and any other build ID.
 func serveAssets() http.Handler {
 	tree, err := fs.Sub(assetFiles, "assets")
 	if err != nil {
-		panic(err) // the folder is embedded
+		panic(err) // unreachable: the folder is embedded
 	}
 	files := http.FileServerFS(tree)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,29 +10,29 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxAttentionLines bounds the lines below what needs attention.
+// maxAttentionLines bounds the lines of an attention block.
 const maxAttentionLines = 5
 
-// attention is something that is wrong now.
+// attention is a current problem with the things that have it.
 type attention struct {
 	id        string
-	Tone      string // class of colours: bad, wait or idle
+	Tone      string // CSS class: bad, wait or idle
 	Text, URL string
 	Lines     []attentionLine
-	More      int // lines that are left out
+	More      int // lines left out
 }
 
 // LiveID returns the id of the block.
 func (a attention) LiveID() string { return "attention-" + a.id }
 
-// attentionLine is one of the things.
+// attentionLine is one of the things that have a problem.
 type attentionLine struct {
 	Text, URL string
 	Note      string
 	At        *timestamppb.Timestamp
 }
 
-// add adds a line, if there is room.
+// add adds a line, or counts it in More if there is no room.
 func (a *attention) add(line attentionLine) {
 	if len(a.Lines) == maxAttentionLines {
 		a.More++
@@ -41,12 +41,13 @@ func (a *attention) add(line attentionLine) {
 	a.Lines = append(a.Lines, line)
 }
 
-// attentions returns what is wrong by the parts of the overview, the worst first. A part that cannot be read is wrong itself.
+// attentions returns the current problems found in the parts of the overview, worst first. A part that cannot be read counts
+// as a problem.
 func attentions(loaded []loadedPart) []attention {
 	var all []attention
 	for _, of := range []struct {
 		part int
-		what string // that is not known if the part fails
+		what string // that is unknown if the part fails
 		find func(data any) []attention
 	}{
 		{partNodes, "The state of the nodes", badNodes},
@@ -157,7 +158,7 @@ func approvalRunAttention(data any) []attention {
 	return []attention{a}
 }
 
-// waitingGroups returns why tasks wait for a node: what could never run first.
+// waitingGroups returns the groups of tasks that wait for a node. Tasks that no node could ever run come first.
 func waitingGroups(data any) []attention {
 	var never, busy attention
 	never = attention{id: "impossible", Tone: "bad", URL: "/ui/queue"}
@@ -189,7 +190,7 @@ func waitingGroups(data any) []attention {
 	return found
 }
 
-// asking returns what tasks ask of a node, behind their number.
+// asking returns a clause with the resource demand of tasks, or "" if they have none.
 func asking(d *v1.TaskDemand) string {
 	if text := demandText(d); text != "" {
 		return " that ask for " + text
@@ -197,7 +198,7 @@ func asking(d *v1.TaskDemand) string {
 	return ""
 }
 
-// badNodes returns the nodes that are not in service.
+// badNodes returns the problems of nodes that are out of service or benched.
 func badNodes(data any) []attention {
 	nodes := data.(*v1.ListNodesResponse).GetItems()
 	if len(nodes) == 0 {
@@ -234,7 +235,7 @@ func badNodes(data any) []attention {
 	return found
 }
 
-// badSchedules returns the schedules whose last run failed, and those whose starts are piling up.
+// badSchedules returns the schedules whose last completed run failed.
 func badSchedules(data any) []attention {
 	failed := attention{id: "schedules-failed", Tone: "bad", URL: "/ui/schedules"}
 	for _, s := range data.([]*v1.Schedule) {

@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// spanLayout is that of a field of type datetime-local.
+	// spanLayout is the layout of a datetime-local field.
 	spanLayout = "2006-01-02T15:04"
-	// maxBackfillListed bounds the times that the question before a backfill counts.
+	// maxBackfillListed bounds the times that the confirmation of a backfill counts.
 	maxBackfillListed = 1000
-	// fewTimes is how many of them it shows.
+	// fewTimes is how many of these times the confirmation shows.
 	fewTimes = 10
 )
 
-// backfillForm is the form that starts the runs of a span of time.
+// backfillForm is the form that backfills the runs of a time span.
 type backfillForm struct {
 	From, To, Overlap string
 	Zone              string
 	Button            button
 	Failed            string
-	// Times are those of the span, once it has been asked whether their runs are meant; IsAsked tells.
+	// Times holds the first times of the span once the form asks for confirmation, which IsAsked marks.
 	Times   []nextTime
 	Count   int
 	HasMore bool // beyond Count
 	IsAsked bool
 }
 
-// Overlaps are what may become of a start while a run is open.
+// Overlaps returns the policies for a start while another run is open.
 func (backfillForm) Overlaps() []inputOption {
 	return []inputOption{
 		{Value: "queue", Text: "one run after the other"}, {Value: "allow", Text: "all at once"}, {Value: "skip", Text: "skip while a run is open"},
@@ -48,7 +48,7 @@ func newBackfillForm(s *v1.Schedule, caller *auth.Principal) backfillForm {
 	return backfillForm{Zone: zoneName(s.GetTimezone()), Overlap: "queue", Button: b}
 }
 
-// span returns the times that were typed, which are in the zone of the schedule.
+// span parses the typed times in the time zone of the schedule.
 func (f backfillForm) span() (from, to time.Time, err error) {
 	zone := zoneOf(f.Zone)
 	for _, field := range []struct {
@@ -70,7 +70,7 @@ func (f backfillForm) span() (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-// postSchedule asks whether the runs of a span are meant, and then starts them.
+// postSchedule asks for confirmation of a backfill and then starts it.
 func (w *Web) postSchedule(rw http.ResponseWriter, r *http.Request, req request, failed error) {
 	view, err := w.loadSchedule(r.Context(), req)
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *Web) postSchedule(rw http.ResponseWriter, r *http.Request, req request,
 	w.writeView(rw, r, statusOf(err), viewData{"Schedule " + view.GetName(), "schedule", view}, req, true)
 }
 
-// takeBackfill returns what has been done, or "" if it has to be asked first.
+// takeBackfill starts a confirmed backfill and returns a message. It returns "" if the form must ask for confirmation first.
 func (w *Web) takeBackfill(r *http.Request, name string, form *backfillForm) (done string, err error) {
 	from, to, err := form.span()
 	if err != nil {
@@ -116,7 +116,7 @@ func (w *Web) takeBackfill(r *http.Request, name string, form *backfillForm) (do
 	return done, nil
 }
 
-// countBackfill finds the times of a span, for the question.
+// countBackfill fills the form with the times of a span for the confirmation.
 func (w *Web) countBackfill(r *http.Request, name string, form *backfillForm, from, to time.Time) error {
 	res, err := w.services.schedules.ListScheduleTimes(r.Context(), connect.NewRequest(&v1.ListScheduleTimesRequest{
 		Name: name, Count: maxBackfillListed, From: timestamppb.New(from),

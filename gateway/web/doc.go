@@ -1,17 +1,17 @@
-// Package web is the page of the gateway: the fleet, its runs, and why things are as they are, for people with a browser.
+// Package web is the web page of the gateway. It shows the fleet and its runs, and explains their states, to people with a browser.
 //
 //	GET /, /ui/...        view ──> feed (live) ──> template ──> HTML, readable without script
 //	GET /ui/live          the stream of a browser: updates of all views that its tabs show
 //	POST /ui/actions/...  a call of a service, with the proof that the form is ours
 //	GET /ui/assets/...    style and script, which are plain files
 //
-// Everything is read and done by calls of the services, as the caller, so that roles, limits and the audit are those of all
-// doors. A view is a line of the table in views.go: a pattern, and a function that opens a source of its data. Its template
-// lies in templates/. What changes while people look is a block (Page.Live) or a list of blocks (Page.Rows). Nothing in a
-// block depends on the time at which it is rendered; the script keeps times current.
+// The page reads and changes everything through service calls in the name of the caller, so roles, limits and the audit log
+// apply as to any other client. A view is a row of the table in views.go: a pattern, and a function that opens a source of
+// its data. Its template is in templates/. Parts that change while people look are blocks (Page.Live) or lists of blocks
+// (Page.Rows). The content of a block must not depend on the time at which it is rendered; the script keeps times current.
 //
-// Every answer forbids scripts and styles other than those of the gateway itself. html/template escapes what users have
-// chosen.
+// Every response forbids scripts and styles other than those of the gateway itself. html/template escapes user-supplied
+// text.
 //
 // Of this module it may import proto, drawing/graph, drawing/report, drawing/svg, drawing/timeline, drawing/words, gateway/auth,
 // gateway/edge, gateway/eventstream, gateway/inprocess, gateway/rpcerror, workflows/cron, workflows/definition, workflows/names,

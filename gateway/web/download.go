@@ -16,17 +16,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Names of what can be downloaded of a task.
+// Names of the downloads of a task.
 const (
 	downloadLog     = "log"
 	downloadOutput  = "output"
 	downloadContext = "context-update"
 )
 
-// downloadURL returns the address of what a task has left.
+// downloadURL returns the URL of a download of a task.
 func downloadURL(req request, name string) string { return req.path + "/download/" + name }
 
-// serveDownload answers with what a task has printed or left as a file.
+// serveDownload serves the log or a result of a task as a file.
 func (w *Web) serveDownload(rw http.ResponseWriter, r *http.Request) {
 	run, task := r.PathValue("run"), r.PathValue("task")
 	leave, err := w.Bounds.EnterStream(r.RemoteAddr)
@@ -48,7 +48,7 @@ func (w *Web) serveDownload(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeLog writes a log as it was printed. An error after the first piece breaks the answer off.
+// writeLog writes a log exactly as it was printed. An error after the first piece aborts the response.
 func (w *Web) writeLog(rw http.ResponseWriter, r *http.Request, run, task string) error {
 	req, err := logRequest(run, task, r.URL.Query())
 	if err != nil {
@@ -74,10 +74,10 @@ func (w *Web) writeLog(rw http.ResponseWriter, r *http.Request, run, task string
 		if !more {
 			break
 		}
-		_ = controller.SetWriteDeadline(time.Now().Add(w.WriteTimeout)) // a server without deadlines is a test's
+		_ = controller.SetWriteDeadline(time.Now().Add(w.WriteTimeout)) // only a server in a test has no deadlines
 		for _, e := range stream.Msg().GetEntries() {
 			if _, err := rw.Write(e.GetData()); err != nil {
-				return nil // the browser has gone
+				return nil // the browser has left
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (w *Web) writeLog(rw http.ResponseWriter, r *http.Request, run, task string
 	return nil
 }
 
-// writeObject writes an object that a task has left as JSON.
+// writeObject writes an object from the result of a task as JSON.
 func (w *Web) writeObject(rw http.ResponseWriter, r *http.Request, run, task, name string, of func(*v1.TaskResult) *structpb.Struct) error {
 	res, err := messageOfCall(w.services.runs.GetRunTask(r.Context(), connect.NewRequest(&v1.GetRunTaskRequest{Id: run, Task: task})))
 	if err != nil {
@@ -103,11 +103,11 @@ func (w *Web) writeObject(rw http.ResponseWriter, r *http.Request, run, task, na
 		return rpcerror.NotFound("task %s of run %s has left no %s", task, run, strings.ReplaceAll(name, "-", " "))
 	}
 	attach(rw, "application/json", run+"-"+task+"-"+name+".json")
-	_, _ = rw.Write([]byte(indentedJSON(object) + "\n")) // an error means that the browser has gone
+	_, _ = rw.Write([]byte(indentedJSON(object) + "\n")) // fails only if the browser has left
 	return nil
 }
 
-// attach says that an answer is a file with a name.
+// attach sets the headers that make the response a file download.
 func attach(rw http.ResponseWriter, contentType, name string) {
 	plain := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.[]", c) {

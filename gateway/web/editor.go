@@ -15,8 +15,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// editorPath is the address of the page where definitions are written. It is not below that of the workflows, whose names
-// may be any word.
+// editorPath is the path of the definition editor. It is outside the path of workflows because a workflow may have any name.
 const editorPath = "/ui/editor"
 
 // Buttons of the editor.
@@ -26,7 +25,7 @@ const (
 	doStore = "store"
 )
 
-// newDocument is what the editor begins with.
+// newDocument is the initial document of the editor.
 const newDocument = `name: hello
 tasks:
   greet:
@@ -35,18 +34,19 @@ tasks:
       command: echo Hello, world
 `
 
-// editorView is what the page of a document shows.
+// editorView is the data of the editor page.
 type editorView struct {
-	// From is the stored workflow that is edited, or "".
+	// From is the name of the stored workflow being edited, or "".
 	From      string
 	Text      string
 	Input     string
 	IsReplace bool
 	Buttons   []button
-	// Notes are what is said of the document and its input, Listing has them at their lines; nil if there are none.
+	// Notes are the problems and warnings of the document and its input. Listing shows them at their lines; it is nil if
+	// there are none.
 	Notes   []lineNote
 	Listing *listing
-	// Good is what a check has found, Failed why nothing was done; "" each if there is nothing to say.
+	// Good is the success message of a check; Failed is why nothing was done. Both may be empty.
 	Good, Failed string
 	Plan         *planView
 }
@@ -59,7 +59,7 @@ func newEditorView(caller *auth.Principal) editorView {
 	}}
 }
 
-// showEditor shows an empty document, or a stored one.
+// showEditor shows the editor with the initial document or a stored workflow.
 func (w *Web) showEditor(rw http.ResponseWriter, r *http.Request, req request) {
 	view := newEditorView(req.caller)
 	view.Text = newDocument
@@ -87,7 +87,7 @@ func (w *Web) writeEditor(rw http.ResponseWriter, r *http.Request, req request, 
 	w.writeView(rw, r, statusOf(err), viewData{title, "editor", view}, req, false)
 }
 
-// postEditor checks a document, starts a run of it or stores it.
+// postEditor checks, runs or stores the submitted document.
 func (w *Web) postEditor(rw http.ResponseWriter, r *http.Request, req request, failed error) {
 	view := newEditorView(req.caller)
 	view.From, view.Text, view.Input = req.query.Get("from"), typed(r, "document"), typed(r, documentField)
@@ -122,7 +122,7 @@ func (w *Web) postEditor(rw http.ResponseWriter, r *http.Request, req request, f
 	w.writeEditor(rw, r, req, view, err)
 }
 
-// refuse shows an error, and what a definition warns of.
+// refuse shows an error and the warnings of the definition.
 func (v *editorView) refuse(err error, warnings source.Problems, done string) {
 	problems := problemsOf(err)
 	if v.Plan != nil {
@@ -167,7 +167,7 @@ func (w *Web) runDocument(r *http.Request, view editorView, input *structpb.Stru
 	return runURL(res.Msg.GetId()), startNotice(res.Msg.GetId(), res.Msg.GetExisted()), nil
 }
 
-// planDocument returns what a run of the document would do, or nil if the caller may not start one.
+// planDocument returns the plan of a run of the document, or nil if the caller may not start runs.
 func (w *Web) planDocument(ctx context.Context, caller *auth.Principal, view editorView, input *structpb.Struct) (*planView, error) {
 	if forbids("", runService+"PlanRun", caller) != "" {
 		return nil, nil
@@ -181,5 +181,5 @@ func (w *Web) planDocument(ctx context.Context, caller *auth.Principal, view edi
 	return newPlanView(res.Msg), nil
 }
 
-// Rows returns the height of the field of the document, in lines.
+// Rows returns the height of the document field, in lines.
 func (v editorView) Rows() int { return min(max(16, strings.Count(v.Text, "\n")+2), 40) }

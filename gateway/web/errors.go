@@ -10,14 +10,14 @@ import (
 	"switchyard/gateway/rpcerror"
 )
 
-// errorPage is what the page of an error shows.
+// errorPage is the data of an error page.
 type errorPage struct {
 	Status  int
 	Heading string
 	Message string
 }
 
-// refuse answers a request of a caller that is not known: a page leads to the log-in.
+// refuse answers an unauthenticated request. Page requests are redirected to the login.
 func (w *Web) refuse(rw http.ResponseWriter, r *http.Request, err error) {
 	if connect.CodeOf(err) == connect.CodeUnauthenticated && r.Method == http.MethodGet && r.URL.Path != "/ui/live" {
 		http.Redirect(rw, r, "/ui/login?"+url.Values{"next": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
@@ -26,10 +26,10 @@ func (w *Web) refuse(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writeError(rw, r, err)
 }
 
-// writeError answers with an error: as JSON to the script, as a page to people.
+// writeError answers with an error: JSON for the script, a page for people.
 func (w *Web) writeError(rw http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && rpcerror.CodeOf(err) != connect.CodeUnauthenticated {
-		return // who has asked has gone
+		return // the client has left
 	}
 	code := rpcerror.CodeOf(err)
 	status := rpcerror.HTTPStatus(code)
@@ -65,12 +65,12 @@ func messageOf(err error) string {
 	return ""
 }
 
-// wantsJSON reports whether the script of a page has sent a request.
+// wantsJSON reports whether the script of a page sent the request.
 func wantsJSON(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "application/json")
 }
 
-// serveNothing answers requests for pages that do not exist.
+// serveNothing answers requests for unknown pages.
 func (w *Web) serveNothing(rw http.ResponseWriter, r *http.Request) {
 	w.writeError(rw, r, rpcerror.NotFound("there is no page %s", r.URL.Path))
 }

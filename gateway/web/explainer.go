@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// firstExplanation is how long a page that is opened waits for an explanation.
+	// firstExplanation is how long a new page waits for its first explanation.
 	firstExplanation = 1500 * time.Millisecond
-	// maxVerdicts bounds the nodes that a page shows.
+	// maxVerdicts bounds the nodes listed on a page.
 	maxVerdicts = 100
 )
 
-// explainer asks why a task is where it is, beside the looks of a view: the answer may take seconds. Its methods are called
-// by one goroutine.
+// explainer asks in the background why a task is where it is, because the answer may take seconds. Its methods are for a
+// single goroutine.
 type explainer struct {
 	ask func(ctx context.Context) (*v1.ExplainTaskResponse, error)
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	about  string // what the last question was about
+	about  string // subject of the last question
 	asked  time.Time
 
 	mu      sync.Mutex
@@ -38,8 +38,8 @@ type explainer struct {
 	failure error
 }
 
-// get returns the newest answer, or nil, and asks again if the question is about something else now, or after a while if
-// again is set.
+// get returns the latest answer, or nil if there is none. It asks again if the subject has changed, or after explainInterval
+// if again is set.
 func (e *explainer) get(ctx context.Context, about string, again bool) (*v1.ExplainTaskResponse, error) {
 	e.mu.Lock()
 	asking := e.asking
@@ -53,7 +53,7 @@ func (e *explainer) get(ctx context.Context, about string, again bool) (*v1.Expl
 	return e.answer, e.failure
 }
 
-// start asks. Of the first question it waits a while for the answer.
+// start asks in the background. It waits up to firstExplanation for the answer to the first question.
 func (e *explainer) start(ctx context.Context, about string, isFirst bool) {
 	if e.cancel != nil {
 		e.cancel()
@@ -82,7 +82,7 @@ func (e *explainer) start(ctx context.Context, about string, isFirst bool) {
 	}
 }
 
-// close ends the question that is being asked, and waits for it.
+// close cancels a pending question and waits for it to end.
 func (e *explainer) close() {
 	if e.cancel != nil {
 		e.cancel()
@@ -90,13 +90,13 @@ func (e *explainer) close() {
 	e.wg.Wait()
 }
 
-// assignments are the times that a task was given to a node, as the run has recorded them.
+// assignments caches the last assignment event of a task.
 type assignments struct {
 	about string
 	last  *v1.Event
 }
 
-// load reads them again if about has changed.
+// load reads the events again if about has changed. On error it returns the cached event.
 func (a *assignments) load(ctx context.Context, s services, run, task, about string) *v1.Event {
 	if a.about == about {
 		return a.last
@@ -117,21 +117,21 @@ func (a *assignments) load(ctx context.Context, s services, run, task, about str
 	}
 }
 
-// whyView is why a task is where it is.
+// whyView explains why a task is where it is.
 type whyView struct {
-	// Waits reports whether the task waits, so that the nodes say what keeps it from them; otherwise they say what they have
-	// to offer now.
+	// Waits reports whether the task waits. If it does, Nodes shows what rules each node out, otherwise what each node
+	// offers now.
 	Waits  bool
 	Reason string
 	Node   string
-	// Score and Parts are those of its node when it was chosen.
+	// Score and Parts are the score of its node at the time of placement.
 	Score string
 	Parts []scorePart
 	At    *timestamppb.Timestamp
 	Nodes []verdict
-	More  int // nodes that are not shown
+	More  int // nodes not shown
 	Ends  []*v1.ParentEnd
-	// Unknown says why there is no answer, or is "".
+	// Unknown is why there is no answer, or "".
 	Unknown string
 	Pending bool
 }
@@ -139,7 +139,7 @@ type whyView struct {
 // scorePart is a term of a score.
 type scorePart struct{ Name, Value string }
 
-// verdict is what placement thinks of a node.
+// verdict is the assessment of a node by placement.
 type verdict struct {
 	Name     string
 	Feasible bool
@@ -149,7 +149,7 @@ type verdict struct {
 	Reasons  []string
 }
 
-// why returns why the task is where it is.
+// why returns the explanation of the current state of a task.
 func (s *taskSource) why(ctx context.Context, t *v1.Task) whyView {
 	view := whyView{Waits: v1.IsTaskWaiting(t.GetState()) || t.GetState() == v1.TaskPaused && t.GetNode() == "", Node: t.GetNode(), Reason: t.GetError()}
 	hasEnded, about := v1.HasTaskEnded(t), fmt.Sprint(t.GetState(), t.GetAttempt(), t.GetNode(), t.GetHeld())
@@ -164,7 +164,7 @@ func (s *taskSource) why(ctx context.Context, t *v1.Task) whyView {
 		}
 	}
 	if t.Count != nil {
-		return view // its instances are placed, not the task
+		return view // the instances are placed, not the task
 	}
 	answer, err := s.reasons.get(ctx, about, view.Waits)
 	switch {
@@ -183,7 +183,7 @@ func (s *taskSource) why(ctx context.Context, t *v1.Task) whyView {
 	return view
 }
 
-// parseScore returns the score and its parts that an event of an assignment tells of: "score 87.3: cpu 29.1, tasks -5.0".
+// parseScore parses the score and its parts in an assignment event, such as "score 87.3: cpu 29.1, tasks -5.0".
 func parseScore(detail string) (score string, parts []scorePart) {
 	text, ok := strings.CutPrefix(detail, "score ")
 	score, list, hasParts := strings.Cut(text, ": ")
@@ -200,7 +200,7 @@ func parseScore(detail string) (score string, parts []scorePart) {
 	return score, parts
 }
 
-// verdicts returns what the nodes have to offer, the best first, and how many are left out.
+// verdicts returns the assessments of the nodes, best first, and the number of nodes left out.
 func verdicts(answer *v1.ExplainTaskResponse) ([]verdict, int) {
 	nodes := slices.SortedStableFunc(slices.Values(answer.GetNodes()), func(a, b *v1.NodeVerdict) int {
 		if a.GetFeasible() != b.GetFeasible() {
@@ -218,7 +218,7 @@ func verdicts(answer *v1.ExplainTaskResponse) ([]verdict, int) {
 		if n.GetFeasible() {
 			row.Score = fmt.Sprintf("%.1f", n.GetScore())
 			for _, p := range n.GetParts() {
-				row.Parts = append(row.Parts, scorePart{p.GetName(), fmt.Sprintf("%.1f", p.GetValue()+0)}) // which makes 0 of -0
+				row.Parts = append(row.Parts, scorePart{p.GetName(), fmt.Sprintf("%.1f", p.GetValue()+0)}) // + 0 turns -0 into 0
 			}
 		}
 		rows = append(rows, row)

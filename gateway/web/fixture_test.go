@@ -25,8 +25,8 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeServices answers calls as a test has set, and records their requests. A call without an answer is Unimplemented. Roles
-// are those of the real services. It is safe for concurrent use.
+// fakeServices answers calls as the test configures, and records their requests. Other calls return Unimplemented. Roles are
+// those of the real services. It is safe for concurrent use.
 type fakeServices struct {
 	mu       sync.Mutex
 	unary    map[string]func(context.Context, proto.Message) (connect.AnyResponse, error)
@@ -42,7 +42,7 @@ func newFakeServices() *fakeServices {
 	}
 }
 
-// answer has do answer the calls of a procedure, such as switchyardv1connect.RunServiceGetRunProcedure.
+// answer registers do as the handler of a procedure, such as switchyardv1connect.RunServiceGetRunProcedure.
 func answer[Req, Res any](f *fakeServices, procedure string, do func(context.Context, *Req) (*Res, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +55,7 @@ func answer[Req, Res any](f *fakeServices, procedure string, do func(context.Con
 	}
 }
 
-// answerWith has each call of a procedure answered with the same message.
+// answerWith registers a fixed response for a procedure.
 func answerWith[Res any](f *fakeServices, procedure string, res *Res) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,7 +64,7 @@ func answerWith[Res any](f *fakeServices, procedure string, res *Res) {
 	}
 }
 
-// refuseWith has each call of a procedure answered with an error.
+// refuseWith registers a fixed error for a procedure.
 func refuseWith(f *fakeServices, procedure string, code connect.Code, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +73,7 @@ func refuseWith(f *fakeServices, procedure string, code connect.Code, text strin
 	}
 }
 
-// answerStream has do answer the server-streaming calls of a procedure.
+// answerStream registers do as the handler of a server-streaming procedure.
 func answerStream[Req, Res any](f *fakeServices, procedure string, do func(ctx context.Context, request *Req, send func(*Res) error) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,7 +93,7 @@ func (f *fakeServices) record(procedure string, request proto.Message) {
 	f.requests[procedure] = append(f.requests[procedure], proto.Clone(request))
 }
 
-// requestsOf returns the requests of a procedure, the oldest first.
+// requestsOf returns the recorded requests of a procedure, oldest first.
 func requestsOf[Req any](f *fakeServices, procedure string) []*Req {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +137,7 @@ func (f *fakeServices) WrapStreamingClient(next connect.StreamingClientFunc) con
 	return next
 }
 
-// handler returns the services.
+// handler returns an HTTP handler of the services.
 func (f *fakeServices) handler() http.Handler {
 	mux, options := http.NewServeMux(), connect.WithInterceptors(auth.Interceptor{}, f)
 	mux.Handle(switchyardv1connect.NewRunServiceHandler(switchyardv1connect.UnimplementedRunServiceHandler{}, options))
@@ -148,10 +148,10 @@ func (f *fakeServices) handler() http.Handler {
 	return mux
 }
 
-// testNow is when tests of views take place.
+// testNow is the current time in tests of views.
 var testNow = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// roleTokens authenticates tokens "sy_viewer", "sy_user", ..., as persons of the same names.
+// roleTokens authenticates the tokens "sy_viewer", "sy_user" and so on as principals named after their roles.
 type roleTokens struct{}
 
 // Authenticate implements auth.Authenticator.
@@ -163,7 +163,7 @@ func (roleTokens) Authenticate(_ context.Context, bearer string) (*auth.Principa
 	return nil, connect.NewError(connect.CodeUnauthenticated, errors.New("the token is not known"))
 }
 
-// visitor is a browser that is logged in.
+// visitor is a logged-in browser.
 type visitor struct {
 	t       *testing.T
 	handler http.Handler
@@ -171,7 +171,7 @@ type visitor struct {
 	cookies map[string]*http.Cookie
 }
 
-// newVisitor returns a browser of a caller with a role, such as v1.RoleUser, before a page that calls f.
+// newVisitor returns a browser of a caller with a role, such as v1.RoleUser, on a page that calls f.
 func newVisitor(t *testing.T, f *fakeServices, role string) *visitor {
 	t.Helper()
 	feeds := live.NewFeeds()
@@ -180,7 +180,7 @@ func newVisitor(t *testing.T, f *fakeServices, role string) *visitor {
 	return &visitor{t, w.Wrap(http.NotFoundHandler()), "sy_" + role, map[string]*http.Cookie{}}
 }
 
-// newVisitorConfig returns the configuration of a page that calls f.
+// newVisitorConfig returns the config of a page that calls f.
 func newVisitorConfig(t *testing.T, f *fakeServices, feeds *live.Feeds) Config {
 	return Config{
 		Calls: f.handler(), Streams: http.NotFoundHandler(), Feeds: feeds, Lock: auth.Lock{Authenticator: roleTokens{}},
@@ -190,7 +190,7 @@ func newVisitorConfig(t *testing.T, f *fakeServices, feeds *live.Feeds) Config {
 	}
 }
 
-// answered is what a browser is answered.
+// answered is a response to a browser.
 type answered struct {
 	status int
 	header http.Header
@@ -226,7 +226,7 @@ func (v *visitor) do(method, address string, form url.Values, accept string) ans
 	return a
 }
 
-// get opens a page, which must be there.
+// get opens a page and fails the test if the status is not 200.
 func (v *visitor) get(address string) answered {
 	v.t.Helper()
 	a := v.do(http.MethodGet, address, nil, "text/html")
@@ -236,8 +236,8 @@ func (v *visitor) get(address string) answered {
 	return a
 }
 
-// submit sends the form of an action on a page, as the script does. Pairs are the names and values of fields: those that the
-// form has choose it, the others are added.
+// submit submits the form of an action on a page, as the script does. Pairs are names and values of fields: those that exist
+// as hidden fields select the form, the others are added.
 func (v *visitor) submit(address, verb string, pairs ...string) answered {
 	v.t.Helper()
 	page := v.get(address)
@@ -262,8 +262,8 @@ forms:
 	return answered{}
 }
 
-// submitPlain sends the form of an action on a page as browsers without script do. Pairs are the names and values of fields
-// that choose it.
+// submitPlain submits the form of an action on a page, as a browser without script does. Pairs are names and values of
+// fields that select the form.
 func (v *visitor) submitPlain(page answered, verb string, pairs ...string) answered {
 	v.t.Helper()
 forms:
@@ -283,17 +283,17 @@ forms:
 	return answered{}
 }
 
-// message returns what the script shows of an action.
+// message returns the message that the script would show.
 func (a answered) message() string {
 	var body struct{ Message string }
 	_ = json.Unmarshal([]byte(a.body), &body)
 	return body.Message
 }
 
-// all returns the elements that a selector selects, as selected does.
+// all returns the elements that a selector matches, as selected does.
 func (a answered) all(selector string) []*html.Node { return selected(a.doc, selector) }
 
-// text returns the text of the first element that a selector selects, or "".
+// text returns the text of the first element that a selector matches, or "".
 func (a answered) text(selector string) string {
 	if of := a.all(selector); len(of) > 0 {
 		return textOf(of[0])
@@ -301,7 +301,7 @@ func (a answered) text(selector string) string {
 	return ""
 }
 
-// rows returns the texts of all elements that a selector selects.
+// texts returns the texts of all elements that a selector matches.
 func (a answered) texts(selector string) []string {
 	var texts []string
 	for _, n := range a.all(selector) {
@@ -331,7 +331,7 @@ func textOf(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// attribute returns an attribute of an element, or "".
+// attribute returns an attribute of an element, or "" if it is missing.
 func attribute(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {
@@ -341,8 +341,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// selected returns the elements below n that a selector of CSS selects: parts of tag, #id, .class, [name] and [name="value"],
-// and spaces between parts, each below the one before.
+// selected returns the elements below n that match a simplified CSS selector: tag, #id, .class, [name] and [name="value"],
+// combined by spaces for descendants.
 func selected(n *html.Node, selector string) []*html.Node {
 	first, rest, deeper := cutPart(selector)
 	var found []*html.Node
@@ -358,7 +358,7 @@ func selected(n *html.Node, selector string) []*html.Node {
 	return found
 }
 
-// cutPart returns the first part of a selector and what follows.
+// cutPart splits the first part off a selector.
 func cutPart(selector string) (first, rest string, deeper bool) {
 	quoted := false
 	for i, c := range selector {
@@ -372,7 +372,7 @@ func cutPart(selector string) (first, rest string, deeper bool) {
 	return selector, "", false
 }
 
-// isSelected reports whether an element is selected by one part of a selector.
+// isSelected reports whether an element matches one part of a selector.
 func isSelected(n *html.Node, part string) bool {
 	end := func(s string) int {
 		if i := strings.IndexAny(s, "#.["); i >= 0 {
@@ -404,7 +404,7 @@ func isSelected(n *html.Node, part string) bool {
 	return true
 }
 
-// mustContain fails the test unless a text has all parts.
+// mustContain fails the test if a text lacks any of the parts.
 func mustContain(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -414,7 +414,7 @@ func mustContain(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// mustNotContain fails the test if a text has one of the parts.
+// mustNotContain fails the test if a text contains any of the parts.
 func mustNotContain(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -424,10 +424,10 @@ func mustNotContain(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// hostile is a text that breaks pages which do not escape it, and layouts which do not wrap it.
+// hostile is a text that breaks pages without escaping and layouts without wrapping.
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>{{.}}` + "\x1b[31m" + `javascript:alert(3)`
 
-// mustBeHarmless fails the test if a page has a script, a handler or an image that the templates do not have.
+// mustBeHarmless fails the test if a page has scripts, handlers or images that the templates lack.
 func mustBeHarmless(t *testing.T, a answered) {
 	t.Helper()
 	for _, n := range a.all("script") {

@@ -19,23 +19,24 @@ import (
 )
 
 const (
-	// maxLongForm bounds the body of a form with a document, in bytes: one of 1 MiB whose characters are escaped.
+	// maxLongForm bounds the body of a form with a document, in bytes: a document of 1 MiB after escaping.
 	maxLongForm = 4 << 20
-	// doField names the button of a form that was pressed.
+	// doField names the form field with the pressed button.
 	doField = "do"
 )
 
-// form is a page with a form that is no simple action: what it lacks is said beside what was typed, which stays.
+// form is a page with a form that is not a simple action. On error, the page shows the typed values again with the error.
 type form struct {
 	pattern    string
 	parameters []string
-	// get shows the form; nil if a view of the same pattern does.
+	// get shows the form. It is nil if a view has the same pattern.
 	get func(w *Web, rw http.ResponseWriter, r *http.Request, req request)
-	// post takes the form, whose fields are read. failed is why it cannot be trusted, or nil: it is to be shown again then.
+	// post handles the submitted form, whose fields are parsed. If failed is not nil, the form must not be trusted and is
+	// shown again.
 	post func(w *Web, rw http.ResponseWriter, r *http.Request, req request, failed error)
 }
 
-// serveForm returns a handler of a form, for its page or for what is sent.
+// serveForm returns a handler of a form, either for its page or for its submission.
 func (w *Web) serveForm(f form, isPost bool) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		req, err := view{pattern: f.pattern, parameters: f.parameters}.requestOf(r)
@@ -59,7 +60,8 @@ func (w *Web) serveForm(f form, isPost bool) http.Handler {
 	})
 }
 
-// writeView answers with a view whose form has been filled in. It stays live where its address is that of a view.
+// writeView answers with a view whose form is filled in. isLive keeps the page live, which requires that its address is that
+// of a view.
 func (w *Web) writeView(rw http.ResponseWriter, r *http.Request, status int, data viewData, req request, isLive bool) {
 	content, err := w.pages.render(data, req)
 	if err != nil {
@@ -73,7 +75,7 @@ func (w *Web) writeView(rw http.ResponseWriter, r *http.Request, status int, dat
 	w.writePage(rw, r, status, page)
 }
 
-// redirect leads to a page that shows a notice once.
+// redirect redirects to a page that shows a notice once.
 func redirect(rw http.ResponseWriter, r *http.Request, to, notice string) {
 	if notice != "" {
 		login.SetNotice(rw, r, notice)
@@ -81,8 +83,8 @@ func redirect(rw http.ResponseWriter, r *http.Request, to, notice string) {
 	http.Redirect(rw, r, to, http.StatusSeeOther)
 }
 
-// formKey returns the idempotency key of a form that starts a run: the same form, sent again with the same input, starts no
-// second one. A page that is loaded again has another proof, and so another key.
+// formKey returns the idempotency key of a form that starts a run: submitting the same form again with the same input starts
+// no second run. A reloaded page has another proof and therefore another key.
 func formKey(r *http.Request, about string, input *structpb.Struct) string {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(input)
 	if err != nil {
@@ -92,12 +94,12 @@ func formKey(r *http.Request, about string, input *structpb.Struct) string {
 	return "web-" + hex.EncodeToString(sum[:16])
 }
 
-// typed returns what was typed in a field, its lines as Go has them.
+// typed returns the text of a form field with Unix line ends.
 func typed(r *http.Request, name string) string {
 	return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n")
 }
 
-// problemsOf returns the problems of a definition or an input that an error has, or the error as the only one.
+// problemsOf returns the validation problems in an error, or the error itself as the only problem.
 func problemsOf(err error) source.Problems {
 	if err == nil {
 		return nil

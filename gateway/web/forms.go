@@ -1,6 +1,7 @@
 package web
 
-// forms are the forms that are no simple actions. Each line is a page; a form without get belongs to the view of its pattern.
+// forms lists the forms that are not simple actions, one page per row. A form without get belongs to the view with the same
+// pattern.
 var forms = []form{
 	{pattern: editorPath, parameters: []string{"from"}, get: (*Web).showEditor, post: (*Web).postEditor},
 	{pattern: "/ui/workflows/{workflow}", post: (*Web).postWorkflow},

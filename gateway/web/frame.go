@@ -11,38 +11,38 @@ import (
 	"switchyard/gateway/web/login"
 )
 
-// minCompressed is the size from which a page is compressed, in bytes.
+// minCompressed is the size from which pages are compressed, in bytes.
 const minCompressed = 2 << 10
 
-// frame is a page around a view.
+// frame is the data of the page around a view.
 type frame struct {
 	Title string
-	// View is the address of the view, and Version that of its content; "" for a page that does not change.
+	// View is the address of the view and Version the version of its content. Both are "" for a static page.
 	View, Version string
-	// Shape is that of the content.
+	// Shape is the shape of the content.
 	Shape   string
 	Content string
 
-	// Notice is shown once. Caller is who looks; Locked has a caller who logs in.
+	// Notice is shown once. Caller is the viewer. Locked is set if authentication is on.
 	Notice   string
 	Caller   *auth.Principal
 	Locked   bool
 	FormMark string
-	// Build is that of the program, which says when a page is older than its gateway.
+	// Build is the build ID of the program, by which the script detects a page from an older gateway.
 	Build string
 	Nav   []navItem
 }
 
-// HTML returns the content, which a template has escaped.
+// HTML returns the content, which a template has already escaped.
 func (f frame) HTML() template.HTML { return template.HTML(f.Content) }
 
-// navItem is a link to a view.
+// navItem is a navigation link.
 type navItem struct {
 	URL, Text string
 	Current   bool
 }
 
-// navigation are the links at the head of each page.
+// navigation lists the links at the top of each page.
 var navigation = []navItem{
 	{"/", "Overview", false},
 	{"/ui/runs", "Runs", false},
@@ -54,7 +54,7 @@ var navigation = []navItem{
 	{"/ui/dead-letters", "Dead letters", false},
 }
 
-// writePage answers with a page.
+// writePage writes a whole page.
 func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, status int, f frame) {
 	f.Notice, f.Caller, f.Locked, f.FormMark, f.Build = login.TakeNotice(rw, r), auth.From(r.Context()), w.isLocked(), w.formMark, build
 	for _, item := range navigation {
@@ -78,7 +78,7 @@ func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, status int, f f
 	}
 	rw.Header().Set("Content-Encoding", "gzip")
 	rw.WriteHeader(status)
-	packer, _ := gzip.NewWriterLevel(rw, gzip.BestSpeed) // the level is one
+	packer, _ := gzip.NewWriterLevel(rw, gzip.BestSpeed) // the level is valid
 	_, _ = packer.Write(text)
 	_ = packer.Close()
 }

@@ -13,7 +13,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// functions are those of templates.
+// functions are the template functions.
 var functions = template.FuncMap{
 	"asset":       assetURL,
 	"clock":       clock,
@@ -37,10 +37,10 @@ var functions = template.FuncMap{
 	"legend":      func() template.HTML { return template.HTML(svg.Legend()) },
 }
 
-// layout of times.
+// timeLayout is the layout of displayed times.
 const timeLayout = "2006-01-02 15:04:05 UTC"
 
-// clock returns a time in words, or "".
+// clock formats a time, or returns "" for nil.
 func clock(at *timestamppb.Timestamp) string {
 	if at == nil {
 		return ""
@@ -48,8 +48,8 @@ func clock(at *timestamppb.Timestamp) string {
 	return at.AsTime().Format(timeLayout)
 }
 
-// timeElement returns an element of a time that the script shows as a duration: since it ("2m 3s"), how long ago it was ("2m
-// ago") or how long it is until then. Without the script it shows the time itself.
+// timeElement returns a time element that the script shows as a duration: the time since ("2m 3s"), how long ago ("2m ago")
+// or until. Without script it shows the time itself.
 func timeElement(kind string, at *timestamppb.Timestamp) (template.HTML, error) {
 	if at == nil {
 		return "", nil
@@ -65,7 +65,7 @@ func taskURL(run, task string) string { return runURL(run) + "/tasks/" + url.Pat
 
 func nodeURL(name string) string { return "/ui/nodes/" + url.PathEscape(name) }
 
-// withParameter returns the address of a view with one parameter set to another value, or without it if the value is "".
+// withParameter returns a view address with one parameter set, or removed if the value is "". It drops the page parameter.
 func withParameter(address, name, value string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -80,7 +80,7 @@ func withParameter(address, name, value string) string {
 	return u.String()
 }
 
-// plural returns a number with its noun: "1 run", "2 runs".
+// plural returns a number with its noun, such as "1 run" or "2 runs".
 func plural(n any, noun string) string {
 	if text := fmt.Sprint(n); text != "1" {
 		return text + " " + noun + "s"
@@ -88,7 +88,7 @@ func plural(n any, noun string) string {
 	return "1 " + noun
 }
 
-// stateTone returns the class of colours of the state of a run, a task or a node.
+// stateTone returns the CSS class for the state of a run, task or node.
 func stateTone(state string) string {
 	switch state {
 	case v1.RunCompleted, v1.NodeActive, v1.TaskStopped:
@@ -103,7 +103,7 @@ func stateTone(state string) string {
 	return "bad"
 }
 
-// sign returns one character for the state of a run, a task or a node, for readers who do not see its colour.
+// sign returns one character for the state of a run, task or node, for readers who cannot see its colour.
 func sign(state string) string {
 	switch state {
 	case v1.RunPendingApproval, v1.NodeDraining:
@@ -116,7 +116,7 @@ func sign(state string) string {
 	return words.Sign(state)
 }
 
-// span returns the time between two times in words, or "" if one is missing.
+// span formats the duration between two times, or returns "" if one is missing.
 func span(from, to *timestamppb.Timestamp) string {
 	if from == nil || to == nil {
 		return ""

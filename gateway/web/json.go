@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// writeJSON answers the script.
+// writeJSON writes a JSON response for the script.
 func writeJSON(w http.ResponseWriter, data any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(data) // an error means that the browser has gone
+	_ = json.NewEncoder(w).Encode(data) // fails only if the browser has left
 }

@@ -9,31 +9,31 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// link is a link that looks like a button.
+// link is a link styled as a button.
 type link struct {
 	Text, URL string
-	// Forbidden says why the caller cannot do what it leads to, or is "".
+	// Forbidden is why the caller may not use the link, or "".
 	Forbidden string
 }
 
-// newLink returns a link to a page that is for those who may make a call.
+// newLink returns a link to a page for callers who may make a call.
 func newLink(text, url string, call protoreflect.FullName, caller *auth.Principal) link {
 	return link{text, url, forbids(text, call, caller)}
 }
 
-// button is a button of a form that is no simple action.
+// button is a submit button of a form that is not a simple action.
 type button struct {
 	Text, Value string
-	Forbidden   string // why the caller cannot do it, or ""
+	Forbidden   string // why the caller may not use it, or ""
 	Danger      bool
 }
 
-// newButton returns a button that leads to a call.
+// newButton returns a button for callers who may make a call.
 func newButton(text, value string, call protoreflect.FullName, caller *auth.Principal) button {
 	return button{Text: text, Value: value, Forbidden: forbids(text, call, caller)}
 }
 
-// forbids returns why the role of a caller forbids what a label names and a call does, or "".
+// forbids returns why the role of a caller does not allow a call, or "" if it does. The text names the call by label.
 func forbids(label string, call protoreflect.FullName, caller *auth.Principal) string {
 	least := v1.RulesOf(callNamed(call)).GetRole()
 	if caller.Role.Includes(least) {

@@ -8,14 +8,14 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// maxListed bounds the lines of a document that a page shows.
+// maxListed bounds the lines of a document on a page.
 const maxListed = 3000
 
-// listing is a document with its problems at their lines.
+// listing is a document with its problems shown at their lines.
 type listing struct {
 	Label string
 	Lines []listedLine
-	More  int // lines that are not shown
+	More  int // lines not shown
 }
 
 // listedLine is a line of a document.
@@ -31,7 +31,7 @@ type lineNote struct {
 	IsWarning bool
 }
 
-// Where returns the place of the problem as the CLI writes it, or "".
+// Where returns the position of the problem in the format of the CLI, or "".
 func (n lineNote) Where() string {
 	switch {
 	case n.GetLine() > 0:

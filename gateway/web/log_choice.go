@@ -9,20 +9,20 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// logParameters choose a part of the log of a task.
+// logParameters are the query parameters that select a part of the log of a task.
 var logParameters = []string{"attempt", "generation", "stream"}
 
-// maxAttemptTabs bounds the attempts that can be chosen on a page, the newest ones.
+// maxAttemptTabs bounds the attempts that a page offers; the newest are kept.
 const maxAttemptTabs = 20
 
-// logChoice is which part of the log of a task a page shows, and what else there is.
+// logChoice is the selected part of a task's log with the alternatives.
 type logChoice struct {
 	Attempts, Streams, Generations []logTab
-	// Follow is the address of the lines as they come.
+	// Follow is the address of the live lines.
 	Follow, Search, Whole, Download string
-	// Fields are what a search is about, besides its words.
+	// Fields are the hidden fields of the search form.
 	Fields []Field
-	// Mark stands for the last lines, which are read when the page is opened.
+	// Mark is the placeholder for the last lines, which are read when a page is opened.
 	Mark string
 }
 
@@ -32,10 +32,10 @@ type logTab struct {
 	Current   bool
 }
 
-// logMark stands for the last lines of a log in a page that several callers look at.
+// logMark is the placeholder for the last lines of a log in a page that callers share.
 const logMark = "<li>the last lines of the log</li>"
 
-// newLogChoice returns the choice of a page.
+// newLogChoice returns the log choice of a page.
 func newLogChoice(req request, run *v1.Run, t *v1.Task) *logChoice {
 	c := &logChoice{Mark: logMark}
 	query := url.Values{}
@@ -72,7 +72,7 @@ func newLogChoice(req request, run *v1.Run, t *v1.Task) *logChoice {
 	return c
 }
 
-// logNumber returns a parameter of a log that is a number, or nil if it is absent.
+// logNumber returns a numeric query parameter of a log, or nil if it is absent.
 func logNumber(query url.Values, name string) (*int32, error) {
 	text := query.Get(name)
 	if text == "" {
@@ -85,7 +85,7 @@ func logNumber(query url.Values, name string) (*int32, error) {
 	return new(int32(n)), nil
 }
 
-// logRequest returns the request of the whole log that a query chooses, as far as it is there now.
+// logRequest returns the request for the complete current log that a query selects.
 func logRequest(run, task string, query url.Values) (*v1.StreamRunLogsRequest, error) {
 	attempt, err := logNumber(query, "attempt")
 	if err != nil {

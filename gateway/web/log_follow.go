@@ -22,24 +22,24 @@ import (
 )
 
 const (
-	// followInterval is the shortest pause between two updates of a log.
+	// followInterval is the minimum interval between two updates of a log.
 	followInterval = 200 * time.Millisecond
-	// maxFollowed bounds the rows of an update; of more that have come meanwhile the oldest are left out.
+	// maxFollowed bounds the rows of an update; the oldest surplus rows are dropped.
 	maxFollowed = 1000
 )
 
-// logUpdate is what is sent of a log.
+// logUpdate is the JSON message that updates a log.
 type logUpdate struct {
 	Version string `json:"version"`
-	// Reset says that the lines begin anew: what is shown is to be removed.
+	// Reset tells the page to remove the lines it shows.
 	Reset bool     `json:"reset,omitempty"`
 	Lines []string `json:"lines"`
-	// Dropped is how many lines before these are left out.
+	// Dropped is the number of lines dropped before these.
 	Dropped int  `json:"dropped,omitempty"`
 	Ended   bool `json:"ended,omitempty"`
 }
 
-// encode returns the update as JSON, in which HTML is as short as it is.
+// encode encodes the update as JSON without escaping HTML, which keeps it short.
 func (u *logUpdate) encode() ([]byte, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -48,7 +48,7 @@ func (u *logUpdate) encode() ([]byte, error) {
 	return bytes.TrimSpace(text.Bytes()), err
 }
 
-// logFollower reads a log from the door of server-sent events, and sends what is new a few times a second.
+// logFollower reads a log from the endpoint of server-sent events and sends batches of new rows.
 type logFollower struct {
 	rows *logRows
 
@@ -56,13 +56,13 @@ type logFollower struct {
 	pending *rowBuffer
 	version string
 	isReset bool
-	isNew   bool // whether there is something to send
+	isNew   bool // whether there is an update to send
 	ended   bool
 	done    chan struct{} // closed when the reader has ended
-	err     error         // why
+	err     error         // why the reader ended
 }
 
-// followLog sends the lines of a log since a version, which is the id of an event.
+// followLog sends the lines of a log since a version, which is an event ID.
 func followLog(ctx context.Context, w *Web, req request, version string, send func(update []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -71,7 +71,7 @@ func followLog(ctx context.Context, w *Web, req request, version string, send fu
 		return err
 	}
 	if res == nil {
-		return nil // all of it has been sent
+		return nil // everything has been sent
 	}
 	f := &logFollower{
 		rows: newLogRows(req.values["task"], "log-"+rand.Text()[:6]+"-"), pending: newRowBuffer(maxFollowed), version: version,
@@ -88,7 +88,7 @@ func followLog(ctx context.Context, w *Web, req request, version string, send fu
 	return err
 }
 
-// openLog opens the stream of a log, or returns nil if all of it has been sent.
+// openLog opens the stream of a log. It returns nil if everything has been sent.
 func (w *Web) openLog(ctx context.Context, req request, version string) (*http.Response, error) {
 	query := url.Values{"follow": {"true"}}
 	for _, name := range logParameters {
@@ -122,7 +122,7 @@ func (w *Web) openLog(ctx context.Context, req request, version string) (*http.R
 	return nil, errorOfAnswer(res)
 }
 
-// errorOfAnswer returns the error that a door has answered with as JSON.
+// errorOfAnswer returns the error in a JSON error response.
 func errorOfAnswer(res *http.Response) error {
 	var body struct {
 		Code    connect.Code `json:"code"`
@@ -135,7 +135,7 @@ func errorOfAnswer(res *http.Response) error {
 	return connect.NewError(body.Code, errors.New(body.Message))
 }
 
-// send sends updates until the log has ended, or cannot be read.
+// send sends updates until the log ends or reading fails.
 func (f *logFollower) send(ctx context.Context, send func(update []byte) error) error {
 	for {
 		isDone := false
@@ -161,7 +161,7 @@ func (f *logFollower) send(ctx context.Context, send func(update []byte) error) 
 	}
 }
 
-// take returns what is to be sent, or nil.
+// take returns the pending update, or nil if there is none.
 func (f *logFollower) take() *logUpdate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,7 +174,7 @@ func (f *logFollower) take() *logUpdate {
 	return u
 }
 
-// read reads events until the stream ends. It returns nil after the event of the end.
+// read reads events until the stream ends. It returns nil after the end event.
 func (f *logFollower) read(stream io.Reader) error {
 	lines := bufio.NewReader(stream)
 	var event, id, data string
@@ -206,7 +206,7 @@ func (f *logFollower) read(stream io.Reader) error {
 	}
 }
 
-// accept takes an event over.
+// accept applies an event to the pending update.
 func (f *logFollower) accept(event, id, data string) error {
 	var rows []logRow
 	switch event {
@@ -239,7 +239,7 @@ func (f *logFollower) accept(event, id, data string) error {
 	return nil
 }
 
-// missingText says that the store has nothing of a log.
+// missingText returns the notice about a log that the store lacks.
 func missingText(task string, attempt int32, node string) string {
 	return fmt.Sprintf("the log of attempt %d of %s is not in the store; node %s may have it", attempt, task, node)
 }

@@ -16,17 +16,17 @@ import (
 // maxForm bounds the body of a form, in bytes.
 const maxForm = 1 << 20
 
-// webActor is the name under which the page acts where callers are not known.
+// webActor is the actor name of the page if authentication is off.
 const webActor = "web"
 
-// loginPage is what the page of the log-in shows.
+// loginPage is the data of the login page.
 type loginPage struct {
 	Next   string
-	Failed string // why the last try failed
+	Failed string // why the last attempt failed
 	Locked bool
 }
 
-// withToken returns a handler that has next see the token of the browser's cookie as any caller sends it.
+// withToken passes the token of the browser's cookie to next as a bearer token.
 func withToken(next http.Handler, actorHeader string) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
@@ -40,7 +40,7 @@ func withToken(next http.Handler, actorHeader string) http.Handler {
 	})
 }
 
-// serveLogin shows the form of the log-in.
+// serveLogin shows the login form.
 func (w *Web) serveLogin(rw http.ResponseWriter, r *http.Request) {
 	w.writeLogin(rw, r, http.StatusOK, "")
 }
@@ -54,7 +54,7 @@ func (w *Web) writeLogin(rw http.ResponseWriter, r *http.Request, status int, fa
 	w.writePage(rw, r, status, frame{Title: "Log in", Content: string(html)})
 }
 
-// logIn checks a token, and keeps it in a cookie.
+// logIn checks the submitted token and stores it in a cookie.
 func (w *Web) logIn(rw http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(rw, r.Body, maxForm)
 	token := strings.TrimSpace(r.PostFormValue("token"))
@@ -83,7 +83,7 @@ func (w *Web) logIn(rw http.ResponseWriter, r *http.Request) {
 	http.Redirect(rw, r, localPath(r.PostFormValue("next")), http.StatusSeeOther)
 }
 
-// logOut forgets the token of the browser.
+// logOut deletes the token cookie.
 func (w *Web) logOut(rw http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(rw, r.Body, maxForm)
 	if !login.HasProof(r) {
@@ -94,12 +94,12 @@ func (w *Web) logOut(rw http.ResponseWriter, r *http.Request) {
 	http.Redirect(rw, r, "/ui/login", http.StatusSeeOther)
 }
 
-// errOldForm refuses a form without the proof that a page of this gateway has made it for this browser.
+// errOldForm returns the error for a form without a valid proof that this gateway made it for this browser.
 func errOldForm() error {
 	return rpcerror.Invalid("this form is not from a page that the gateway has made for this browser, or the browser has logged in or out since; load the page again (the browser has to keep cookies)")
 }
 
-// localPath returns an address of the page that a form names, or the first page if it names another site.
+// localPath returns the address that a form names if it is a page of this gateway, or "/" otherwise.
 func localPath(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.IsAbs() || u.Host != "" || u.Path != path.Clean(u.Path) || !strings.HasPrefix(u.Path, "/ui/") || u.Path == "/ui/login" || strings.ContainsAny(address, "\\\r\n\t") {

@@ -9,10 +9,10 @@ import (
 	"switchyard/gateway/web/ansi"
 )
 
-// maxRow bounds the text of a row of a log, in bytes: a longer line has several rows.
+// maxRow bounds the text of a log row, in bytes. A longer line is split into several rows.
 const maxRow = 16 << 10
 
-// logLine is a line of a log, or a piece of one, as the services have it.
+// logLine is a line of a log, or a piece of one, as the services return it.
 type logLine struct {
 	Task       string    `json:"task"`
 	Generation int32     `json:"generation"`
@@ -24,7 +24,7 @@ type logLine struct {
 	Notice     bool      `json:"notice"`
 }
 
-// logKey names one of the streams of an attempt.
+// logKey identifies an output stream of an attempt.
 type logKey struct {
 	task                string
 	generation, attempt int32
@@ -33,23 +33,23 @@ type logKey struct {
 
 func (l logLine) key() logKey { return logKey{l.Task, l.Generation, l.Attempt, l.Stream} }
 
-// logRow is a row of a log. A row with the id of one before replaces it: its line has been continued.
+// logRow is a row of a log. A row replaces an earlier row with the same id when its line continues.
 type logRow struct {
 	id   string
 	html string
 }
 
-// logRows makes rows of the lines of a log. It is not safe for concurrent use.
+// logRows converts log lines to rows. It is not safe for concurrent use.
 type logRows struct {
-	task   string // whose log it is; lines of its instances name these
-	prefix string // of ids
+	task   string // owner of the log; rows of its instances show the instance
+	prefix string // of row ids
 	number int
 	open   map[logKey]*openLine
 	styles map[logKey]*ansi.Stream
 	last   logKey // of the newest row
 }
 
-// openLine is a line whose end has not come.
+// openLine is a line without its end.
 type openLine struct {
 	id   string
 	text string
@@ -62,7 +62,7 @@ func newLogRows(task, prefix string) *logRows {
 	return &logRows{task: task, prefix: prefix, open: map[logKey]*openLine{}, styles: map[logKey]*ansi.Stream{}}
 }
 
-// add returns the rows that a line, or a piece of one, leads to.
+// add returns the rows that a line or a piece of a line produces.
 func (r *logRows) add(l logLine) []logRow {
 	var rows []logRow
 	key := l.key()
@@ -92,14 +92,14 @@ func (r *logRows) add(l logLine) []logRow {
 	}
 	shown := style
 	if l.Partial {
-		shown = new(*style) // it is read again with what follows
+		shown = new(*style) // it is parsed again with its continuation
 	} else {
 		delete(r.open, key)
 	}
 	return append(rows, logRow{line.id, r.row(line.id, l, shown.Parse(line.text).HTML(), l.Partial)})
 }
 
-// note returns a row of Switchyard itself.
+// note returns a row with a notice of Switchyard itself.
 func (r *logRows) note(text string) logRow {
 	id := r.nextID()
 	return logRow{id, `<li id="` + id + `" class="notice"><span class="from">switchyard</span> <span class="said">` + template.HTMLEscapeString(text) + `</span></li>`}
@@ -138,7 +138,7 @@ func (r *logRows) row(id string, l logLine, text template.HTML, isOpen bool) str
 	return html.String()
 }
 
-// rowTime returns the time of a row.
+// rowTime returns the time element of a row.
 func rowTime(at time.Time) string {
 	if at.IsZero() {
 		return "<time></time>"

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// logTail is how many lines a page that is opened shows.
+	// logTail is the number of lines on a newly opened page.
 	logTail = 500
-	// tailTimeout bounds how long a page waits for them.
+	// tailTimeout bounds reading these lines.
 	tailTimeout = 5 * time.Second
 )
 
-// fillTask puts the last lines of the log into the page of a task.
+// fillTask replaces the placeholder in a task page by the last lines of the log.
 func fillTask(ctx context.Context, w *Web, req request, html string) string {
 	if !strings.Contains(html, logMark) {
 		return html
@@ -26,7 +26,7 @@ func fillTask(ctx context.Context, w *Web, req request, html string) string {
 	return strings.Replace(html, logMark, w.lastLines(ctx, req), 1)
 }
 
-// lastLines returns the last lines of the log that a request chooses as rows.
+// lastLines returns the last lines of the selected log as rows.
 func (w *Web) lastLines(ctx context.Context, req request) string {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func (w *Web) lastLines(ctx context.Context, req request) string {
 	return strings.Join(lines, "\n")
 }
 
-// lineOf returns a line as the service has it.
+// lineOf converts a log line of the service.
 func lineOf(l *v1.LogLine) logLine {
 	return logLine{l.GetTask(), l.GetGeneration(), l.GetAttempt(), l.GetStream(), l.GetTime().AsTime(), l.GetText(), l.GetPartial(), l.GetNotice()}
 }
@@ -65,14 +65,14 @@ func lineOf(l *v1.LogLine) logLine {
 type rowBuffer struct {
 	most    int
 	rows    []logRow
-	at      map[string]int // of a row, by its id, counted from the first one ever added
-	first   int            // number of rows[0]
+	at      map[string]int // position of each row by id, counted from the first row ever added
+	first   int            // position of rows[0]
 	dropped int
 }
 
 func newRowBuffer(most int) *rowBuffer { return &rowBuffer{most: most, at: map[string]int{}} }
 
-// add adds rows; one with the id of another replaces it.
+// add appends rows. A row whose id is in the buffer replaces the old row.
 func (b *rowBuffer) add(rows ...logRow) {
 	for _, row := range rows {
 		if at, ok := b.at[row.id]; ok {
@@ -90,7 +90,7 @@ func (b *rowBuffer) add(rows ...logRow) {
 	}
 }
 
-// take returns the HTML of the rows, and how many were dropped before them. The buffer is empty then.
+// take empties the buffer. It returns the HTML of the rows and the number of rows dropped before them.
 func (b *rowBuffer) take() (lines []string, dropped int) {
 	lines = make([]string, 0, len(b.rows))
 	for _, row := range b.rows {

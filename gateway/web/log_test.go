@@ -20,7 +20,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeLog has the service stream a log in pieces.
+// fakeLog makes the service stream a log in pieces.
 func fakeLog(f *fakeServices, pieces ...string) {
 	answerStream(f, switchyardv1connect.RunServiceStreamRunLogsProcedure, func(_ context.Context, _ *v1.StreamRunLogsRequest, send func(*v1.StreamRunLogsResponse) error) error {
 		for _, piece := range pieces {
@@ -80,7 +80,7 @@ func TestLogIsDownloadedAsItWasPrinted(t *testing.T) {
 	}
 }
 
-// followed has the updates of a log that the door of events sends.
+// followed returns the updates that followLog sends for an event stream.
 func followed(t *testing.T, version string, door http.HandlerFunc) ([]logUpdate, error) {
 	t.Helper()
 	feeds := live.NewFeeds()

@@ -24,7 +24,7 @@ func newPages(formMark string) *pages {
 	return &pages{template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")), formMark}
 }
 
-// render renders a view.
+// render renders a view to its content.
 func (p *pages) render(v viewData, req request) (*live.Content, error) {
 	page := &Page{
 		Data: v.data, FormMark: p.formMark, URL: req.url(), req: req,
@@ -41,12 +41,12 @@ func (p *pages) render(v viewData, req request) (*live.Content, error) {
 	return content, nil
 }
 
-// Page is what the template of a view is given.
+// Page is the data of a view template.
 type Page struct {
 	Data any
-	// FormMark stands for the proof of a form.
+	// FormMark is the placeholder for the proof of a form.
 	FormMark string
-	// URL of the view.
+	// URL is the address of the view.
 	URL string
 
 	req       request
@@ -55,14 +55,14 @@ type Page struct {
 	lists     map[string][]string
 }
 
-// Block is what the template of a block is given.
+// Block is the data of a block template.
 type Block struct {
 	*Page
 	ID   string
 	Data any
 }
 
-// Live renders a block: a template whose root element has the block's id.
+// Live renders a block, using a template whose root element has the id of the block.
 func (p *Page) Live(id, name string, data any) (template.HTML, error) {
 	if p.blocks[id] != "" {
 		return "", fmt.Errorf("the page has two blocks %q", id)
@@ -80,11 +80,11 @@ func (p *Page) Live(id, name string, data any) (template.HTML, error) {
 
 // Item is a row of a list of blocks.
 type Item interface {
-	// LiveID is the id of its block.
+	// LiveID returns the id of the block.
 	LiveID() string
 }
 
-// Drawn makes an element a block that a drawing, which the template has already shown, contains.
+// Drawn registers an element of a drawing that the template has already written as a block.
 func (p *Page) Drawn(id string, html template.HTML) (string, error) {
 	if p.blocks[id] != "" {
 		return "", fmt.Errorf("the page has two blocks %q", id)
@@ -93,7 +93,7 @@ func (p *Page) Drawn(id string, html template.HTML) (string, error) {
 	return "", nil
 }
 
-// Rows renders the children of an element, whose id is that of the list, as blocks.
+// Rows renders items as blocks that are the children of the element with id list.
 func (p *Page) Rows(list, name string, items any) (template.HTML, error) {
 	values := reflect.ValueOf(items)
 	if values.Kind() != reflect.Slice {
@@ -120,7 +120,7 @@ func (p *Page) Rows(list, name string, items any) (template.HTML, error) {
 // Action renders the form of an action.
 func (p *Page) Action(a Action) (template.HTML, error) { return p.execute("action", Block{p, "", a}) }
 
-// execute renders a template without the white space around it.
+// execute renders a template and trims the surrounding white space.
 func (p *Page) execute(name string, data any) (template.HTML, error) {
 	var html strings.Builder
 	if err := p.templates.ExecuteTemplate(&html, name, data); err != nil {

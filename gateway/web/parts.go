@@ -11,33 +11,33 @@ import (
 )
 
 const (
-	// firstParts is how long a view that is opened waits for all its parts.
+	// firstParts is how long a new view waits for all its parts.
 	firstParts = 1500 * time.Millisecond
-	// coalesceParts is the pause in which parts that change together become one update.
+	// coalesceParts is the time in which changes of several parts are merged into one update.
 	coalesceParts = 50 * time.Millisecond
-	// partTimeout bounds a look of a part.
+	// partTimeout bounds reading a part.
 	partTimeout = 20 * time.Second
 )
 
-// part is a piece of a view that is read by itself, so that a slow or broken one holds up no other one.
+// part is a piece of a view that is read independently, so that a slow or broken part does not delay the others.
 type part struct {
-	every time.Duration // shortest pause between two looks
+	every time.Duration // minimum interval between reads
 	load  func(ctx context.Context) (any, error)
 }
 
-// loadedPart is what a part has at a time.
+// loadedPart is the latest result of a part.
 type loadedPart struct {
-	data     any // nil while the part is not loaded
+	data     any // nil until the part has been read
 	err      error
-	isLoaded bool // whether a look has ended, with data or an error
+	isLoaded bool // whether a read has completed, with data or an error
 }
 
-// partsSource reads parts again and again, each at its own pace, and shows them together.
+// partsSource reads parts repeatedly, each at its own interval, and shows them together.
 type partsSource struct {
 	parts []part
 	show  func(loaded []loadedPart) viewData
 
-	cancel  context.CancelFunc // nil until it is started
+	cancel  context.CancelFunc // nil until started
 	wg      sync.WaitGroup
 	changed chan struct{}
 
@@ -76,7 +76,7 @@ func (s *partsSource) next(ctx context.Context) (viewData, error) {
 	return s.show(s.loaded), nil
 }
 
-// start begins to read all parts, and waits a while for the first look of each.
+// start starts reading all parts and waits up to firstParts for the first read of each.
 func (s *partsSource) start(ctx context.Context) {
 	ctx, s.cancel = context.WithCancel(ctx)
 	var first sync.WaitGroup
@@ -96,7 +96,7 @@ func (s *partsSource) start(ctx context.Context) {
 	}
 }
 
-// read reads a part until ctx ends. It calls looked after the first look.
+// read reads a part repeatedly until ctx is cancelled. It calls looked after the first read.
 func (s *partsSource) read(ctx context.Context, i int, looked func()) {
 	defer looked()
 	for {

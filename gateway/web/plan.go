@@ -8,11 +8,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// planView is what a run would do.
+// planView shows the plan of a run.
 type planView struct {
 	*v1.PlanRunResponse
 	Rows []plannedRow
-	// Input is the input with its defaults, as JSON, or "".
+	// Input is the input with its defaults as JSON, or "".
 	Input string
 }
 

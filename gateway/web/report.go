@@ -17,10 +17,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// reportPage is how many instances a call reads for a report.
+// reportPage is the page size for reading instances.
 const reportPage = 1000
 
-// serveReport answers with a run as one file, which needs no network.
+// serveReport serves a run as one self-contained HTML file.
 func (w *Web) serveReport(rw http.ResponseWriter, r *http.Request) {
 	run, instances, err := w.readRun(r.Context(), r.PathValue("run"))
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *Web) serveReport(rw http.ResponseWriter, r *http.Request) {
 	_, _ = rw.Write(html.Bytes())
 }
 
-// readRun reads a run with its tasks, without what these have printed, and the instances of its fan-outs.
+// readRun reads a run with its tasks, without their output, and the instances of its fan-outs by task.
 func (w *Web) readRun(ctx context.Context, id string) (*v1.Run, map[string][]*v1.Instance, error) {
 	var run *v1.Run
 	for token := ""; ; {
@@ -107,7 +107,7 @@ func orEmpty(tasks map[string]*v1.Task) map[string]*v1.Task {
 	return tasks
 }
 
-// failedOf returns the first failed instances of each task.
+// failedOf returns up to report.MaxFailures failed instances of each task.
 func failedOf(instances map[string][]*v1.Instance) map[string][]*v1.Instance {
 	failed := map[string][]*v1.Instance{}
 	for name, all := range instances {
@@ -120,7 +120,7 @@ func failedOf(instances map[string][]*v1.Instance) map[string][]*v1.Instance {
 	return failed
 }
 
-// addLastLines reads the last lines that a failed task or instance printed. A fanned-out task prints nothing itself.
+// addLastLines reads the last lines that a failed task or instance printed. A fanned-out task has no output of its own.
 func (w *Web) addLastLines(ctx context.Context, run string, f *report.Failure) {
 	if words.IsFannedOut(f.Task) {
 		return

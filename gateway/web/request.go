@@ -10,7 +10,7 @@ import (
 	"switchyard/gateway/rpcerror"
 )
 
-// request is what a caller looks at.
+// request identifies the view that a caller looks at.
 type request struct {
 	path   string // of the URL, escaped
 	values map[string]string
@@ -18,7 +18,7 @@ type request struct {
 	caller *auth.Principal
 }
 
-// url returns the address of the view, by which others find it again.
+// url returns the canonical address of the view.
 func (r request) url() string {
 	if query := r.query.Encode(); query != "" {
 		return r.path + "?" + query
@@ -26,7 +26,7 @@ func (r request) url() string {
 	return r.path
 }
 
-// key distinguishes views whose contents differ: callers with the same rights see the same.
+// key identifies the content of the view: callers with the same rights share it.
 func (r request) key() string {
 	rights := r.caller.Role.Word()
 	if !r.caller.SeesAll() {
@@ -35,10 +35,10 @@ func (r request) key() string {
 	return r.url() + "\x00" + rights
 }
 
-// as returns a context whose calls are the caller's.
+// as returns a context in which calls are made in the name of the caller.
 func (r request) as(ctx context.Context) context.Context { return auth.With(ctx, r.caller) }
 
-// requestOf returns what an HTTP request looks at. Parameters that the view does not have are errors.
+// requestOf parses the request for a view. Unknown parameters are errors.
 func (v view) requestOf(r *http.Request) (request, error) {
 	req := request{path: r.URL.EscapedPath(), values: map[string]string{}, query: url.Values{}, caller: auth.From(r.Context())}
 	for part := range strings.SplitSeq(v.pattern, "/") {
@@ -52,7 +52,7 @@ func (v view) requestOf(r *http.Request) (request, error) {
 		return request{}, rpcerror.Invalid("the query of the URL cannot be read: %w", err)
 	}
 	for _, name := range v.parameters {
-		if value := values.Get(name); value != "" { // a form sends its empty fields, too
+		if value := values.Get(name); value != "" { // forms also send empty fields
 			req.query.Set(name, value)
 		}
 		delete(values, name)

@@ -8,13 +8,13 @@ import (
 	"switchyard/gateway/rpcerror"
 )
 
-// router finds views by their addresses. It is safe for concurrent use.
+// router finds views by address. It is safe for concurrent use.
 type router struct{ mux *http.ServeMux }
 
-// foundKey is the key in a context of the view that is found.
+// foundKey is the context key of the look-up result.
 type foundKey struct{}
 
-// found is a view under an address.
+// found is the result of a look-up.
 type found struct {
 	view    view
 	request request
@@ -33,7 +33,7 @@ func newRouter() router {
 	return r
 }
 
-// find returns the view under an address, for the caller of a request.
+// find returns the view at an address and its request, in the name of the caller of from.
 func (r router) find(from *http.Request, at *url.URL) (view, request, error) {
 	f := &found{err: rpcerror.NotFound("there is no page %s", at.Path)}
 	look := from.Clone(context.WithValue(from.Context(), foundKey{}, f))
@@ -42,14 +42,14 @@ func (r router) find(from *http.Request, at *url.URL) (view, request, error) {
 	return f.view, f.request, f.err
 }
 
-// noAnswer drops an answer.
+// noAnswer is a ResponseWriter that discards everything.
 type noAnswer struct{}
 
-// Header returns a header that is not sent.
+// Header returns a header that is discarded.
 func (noAnswer) Header() http.Header { return http.Header{} }
 
-// WriteHeader does nothing.
+// WriteHeader is a no-op.
 func (noAnswer) WriteHeader(int) {}
 
-// Write drops p.
+// Write discards p.
 func (noAnswer) Write(p []byte) (int, error) { return len(p), nil }
