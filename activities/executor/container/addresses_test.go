@@ -19,13 +19,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// newNetwork makes a network with 13 addresses for containers, of a subnet that nothing
-// else has, and removes it at the end of the test.
+// newNetwork creates a network that offers containers 13 addresses, in a subnet that
+// nothing else uses. It removes the network at the end of the test.
 func newNetwork(t *testing.T, docker *client.Client) (name, prefix string) {
 	t.Helper()
 	for range 50 {
 		a, b := 64+rand.IntN(64), rand.IntN(256)
-		prefix = fmt.Sprintf("100.%d.%d.", a, b) // set aside for networks behind others
+		prefix = fmt.Sprintf("100.%d.%d.", a, b) // the range for carrier-grade NAT, RFC 6598
 		name = fmt.Sprintf("switchyard-test-%d", rand.Int64())
 		made, err := docker.NetworkCreate(t.Context(), name, network.CreateOptions{
 			Driver: "bridge",
@@ -50,8 +50,8 @@ func newNetwork(t *testing.T, docker *client.Client) (name, prefix string) {
 	return "", ""
 }
 
-// hold starts a container with an address, which is removed at the end of the test. The
-// error is that of the start.
+// hold starts a container at an address and returns the error of the start. It removes
+// the container at the end of the test.
 func hold(t *testing.T, docker *client.Client, name, ip string) error {
 	t.Helper()
 	made, err := docker.ContainerCreate(t.Context(),
@@ -97,7 +97,7 @@ func TestReserveAddress(t *testing.T) {
 	}
 	release()
 	release()
-	// 13 less the one that runs.
+	// 13 addresses, of which the running container holds one.
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	given := map[string]int{}
@@ -165,7 +165,8 @@ func TestNetworksWithoutAddresses(t *testing.T) {
 	}
 }
 
-// TestHostNetworkByItsID holds that another name of the host's network is no way to it.
+// TestHostNetworkByItsID checks that naming the host network by its id does not
+// circumvent the policy.
 func TestHostNetworkByItsID(t *testing.T) {
 	t.Parallel()
 	docker := enginetest.Engine(t)
@@ -180,7 +181,7 @@ func TestHostNetworkByItsID(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// One that an operator allows has no addresses still.
+	// A host network that the operator allows still has no addresses to choose from.
 	allowing := newFor(t, Options{Policy: &v1.ContainerPolicy{HostNetwork: true}})
 	if _, _, err := allowing.reserveAddress(t.Context(), host.ID, ""); err != nil {
 		t.Error(err)

@@ -30,7 +30,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// runs runs a container of a spec, and returns what it has printed.
+// runs runs a container with a spec and returns its output.
 func runs(t *testing.T, e *Executor, task string, fields map[string]any) (executor.Result, string, error) {
 	t.Helper()
 	spec, err := structpb.NewStruct(fields)
@@ -46,7 +46,7 @@ func runs(t *testing.T, e *Executor, task string, fields map[string]any) (execut
 	return result, out.String() + errs.String(), err
 }
 
-// TestRefusedBeforeAnythingStarts holds that what is not allowed costs no pull.
+// TestRefusedBeforeAnythingStarts checks that a refused spec does not pull its image.
 func TestRefusedBeforeAnythingStarts(t *testing.T) {
 	t.Parallel()
 	enginetest.Engine(t)
@@ -90,8 +90,8 @@ func TestAllowedMount(t *testing.T) {
 	}
 }
 
-// TestContainersHaveAddressesOfTheirOwn runs several containers of one network at a time,
-// one of which has a fixed address.
+// TestContainersHaveAddressesOfTheirOwn runs several containers in one network at a time, one of
+// them with a fixed address.
 func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
@@ -138,8 +138,8 @@ func TestContainersHaveAddressesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestAddressThatSomebodyTakes holds that an address that another container has taken unseen
-// does not fail the attempt: it gets another one.
+// TestAddressThatSomebodyTakes checks that an attempt gets another address if another container
+// took its first one unnoticed.
 func TestAddressThatSomebodyTakes(t *testing.T) {
 	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
@@ -160,8 +160,8 @@ func TestAddressThatSomebodyTakes(t *testing.T) {
 	}
 }
 
-// blindEngine is the address of the machine's engine as it is when it does not see what a
-// network's addresses are used for.
+// blindEngine returns an address of the machine's engine that hides which of a network's addresses
+// are in use.
 func blindEngine(t *testing.T, docker *client.Client) string {
 	t.Helper()
 	return changedEngine(t, docker, func(r *http.Response) error {
@@ -181,7 +181,7 @@ func blindEngine(t *testing.T, docker *client.Client) string {
 	})
 }
 
-// changedEngine is an address of the machine's engine at which its answers are changed.
+// changedEngine returns an address of the machine's engine at which change modifies the responses.
 func changedEngine(t *testing.T, docker *client.Client, change func(*http.Response) error) string {
 	t.Helper()
 	proxy := &httputil.ReverseProxy{
@@ -197,7 +197,7 @@ func changedEngine(t *testing.T, docker *client.Client, change func(*http.Respon
 	return "tcp://" + server.Listener.Addr().String()
 }
 
-// TestPulledImageRuns runs an image that comes from a registry, and says which it was.
+// TestPulledImageRuns runs an image from a registry and checks that the result names it.
 func TestPulledImageRuns(t *testing.T) {
 	t.Parallel()
 	docker, y := enginetest.Engine(t), newFakeRegistry(t)

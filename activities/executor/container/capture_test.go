@@ -25,7 +25,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// configuredImage is an image that says how it is run.
+// configuredImage returns an image that configures how it runs.
 func configuredImage(t *testing.T) string {
 	t.Helper()
 	docker := enginetest.Engine(t)
@@ -46,7 +46,7 @@ func configuredImage(t *testing.T) string {
 	return image.ID
 }
 
-// removeImage has the machine's engine lose an image at the end of the test.
+// removeImage removes an image from the machine's engine at the end of the test.
 func removeImage(t *testing.T, name string) {
 	t.Helper()
 	docker := enginetest.Engine(t)
@@ -55,7 +55,7 @@ func removeImage(t *testing.T, name string) {
 	})
 }
 
-// imageIDs are the images of the machine's engine.
+// imageIDs returns the ids of the images in the machine's engine.
 func imageIDs(t *testing.T) map[string]bool {
 	t.Helper()
 	all, err := enginetest.Engine(t).ImageList(t.Context(), image.ListOptions{All: true})
@@ -79,7 +79,7 @@ func library(t *testing.T) *environments.Library {
 	return environments.New(s)
 }
 
-// keep has a library keep what capture writes as an environment of a name.
+// keep stores what capture writes in a library, as a version of an environment.
 func keep(t *testing.T, l *environments.Library, name string, version int32, capture func(io.Writer) (executor.Captured, error)) *v1.Environment {
 	t.Helper()
 	archive := environments.NewArchive()
@@ -101,7 +101,7 @@ func keep(t *testing.T, l *environments.Library, name string, version int32, cap
 	return e
 }
 
-// filesOf are the files of an archive of docker save: those of the archive itself, and those of its layer.
+// filesOf returns the files of a docker save archive, and the names of the files in its layer.
 func filesOf(t *testing.T, archive []byte) (files map[string][]byte, layer []string) {
 	t.Helper()
 	files = map[string][]byte{}
@@ -213,7 +213,7 @@ func TestContainerStandsStillWhileItIsCaptured(t *testing.T) {
 	defer cancel()
 	ended := begin(t, ctx, e, a)
 	out.await(t, "ready")
-	// Copies of its files follow each other, so that one of them is under way when it is asked for something else.
+	// Captures follow each other, so that one is in progress when other requests arrive.
 	stop, captured := make(chan struct{}), make(chan error, 1)
 	go func() {
 		var err error
@@ -248,7 +248,7 @@ func TestContainerStandsStillWhileItIsCaptured(t *testing.T) {
 	end(t, ended)
 }
 
-// isPaused reports whether the container of an attempt stands still.
+// isPaused reports whether the container of an attempt is paused.
 func isPaused(t *testing.T, a executor.Attempt) bool {
 	t.Helper()
 	c, err := enginetest.Engine(t).ContainerInspect(t.Context(), containerOf(t, a))
@@ -321,7 +321,7 @@ func TestCancelledCaptureLeavesNothing(t *testing.T) {
 	}
 }
 
-// writer passes what is written to a function.
+// writer is a function that receives what is written.
 type writer func([]byte)
 
 func (w writer) Write(p []byte) (int, error) {
@@ -380,7 +380,7 @@ func TestContainerThatStandsStillForACaptureContinuesWithTheNextWorker(t *testin
 	}
 }
 
-// containerOf is the id of the container of an attempt.
+// containerOf returns the id of an attempt's container.
 func containerOf(t *testing.T, a executor.Attempt) string {
 	t.Helper()
 	all, err := enginetest.Engine(t).ContainerList(t.Context(), container.ListOptions{All: true})

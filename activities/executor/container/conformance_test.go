@@ -59,7 +59,7 @@ func conformance(t *testing.T, floodBytes int64, many, repeats int) {
 	})
 }
 
-// left lists the containers of an attempt.
+// left returns the names of an attempt's containers.
 func left(t *testing.T, id string) []string {
 	t.Helper()
 	found, err := enginetest.Engine(t).ContainerList(context.Background(), container.ListOptions{
@@ -75,7 +75,8 @@ func left(t *testing.T, id string) []string {
 	return names
 }
 
-// programSpec runs a program of the suite by the image's shell.
+// programSpec returns a spec that runs a program of the suite with the image's
+// shell.
 func programSpec(t *testing.T, image string, p executortest.Program) *structpb.Struct {
 	fields := map[string]any{"image": image, "command": p.Script(), "network": "none"}
 	if p.NotFound {
@@ -83,7 +84,7 @@ func programSpec(t *testing.T, image string, p executortest.Program) *structpb.S
 	}
 	if p.Dir != "" {
 		if !path.IsAbs(p.Dir) {
-			return nil // a container makes the directories that it is to work in
+			return nil // an engine creates missing working directories
 		}
 		fields["workingDirectory"] = p.Dir
 	}

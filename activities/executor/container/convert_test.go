@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// GPUs are asked for by their indices, and an address in the network of the spec.
+// Conversion requests GPUs by index, and the address in the network of the spec.
 func TestConvert(t *testing.T) {
 	m, err := convert(request{
 		spec: &v1.ContainerSpec{
@@ -45,7 +45,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// Names are such as engines take, and those of two dispatches differ.
+// Names are valid for engines, and differ between dispatches.
 func TestName(t *testing.T) {
 	id := rapid.Custom(func(t *rapid.T) executor.Identity {
 		part := rapid.OneOf(rapid.StringMatching(`[a-z0-9.-]{1,63}`), rapid.String(), rapid.StringN(150, 300, -1))
@@ -101,7 +101,7 @@ func TestNUMA(t *testing.T) {
 	}
 }
 
-// Paths of the attempt's directories become what the container calls them, and no others.
+// Paths in the attempt's directories become paths inside the container; others stay unchanged.
 func TestInside(t *testing.T) {
 	a := executor.Attempt{WorkspaceDir: "/w/a", TempDir: "/w/a/tmp", SharedDir: "/s"}
 	for value, want := range map[string]string{
@@ -122,7 +122,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// A container that swaps what is in its workspace for links reaches nothing outside.
+// Links that a container places in its workspace do not change modes outside of it.
 func TestDoorsFollowNoLink(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	victim := outside + "/victim"
@@ -143,7 +143,7 @@ func TestDoorsFollowNoLink(t *testing.T) {
 	}
 }
 
-// A container sees the standing mounts of its node, but where its spec mounts something else.
+// A container gets the standing mounts of its node, except where its spec mounts something else.
 func TestStandingMounts(t *testing.T) {
 	all := mounts(request{
 		spec:     &v1.ContainerSpec{Mounts: []*v1.Mount{{HostPath: "/own", ContainerPath: "/data/"}}},

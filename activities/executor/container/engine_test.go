@@ -20,7 +20,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// nothingOn waits until an engine has no container: what could not be removed is
+// nothingOn waits until an engine has no containers. Containers that could not be removed are
 // removed when the engine is back.
 func nothingOn(t *testing.T, engine *enginetest.Private) {
 	t.Helper()
@@ -30,8 +30,8 @@ func nothingOn(t *testing.T, engine *enginetest.Private) {
 	})
 }
 
-// An engine with live-restore is killed, and restarted: its containers continue, and what
-// they print comes once.
+// Containers of an engine with live-restore continue when the engine is killed and restarted, and
+// their output arrives once.
 func TestLongEngineRestartsUnderContainer(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -50,7 +50,8 @@ func TestLongEngineRestartsUnderContainer(t *testing.T) {
 	engine.Kill()
 	engine.Start()
 	touch(t, dir+"/flag")
-	// What an engine has in hand as it ends is lost; what is printed while there is none is not.
+	// An engine loses the output that it holds when it ends, but not what is printed while it is
+	// down.
 	out.await(t, "\n30\n")
 	errs.await(t, "\n30 of")
 	engine.Stop()
@@ -74,14 +75,14 @@ func TestLongEngineRestartsUnderContainer(t *testing.T) {
 	nothingOn(t, engine)
 }
 
-// What ends with its engine has not failed: that is a fault of the node.
+// A container that ends with its engine is a fault of the node, not a failed task.
 func TestEngineGoesDownWithContainer(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Own(t)
 	goesDownWithContainer(t, engine, newExecutor(t, containers.Options{Host: engine.Host}), "echo ready; sleep 1000", engine.Kill)
 }
 
-// goesDownWithContainer starts a container, and takes its engine down.
+// goesDownWithContainer starts a container and takes its engine down.
 func goesDownWithContainer(t *testing.T, engine *enginetest.Private, e *containers.Executor, command string, takeDown func()) {
 	a, out, _ := attempt(t, map[string]any{"command": command})
 	ended := begin(t, t.Context(), e, a)
@@ -149,8 +150,7 @@ func TestLongEngineGoesDownWithContainer(t *testing.T) {
 	})
 }
 
-// A directory that was mounted keeps what it holds, and nothing is left mounted, however
-// its engine ends.
+// A mounted directory keeps its contents, and nothing stays mounted, however the engine ends.
 func TestLongMountOutlivesEngine(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -182,7 +182,7 @@ func TestLongMountOutlivesEngine(t *testing.T) {
 				t.Errorf("result %+v, error %v", r.Result, r.err)
 			}
 			nothingOn(t, engine)
-			// Docker 20.10 counts wrongly what is mounted when it finds a container that runs.
+			// Docker 20.10 miscounts the mounts of a running container that it finds on start.
 			if name != "restored" {
 				await(t, "no volume is left", func() bool {
 					if _, err := e.Survivors(t.Context(), a.Identity.Node); err != nil {
@@ -199,7 +199,7 @@ func TestLongMountOutlivesEngine(t *testing.T) {
 	}
 }
 
-// An engine that does not answer holds up no attempt for longer than it must.
+// An engine that does not answer delays no attempt for longer than necessary.
 func TestLongEngineHangs(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()

@@ -52,7 +52,7 @@ func TestInsideConformance(t *testing.T) {
 	}
 }
 
-// said runs a command and returns what it prints, and how it ends.
+// said runs a command and returns its output and its exit status.
 func said(t *testing.T, in executor.Inside, c executor.Command) (string, executor.ExitStatus) {
 	t.Helper()
 	var out bytes.Buffer
@@ -87,7 +87,7 @@ func TestExecHasUserAndDirectory(t *testing.T) {
 	}
 }
 
-// A container that is suspended, or has ended, is not entered.
+// A container that is suspended or has ended cannot be entered.
 func TestEnterNeedsContainerThatRuns(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})
@@ -125,7 +125,7 @@ func TestEnterNeedsContainerThatRuns(t *testing.T) {
 	if r := end(t, ended); r.err != nil || !r.Stopped {
 		t.Errorf("%+v, %v", r.Result, r.err)
 	}
-	<-last // it ends with the container, by its exit code or as one that does not run
+	<-last // the last command ends with the container, with an exit code or ErrNotRunning
 	if _, err := in.Exec(t.Context(), executor.Command{Args: []string{"true"}}); !errors.Is(err, executor.ErrNotRunning) {
 		t.Errorf("error %v after its end, want ErrNotRunning", err)
 	}

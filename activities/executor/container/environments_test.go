@@ -20,13 +20,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// shelf has the versions of environments, by their names.
+// shelf is a fake of executor.Environments that holds versions by environment name.
 type shelf struct {
 	mu       sync.Mutex
 	newest   map[string]*v1.Environment
-	archives map[string][]byte // by what v1.Environment.archive says
+	archives map[string][]byte // by name of the archive in v1.Environment
 	opened   atomic.Int32
-	// reads is called before the archive of a version is read; nil: nothing is.
+	// reads is called before the archive of a version is read, unless it is nil.
 	reads func(*v1.Environment) error
 }
 
@@ -74,7 +74,8 @@ func (s *shelf) Open(_ context.Context, e *v1.Environment) (io.ReadCloser, error
 	return io.NopCloser(bytes.NewReader(archive)), nil
 }
 
-// environmentName is the name of an environment that no other test has, whose images the machine's engine loses at the end.
+// environmentName returns a unique environment name. It removes the environment's images from the machine's engine at the
+// end of the test.
 func environmentName(t *testing.T) string {
 	t.Helper()
 	name := "test-" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
@@ -87,7 +88,7 @@ func environmentName(t *testing.T) string {
 	return name
 }
 
-// tagsOf returns the images that the machine's engine has of an environment.
+// tagsOf returns the tags of an environment's images in the machine's engine.
 func tagsOf(t *testing.T, name string) (tags []string) {
 	t.Helper()
 	found, err := enginetest.Engine(t).ImageList(context.Background(), image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", environmentRepositoryOf(name)))})
@@ -100,7 +101,7 @@ func tagsOf(t *testing.T, name string) (tags []string) {
 	return tags
 }
 
-// ensure returns the image of the newest version, as an attempt gets it.
+// ensure returns the image id of the newest version, and the progress lines, as an attempt gets them.
 func (e *Executor) ensure(t *testing.T, name string) (id string, lines []string) {
 	t.Helper()
 	spec := &v1.ContainerSpec{Environment: name}
@@ -139,7 +140,7 @@ func TestEnvironmentIsLoadedOnceAndNewerVersionsReplaceIt(t *testing.T) {
 	if _, err := e.inspectImage(t.Context(), first); err == nil {
 		t.Error("the engine has the image of version 1")
 	}
-	// One that was deleted is forgotten too.
+	// The image of a deleted environment is removed, too.
 	delete(s.newest, name)
 	_, _, err := e.ensureEnvironment(t.Context(), &v1.ContainerSpec{Environment: name}, nil)
 	if executor.AsStartError(err) == nil || !strings.Contains(err.Error(), "switchyard env list") {

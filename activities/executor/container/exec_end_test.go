@@ -16,7 +16,8 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// TestCommandThatTheEngineHasForgottenHasAnUnknownEnd holds that a command whose engine was started again meanwhile has run.
+// TestCommandThatTheEngineHasForgottenHasAnUnknownEnd checks that Exec reports an unknown status, rather than a failed
+// start, for a command that ran but that its engine no longer knows, as after a restart of the engine.
 func TestCommandThatTheEngineHasForgottenHasAnUnknownEnd(t *testing.T) {
 	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)

@@ -56,7 +56,7 @@ func TestImageIsPulledWhereItIsNot(t *testing.T) {
 	if after, _ := y.counts(); after != before {
 		t.Error("it was pulled again")
 	}
-	// By its digest it is the same.
+	// The digest names the same image.
 	if got, err = e.ensureImage(t.Context(), &v1.ContainerSpec{Image: digest}, nil); err != nil || got != digest {
 		t.Errorf("by digest: %s, %v", got, err)
 	}
@@ -105,7 +105,7 @@ func TestImageThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// TestPullsAreOne starts 20 attempts with one image at once.
+// TestPullsAreOne starts 20 attempts with the same image at once.
 func TestPullsAreOne(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
@@ -124,7 +124,7 @@ func TestPullsAreOne(t *testing.T) {
 	waitFor(t, func() bool { return e.pulls.Waiting() == 20 })
 	release()
 	all.Wait()
-	// The engine itself does a pull of the same image once, but asks for its manifest each time.
+	// The engine also merges pulls of the same image, but requests the manifest each time.
 	if manifests, blobs := y.counts(); manifests > 2 || blobs != layers+1 {
 		t.Errorf("%d manifests and %d blobs were asked for, for an image of %d layers", manifests, blobs, layers)
 	}
@@ -139,8 +139,8 @@ func waitFor(t *testing.T, ok func() bool) {
 	}
 }
 
-// TestPullEndsWithTheLast holds that who does not want an image any more does not keep it
-// from the others, and that a pull that no caller wants ends.
+// TestPullEndsWithTheLast checks that a caller that leaves does not end the pull for the others,
+// and that the pull ends when the last caller leaves.
 func TestPullEndsWithTheLast(t *testing.T) {
 	t.Parallel()
 	y, e := newFakeRegistry(t), newFor(t, Options{})
@@ -215,7 +215,7 @@ func TestPullWithCredentials(t *testing.T) {
 	if slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, secret) }) {
 		t.Errorf("the secret is told in %q", lines)
 	}
-	// What docker login leaves behind is used without a name.
+	// The credentials that docker login stores are used if the spec names none.
 	if _, err := enginetest.Engine(t).ImageRemove(t.Context(), name, image.RemoveOptions{}); err != nil {
 		t.Fatal(err)
 	}

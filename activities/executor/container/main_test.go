@@ -36,11 +36,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// workerVariable makes the test program a worker that runs the attempt on its standard
-// input, whose output is its own.
+// workerVariable makes the test program a worker that runs the attempt given on standard input,
+// with the worker's own output streams.
 const workerVariable = "SWITCHYARD_TEST_WORKER"
 
-// order is an attempt as a worker gets it.
+// order is an attempt in the form that a worker reads.
 type order struct {
 	ID        string
 	Identity  executor.Identity
@@ -70,7 +70,7 @@ func beWorker() {
 	os.Exit(1)
 }
 
-// abandon starts an attempt by a worker, and kills that when the attempt has printed a text.
+// abandon starts an attempt in a worker, and kills the worker once the attempt has printed a text.
 func abandon(t *testing.T, host string, a executor.Attempt, ready string) {
 	t.Helper()
 	spec, err := protojson.Marshal(a.Spec)
@@ -95,5 +95,5 @@ func abandon(t *testing.T, host string, a executor.Attempt, ready string) {
 	if kill := cmd.Process.Kill(); err != nil || kill != nil {
 		t.Errorf("a worker that is to die: %v, %v", err, kill)
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // the error is that it was killed
 }

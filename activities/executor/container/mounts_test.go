@@ -21,8 +21,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A directory that becomes a link between its check and its mount, again and again, never
-// shows a container what the link leads to.
+// A container never sees the target of a link, even if its directory is replaced with the
+// link again and again between check and mount.
 func TestMountIsHeldWhileExchanged(t *testing.T) { mountIsHeldWhileExchanged(t, 2) }
 
 func TestLongMountIsHeldWhileExchanged(t *testing.T) {
@@ -75,7 +75,8 @@ func mountIsHeldWhileExchanged(t *testing.T, enough int) {
 	}
 }
 
-// An engine that does not see this process's descriptors would mount something else.
+// An engine that cannot see this process's descriptors would mount something else, which
+// the check detects.
 func TestHeldMountIsCompared(t *testing.T) {
 	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
@@ -86,7 +87,7 @@ func TestHeldMountIsCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	// The time of the last change alone may distinguish two directories.
+	// Only the modification time may distinguish the two directories.
 	if err := os.Chtimes(other, time.Time{}, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// newFor returns an executor for what asks no engine.
+// newFor returns an executor for tests inside the package.
 func newFor(t *testing.T, o Options) *Executor {
 	t.Helper()
 	e, err := New(o)
@@ -60,7 +60,7 @@ func TestCheckPolicy(t *testing.T) {
 		policy *v1.ContainerPolicy
 		host   string
 		spec   *v1.ContainerSpec
-		want   string // in the error; empty: it is allowed
+		want   string // part of the error, or "" if the spec is allowed
 		fault  bool   // of the node
 		source string // of the only mount, afterwards
 	}{

@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// aNetwork is a network of some subnets.
+// aNetwork returns a network with some subnets.
 func aNetwork(configs ...network.IPAMConfig) network.Inspect {
 	return network.Inspect{Name: "n", ID: "id", Driver: "bridge", IPAM: network.IPAM{Config: configs}, Containers: map[string]network.EndpointResource{}}
 }
@@ -20,7 +20,7 @@ func TestAddressesOfANetwork(t *testing.T) {
 	n.Containers["c"] = network.EndpointResource{IPv4Address: "10.5.0.2/29"}
 	tests := map[string]struct {
 		want  string
-		got   string // empty: an error
+		got   string // "" if an error is expected
 		fault bool   // of the task
 	}{
 		"free":         {want: "10.5.0.5", got: "10.5.0.5"},
@@ -90,8 +90,8 @@ func TestAutomaticAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesAreGivenOnce holds that an address is never held twice, that one is found
-// while any is free, and that the next one given is another than the last.
+// TestAddressesAreGivenOnce checks that no address is held twice, that one is found
+// while any is free, and that the next address differs from the last one.
 func TestAddressesAreGivenOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, err := poolOf(aNetwork(network.IPAMConfig{Subnet: "10.0.0.0/28", Gateway: "10.0.0.1"}))

@@ -14,7 +14,8 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// processesIn are those of an attempt's container, as this machine sees them.
+// processesIn returns the processes of an attempt's container, with the PIDs of
+// this machine.
 func processesIn(t *testing.T, engine *enginetest.Private, a executor.Attempt) []int {
 	t.Helper()
 	top, err := engine.Docker.ContainerTop(t.Context(), containers.Name(a.Identity), []string{"-eo", "pid"})
@@ -32,7 +33,7 @@ func processesIn(t *testing.T, engine *enginetest.Private, a executor.Attempt) [
 	return pids
 }
 
-// anyAlive reports whether one of some processes has not ended.
+// anyAlive reports whether any of some processes is still running.
 func anyAlive(pids []int) bool {
 	for _, pid := range pids {
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
@@ -50,7 +51,7 @@ func touch(t *testing.T, path string) {
 	}
 }
 
-// makeTemp makes a directory a workspace.
+// makeTemp turns a directory into a workspace.
 func makeTemp(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {

@@ -48,7 +48,7 @@ func TestProgressTellsErrors(t *testing.T) {
 	}
 }
 
-// TestProgressIsBounded holds that an engine that says much costs little.
+// TestProgressIsBounded checks that a talkative engine costs little memory.
 func TestProgressIsBounded(t *testing.T) {
 	p := newProgress(func(line string) {
 		if len(line) > 3*progressLine {

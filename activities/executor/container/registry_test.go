@@ -21,16 +21,16 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// fakeRegistry is a registry that counts and holds up what is asked of it.
+// fakeRegistry is a registry that counts requests and can hold them up.
 type fakeRegistry struct {
 	host string
 
 	mu        sync.Mutex
-	manifests int           // asked for, by name or digest
-	blobs     int           // asked for
-	gate      chan struct{} // blobs wait for its close; nil: they do not
-	asked     chan struct{} // gets one for each blob that is asked for
-	login     string        // of user:password that must be given; empty: none
+	manifests int           // requests by name or digest
+	blobs     int           // requests
+	gate      chan struct{} // requests for blobs wait until it is closed, unless it is nil
+	asked     chan struct{} // receives a value for each request for a blob
+	login     string        // required login as user:password, or "" for none
 }
 
 func newFakeRegistry(t *testing.T) *fakeRegistry {
@@ -76,7 +76,7 @@ func (y *fakeRegistry) serve(next http.Handler, w http.ResponseWriter, r *http.R
 	next.ServeHTTP(w, r)
 }
 
-// hold has blobs wait until release is called.
+// hold makes requests for blobs wait until release is called.
 func (y *fakeRegistry) hold(t *testing.T) (release func()) {
 	gate := make(chan struct{})
 	var once sync.Once
@@ -100,8 +100,9 @@ func (y *fakeRegistry) counts() (manifests, blobs int) {
 	return y.manifests, y.blobs
 }
 
-// push puts an image of random layers under a name, which the machine's engine loses at
-// the end of the test, and returns the name with its host, and its digest.
+// push stores an image of random layers under a name, and returns the name with its
+// host and the digest. It removes the image from the machine's engine at the end of the
+// test.
 func (y *fakeRegistry) push(t *testing.T, name string, layers int) (image, digest string) {
 	t.Helper()
 	repo, tag, _ := strings.Cut(name, ":")
@@ -145,7 +146,7 @@ func (y *fakeRegistry) push(t *testing.T, name string, layers int) (image, diges
 	return image, digest
 }
 
-// randomTar is an archive of a small file that no other has.
+// randomTar returns an archive with a small unique file.
 func randomTar(t *testing.T) []byte {
 	t.Helper()
 	var archive bytes.Buffer
@@ -172,7 +173,7 @@ func encode(t *testing.T, value any) []byte {
 	return data
 }
 
-// ownImage is a name that only this test has for the image with a shell.
+// ownImage returns a unique name for the image with a shell.
 func ownImage(t *testing.T) string {
 	t.Helper()
 	docker, name := enginetest.Engine(t), aName(t)
@@ -183,12 +184,12 @@ func ownImage(t *testing.T) string {
 	return name
 }
 
-// aName is the name of an image that nothing else has.
+// aName returns a unique image name.
 func aName(t *testing.T) string {
 	return "switchyard-test/own:" + strings.TrimPrefix(digestOf(randomTar(t)), "sha256:")[:12]
 }
 
-// loseImage has the machine's engine lose an image at the end of the test.
+// loseImage removes an image from the machine's engine at the end of the test.
 func loseImage(t *testing.T, docker *client.Client, name string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

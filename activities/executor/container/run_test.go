@@ -23,7 +23,7 @@ import (
 
 var serial atomic.Int64
 
-// attempt is one of the image's shell, whose output is in out and errs.
+// attempt returns an attempt that uses the image with a shell, and its output.
 func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out, errs *text) {
 	t.Helper()
 	run := fmt.Sprintf("test-%d-%d", time.Now().UnixNano(), serial.Add(1))
@@ -39,7 +39,7 @@ func attempt(t testing.TB, fields map[string]any) (a executor.Attempt, out, errs
 	}, out, errs
 }
 
-// text is what has been printed; await waits for a part of it.
+// text is a buffer of printed text; await waits until it contains a part.
 type text struct {
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -73,13 +73,13 @@ func await(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// ran is what became of an attempt.
+// ran is the outcome of an attempt.
 type ran struct {
 	executor.Result
 	err error
 }
 
-// begin runs an attempt; the channel has its end.
+// begin starts an attempt and returns a channel that receives its outcome.
 func begin(t testing.TB, ctx context.Context, e *containers.Executor, a executor.Attempt) <-chan ran {
 	t.Helper()
 	started, ended := make(chan struct{}), make(chan ran, 1)
@@ -97,7 +97,7 @@ func begin(t testing.TB, ctx context.Context, e *containers.Executor, a executor
 	return ended
 }
 
-// end is the end of an attempt.
+// end waits for the outcome of an attempt.
 func end(t testing.TB, ended <-chan ran) ran {
 	t.Helper()
 	select {
@@ -109,7 +109,7 @@ func end(t testing.TB, ended <-chan ran) ran {
 	}
 }
 
-// completes runs an attempt that must complete.
+// completes runs an attempt and fails the test unless it succeeds.
 func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *text) {
 	t.Helper()
 	r, err := e.Run(t.Context(), a, func() {})
@@ -118,7 +118,7 @@ func completes(t testing.TB, e *containers.Executor, a executor.Attempt, errs *t
 	}
 }
 
-// A container is what its spec says.
+// A container has the properties in its spec.
 func TestSpec(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -167,14 +167,15 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// What the node has not is its fault, and what the spec asks for wrongly the task's.
+// Missing resources of the node are a fault of the node; errors in the spec are a fault of
+// the task.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	allow := containers.Options{Policy: &v1.ContainerPolicy{Mounts: []*v1.MountRule{{Path: "/"}}}}
 	for name, test := range map[string]struct {
 		fields map[string]any
 		change func(*executor.Attempt)
-		code   int // of a StartError; 0: it is the node's fault
+		code   int // of a StartError; 0 means a fault of the node
 	}{
 		"no image":          {fields: map[string]any{"image": "switchyard-test/none:0", "pullPolicy": "never", "command": "true"}},
 		"no network":        {fields: map[string]any{"network": "switchyard-test-none", "command": "true"}},
@@ -214,7 +215,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What is killed for its memory is distinguished from what is killed otherwise.
+// A container that is killed for its memory use is distinguished from one that is killed
+// otherwise.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{})
@@ -242,7 +244,8 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// What others end by the engine has not ended by itself, whatever it makes of its signal.
+// A container that another client of the engine ends has not ended by itself, however it
+// handles the signal.
 func TestSignalsOfOthers(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Engine(t)
@@ -267,7 +270,8 @@ func TestSignalsOfOthers(t *testing.T) {
 	}
 }
 
-// A task finds its files in a container, whatever its user, and the node finds them after.
+// A task finds its files in the container as any user, and the node can read them
+// afterwards.
 func TestWorkspace(t *testing.T) {
 	t.Parallel()
 	dir, shared, data := t.TempDir(), t.TempDir(), t.TempDir()
@@ -306,7 +310,7 @@ func TestWorkspace(t *testing.T) {
 	}
 }
 
-// The container's name and labels say whose it is.
+// The container's name and labels identify its attempt.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Engine(t)
@@ -337,7 +341,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// A container that has failed is kept if the spec says so, and not taken for a survivor.
+// A failed container is kept if the spec says so, and is not mistaken for a survivor.
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	engine, e := enginetest.Engine(t), newExecutor(t, containers.Options{})
@@ -362,7 +366,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A container of the same dispatch that an answer was lost about gives way.
+// A container of the same dispatch whose creation was not acknowledged is replaced.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Engine(t)
@@ -379,7 +383,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// Without an engine nothing is started, and it is said at once.
+// Without an engine, an attempt fails at once and nothing starts.
 func TestNoEngine(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, containers.Options{Host: "unix://" + filepath.Join(t.TempDir(), "none.sock")})

@@ -14,7 +14,7 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// lateBody is an answer whose content comes late.
+// lateBody is a response body that delays its reads.
 type lateBody struct {
 	io.ReadCloser
 	by time.Duration
@@ -28,7 +28,7 @@ func (b lateBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// writes calls a function at each write.
+// writes is a function that is called for each write.
 type writes func()
 
 func (do writes) Write(p []byte) (int, error) {
@@ -36,8 +36,8 @@ func (do writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestStoppedProgramKeepsItsCodeWhenEngineIsSlow holds that the exit code of a program that
-// ends by itself counts although the engine, which is well, reports it late.
+// TestStoppedProgramKeepsItsCodeWhenEngineIsSlow checks that a stopped program which ends by itself
+// keeps its exit code, although the engine reports it late.
 func TestStoppedProgramKeepsItsCodeWhenEngineIsSlow(t *testing.T) {
 	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)
@@ -65,8 +65,8 @@ func TestStoppedProgramKeepsItsCodeWhenEngineIsSlow(t *testing.T) {
 	}
 }
 
-// TestRunWaitsForFirstAnswer holds that an attempt waits for the first answer of the engine,
-// and that nothing is available before.
+// TestRunWaitsForFirstAnswer checks that Run waits for the first answer of the engine, and that the
+// executor is unavailable before.
 func TestRunWaitsForFirstAnswer(t *testing.T) {
 	t.Parallel()
 	docker, busybox := enginetest.Engine(t), enginetest.Image(t)

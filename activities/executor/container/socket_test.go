@@ -19,8 +19,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// heldSocket is an address of an engine at which calls wait while it is away, as at a
-// socket that the system's first process holds for it. Calls take delay longer there.
+// heldSocket is an address of an engine at which calls wait while the engine is away, as
+// with systemd's socket activation. Each call takes delay longer.
 type heldSocket struct {
 	host  string
 	delay atomic.Int64
@@ -32,7 +32,8 @@ type heldSocket struct {
 	events []net.Conn
 }
 
-// cutEvents ends the streams of the engine's events, and no other.
+// cutEvents closes the connections that carry the engine's events, and returns how many
+// there were.
 func (h *heldSocket) cutEvents() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +65,7 @@ func holdSocket(t *testing.T, engine *enginetest.Private) *heldSocket {
 	return h
 }
 
-// pass connects a caller with the engine as soon as that is there.
+// pass connects a caller to the engine once the engine is up.
 func (h *heldSocket) pass(caller net.Conn) {
 	defer caller.Close()
 	asks := bufio.NewReader(caller)
@@ -106,8 +107,9 @@ func (h *heldSocket) pass(caller net.Conn) {
 	}
 }
 
-// What ends with its engine is a fault of the node also where its next process answers at
-// the same address; what ends by itself is not, however slow the engine is.
+// A container that ends with its engine is a fault of the node, even if the next engine
+// process answers at the same address. A container that ends by itself is not, however slow
+// the engine is.
 func TestLongEngineWhoseSocketIsHeld(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -130,7 +132,8 @@ func TestLongEngineWhoseSocketIsHeld(t *testing.T) {
 			nothingOn(t, engine)
 		})
 	}
-	// The end comes while there is no connection, with the exit code of an engine's signal.
+	// The container ends while there is no connection, with the exit code of an engine's
+	// signal.
 	t.Run("connection is cut", func(t *testing.T) {
 		defer socket.delay.Store(0)
 		await(t, "the engine is there", func() bool { return e.Available() == nil })

@@ -23,8 +23,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// saved is an archive, as docker save writes it, of a new image of some names, which the
-// machine's engine does not have, and its id.
+// saved returns a docker save archive of a new image with some names, and the image's
+// id. The machine's engine does not have the image.
 func saved(t *testing.T, names ...string) (archive []byte, id string) {
 	t.Helper()
 	layer := randomTar(t)
@@ -86,7 +86,7 @@ func TestTarballIsLoadedWhereTheImageIsOlder(t *testing.T) {
 		t.Errorf("an archive that did not change was loaded %d times", loads)
 	}
 	second, secondID := saved(t, name)
-	write(second, time.Now().Add(-time.Minute)) // older than the image's name here
+	write(second, time.Now().Add(-time.Minute)) // older than the tag in the engine
 	ensure(firstID)
 	write(second, time.Now().Add(time.Minute))
 	ensure(secondID)
@@ -126,7 +126,7 @@ func TestTarballsThatAreNoGood(t *testing.T) {
 	}
 }
 
-// TestTarballOfABucketIsLoadedOnce has 10 attempts want an archive at once.
+// TestTarballOfABucketIsLoadedOnce makes 10 attempts need the same archive at once.
 func TestTarballOfABucketIsLoadedOnce(t *testing.T) {
 	t.Parallel()
 	name := aName(t)
@@ -161,7 +161,7 @@ func TestTarballOfABucketIsLoadedOnce(t *testing.T) {
 	}
 }
 
-// held is read when hold is closed, and counts who reads it.
+// held is a reader that blocks until hold is closed, and counts its readers.
 type held struct {
 	io.Reader
 	hold  chan struct{}
@@ -178,7 +178,7 @@ func (h *held) Read(p []byte) (int, error) {
 	return h.Reader.Read(p)
 }
 
-// TestLongTarballIsWhatEngineSaves loads what the engine itself has saved.
+// TestLongTarballIsWhatEngineSaves loads an archive that the engine itself saved.
 func TestLongTarballIsWhatEngineSaves(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -187,7 +187,7 @@ func TestLongTarballIsWhatEngineSaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keeper := aName(t) // so that the image is not removed itself
+	keeper := aName(t) // so that removing the name keeps the image
 	if err := docker.ImageTag(t.Context(), name, keeper); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,9 @@ package shell
 
 import "syscall"
 
-// sessionAttr starts a program in a session of its own, and so in a process
-// group of its own, and ends it with the thread that started it.
+// sessionAttr returns attributes that start a program in a session, and thus a
+// process group, of its own. The program is killed when the thread that started
+// it ends.
 func sessionAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -4,7 +4,8 @@ package shell
 
 import "syscall"
 
-// sessionAttr starts a program in a session, and so in a process group, of its own.
+// sessionAttr returns attributes that start a program in a session, and thus a
+// process group, of its own.
 func sessionAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true}
 }

@@ -12,8 +12,8 @@ import (
 
 var _ executor.Batcher = (*Executor)(nil)
 
-// batchRun runs a batch of attempts in one process tree. They share their pipes, too, for as
-// long as none leaves anything behind that might continue writing to them.
+// batchRun runs a batch of attempts in one process tree. They also share their pipes, as long as
+// none of them leaves a process behind that might continue to write to the pipes.
 type batchRun struct {
 	executor *Executor
 	id       string
@@ -21,12 +21,12 @@ type batchRun struct {
 	// tree is nil before the first attempt.
 	tree  *processTree
 	pipes *pipes.Shared
-	// begun says that there was an attempt before, and left that the newest one has
-	// left something behind.
+	// begun reports that an attempt has run before, and left that the newest one left processes
+	// behind.
 	begun, left bool
 }
 
-// Batch returns a process tree for a batch of attempts.
+// Batch returns a batch of attempts that shares one process tree.
 func (e *Executor) Batch(id string, lease *executor.Lease) (executor.Batch, error) {
 	if e.closed.Load() {
 		return nil, errClosed
@@ -37,7 +37,7 @@ func (e *Executor) Batch(id string, lease *executor.Lease) (executor.Batch, erro
 	return &batchRun{executor: e, id: id, lease: lease}, nil
 }
 
-// Run is Executor.Run of the next attempt of the batch.
+// Run runs the next attempt of the batch, like Executor.Run.
 func (b *batchRun) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	own := a.ID
 	a.ID, a.Lease = b.id, b.lease
@@ -49,7 +49,7 @@ func (b *batchRun) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 		return executor.Result{}, err
 	}
 	if b.tree == nil {
-		// The limits are those of the first; attempts of a batch are of one task.
+		// The limits of the first attempt apply, since all attempts of a batch belong to one task.
 		if b.tree, err = b.executor.enclose(a, p.sandbox); err != nil {
 			return executor.Result{}, err
 		}
@@ -69,7 +69,7 @@ func (b *batchRun) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	r := &running{id: own, tree: b.tree, attempt: a, pipes: b.pipes, end: b.clear, done: make(chan struct{})}
 	result, err := r.run(ctx, b.executor, p, spawned)
 	if b.left {
-		// A process that the process tree does not hold may have the pipes, too.
+		// A process outside the process tree may hold the pipes, too.
 		b.pipes.Close()
 		b.pipes = nil
 	}
@@ -85,7 +85,7 @@ func (b *batchRun) clear() error {
 	return b.tree.clear()
 }
 
-// Close gives the process tree back.
+// Close releases the process tree.
 func (b *batchRun) Close() error {
 	if b.pipes != nil {
 		b.pipes.Close()

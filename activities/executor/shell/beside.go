@@ -7,7 +7,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// beside are the programs that run beside that of an attempt, for those who have entered it. The zero value is ready.
+// beside tracks the programs that callers of Enter run beside the attempt's own. The zero value is ready.
 type beside struct {
 	mu      sync.Mutex
 	closed  bool
@@ -15,7 +15,7 @@ type beside struct {
 	running sync.WaitGroup
 }
 
-// start starts a program by begin, unless the attempt is ending. Each program that has started is followed by one done.
+// start starts a program with begin, unless the attempt is ending. The caller calls done once for each started program.
 func (b *beside) start(begin func() (*os.Process, error)) (*os.Process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -31,7 +31,7 @@ func (b *beside) start(begin func() (*os.Process, error)) (*os.Process, error) {
 
 func (b *beside) done() { b.running.Done() }
 
-// ending returns a channel that is closed when the programs are to end with the attempt.
+// ending returns a channel that is closed when the programs must end with the attempt.
 func (b *beside) ending() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +44,7 @@ func (b *beside) ending() <-chan struct{} {
 	return b.closing
 }
 
-// close lets no other program start, and has those that run end.
+// close prevents further starts, and tells the running programs to end.
 func (b *beside) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,5 +54,5 @@ func (b *beside) close() {
 	}
 }
 
-// wait returns when all programs have ended, after close.
+// wait returns when all programs have ended. It is called after close.
 func (b *beside) wait() { b.running.Wait() }

@@ -21,13 +21,13 @@ import (
 	"switchyard/activities/executor/shell/poll"
 )
 
-// bounds keep attempts within limits. With cgroup2 the directory of an attempt has
-// them, and bounds only pass them on. Where the controllers are those of cgroup v1, each
-// is a hierarchy with directories of its own, and bounds make them.
+// bounds enforces limits on attempts. With cgroup2 the directory of an attempt enforces
+// them, and bounds has nothing to do. With cgroup v1 each controller is a hierarchy with
+// directories of its own, and bounds creates these.
 type bounds struct {
-	// inTree says that process trees have limits by themselves.
+	// inTree reports that process trees enforce limits by themselves.
 	inTree bool
-	// bases are this process's own directories by controller; unable says why
+	// bases maps controllers to this process's own directories. unable is the reason if
 	// there are none.
 	bases  map[string]string
 	unable error
@@ -35,7 +35,8 @@ type bounds struct {
 	mu      sync.Mutex
 	parents map[string]*cgroup.Parent
 	made    int
-	// idle are those that have only memory, and those that have all controllers.
+	// idle holds the bounds with only the memory controller, and those with all
+	// controllers.
 	idle [2][]*bound
 }
 
@@ -53,11 +54,11 @@ func newBounds(t treeFactory) *bounds {
 	return b
 }
 
-// find looks for the hierarchies of cgroup v1.
+// find locates the hierarchies of cgroup v1.
 func (b *bounds) find() error {
 	if old, err := olderThan(5, 4); err != nil || old {
-		// The kernel would end the worker for the memory of its tasks: one of its threads
-		// is in their directory, see forkInside.
+		// The kernel could kill the worker for the memory use of its tasks, since the
+		// thread of an in-cgroup forker is in the task's memory cgroup.
 		return errors.Join(errors.New("limits by cgroup v1 need Linux 5.4"), err)
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -81,23 +82,23 @@ func (b *bounds) find() error {
 	return nil
 }
 
-// bound is a set of directories of cgroup v1 with limits. A nil bound is none.
+// bound is a set of directories of cgroup v1 with limits. A nil bound imposes none.
 type bound struct {
 	all   *bounds
 	name  string
 	paths map[string]string
-	// inside forks into the memory directory; nil until it is needed.
+	// inside forks into the memory directory. It is nil until it is needed.
 	inside *forker.Forker
-	// oomKills are those before the program.
+	// oomKills is the count of OOM kills before the program started.
 	oomKills int
 }
 
-// can returns why there are no limits here; nil: there are.
+// can returns nil if limits can be enforced, or the reason why not.
 func (b *bounds) can() error { return b.unable }
 
-// take returns what keeps processes within limits; nil: the process tree does that itself,
-// or there is nothing to keep. Without whole only the memory is limited, and programs
-// are to be started by the bound's forker.
+// take returns a bound that enforces limits, or nil if the process tree enforces them or
+// there are none. If whole is false, the bound limits only memory, and the caller starts
+// programs with the bound's forker.
 func (b *bounds) take(l executor.Limits, whole bool) (*bound, error) {
 	if b.inTree || l == (executor.Limits{}) {
 		return nil, nil
@@ -154,7 +155,7 @@ func (b *bounds) pick(whole bool) (*bound, error) {
 	return d, nil
 }
 
-// close removes what is left. Nothing is in use any more.
+// close removes the remaining directories. No bound may be in use.
 func (b *bounds) close() error {
 	var errs []error
 	for _, d := range slices.Concat(b.idle[0], b.idle[1]) {
@@ -166,7 +167,7 @@ func (b *bounds) close() error {
 	return errors.Join(errs...)
 }
 
-// set writes the limits; what is 0 has none.
+// set writes the limits. 0 removes a limit.
 func (d *bound) set(l executor.Limits) error {
 	for _, s := range cgroup.SettingsV1(l) {
 		path, ok := d.paths[s.Controller]
@@ -181,7 +182,7 @@ func (d *bound) set(l executor.Limits) error {
 	return nil
 }
 
-// joins are the files that a process writes "0" to in order to be inside.
+// joins returns the files to which a process writes "0" to enter the bound.
 func (d *bound) joins() []string {
 	if d == nil {
 		return nil
@@ -193,7 +194,8 @@ func (d *bound) joins() []string {
 	return files
 }
 
-// forker starts programs inside; nil: whoever starts them sees to that.
+// forker returns the forker that starts programs inside the bound, or nil if the programs
+// enter it by themselves.
 func (d *bound) forker() *forker.Forker {
 	if d == nil {
 		return nil
@@ -201,14 +203,15 @@ func (d *bound) forker() *forker.Forker {
 	return d.inside
 }
 
-// begin makes it count anew.
+// begin resets the count of OOM kills.
 func (d *bound) begin() {
 	if d != nil {
 		d.oomKills = d.countOOMKills()
 	}
 }
 
-// oomKilled reports whether the kernel has ended a process for its memory use since begin.
+// oomKilled reports whether the kernel has killed a process for its memory use since
+// begin.
 func (d *bound) oomKilled() bool { return d != nil && d.countOOMKills() > d.oomKills }
 
 func (d *bound) countOOMKills() int {
@@ -219,7 +222,8 @@ func (d *bound) countOOMKills() int {
 	return max(cgroup.Count(text, "oom_kill"), 0)
 }
 
-// release keeps it for later, or removes it. The processes are gone.
+// release keeps the bound for later attempts, or removes it. All its processes must have
+// ended.
 func (d *bound) release() error {
 	if d == nil {
 		return nil
@@ -239,8 +243,8 @@ func (d *bound) release() error {
 	return d.remove()
 }
 
-// clean reports whether the next attempt would not feel that there was one before: files
-// in memory count for as long as they are there, and cannot be dropped.
+// clean reports whether the next attempt would see no trace of an earlier one. Files in
+// memory file systems are charged as long as they exist and cannot be dropped.
 func (d *bound) clean() bool {
 	stat, err := os.ReadFile(filepath.Join(d.paths["memory"], "memory.stat"))
 	if err != nil || cgroup.Count(stat, "shmem") > 0 {

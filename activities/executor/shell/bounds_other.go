@@ -9,7 +9,7 @@ import (
 	"switchyard/activities/executor/shell/forker"
 )
 
-// bounds are there on Linux only.
+// bounds is supported on Linux only.
 type bounds struct{}
 
 func newBounds(treeFactory) *bounds { return &bounds{} }

@@ -20,21 +20,22 @@ import (
 	"switchyard/activities/executor/shell/procfs"
 )
 
-// cgroupFactory hold each attempt in a directory of its own below one directory for
-// this Executor. No controller is needed but for limits.
+// cgroupFactory places each attempt in a cgroup directory of its own, below one directory
+// for the Executor. Controllers are needed only for limits.
 type cgroupFactory struct {
 	guard  *watchdog
 	parent *cgroup.Parent
-	// delegated says that there are directories with limits, which lie in limitedDir then,
-	// and the others in freeDir; undelegated says why not.
+	// delegated reports that limits are available: directories with limits are below cgroup.LimitedDir and the others below
+	// cgroup.FreeDir. Otherwise undelegated is the reason.
 	delegated   bool
 	undelegated error
-	// memory says that directories without limits have memory.events, and bare that they
-	// have no controller: what an attempt has used or set is no business of the next.
+	// memory reports that directories without limits have memory.events. bare reports that
+	// they have no controllers, so what an attempt has used or set cannot affect the next
+	// one.
 	memory, bare bool
 	next         atomic.Int64
 	mu           sync.Mutex
-	// idle are those without limits, and those with.
+	// idle holds the directories without limits, and those with limits.
 	idle    [2][]*cgroupDir
 	orphans *procfs.OrphanReaper
 	strays  *strays
@@ -57,8 +58,9 @@ func newCgroups(guard *watchdog, logger *slog.Logger) (*cgroupFactory, error) {
 	return c, nil
 }
 
-// probe forks a process in a cgroup, since leave to make directories is not
-// leave to put processes there, and old kernels and seccomp filters lack calls.
+// probe forks a process in a cgroup. Permission to create directories does not imply
+// permission to put processes there, and old kernels and seccomp filters lack some of the
+// calls.
 func (c *cgroupFactory) probe() error {
 	t, err := c.enclose("", nil, executor.Limits{})
 	if err != nil {
@@ -71,8 +73,8 @@ func (c *cgroupFactory) probe() error {
 	c.memory = err == nil
 	controllers, err := os.ReadFile(filepath.Join(t.(*cgroupTree).path, "cgroup.controllers"))
 	c.bare = err == nil && len(bytes.TrimSpace(controllers)) == 0
-	// This program cannot exist; the kernel says so only once the new process
-	// is in its cgroup, and with an error that no other step gives.
+	// This program cannot exist. The kernel reports that only once the new process is in
+	// its cgroup, with an error that no earlier step returns.
 	_, err = os.StartProcess("/dev/null/probe", []string{"probe"}, &os.ProcAttr{Env: []string{}, Sys: t.attr()})
 	if !errors.Is(err, unix.ENOTDIR) {
 		return errors.Join(fmt.Errorf("start a process in a cgroup: %w", err), t.end())
@@ -94,7 +96,7 @@ func (c *cgroupFactory) close() error {
 
 func (c *cgroupFactory) enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error) {
 	if !c.delegated {
-		l = executor.Limits{} // they are those of others
+		l = executor.Limits{} // bounds enforces them instead
 	}
 	g := &cgroupTree{all: c, id: id, lease: lease, limits: l}
 	if err := g.enter(); err != nil {
@@ -103,26 +105,26 @@ func (c *cgroupFactory) enclose(id string, lease *executor.Lease, l executor.Lim
 	return g, nil
 }
 
-// cgroup is one attempt, or a batch of them.
+// cgroupTree is the process tree of one attempt or of a batch, held in a cgroup.
 type cgroupTree struct {
 	all *cgroupFactory
-	// id is that of the attempt, or of the batch.
+	// id is the id of the attempt or of the batch.
 	id string
-	// cgroupDir is nil when there is none any more.
+	// cgroupDir is nil once the tree has ended.
 	*cgroupDir
 	leader int
-	// killed says that the directory may have been killed as a whole. Linux then also
-	// kills what is forked into it from outside, at any time later.
+	// killed reports that the directory may have been killed as a whole. At any later
+	// time, Linux may then also kill what is forked into it from outside.
 	killed bool
-	// oomKills are those of the programs before.
+	// oomKills is the count of OOM kills before the current program.
 	oomKills int
-	// lease is not nil when the watchdog knows of it by itself.
+	// lease is the lease that the watchdog tracks for the tree, or nil.
 	lease *executor.Lease
-	// limits are the directory's.
+	// limits are the limits of the directory.
 	limits executor.Limits
 }
 
-// enter takes a directory, and has the watchdog know of it.
+// enter takes a directory and registers it with the watchdog.
 func (c *cgroupTree) enter() (err error) {
 	c.killed, c.oomKills = false, 0
 	if c.cgroupDir, err = c.all.take(c.limits); err != nil {
@@ -160,8 +162,8 @@ func (c *cgroupTree) admit(start func() (*os.Process, error)) (*os.Process, erro
 
 func (c *cgroupTree) dismiss(pid int) { c.all.orphans.Include(pid) }
 
-// terminate signals the group at once, which misses no child that is being
-// forked, and then those that have left it.
+// terminate signals the process group first, in one step that misses no child which is
+// just being forked, and then the processes that have left the group.
 func (c *cgroupTree) terminate() {
 	if c.lease != nil {
 		c.all.guard.stopping(c.name)

@@ -16,21 +16,21 @@ import (
 	"switchyard/activities/executor/shell/poll"
 )
 
-// maxIdle bounds the directories that are kept for later attempts.
+// maxIdle bounds the number of directories that are kept for later attempts.
 const maxIdle = 64
 
-// cgroupDir is a directory for the processes of an attempt.
+// cgroupDir is a cgroup directory for the processes of an attempt.
 type cgroupDir struct {
 	name, path string
 	fd         int
 	// events is the open file cgroup.events.
 	events *os.File
-	// limited says that it has the controllers that limits need.
+	// limited reports that the directory has the controllers for limits.
 	limited bool
 }
 
-// take returns a directory without processes: one that is idle, since making and
-// removing one costs a tenth of a short task, or a new one.
+// take returns a directory without processes. It prefers an idle directory, since creating and
+// removing one costs a tenth of a short task.
 func (c *cgroupFactory) take(l executor.Limits) (*cgroupDir, error) {
 	limited := l != (executor.Limits{})
 	d := c.reuse(limited)
@@ -92,7 +92,7 @@ func (c *cgroupFactory) makeDir(limited bool) (*cgroupDir, error) {
 	return d, nil
 }
 
-// giveBack keeps a directory without processes for later, or removes it.
+// giveBack keeps an empty directory for later attempts, or removes it.
 func (c *cgroupFactory) giveBack(d *cgroupDir, lease *executor.Lease) error {
 	if (c.bare || d.limited && d.noFilesInMemory()) && !lease.Lost() && d.untouched() {
 		c.mu.Lock()
@@ -105,7 +105,7 @@ func (c *cgroupFactory) giveBack(d *cgroupDir, lease *executor.Lease) error {
 	return d.remove()
 }
 
-// limit writes all limits, also those that a privileged attempt before has changed.
+// limit writes all limits, including those that an earlier privileged attempt may have changed.
 func (d *cgroupDir) limit(l executor.Limits) error {
 	for _, s := range cgroup.SettingsV2(l) {
 		err := os.WriteFile(filepath.Join(d.path, s.File), []byte(s.Value), 0)
@@ -116,14 +116,14 @@ func (d *cgroupDir) limit(l executor.Limits) error {
 	return nil
 }
 
-// noFilesInMemory reports whether the next attempt would not feel that there was one before:
-// what an attempt leaves in a file system in memory counts for as long as it is there.
+// noFilesInMemory reports whether the next attempt would see no trace of an earlier one. Files that
+// an attempt leaves in a memory file system are charged as long as they exist.
 func (d *cgroupDir) noFilesInMemory() bool {
 	stat, err := os.ReadFile(filepath.Join(d.path, "memory.stat"))
 	return err == nil && cgroup.Count(stat, "shmem") == 0
 }
 
-// close leaves the directory to whoever removes those of all attempts.
+// close closes the files of the directory, which is removed together with its parent.
 func (d *cgroupDir) close() {
 	unix.Close(d.fd)
 	d.events.Close()
@@ -138,7 +138,7 @@ func (d *cgroupDir) remove() error {
 	}, func() error { return err })
 }
 
-// state reads a number from cgroup.events, -1 when it is not there.
+// state returns a number from cgroup.events, or -1 if it is missing.
 func (d *cgroupDir) state(name string) int {
 	var text [256]byte
 	n, err := d.events.ReadAt(text[:], 0)
@@ -148,8 +148,8 @@ func (d *cgroupDir) state(name string) int {
 	return cgroup.Count(text[:n], name)
 }
 
-// populated reports whether a process is in or below the directory. One that another process
-// else has removed has none.
+// populated reports whether a process is in or below the directory. A directory that another
+// process has removed is not populated.
 func (d *cgroupDir) populated() bool {
 	switch d.state("populated") {
 	case 0:
@@ -161,8 +161,8 @@ func (d *cgroupDir) populated() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// untouched reports whether the attempt has neither made cgroups of its own below the
-// directory nor frozen it.
+// untouched reports whether the attempt has neither created cgroups below the directory nor frozen
+// it.
 func (d *cgroupDir) untouched() bool {
 	var stat unix.Stat_t
 	return unix.Fstat(d.fd, &stat) == nil && stat.Nlink == 2 && d.state("frozen") == 0

@@ -14,30 +14,30 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Exit codes of a program that does not start, as shells give them.
+// Exit codes of a program that cannot be started, as used by shells.
 const (
 	codeNotFound  = 127
 	codeCannotRun = 126
 )
 
-// command is what a ShellSpec asks for.
+// command holds the fields of a ShellSpec.
 type command struct {
-	// line is for sh; empty when argv is set.
+	// line is a command line for sh, or "" if argv is set.
 	line string
 	argv []string
 	dir  string
-	// sandbox asks for a sandbox, and nodeNetwork for one with the node's network.
+	// sandbox requests a sandbox, and nodeNetwork one with the node's network.
 	sandbox, nodeNetwork bool
 }
 
-// Networks of a sandbox, as the definition names them.
+// Networks of a sandbox, as named in definitions.
 const (
 	networkNone = "none" // the default
 	networkNode = "node"
 )
 
-// parseSpec reads a ShellSpec in its JSON form. An unknown field is refused
-// rather than ignored: it may come from a newer release and matter there.
+// parseSpec parses a ShellSpec in JSON form. It rejects unknown fields rather than
+// ignoring them, since they may come from a newer release and matter there.
 func parseSpec(spec *structpb.Struct) (command, error) {
 	var c command
 	for name, value := range spec.GetFields() {
@@ -71,7 +71,7 @@ func parseSpec(spec *structpb.Struct) (command, error) {
 	if c.line == "" && len(c.argv) == 0 {
 		return command{}, errors.New("command is empty")
 	}
-	// The definition can hold none, but the value of a ${{ }} in it.
+	// The definition cannot contain NUL, but the value of a ${{ }} expression in it can.
 	switch {
 	case hasNUL(c.line) || slices.ContainsFunc(c.argv, hasNUL):
 		return command{}, errors.New("command holds a NUL character, which no program can be given")
@@ -104,7 +104,8 @@ func (c *command) parseCommand(value *structpb.Value) error {
 	return nil
 }
 
-// wordOf is a word of a command. A template may have made it a number, or true or false.
+// wordOf returns a value as a word of a command. A template may have produced a number
+// or a boolean.
 func wordOf(value *structpb.Value) (string, bool) {
 	switch kind := value.GetKind().(type) {
 	case *structpb.Value_StringValue:
@@ -117,8 +118,9 @@ func wordOf(value *structpb.Value) (string, bool) {
 	return "", false
 }
 
-// directory is where the program starts; it is checked here, since a failed
-// start does not say whether the program or its directory is missing.
+// directory returns the working directory of the program. It checks that the directory
+// exists, since the error of a failed start does not distinguish a missing program from
+// a missing directory.
 func (c *command) directory(base string) (string, error) {
 	dir := c.dir
 	if !filepath.IsAbs(dir) {
@@ -137,8 +139,8 @@ func (c *command) directory(base string) (string, error) {
 	return dir, nil
 }
 
-// lookPath finds a program as the task itself would: in the PATH of its own
-// environment, with relative entries from its own directory.
+// lookPath finds a program as the task itself would: in the PATH of the task's
+// environment, resolving relative entries against its directory.
 func lookPath(name, dir string, environ []string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		return name, nil

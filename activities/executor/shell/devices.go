@@ -11,7 +11,8 @@ import (
 	"switchyard/activities/executor"
 )
 
-// withGPUs adds to a task's environment which GPUs it is to see; nil: that is not said.
+// withGPUs adds the variables that make GPUs visible to a task's environment, unless
+// gpus is nil.
 func withGPUs(env map[string]string, gpus []int32) map[string]string {
 	if gpus == nil {
 		return env
@@ -25,13 +26,14 @@ func withGPUs(env map[string]string, gpus []int32) map[string]string {
 		env = map[string]string{}
 	}
 	env["CUDA_VISIBLE_DEVICES"] = strings.Join(indices, ",")
-	// The indices are those of nvidia-smi; CUDA's own order is the fastest first.
+	// The indices follow nvidia-smi; by default CUDA numbers the fastest GPU first.
 	env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
 	return env
 }
 
-// bind puts numactl in front of a program, so that it and its children use the
-// processors and the memory of one NUMA node. numactl is the node's, not the task's.
+// bind makes numactl start a program, so that the program and its children use the
+// processors and the memory of one NUMA node. It uses the node's numactl, not the
+// task's.
 func (e *Executor) bind(p program, numaNode int32, optional bool) (program, error) {
 	numactl, err := lookPath("numactl", "", e.environ)
 	if err != nil && optional {
@@ -41,7 +43,8 @@ func (e *Executor) bind(p program, numaNode int32, optional bool) (program, erro
 		return program{}, &executor.StartError{ExitCode: codeNotFound, Err: fmt.Errorf(
 			"numactl is not installed on %s; install it there, or do not bind the task to a NUMA node", nodeOf(p))}
 	}
-	// That its own program is missing would be numactl's exit code, not a failed start.
+	// numactl would report a missing program by its exit code, rather than as a failed
+	// start.
 	if err := runnable(p); err != nil {
 		return program{}, err
 	}
@@ -51,7 +54,7 @@ func (e *Executor) bind(p program, numaNode int32, optional bool) (program, erro
 	return p, nil
 }
 
-// runnable reports whether a program is there and may be executed.
+// runnable returns nil if a program exists and may be executed, or else a *StartError.
 func runnable(p program) error {
 	path := p.path
 	if !filepath.IsAbs(path) {
@@ -67,7 +70,7 @@ func runnable(p program) error {
 	return nil
 }
 
-// nodeOf is the name of the node that a program is on, as the program sees it.
+// nodeOf returns the name of the program's node, from the program's environment.
 func nodeOf(p program) string {
 	if name := lookup(p.environ, "SWITCHYARD_NODE"); name != "" {
 		return "node " + name

@@ -21,15 +21,15 @@ import (
 
 var _ executor.Enterer = (*Executor)(nil)
 
-// Enter returns the inside of the attempt that runs under an id. What runs in it belongs to the attempt: it has its limits, its
-// sandbox, its environment and its user, and ends with it.
+// Enter returns the inside of the attempt that runs under an id. Programs in it belong to the attempt: they share its limits,
+// sandbox, environment and user, and end with it.
 func (e *Executor) Enter(_ context.Context, id string) (executor.Inside, error) {
 	r := e.steered.find(id)
 	if r == nil || r.ending() {
 		return nil, executor.ErrNotRunning
 	}
 	stat, err := procfs.Read(strconv.Itoa(r.process.Pid))
-	// The signal reaches the process of the attempt or none, so that the number was not another's when it was read.
+	// The signal reaches the attempt's own process or fails, so the PID was not another process's when it was read.
 	if err != nil || stat.Zombie || r.process.Signal(syscall.Signal(0)) != nil {
 		return nil, executor.ErrNotRunning
 	}
@@ -56,7 +56,7 @@ type entered struct {
 	process  inside.Process
 }
 
-// checkUser refuses all users but that of the attempt.
+// checkUser refuses any user other than the attempt's.
 func (in *entered) checkUser(user string) error {
 	if user == "" || user == strconv.Itoa(int(in.process.UID)) {
 		return nil
@@ -64,7 +64,7 @@ func (in *entered) checkUser(user string) error {
 	return &executor.Refusal{Text: fmt.Sprintf("a shell task has one user; it cannot be entered as %q", user)}
 }
 
-// Dial connects to a port of the attempt; without a sandbox, or with the node's network in it, that is one of the node.
+// Dial connects to a port of the attempt. Without a sandbox, or with the node's network in it, that is a port of the node.
 func (in *entered) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return in.process.Dial(ctx, port)
 }
@@ -98,7 +98,7 @@ func (in *entered) WriteTar(ctx context.Context, user, path string, rename bool,
 	return in.process.WriteTar(ctx, path, rename, from)
 }
 
-// command returns the program that a Command asks for, in the environment of the attempt's own.
+// command returns the program for a Command, based on the environment of the attempt's program.
 func (in *entered) command(c executor.Command) (program, error) {
 	if err := in.checkUser(c.User); err != nil {
 		return program{}, err
@@ -138,7 +138,7 @@ func (in *entered) command(c executor.Command) (program, error) {
 	return p, nil
 }
 
-// environ is that of the attempt's program, with what the command adds.
+// environ returns the environment of the attempt's program with the command's variables.
 func (in *entered) environ(c executor.Command, dir string) ([]string, error) {
 	added := map[string]string{}
 	for key, value := range c.Env {
@@ -154,11 +154,11 @@ func (in *entered) environ(c executor.Command, dir string) ([]string, error) {
 			before = append(before, entry)
 		}
 	}
-	// The marker is that of the tree: an attempt of a batch has the batch's.
+	// The marker is the process tree's: an attempt of a batch has the marker of the batch.
 	return environment(before, added, dir, in.attempt.attempt.ID)
 }
 
-// loginShell returns the shell of a user with an environment.
+// loginShell returns the shell named by an environment, or a default.
 func loginShell(environ []string) string {
 	for _, path := range []string{lookup(environ, "SHELL"), "/bin/bash"} {
 		if info, err := os.Stat(path); err == nil && filepath.IsAbs(path) && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {

@@ -10,7 +10,7 @@ import (
 
 var _ executor.Enterer = (*Executor)(nil)
 
-// Enter is refused on systems other than Linux.
+// Enter returns a Refusal on systems other than Linux.
 func (e *Executor) Enter(context.Context, string) (executor.Inside, error) {
 	return nil, &executor.Refusal{Text: "tasks can only be entered on nodes with Linux"}
 }

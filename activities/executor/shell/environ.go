@@ -13,9 +13,9 @@ import (
 
 const ownPrefix = "SWITCHYARD_"
 
-// inheritedVariables are what every program gets of the node's environment: who it is, how to
-// write, and where the machine's tools, caches and certificates lie. None of them holds a
-// credential. A name that ends in * stands for all that begin so.
+// inheritedVariables are the variables of the node that every program inherits: the user, output settings, and
+// the locations of the machine's tools, caches and certificates. None of them holds a credential. A name that
+// ends in * matches all names with that prefix.
 var inheritedVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "NO_COLOR",
 	"LANG", "LANGUAGE", "LC_*", "TZ",
@@ -26,13 +26,13 @@ var inheritedVariables = []string{
 	"CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV",
 }
 
-// sandboxVariables are what a program in a sandbox gets of them: how to find programs, and how
-// to write.
+// sandboxVariables are the inherited variables that a program in a sandbox gets: the search path and output
+// settings.
 var sandboxVariables = []string{"PATH", "LANG", "LANGUAGE", "LC_*", "TZ"}
 
-// only returns the variables of an environment that have one of these names and are not hidden. The worker's own
-// settings, of which one may be a token, and in a worker that is itself a task the variables of
-// that task, are never among them.
+// only returns the variables of an environment that match names and are not hidden. It always excludes
+// SWITCHYARD_* variables: the worker's own settings, one of which may be a token, and the variables of a task
+// that the worker itself runs in.
 func only(environ, names []string, isHidden func(name string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
@@ -49,7 +49,7 @@ func matches(key, name string) bool {
 
 var passName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*\*?|\*)$`)
 
-// CheckPassName returns why a name cannot be one of Options.PassEnv, or nil if it can.
+// CheckPassName returns an error if a name is not valid in Options.PassEnv.
 func CheckPassName(name string) error {
 	switch {
 	case strings.HasPrefix(name, ownPrefix):
@@ -60,8 +60,8 @@ func CheckPassName(name string) error {
 	return nil
 }
 
-// environment is what a program sees: the node's variables, over them the
-// attempt's, then where it runs, so that no stale PWD is inherited, and the marker.
+// environment returns the environment of a program: the node's variables, overridden by the attempt's, then PWD,
+// so that no stale one is inherited, and the marker.
 func environment(node []string, task map[string]string, dir, id string) ([]string, error) {
 	if hasNUL(id) {
 		return nil, errors.New("the attempt's id holds a NUL byte")

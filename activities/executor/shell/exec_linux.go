@@ -15,18 +15,18 @@ import (
 	"switchyard/activities/executor"
 )
 
-// hangUpWait is how long a program may run after the SIGHUP that it gets when its caller is gone.
+// hangUpWait is how long a program may run after the SIGHUP that it gets when its caller has left.
 const hangUpWait = 2 * time.Second
 
-// streams are what a program that has entered reads from and writes to.
+// streams are the standard streams of a program that runs beside the attempt's own.
 type streams interface {
-	// files are standard input, output and error. They are closed by started.
+	// files returns standard input, output and error. started closes them.
 	files() [3]*os.File
-	// started is called when the program has started, or could not be.
+	// started is called once the program has started or failed to start.
 	started()
-	// begin passes on what comes and goes.
+	// begin starts to forward input and output.
 	begin()
-	// finish passes on the rest of the output, when the program has ended, and gives the streams back.
+	// finish forwards the remaining output once the program has ended, and releases the streams.
 	finish() error
 }
 
@@ -72,7 +72,8 @@ func (in *entered) Exec(ctx context.Context, c executor.Command) (executor.ExitS
 	return executor.ExitStatus{Code: result.ExitCode, Signal: strings.TrimPrefix(result.Signal, "SIG")}, err
 }
 
-// startedNot returns how a program has ended that has not started, with the exit code that a shell would give.
+// startedNot returns the status of a program that failed to start, with the exit code that a shell would
+// return.
 func startedNot(err error) (executor.ExitStatus, error) {
 	if start := executor.AsStartError(err); start != nil {
 		return executor.ExitStatus{Code: start.ExitCode}, err
@@ -110,7 +111,7 @@ func (r *running) enter(ctx context.Context, p program, files [3]*os.File, termi
 	})
 }
 
-// companion is a program beside that of an attempt. It leads a session, and so a process group.
+// companion is a program that runs beside the attempt's own. It leads a session, and thus a process group.
 type companion struct {
 	pid int
 
@@ -118,7 +119,7 @@ type companion struct {
 	exited bool
 }
 
-// awaitExit waits for the end of the program without reaping it, so that no other process gets its PID yet.
+// awaitExit waits for the end of the program without reaping it, so that no other process can get its PID yet.
 func (c *companion) awaitExit() {
 	for {
 		var info unix.Siginfo
@@ -132,7 +133,7 @@ func (c *companion) awaitExit() {
 	c.exited = true
 }
 
-// signal signals the group of the program, unless that has ended.
+// signal signals the program's process group, unless the program has ended.
 func (c *companion) signal(s syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,11 +142,12 @@ func (c *companion) signal(s syscall.Signal) {
 	}
 	_ = syscall.Kill(-c.pid, s)
 	if s == syscall.SIGHUP || s == syscall.SIGTERM {
-		_ = syscall.Kill(-c.pid, syscall.SIGCONT) // or one that is stopped would not see it
+		_ = syscall.Kill(-c.pid, syscall.SIGCONT) // a stopped program would not see the signal otherwise
 	}
 }
 
-// watch passes on signals and sizes until the program has exited. It hangs up when ctx or the attempt ends.
+// watch forwards signals and terminal sizes until the program has exited. It hangs up when ctx or the attempt
+// ends.
 func (c *companion) watch(ctx context.Context, exited, ending <-chan struct{}, signals <-chan string, resizes <-chan executor.WindowSize, s streams) {
 	gone := ctx.Done()
 	var late <-chan time.Time
@@ -187,5 +189,5 @@ func signalNumber(name string) syscall.Signal {
 	return unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
 }
 
-// errNoTerminal wraps the error of a terminal that cannot be made.
+// errNoTerminal wraps the error of creating a terminal.
 func errNoTerminal(err error) error { return fmt.Errorf("make a terminal: %w", err) }

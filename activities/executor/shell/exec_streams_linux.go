@@ -15,7 +15,7 @@ import (
 	"switchyard/activities/executor/shell/pipes"
 )
 
-// piped are the pipes of a program without a terminal.
+// piped holds the pipes of a program without a terminal.
 type piped struct {
 	null     *os.File
 	read, in *os.File // nil without standard input
@@ -56,8 +56,8 @@ func (s *piped) started() {
 func (s *piped) begin() {
 	s.out.Begin()
 	if s.in != nil {
-		go func() { // not waited for: a Read may be under way
-			_, _ = io.Copy(onlyWriter{s.in}, s.from) // a program need not read all
+		go func() { // finish does not wait for it: a Read may be in progress
+			_, _ = io.Copy(onlyWriter{s.in}, s.from) // the program need not read everything
 			s.in.Close()
 		}()
 	}
@@ -70,15 +70,18 @@ func (s *piped) finish() error {
 	return s.out.Finish()
 }
 
-// onlyWriter keeps io.Copy from splicing, which would hold what has arrived until more does.
+// onlyWriter prevents io.Copy from splicing, which would hold back data until more arrives.
 type onlyWriter struct{ io.Writer }
 
 const (
-	// endOfText is what ends the input of a program with a terminal: Ctrl-D, twice because the first one may only end a line.
+	// endOfText ends the input of a program with a terminal: Ctrl-D twice, since the first one may only submit an unfinished
+	// line.
 	endOfText = "\x04\x04"
-	// silence is how long a terminal may stay silent once its program has ended, but another one holds it open.
+	// silence is how long a terminal must be silent after its program has ended, while another process holds it open, before
+	// reading stops.
 	silence = 250 * time.Millisecond
-	// mostAfter is what is still read then, in bytes; more was printed by the other one.
+	// mostAfter bounds how much is read after the program has ended, in bytes; the other process printed anything beyond
+	// that.
 	mostAfter = 1 << 20
 )
 
@@ -103,7 +106,7 @@ func newTerminal(c executor.Command, p inside.Process) (*terminal, error) {
 	}
 	t.resize(c.Terminal.Size)
 	if int(p.UID) != os.Geteuid() {
-		// It opens its terminal by name, too.
+		// The user also opens its terminal by name.
 		if err := slave.Chown(int(p.UID), -1); err != nil {
 			t.started()
 			return nil, errNoTerminal(errors.Join(err, t.finish()))
@@ -112,7 +115,7 @@ func newTerminal(c executor.Command, p inside.Process) (*terminal, error) {
 	return t, nil
 }
 
-// resize sets the size; one that no terminal has becomes that of most.
+// resize sets the size of the terminal. A size of zero becomes 80 by 24.
 func (t *terminal) resize(size executor.WindowSize) {
 	if size.Columns == 0 || size.Rows == 0 {
 		size = executor.WindowSize{Columns: 80, Rows: 24}
@@ -127,7 +130,7 @@ func (t *terminal) started() { t.slave.Close() }
 func (t *terminal) begin() {
 	t.copies.Go(t.copyOut)
 	if t.from != nil {
-		go func() { // not waited for: a Read may be under way
+		go func() { // finish does not wait for it: a Read may be in progress
 			if _, err := io.Copy(onlyWriter{t.master}, t.from); err == nil {
 				_, _ = io.WriteString(t.master, endOfText)
 			}
@@ -135,7 +138,8 @@ func (t *terminal) begin() {
 	}
 }
 
-// copyOut passes on what is printed until nothing has the terminal open any more, or soon after the program has ended.
+// copyOut forwards the output until no process has the terminal open, or the terminal falls silent after the program has
+// ended.
 func (t *terminal) copyOut() {
 	buffer := make([]byte, 32<<10)
 	for left := mostAfter; left > 0; {
@@ -150,9 +154,9 @@ func (t *terminal) copyOut() {
 		if over {
 			left -= n
 		}
-		// A deadline that finish has set may strike while the writer was slow.
+		// The deadline that finish sets may expire while the writer is slow.
 		if err != nil && (over || !errors.Is(err, os.ErrDeadlineExceeded)) {
-			return // EIO says that nothing has it open
+			return // EIO means that no process has the terminal open
 		}
 	}
 }
@@ -161,6 +165,6 @@ func (t *terminal) finish() error {
 	t.exited.Store(true)
 	_ = t.master.SetReadDeadline(time.Now().Add(silence))
 	t.copies.Wait()
-	// The kernel sends SIGHUP to what still has it as its terminal.
+	// The kernel sends SIGHUP to processes that still have it as their controlling terminal.
 	return errors.Join(t.err, t.master.Close())
 }

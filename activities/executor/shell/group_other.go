@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// groupFactory know only the program itself: these systems have no process groups to signal.
+// groupFactory tracks only the program itself: these systems have no process groups to signal.
 type groupFactory struct{}
 
 func (groupFactory) mechanism() Mechanism { return Group }

@@ -12,7 +12,7 @@ import (
 	"switchyard/activities/executor/shell/poll"
 )
 
-// groupFactory hold each attempt in the process group that its program leads.
+// groupFactory tracks each attempt by the process group that its program leads.
 type groupFactory struct{}
 
 func (groupFactory) mechanism() Mechanism { return Group }
@@ -26,7 +26,8 @@ type groupTree struct{ leader int }
 func (g *groupTree) attr() *syscall.SysProcAttr { return sessionAttr() }
 func (g *groupTree) started(pid int)            { g.leader = pid }
 
-// admit starts a program in a group of its own, which ends with the attempt only because the attempt waits for it.
+// admit starts a program in a process group of its own. The program ends with the attempt only because the attempt
+// waits for it.
 func (g *groupTree) admit(start func() (*os.Process, error)) (*os.Process, error) { return start() }
 func (g *groupTree) dismiss(int)                                                  {}
 
@@ -70,8 +71,8 @@ func (g *groupTree) clear() error {
 	}, func() error { return fmt.Errorf("process group %d survives SIGKILL", g.leader) })
 }
 
-// signalGroup signals a process group; it wakes the stopped ones, or they
-// would not see a SIGTERM.
+// signalGroup signals a process group. On SIGTERM it also resumes stopped processes, which would not see the
+// signal otherwise.
 func signalGroup(leader int, signal syscall.Signal) {
 	if leader == 0 {
 		return

@@ -9,8 +9,8 @@ import (
 
 var _ executor.LeftoverEnder = (*Executor)(nil)
 
-// EndLeftover kills the processes that are marked as those of the attempt, which its
-// watchdog may be doing, too.
+// EndLeftover kills the processes marked with the attempt's id. The watchdog of the
+// dead worker may be doing the same.
 func (e *Executor) EndLeftover(_ context.Context, id string) error {
 	return procfs.KillMarked(id)
 }

@@ -13,7 +13,7 @@ import (
 	"switchyard/activities/executor/shell/procfs"
 )
 
-// markerFactory find the processes of attempts in /proc.
+// markerFactory finds the processes of attempts in /proc.
 type markerFactory struct {
 	guard   *watchdog
 	orphans *procfs.OrphanReaper
@@ -31,7 +31,7 @@ func newMarks(guard *watchdog) (*markerFactory, error) {
 
 func (m *markerFactory) mechanism() Mechanism { return EnvMarker }
 
-// close leaves the process a subreaper: another Executor may count on it.
+// close leaves the process a subreaper, since another Executor may rely on it.
 func (m *markerFactory) close() error {
 	m.orphans.Close()
 	return nil
@@ -44,7 +44,7 @@ func (m *markerFactory) enclose(id string, lease *executor.Lease, _ executor.Lim
 	return &markerTree{all: m, id: id, finder: procfs.NewSearch(id), admitted: map[int]bool{}}, nil
 }
 
-// markerTree is one attempt.
+// markerTree is the process tree of one attempt.
 type markerTree struct {
 	all    *markerFactory
 	id     string
@@ -52,7 +52,8 @@ type markerTree struct {
 
 	mu     sync.Mutex
 	finder *procfs.Search
-	// admitted are the programs beside the leader that are waited for.
+	// admitted holds the programs beside the leader that have not been waited
+	// for yet.
 	admitted map[int]bool
 }
 
@@ -79,7 +80,7 @@ func (m *markerTree) admit(start func() (*os.Process, error)) (*os.Process, erro
 	if err != nil {
 		return nil, err
 	}
-	// It may leave its environment behind, but not its session.
+	// The program may clear its environment, but it stays in its session.
 	m.admitted[process.Pid], m.finder.Sessions[process.Pid] = true, true
 	m.all.orphans.Exclude(process.Pid)
 	return process, nil
@@ -92,8 +93,8 @@ func (m *markerTree) dismiss(pid int) {
 	m.all.orphans.Include(pid)
 }
 
-// find lists the living processes, and takes the dead ones that this process
-// has adopted off its hands, all but the leader.
+// find lists the living processes. It reaps dead ones that this process has
+// adopted, except the leader and admitted programs.
 func (m *markerTree) find() []procfs.Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()

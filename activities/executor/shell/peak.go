@@ -7,8 +7,9 @@ import (
 	"switchyard/activities/executor/shell/procfs"
 )
 
-// samplePause is the wait before a look after so many. The first ones come
-// soon, because of a task that is over before them nothing is known.
+// samplePause returns the pause before the next sample, after a number of
+// samples. The first ones come soon, since nothing is known about a task that
+// ends before them.
 func samplePause(looks int) time.Duration {
 	switch looks {
 	case 0:
@@ -21,12 +22,12 @@ func samplePause(looks int) time.Duration {
 	return 2 * time.Second
 }
 
-// sampler looks at the peak memory of a tree from time to time. The high-water
-// mark of a process only grows, so a look now and then misses little of it.
+// sampler samples the peak memory of a tree from time to time. The high-water
+// mark of a process only grows, so occasional samples miss little.
 //
-// It exists because wait4 overstates: a child shares its parent's memory until
-// it executes its program, and Linux keeps the peak of that time, too. What it
-// reports is thus never below the worker's own peak.
+// It exists because wait4 overstates the peak: a child shares its parent's
+// memory until it executes its program, and Linux includes the peak of that
+// time. So wait4 never reports less than the worker's own peak.
 type sampler struct {
 	tree tree
 
@@ -58,8 +59,8 @@ func (s *sampler) look() {
 	s.timer.Reset(samplePause(s.looks))
 }
 
-// stop ends the looks and returns the peak in bytes of the largest process
-// seen, 0 when none was.
+// stop stops sampling and returns the peak of the largest process seen, in
+// bytes, or 0 if none was seen.
 func (s *sampler) stop() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +69,8 @@ func (s *sampler) stop() int64 {
 	return s.peak
 }
 
-// peakMemory picks the truth: what wait4 says when it is above the worker's
-// own peak, else what was sampled, else 0 for not known.
+// peakMemory returns the most reliable peak: the one from wait4 if it exceeds
+// the worker's own, else the sampled one, else 0 for unknown.
 func peakMemory(waited, baseline, sampled int64) int64 {
 	if waited > baseline {
 		return waited

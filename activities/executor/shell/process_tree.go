@@ -8,19 +8,19 @@ import (
 	"switchyard/activities/executor/shell/forker"
 )
 
-// processTree is the tree of an attempt, or of a batch, with what keeps it within limits.
+// processTree is the process tree of an attempt or a batch, with what enforces its limits.
 type processTree struct {
 	tree
-	// bound is nil when there are no limits, or the tree has them itself.
+	// bound is nil if there are no limits or the tree enforces them itself.
 	bound *bound
-	// forker starts programs inside.
+	// forker starts programs inside the limits.
 	forker *forker.Forker
-	// box is nil unless programs run in a sandbox.
+	// box is the sandbox that programs run in, or nil.
 	box *box
 }
 
-// enclose makes the process tree of an attempt. Without a sandbox only the memory is
-// limited, and where that cannot be done the attempt runs without a limit and with a notice.
+// enclose creates the process tree of an attempt. Without a sandbox only memory is limited. If the
+// limit cannot be enforced, the attempt runs without it and its log gets a notice.
 func (e *Executor) enclose(a executor.Attempt, sandbox bool) (n *processTree, err error) {
 	limits := a.Limits
 	if !sandbox {
@@ -49,7 +49,7 @@ func (e *Executor) enclose(a executor.Attempt, sandbox bool) (n *processTree, er
 	return n, nil
 }
 
-// unlimited says that the memory of an attempt has no limit.
+// unlimited reports that the memory limit of an attempt is not enforced.
 func (e *Executor) unlimited(a executor.Attempt, why error) {
 	e.warn.Do(func() { e.logger.Warn("memory limits of shell tasks are not enforced here", "error", why) })
 	if a.Notify != nil {
@@ -64,7 +64,7 @@ func (n *processTree) next() error {
 	return n.tree.next()
 }
 
-// end gives nothing back that a process has which survives it.
+// end ends the tree. It releases nothing that a surviving process still uses.
 func (n *processTree) end() error {
 	if err := n.tree.end(); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// resultOf reads how the program ended, and what it and the children that it
+// resultOf returns how the program ended, and the resources that it and the children it
 // waited for have used.
 func resultOf(state *os.ProcessState) executor.Result {
 	r := executor.Result{ExitCode: state.ExitCode(), CPUTime: state.UserTime() + state.SystemTime()}
@@ -30,13 +30,13 @@ func resultOf(state *os.ProcessState) executor.Result {
 	return r
 }
 
-// killed reports whether SIGKILL has ended the program.
+// killed reports whether the program ended by SIGKILL.
 func killed(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// rssBytes converts ru_maxrss, which Linux counts in KiB and Darwin in bytes.
+// rssBytes converts ru_maxrss to bytes. Linux counts it in KiB and Darwin in bytes.
 func rssBytes(maxrss int64) int64 {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		return maxrss
@@ -44,7 +44,7 @@ func rssBytes(maxrss int64) int64 {
 	return maxrss << 10
 }
 
-// ownPeak is the largest resident set of this process in bytes.
+// ownPeak returns the largest resident set of this process, in bytes.
 func ownPeak() int64 {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
@@ -53,7 +53,7 @@ func ownPeak() int64 {
 	return rssBytes(int64(usage.Maxrss))
 }
 
-// isTaskFault reports whether a program could not start because of what the task asks for.
+// isTaskFault reports whether a program could not start through a fault of the task.
 func isTaskFault(err error) bool {
 	for _, errno := range []syscall.Errno{
 		syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.E2BIG, syscall.EINVAL, syscall.ENOTDIR,

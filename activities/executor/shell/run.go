@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	// linger is how long what a program has left in the background may continue.
+	// linger is how long processes that a program left in the background may continue.
 	linger = 200 * time.Millisecond
 )
 
 var errClosed = errors.New("shell executor is closed")
 
-// Run starts the attempt's command and returns when none of its processes is
-// left. A spec, working directory, environment or program that cannot be used
-// is a *executor.StartError. With an error from one of the attempt's writers the
-// Result is nevertheless whole.
+// Run runs the attempt's command and returns when none of its processes is left. An unusable spec,
+// working directory, environment or program is an *executor.StartError. With an error from one of
+// the attempt's writers, the Result is complete nevertheless.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if e.closed.Load() {
 		return executor.Result{}, errClosed
@@ -58,7 +57,8 @@ type program struct {
 	argv    []string
 	dir     string
 	environ []string
-	// sandbox says that it runs in one, and nodeNetwork that the sandbox has the node's network.
+	// sandbox reports that the program runs in a sandbox, and nodeNetwork that the sandbox has the
+	// node's network.
 	sandbox, nodeNetwork bool
 }
 
@@ -101,27 +101,27 @@ func badSpec(err error) error {
 
 // running is one attempt from its start to its end.
 type running struct {
-	// id is that of the attempt also where it is one of a batch.
+	// id is the id of the attempt itself, even in a batch.
 	id      string
 	tree    *processTree
 	attempt executor.Attempt
-	// program and process are set when it has started.
+	// program and process are set once the program has started.
 	program program
 	process *os.Process
-	// beside are the programs of those who have entered.
+	// beside tracks the programs of callers that have entered.
 	beside beside
 	pipes  pipes.Pipes
-	// end ends what is left of the attempt.
+	// end ends whatever is left of the attempt.
 	end func() error
 
-	// done is closed when the tree is empty or killed.
+	// done is closed when the tree is empty or about to be killed.
 	done   chan struct{}
 	mu     sync.Mutex
 	exited bool
-	// stopAt is when the grace period ends; zero unless ctx ended first.
+	// stopAt is the end of the grace period, or zero unless ctx ended first.
 	stopAt time.Time
 
-	// steer is held by what suspends the tree or lets it continue.
+	// steer is held while the tree is suspended or resumed.
 	steer     sync.Mutex
 	suspended bool
 }
@@ -129,7 +129,7 @@ type running struct {
 func (r *running) run(ctx context.Context, e *Executor, p program, spawned func()) (executor.Result, error) {
 	a := r.attempt
 	if a.Lease.Lost() {
-		// This process was held up since Run began.
+		// This process was held up after Run began.
 		r.pipes.Forked()
 		return executor.Result{ExitCode: -1, Stopped: true}, errors.Join(r.end(), r.pipes.Finish())
 	}
@@ -142,8 +142,8 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	if err != nil {
 		return executor.Result{}, errors.Join(err, r.end(), r.pipes.Finish())
 	}
-	// Not before the start: other attempts make the worker grow until this one
-	// has executed its program, and the peak of that moment is in what it leaves.
+	// Read this after the start: until this attempt has executed its program, other attempts may
+	// make the worker grow, and the program's own peak includes the worker's peak at that moment.
 	baseline := ownPeak()
 	spawned()
 	r.program, r.process = p, process
@@ -179,17 +179,17 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	}
 
 	result := resultOf(state)
-	// With the lease lost, the watchdog may have ended it.
+	// If the lease is lost, the watchdog may have ended the attempt.
 	result.Stopped = !r.stopAt.IsZero() || a.Lease.Lost()
 	result.OOMKilled = oom
 	result.PeakMemory = peakMemory(result.PeakMemory, baseline, sampled)
 	return result, errors.Join(writeErr, endErr)
 }
 
-// errStopped says that the attempt was stopped before its program has started.
+// errStopped reports that the attempt was stopped before its program started.
 var errStopped = errors.New("stopped before it has started")
 
-// start starts the program.
+// start starts the program, in a sandbox if it needs one.
 func (r *running) start(ctx context.Context, p program, files []*os.File) (*os.Process, error) {
 	if p.sandbox {
 		return r.startBoxed(ctx, p, files)
@@ -204,9 +204,9 @@ func (r *running) start(ctx context.Context, p program, files []*os.File) (*os.P
 	return process, nil
 }
 
-// stop asks the processes to end, and ends them when the grace period or the
-// lease is over. A program that has ended by itself, and only waits to be
-// noticed, is not stopped: what it has done counts.
+// stop asks the processes to end, and kills them when the grace period or the lease is over. A
+// program that has already ended by itself, but has not been waited for, does not count as stopped:
+// its result stands.
 func (r *running) stop(program int) {
 	r.mu.Lock()
 	if r.exited || procfs.HasExited(program) {
@@ -215,7 +215,7 @@ func (r *running) stop(program int) {
 	}
 	r.stopAt = time.Now().Add(r.attempt.Grace)
 	r.mu.Unlock()
-	// What is suspended receives the signal when it continues.
+	// Suspended processes receive the signal when they are resumed.
 	r.steer.Lock()
 	r.tree.terminate()
 	if r.suspended {
@@ -228,15 +228,15 @@ func (r *running) stop(program int) {
 	}
 }
 
-// settle lets the rest of the tree end by itself once the program has: until
-// the grace period is over when it was stopped, else for a short while.
+// settle lets the rest of the tree end by itself once the program has ended: until the end of the
+// grace period if it was stopped, else for a short while.
 func (r *running) settle(ctx context.Context) {
 	defer close(r.done)
 	r.mu.Lock()
 	r.exited = true
 	until, over := r.stopAt, (<-chan struct{})(nil)
 	r.mu.Unlock()
-	_ = r.unsuspend() // the rest of one that was killed
+	_ = r.unsuspend() // for the remaining processes of a program that was killed
 	if until.IsZero() {
 		until, over = time.Now().Add(linger), ctx.Done()
 	}

@@ -1,9 +1,10 @@
 package shell
 
-// sandboxHome is the home directory of a program in a sandbox, which no other program sees.
+// sandboxHome is the home directory of a program in a sandbox, which is invisible to other
+// programs.
 const sandboxHome = "/tmp"
 
-// sandboxed is what a program in a sandbox gets of the node's environment.
+// sandboxed returns the variables of the node that a program in a sandbox gets.
 func sandboxed(node []string) []string {
 	return append(only(node, sandboxVariables, nil), "HOME="+sandboxHome)
 }

@@ -11,7 +11,7 @@ import (
 	"switchyard/activities/executor/shell/sandboxinit"
 )
 
-// enterBox starts a program in the sandbox of the attempt, beside that of the attempt.
+// enterBox starts a program in the attempt's sandbox, beside the attempt's own.
 func (r *running) enterBox(ctx context.Context, p program, files []*os.File, attr *syscall.SysProcAttr) (*os.Process, error) {
 	select {
 	case r.tree.box.builds <- struct{}{}:
@@ -35,7 +35,8 @@ func (r *running) enterBox(ctx context.Context, p program, files []*os.File, att
 		}
 		spaces = append(spaces, f)
 	}
-	// The signal reaches the process of the attempt or none, so that the namespaces are not another's.
+	// The signal reaches the attempt's own process or fails, so the namespaces are not another
+	// process's.
 	if r.process.Signal(syscall.Signal(0)) != nil {
 		return nil, executor.ErrNotRunning
 	}

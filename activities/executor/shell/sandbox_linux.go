@@ -22,20 +22,19 @@ import (
 	"switchyard/activities/executor/shell/sandboxinit"
 )
 
-// sandboxing is what an Executor knows of sandboxes.
+// sandboxing is the sandbox state of an Executor.
 type sandboxing struct {
 	once sync.Once
 	err  error
-	// builds has room for the sandboxes that are built at once.
+	// builds bounds the number of sandboxes that are built at once.
 	builds chan struct{}
 }
 
-// buildsPerCPU bounds how many sandboxes are built at once on each CPU. Each takes some 50 ms of a CPU, mostly for the start of
-// this program, so that hundreds at once would keep the worker from renewing its leases.
+// buildsPerCPU bounds how many sandboxes are built at once on each CPU. Each takes some 50 ms of CPU time, mostly to start this
+// program, so hundreds at once would keep the worker from renewing its leases.
 const buildsPerCPU = 2
 
-// CanSandbox returns why tasks cannot run in a sandbox here; nil: they can. The first call
-// takes a few milliseconds.
+// CanSandbox returns nil if tasks can run in a sandbox here, or the reason why not. The first call takes a few milliseconds.
 func (e *Executor) CanSandbox() error {
 	e.sandboxing.once.Do(func() {
 		e.sandboxing.builds = make(chan struct{}, buildsPerCPU*runtime.NumCPU())
@@ -54,7 +53,7 @@ func (e *Executor) checkSandbox() error {
 	if err := unix.MountSetattr(-1, "", 0, &unix.MountAttr{}); errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("mounts cannot be made read-only (Linux 5.12 can): %w", err)
 	}
-	// As in cgroups.probe, this error says that all went well before.
+	// As in cgroupFactory.probe, this error means that everything before it worked.
 	_, err := os.StartProcess("/dev/null/probe", []string{"probe"}, &os.ProcAttr{
 		Env: []string{}, Sys: &syscall.SysProcAttr{Cloneflags: sandboxinit.Namespaces | unix.CLONE_NEWNET},
 	})
@@ -64,12 +63,12 @@ func (e *Executor) checkSandbox() error {
 	return nil
 }
 
-// box is the sandbox of an attempt, or of a batch of them. A nil box is none.
+// box is the sandbox of an attempt or a batch. A nil box means no sandbox.
 type box struct {
 	users  *users
 	user   *user
-	builds chan struct{} // as in sandboxing
-	// given are the private directories of attempts that belong to the user.
+	builds chan struct{} // that of sandboxing
+	// given holds the attempts' private directories that the user currently owns.
 	given map[string]bool
 }
 
@@ -84,7 +83,7 @@ func (e *Executor) newBox() (*box, error) {
 	return &box{users: e.users, user: one, builds: e.sandboxing.builds, given: make(map[string]bool)}, nil
 }
 
-// release takes the workspaces back. Nothing of the user's runs any more.
+// release takes the workspaces back. No process of the user may be running.
 func (b *box) release() error {
 	if b == nil {
 		return nil
@@ -99,8 +98,8 @@ func (b *box) release() error {
 	return errors.Join(errs...)
 }
 
-// hand gives a workspace with what lies directly in it to a user. What a task puts deeper
-// is removed with it.
+// hand changes the owner of a workspace and of the files directly in it. Files that a task puts deeper are removed with the
+// workspace.
 func hand(dir string, uid, gid int) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -114,8 +113,7 @@ func hand(dir string, uid, gid int) error {
 	return os.Lchown(dir, uid, gid)
 }
 
-// startBoxed starts this program again, which builds the sandbox around itself and then
-// becomes the attempt's program.
+// startBoxed starts this program again, which builds the sandbox around itself and then executes the attempt's program.
 func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (*os.Process, error) {
 	failed := func(err error) (*os.Process, error) {
 		return nil, fmt.Errorf("sandbox %s: %w", r.attempt.ID, err)
@@ -149,8 +147,8 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 	})
 }
 
-// startPlan starts this program again, which carries out the plan and becomes the program. admit has the process tree know the
-// process that start has started.
+// startPlan starts this program again, which carries out the plan and then executes the attempt's program. admit calls start
+// and adds the new process to the process tree.
 func (r *running) startPlan(ctx context.Context, p *sandboxinit.Plan, files []*os.File, attr *syscall.SysProcAttr,
 	admit func(start func() (*os.Process, error)) (*os.Process, error), more ...*os.File) (*os.Process, error) {
 	a := r.attempt
@@ -167,7 +165,7 @@ func (r *running) startPlan(ctx context.Context, p *sandboxinit.Plan, files []*o
 		return failed(err)
 	}
 	defer heard.Close()
-	// It joins when it is done, so that its own memory does not count.
+	// The process joins the cgroup at the end, so that its own memory is not charged.
 	attr.UseCgroupFD = attr.UseCgroupFD && r.tree.join() == ""
 	process, err := admit(func() (*os.Process, error) {
 		return r.tree.forker.Start("/proc/self/exe", []string{sandboxinit.Name, "--help"}, &os.ProcAttr{
@@ -204,7 +202,7 @@ func (r *running) startPlan(ctx context.Context, p *sandboxinit.Plan, files []*o
 	return nil, startError(p.Argv[0], syscall.Errno(errno))
 }
 
-// plan returns what is to be built.
+// plan returns the plan of the sandbox.
 func (r *running) plan(p program) (*sandboxinit.Plan, error) {
 	a := r.attempt
 	plan := &sandboxinit.Plan{
@@ -233,7 +231,7 @@ func (r *running) plan(p program) (*sandboxinit.Plan, error) {
 	return plan, nil
 }
 
-// memory returns a plan as a file that is in memory only.
+// memory returns an anonymous in-memory file with a plan.
 func memory(plan *sandboxinit.Plan) (*os.File, error) {
 	text, err := json.Marshal(plan)
 	if err != nil {
@@ -250,7 +248,7 @@ func memory(plan *sandboxinit.Plan) (*os.File, error) {
 	return f, nil
 }
 
-// resolved follows symbolic links; empty: there is no such directory.
+// resolved returns a path with symbolic links resolved, or "" if dir is "".
 func resolved(dir string) (string, error) {
 	if dir == "" {
 		return "", nil

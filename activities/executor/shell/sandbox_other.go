@@ -10,7 +10,7 @@ import (
 
 var errNoSandbox = errors.New("sandboxes need Linux")
 
-// CanSandbox returns why tasks cannot run in a sandbox here; nil: they can.
+// CanSandbox returns an error on systems other than Linux.
 func (e *Executor) CanSandbox() error { return errNoSandbox }
 
 type sandboxing struct{}

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// sandboxUsers is a range that systemd calls unused, see its UIDS-GIDS.md.
+// sandboxUsers is a range that systemd documents as unused, see its UIDS-GIDS.md.
 var sandboxUsers = Users{First: 1_900_000_000, Count: 1 << 16}
 
-// users gives each sandbox a user of its own.
+// users assigns a separate user to each sandbox.
 type users struct {
 	all Users
 
@@ -23,8 +23,8 @@ type users struct {
 	free []*user
 }
 
-// user is a user id that no other worker of the machine uses as long as its lock is
-// held: a socket with its name, which goes with the process.
+// user is a user id that no other worker of the machine uses while its lock is
+// held. The lock is a socket with its name, which disappears with the process.
 type user struct {
 	id   int
 	lock net.PacketConn
@@ -37,7 +37,7 @@ func newUsers(all Users) *users {
 	return &users{all: all}
 }
 
-// take returns a user of whom there is no process.
+// take returns a user that has no processes.
 func (u *users) take() (*user, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -61,7 +61,7 @@ func (u *users) take() (*user, error) {
 			busy = usersWithProcesses()
 		}
 		if busy[id] {
-			lock.Close() // left by a worker that was killed
+			lock.Close() // left behind by a killed worker
 			continue
 		}
 		return &user{id: id, lock: lock}, nil
@@ -69,7 +69,7 @@ func (u *users) take() (*user, error) {
 	return nil, fmt.Errorf("none of the %d users from %d on is free", u.all.Count, u.all.First)
 }
 
-// giveBack is called when nothing of the user's runs any more.
+// giveBack returns a user, none of whose processes may be running.
 func (u *users) giveBack(one *user) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -91,7 +91,7 @@ func usersWithProcesses() map[int]bool {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 			busy[int(stat.Uid)] = true

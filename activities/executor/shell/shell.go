@@ -16,14 +16,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Mechanism is a way to find which processes belong to an attempt.
+// Mechanism is a way to find the processes of an attempt.
 type Mechanism string
 
-// The mechanisms; the package comment explains them.
+// The mechanisms, as explained in the package comment.
 const (
-	// Auto is the best of the others that works here.
+	// Auto selects the best mechanism that works here.
 	Auto Mechanism = ""
-	// Cgroup needs Linux 5.14 and leave to make cgroup2 directories.
+	// Cgroup needs Linux 5.14 and permission to create cgroup2 directories.
 	Cgroup Mechanism = "cgroup"
 	// EnvMarker needs Linux with /proc. It makes the whole process a subreaper.
 	EnvMarker Mechanism = "mark"
@@ -31,35 +31,34 @@ const (
 	Group Mechanism = "group"
 )
 
-// Options say how an Executor works.
+// Options configures an Executor.
 type Options struct {
-	// Mechanism asks for one; when it does not work here, New fails. Auto never fails for this.
+	// Mechanism selects a mechanism. New fails if it does not work here, except for Auto.
 	Mechanism Mechanism
-	// Watchdog starts a process with the first attempt that ends all of them
-	// when this process is killed, and each by the end of its lease when this
-	// process is held up. To set it, main must call ServeIfAsked
-	// before it does anything else. Linux only; ignored elsewhere.
+	// Watchdog starts a process with the first attempt. It ends all attempts if this process is killed, and each by the
+	// end of its lease if this process is held up. It requires that main calls ServeIfAsked before anything else. Linux
+	// only; ignored elsewhere.
 	Watchdog bool
-	// Environ is the node's environment, as KEY=value; nil: that of this process.
+	// Environ is the node's environment as KEY=value, or nil for that of this process.
 	Environ []string
-	// PassEnv are names of variables in Environ that tasks get beside the usual ones, such as PATH
-	// and HOME; one that ends in * stands for all that begin so. Tasks in a sandbox do not get them.
+	// PassEnv names variables in Environ that tasks get in addition to the usual ones, such as PATH and HOME. A name
+	// that ends in * matches all names with that prefix. Sandboxed tasks do not get them.
 	PassEnv []string
-	// IsHidden reports whether no task inherits a variable of Environ, whatever PassEnv says, because it is a secret of
-	// those that name it. nil: none is.
+	// IsHidden reports whether a variable of Environ is a secret that tasks must not inherit, whatever PassEnv says,
+	// because only tasks that reference it may get it. nil hides none.
 	IsHidden func(name string) bool
-	// SandboxUsers are the ids of users, and of their groups, that sandboxes run as, one for
-	// each that runs; no other account may have them. Zero: 65,536 from 1,900,000,000 on, which no
-	// distribution gives to an account.
+	// SandboxUsers is the range of user and group ids that sandboxes run as, one for each running sandbox. No other
+	// account may have them. The zero value means 65,536 ids from 1,900,000,000, which no distribution assigns to
+	// accounts.
 	SandboxUsers Users
-	// Logger takes what goes wrong outside of any attempt; nil: nothing is logged.
+	// Logger records problems outside of any attempt, or is nil.
 	Logger *slog.Logger
 }
 
 // Users is a range of user ids.
 type Users struct{ First, Count int }
 
-// Executor runs shell tasks. One is enough for all nodes of a process.
+// Executor runs shell tasks. One Executor serves all nodes of a process.
 type Executor struct {
 	trees   treeFactory
 	bounds  *bounds
@@ -72,7 +71,7 @@ type Executor struct {
 	buffers sync.Pool
 	closed  atomic.Bool
 	logger  *slog.Logger
-	// warn says in the worker's log that there are no limits.
+	// warn guards the log entry that limits are not enforced.
 	warn       sync.Once
 	sandboxing sandboxing
 	steered    steered
@@ -80,7 +79,7 @@ type Executor struct {
 
 var _ executor.Executor = (*Executor)(nil)
 
-// New returns an Executor; whoever made it calls Close after the last Run has returned.
+// New returns an Executor. The caller calls Close after the last Run has returned.
 func New(o Options) (*Executor, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -116,13 +115,13 @@ func New(o Options) (*Executor, error) {
 	}, nil
 }
 
-// Type is "shell".
+// Type returns "shell".
 func (e *Executor) Type() string { return v1.TypeShell }
 
-// Mechanism is the one that is in use, never Auto.
+// Mechanism returns the mechanism in use, never Auto.
 func (e *Executor) Mechanism() Mechanism { return e.trees.mechanism() }
 
-// Close ends the watchdog and removes what New has made. A second call does nothing.
+// Close ends the watchdog and releases what New created. A second call is a no-op.
 func (e *Executor) Close() error {
 	if e.closed.Swap(true) {
 		return nil

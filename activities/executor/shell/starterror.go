@@ -9,7 +9,8 @@ import (
 	"switchyard/activities/executor"
 )
 
-// startError separates a fault of the task from one of the node.
+// startError classifies the error of starting a program: an *executor.StartError
+// for a fault of the task, any other error for one of the node.
 func startError(name string, err error) error {
 	code := codeCannotRun
 	switch {
@@ -25,7 +26,8 @@ func startError(name string, err error) error {
 	return &executor.StartError{ExitCode: code, Err: err}
 }
 
-// shorten keeps a command that is a whole script from becoming an error message.
+// shorten truncates a command, which may be a whole script, for an error
+// message.
 func shorten(name string) string {
 	const most = 200
 	if len(name) <= most {

@@ -12,10 +12,10 @@ import (
 
 var _ executor.Steerer = (*Executor)(nil)
 
-// suspendWait bounds how long the processes of an attempt may take to stand still.
+// suspendWait bounds how long suspending the processes of an attempt may take.
 const suspendWait = 5 * time.Second
 
-// steered are the attempts that run, by their ids. The zero value is ready.
+// steered holds the running attempts by id. The zero value is ready.
 type steered struct {
 	mu   sync.Mutex
 	byID map[string]*running
@@ -42,8 +42,8 @@ func (s *steered) find(id string) *running {
 	return s.byID[id]
 }
 
-// Pause suspends all processes of an attempt, those that it forks meanwhile included.
-// When that cannot be done, none is left suspended.
+// Pause suspends all processes of an attempt, including those it forks meanwhile. If
+// that fails, none is left suspended.
 func (e *Executor) Pause(ctx context.Context, id string) error {
 	r := e.steered.find(id)
 	if r == nil {
@@ -78,7 +78,7 @@ func (e *Executor) Pause(ctx context.Context, id string) error {
 	return fmt.Errorf("suspend %s: %w", id, err)
 }
 
-// Resume lets the processes of an attempt continue.
+// Resume resumes the processes of an attempt.
 func (e *Executor) Resume(_ context.Context, id string) error {
 	r := e.steered.find(id)
 	if r == nil || r.ending() {
@@ -90,15 +90,15 @@ func (e *Executor) Resume(_ context.Context, id string) error {
 	return nil
 }
 
-// ending reports whether the program has exited, or has been asked to.
+// ending reports whether the program has exited or is being stopped.
 func (r *running) ending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.exited || !r.stopAt.IsZero()
 }
 
-// unsuspend lets a suspended attempt continue. It waits for the end of a Pause that has
-// begun, which an attempt that is ending makes short.
+// unsuspend resumes a suspended attempt. It waits for a Pause in progress, which
+// returns early if the attempt is ending.
 func (r *running) unsuspend() error {
 	r.steer.Lock()
 	defer r.steer.Unlock()

@@ -13,22 +13,22 @@ import (
 	"switchyard/activities/executor/shell/procfs"
 )
 
-// strayPause is the time from the end of an attempt to the look for what it has left outside of
-// its cgroup. To look takes milliseconds, so all attempts that have ended by then share one.
+// strayPause is the time from the end of an attempt to the search for processes that left its
+// cgroup. A search takes milliseconds, so all attempts that have ended by then share one.
 const strayPause = time.Second
 
-// strays ends what has outlived its attempt because it had moved to another cgroup, such as the
-// root, as a privileged program can. It is found by the marker in its environment, or by descent
-// from what is.
+// strays kills processes that outlived their attempt by moving to another cgroup, such as the root,
+// as a privileged program can. It finds them by the marker in their environment, or by descent from
+// such a process.
 type strays struct {
 	logger *slog.Logger
-	// since is when this process was started; what is older is no attempt's.
+	// since is the start time of this process; older processes belong to no attempt.
 	since int
 
 	mu sync.Mutex
-	// ended are the ids of attempts that have ended and were not looked for since.
+	// ended holds the ids of attempts that have ended since the last search.
 	ended map[string]bool
-	timer *time.Timer // nil when no look is due
+	timer *time.Timer // nil unless a search is due
 }
 
 func newStrays(logger *slog.Logger) *strays {
@@ -39,14 +39,14 @@ func newStrays(logger *slog.Logger) *strays {
 	return s
 }
 
-// hasBegun takes an id as that of an attempt that runs.
+// hasBegun records that an attempt with the id is running.
 func (s *strays) hasBegun(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ended, id)
 }
 
-// hasEnded has the processes of an attempt that has ended looked for.
+// hasEnded schedules a search for the processes of an attempt that has ended.
 func (s *strays) hasEnded(id string) {
 	if id == "" {
 		return
@@ -59,7 +59,7 @@ func (s *strays) hasEnded(id string) {
 	}
 }
 
-// close looks for what is left without waiting.
+// close carries out a due search at once.
 func (s *strays) close() {
 	s.mu.Lock()
 	due := s.timer != nil && s.timer.Stop()
@@ -69,7 +69,8 @@ func (s *strays) close() {
 	}
 }
 
-// sweep ends the strays of all attempts that have ended. One of such an id does not begin meanwhile.
+// sweep kills the strays of all attempts that have ended. No attempt with such an id can begin
+// meanwhile.
 func (s *strays) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,10 +90,11 @@ func (s *strays) sweep() {
 	clear(s.ended)
 }
 
-// maxSweeps bounds the looks for what strays fork while they are being ended.
+// maxSweeps bounds how often sweep searches again for processes that strays fork while they are
+// being killed.
 const maxSweeps = 10
 
-// find returns the ids of the attempts of the strays by their pids.
+// find returns the strays, as a map from PIDs to attempt ids.
 func (s *strays) find() map[int]string {
 	all, err := procfs.List()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"switchyard/activities/executor/shell/poll"
 )
 
-// suspend freezes the cgroup, which holds what is forked into it, too.
+// suspend freezes the cgroup, including processes that are forked into it later.
 func (c *cgroupTree) suspend(wanted func() error) error {
 	if err := cgroup.Freeze(c.path, true); err != nil {
 		return err
@@ -19,10 +19,10 @@ func (c *cgroupTree) suspend(wanted func() error) error {
 
 func (c *cgroupTree) resume() error { return cgroup.Freeze(c.path, false) }
 
-// suspend stops every process that it finds, until two looks one after the other have
-// found the same ones, and all of them standing: what was forked before its parent
-// stood still was there to be found by the second. A process that has been signalled
-// does not fork any more.
+// suspend stops every process that it finds, until two consecutive searches have
+// found the same processes, all of them stopped. The second search would have found
+// any process that was forked before its parent stopped, and a signalled process no
+// longer forks.
 func (m *markerTree) suspend(wanted func() error) error {
 	signalled, before := map[int]bool{}, map[int]bool(nil)
 	return poll.While(wanted, func() bool {

@@ -7,53 +7,53 @@ import (
 	"switchyard/activities/executor"
 )
 
-// treeFactory makes a process tree for each attempt. Safe for concurrent use.
+// treeFactory creates a process tree for each attempt. It is safe for concurrent use.
 type treeFactory interface {
 	mechanism() Mechanism
-	// enclose makes the process tree of the attempt with this id, and has the
-	// watchdog hold its lease. The limits count where process trees have them by themselves.
+	// enclose creates the process tree of the attempt with an id, and registers its lease with the
+	// watchdog. The limits apply only if process trees enforce them by themselves.
 	enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error)
-	// close gives back what the trees share; no tree is in use any more.
+	// close releases what the trees share. No tree may be in use.
 	close() error
 }
 
-// tree is the process tree of one attempt: the set of its processes. Its calls
-// come one at a time, but for terminate and kill, which may come while the
-// program is being waited for, as suspend and resume do, one at a time.
+// tree is the process tree of one attempt: the set of its processes. Its methods are called one at
+// a time, except that terminate and kill may be called while the program is being waited for, and
+// so may suspend and resume, one at a time.
 type tree interface {
-	// attr says how to start the program so that it is inside.
+	// attr returns the attributes that start the program inside the tree.
 	attr() *syscall.SysProcAttr
-	// join is the file that a process writes "0" to in order to be inside; empty: where
-	// it was started is all that counts.
+	// join returns the file to which a process writes "0" to enter the tree, or "" if only the
+	// place where a process was started matters.
 	join() string
-	// started is called with the process of the program. It is waited for elsewhere.
+	// started registers the process of the program. The caller waits for it.
 	started(pid int)
-	// admit starts a further program inside, by start. It is waited for elsewhere.
+	// admit starts another program inside the tree with start. The caller waits for it.
 	admit(start func() (*os.Process, error)) (*os.Process, error)
-	// dismiss is called when a program that was admitted has been waited for.
+	// dismiss reports that an admitted program has been waited for.
 	dismiss(pid int)
-	// died is called when SIGKILL has ended the program, whoever has sent it.
+	// died reports that SIGKILL has ended the program, whoever sent it.
 	died()
-	// terminate sends SIGTERM to all processes, each once.
+	// terminate sends SIGTERM to each process once.
 	terminate()
-	// kill sends SIGKILL to all processes and to those that they fork
-	// meanwhile. It does not wait for their end.
+	// kill sends SIGKILL to all processes, including those they fork meanwhile. It does not wait
+	// for them to end.
 	kill()
-	// suspend has all processes stand still. It returns when they do, or with the
-	// error of wanted; whether any does then is not known.
+	// suspend stops all processes. It returns nil once they have stopped. If wanted returns an
+	// error first, suspend returns that error, and some processes may be stopped.
 	suspend(wanted func() error) error
-	// resume lets all of them continue.
+	// resume resumes all processes.
 	resume() error
 	// empty reports whether no process is left.
 	empty() bool
-	// pids lists the processes.
+	// pids returns the PIDs of the processes.
 	pids() []int
 	// oomKilled reports whether the kernel ended a process for its memory use.
 	oomKilled() bool
-	// next makes the process tree, which is empty, ready for another program.
+	// next prepares the empty process tree for another program.
 	next() error
-	// clear kills until nothing is left. An error says that something is.
+	// clear kills processes until none is left. An error means that some survived.
 	clear() error
-	// end is clear, and gives the process tree back. No call comes after it.
+	// end acts like clear and then releases the process tree. No call may follow.
 	end() error
 }

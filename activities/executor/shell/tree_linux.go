@@ -6,7 +6,8 @@ import (
 	"log/slog"
 )
 
-// newTreeFactory tries the mechanisms from the best on.
+// newTreeFactory returns the factory of a mechanism, or for Auto of the best
+// one that works.
 func newTreeFactory(asked Mechanism, guard *watchdog, logger *slog.Logger) (treeFactory, error) {
 	switch asked {
 	case Cgroup:

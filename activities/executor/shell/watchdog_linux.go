@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	// patience is how long the watchdog may take to read, or to end.
+	// patience is how long the watchdog may take to read a message, or to end.
 	patience = 3 * time.Second
-	// mostWatchdogs is how many are started before it is given up: a user may
-	// kill one, but one that ends at once is not run by this program's main.
+	// mostWatchdogs is how many watchdogs are started before giving up. A user may kill
+	// one, but if each ends at once, main does not call ServeIfAsked.
 	mostWatchdogs = 10
-	// stayed is how long one must last for that count to start again.
+	// stayed is how long a watchdog must run to reset that count.
 	stayed = time.Minute
 )
 
-// watchdog is this side of the watchdog process: what it must know about is
-// written to a pipe whose other end it reads. A nil watchdog does nothing.
+// watchdog is the worker's end of the watchdog process, which reads messages from a pipe.
+// A nil watchdog does nothing.
 //
-// One message a line. "cgroup DIR" names the directory of all attempts; without
-// it they are found by their markers. "add NAME STOP KILL" reports an attempt by the
-// name of its directory or by its marker, and when its lease ends, "lease NAME STOP
-// KILL" that this has changed, "remove NAME" that the attempt has ended, and "bye"
-// comes before a clean end. Strings are quoted; instants are those of
-// executor.Now, which is the same clock in all processes.
+// There is one message a line. "cgroup DIR" names the directory of all attempts; without
+// it, attempts are found by their markers. "add NAME STOP KILL" registers an attempt, by
+// the name of its directory or by its marker, with the deadlines of its lease. "lease
+// NAME STOP KILL" changes the deadlines, "remove NAME" reports that the attempt has
+// ended, and "bye" precedes a clean end. Strings are quoted. Instants are those of
+// executor.Now, whose clock is the same in all processes.
 type watchdog struct {
 	logger *slog.Logger
 
 	mu sync.Mutex
-	// pipe is nil while no process runs.
+	// pipe is nil while no watchdog process runs.
 	pipe    *os.File
 	process *os.Process
 	exited  chan struct{}
@@ -46,7 +46,8 @@ type watchdog struct {
 	cgroup  string
 	// tick is nil unless attempts with leases run.
 	tick *time.Timer
-	// path is the program to start, this one; left is how often it still may be.
+	// path is the program to start, which is this one. left is how many more times it may
+	// be started.
 	path    string
 	left    int
 	started time.Time
@@ -58,13 +59,14 @@ func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
 	}
 	w := &watchdog{logger: logger, leases: make(map[string]*watchedLease), path: "/proc/self/exe", left: mostWatchdogs}
 	if os.Args[0] == watchdogproc.Name {
-		// Main does not call ServeIfAsked: this is a watchdog that continues as a worker.
+		// main does not call ServeIfAsked, so this process was meant to be a watchdog and
+		// runs as a worker instead.
 		w.left = 0
 	}
 	return w
 }
 
-// ensure starts the process unless it runs.
+// ensure starts the watchdog process unless it is running.
 func (w *watchdog) ensure(all treeFactory) error {
 	if w == nil {
 		return nil
@@ -114,9 +116,9 @@ func (w *watchdog) start() error {
 		return fmt.Errorf("start watchdog: %w", err)
 	}
 	defer read.Close()
-	// Its own session keeps the terminal's signals from it, and the worker's
-	// streams must not stay open because of it. Where main does not know of it,
-	// --help makes most programs, those of `go test` among them, end at once.
+	// A session of its own shields the watchdog from the terminal's signals, and it must
+	// not keep the worker's streams open. If main does not call ServeIfAsked, --help
+	// makes most programs, including those of `go test`, end at once.
 	process, err := os.StartProcess(w.path, []string{watchdogproc.Name, "--help"}, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=20"}, Files: []*os.File{null, null, null, read},
 		Sys: &syscall.SysProcAttr{Setsid: true},
@@ -131,7 +133,7 @@ func (w *watchdog) start() error {
 		_, _ = process.Wait()
 	}()
 	w.process, w.pipe, w.exited, w.started = process, write, exited, time.Now()
-	// When it is dead already, the next attempt finds out.
+	// If the process is dead already, the next attempt notices.
 	if w.cgroup != "" {
 		_ = w.send("cgroup " + strconv.Quote(w.cgroup))
 	}
@@ -141,8 +143,8 @@ func (w *watchdog) start() error {
 	return nil
 }
 
-// send does not block for long: a watchdog that does not read, because
-// it was stopped, is as good as dead.
+// send sends a message. It does not block for long: a watchdog that does not read,
+// because it was stopped, counts as dead.
 func (w *watchdog) send(message string) error {
 	if w.pipe == nil {
 		return nil
@@ -154,7 +156,7 @@ func (w *watchdog) send(message string) error {
 	return nil
 }
 
-// drop ends the process by force.
+// drop kills the process.
 func (w *watchdog) drop() {
 	if w.pipe == nil {
 		return

@@ -8,21 +8,21 @@ import (
 	"switchyard/activities/executor"
 )
 
-// renewals is the time between two looks at which leases were renewed.
+// renewals is the interval between checks for renewed leases.
 const renewals = 200 * time.Millisecond
 
-// watchedLease is an attempt that the watchdog knows of by itself.
+// watchedLease is an attempt that is registered with the watchdog.
 type watchedLease struct {
 	lease *executor.Lease
-	// stopping says that this process has asked the attempt to stop.
+	// stopping reports that this process has asked the attempt to stop.
 	stopping bool
-	// stopAt and killAt are what was sent to the watchdog.
+	// stopAt and killAt are the deadlines last sent to the watchdog.
 	stopAt, killAt executor.Instant
 }
 
-// deadlines are when the watchdog is to ask the attempt to stop, and to end it. A
-// worker that lives asks first, and a program is asked once: for some it means
-// something else the second time.
+// deadlines returns when the watchdog must ask the attempt to stop, and when it must
+// kill it. A live worker asks first, and a program is asked only once, since a second
+// SIGTERM has another meaning for some programs.
 func (h *watchedLease) deadlines() (stopAt, killAt executor.Instant) {
 	stopAt, killAt = h.lease.StopAt(), h.lease.KillAt()
 	if h.lease == nil || h.stopping {
@@ -31,8 +31,8 @@ func (h *watchedLease) deadlines() (stopAt, killAt executor.Instant) {
 	return stopAt.Add(killAt.Sub(stopAt) / 4), killAt
 }
 
-// add reports an attempt that must be known by itself: because it has a lease,
-// or because it can only be found by its marker.
+// add registers an attempt that the watchdog must track individually, because it has a
+// lease or can be found only by its marker.
 func (w *watchdog) add(name string, lease *executor.Lease) error {
 	if w == nil {
 		return nil
@@ -50,7 +50,7 @@ func (w *watchdog) add(name string, lease *executor.Lease) error {
 	return w.keepRunning()
 }
 
-// stopping notes that the attempt has been asked to stop.
+// stopping records that the attempt has been asked to stop.
 func (w *watchdog) stopping(name string) {
 	if w == nil {
 		return
@@ -63,8 +63,8 @@ func (w *watchdog) stopping(name string) {
 	}
 }
 
-// remove reports that an attempt has ended. When the watchdog cannot receive it any
-// more, the next attempt starts another.
+// remove reports that an attempt has ended. If the watchdog cannot receive the message,
+// the next attempt starts another watchdog.
 func (w *watchdog) remove(name string) {
 	if w == nil {
 		return
@@ -79,7 +79,8 @@ func (w *watchdog) remove(name string) {
 	}
 }
 
-// follow looks from time to time which leases were renewed, until unfollow. mu is held.
+// follow starts to check regularly for renewed leases, until unfollow. The caller holds
+// mu.
 func (w *watchdog) follow() {
 	if w.tick != nil {
 		return
@@ -103,14 +104,14 @@ func (w *watchdog) unfollow() {
 	}
 }
 
-// reportMove reports the leases whose end has moved. mu is held.
+// reportMove reports the leases whose deadlines have changed. The caller holds mu.
 func (w *watchdog) reportMove() {
 	for name, h := range w.leases {
 		stopAt, killAt := h.deadlines()
 		if stopAt == h.stopAt && killAt == h.killAt || w.reportLease("lease", name) == nil {
 			continue
 		}
-		// Another one is sent all attempts.
+		// A new watchdog is sent all attempts.
 		w.drop()
 		if err := w.keepRunning(); err != nil {
 			w.logger.Warn("leases of shell tasks are not watched for now", "error", err)
