@@ -23,8 +23,8 @@ const (
 	attributePoll    = 100 * time.Millisecond
 )
 
-// ensureAttributes returns when the server takes the search attributes of runs. It registers those that are missing, in
-// one call, which needs no right where none is missing.
+// ensureAttributes returns once the server accepts the search attributes of runs. It registers missing attributes in
+// one call. If none is missing, it makes no call that needs that permission.
 func ensureAttributes(ctx context.Context, c *Connection) error {
 	ctx, cancel := context.WithTimeout(ctx, attributeTimeout)
 	defer cancel()
@@ -39,14 +39,14 @@ func ensureAttributes(ctx context.Context, c *Connection) error {
 				Namespace: c.Namespace, SearchAttributes: missing,
 			})
 			if _, exists := errors.AsType[*serviceerror.AlreadyExists](addErr); exists {
-				addErr = nil // another process was faster
+				addErr = nil // another process registered them first
 			}
 			added = addErr == nil
 			if refused(addErr) {
 				return attributesMissing(c.Namespace, missing, addErr)
 			}
 		}
-		// A new attribute is usable when all parts of the server know it.
+		// A new attribute becomes usable once all parts of the server know it.
 		select {
 		case <-ctx.Done():
 			return attributesMissing(c.Namespace, missing, errors.Join(addErr, err, ctx.Err()))
@@ -55,7 +55,7 @@ func ensureAttributes(ctx context.Context, c *Connection) error {
 	}
 }
 
-// missingAttributes returns the search attributes that the server does not know, with their types.
+// missingAttributes returns the search attributes that the server lacks, with their types.
 func missingAttributes(ctx context.Context, c *Connection) (map[string]enumspb.IndexedValueType, error) {
 	missing := visibility.Types()
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
@@ -69,7 +69,8 @@ func missingAttributes(ctx context.Context, c *Connection) (map[string]enumspb.I
 	return missing, nil
 }
 
-// attributesMissing is the error for search attributes that could not be registered, with the command that does.
+// attributesMissing returns the error for search attributes that could not be registered, with the command that
+// registers them.
 func attributesMissing(namespace string, missing map[string]enumspb.IndexedValueType, cause error) error {
 	if len(missing) == 0 {
 		return fmt.Errorf("search attributes of namespace %s: %w", namespace, cause)
@@ -84,7 +85,7 @@ func attributesMissing(namespace string, missing map[string]enumspb.IndexedValue
 		namespace, strings.Join(all, ", "), cause, &command)
 }
 
-// refused reports whether asking again is no use.
+// refused reports whether a retry is pointless.
 func refused(err error) bool {
 	switch err.(type) {
 	case *serviceerror.PermissionDenied, *serviceerror.Unimplemented, *serviceerror.InvalidArgument:

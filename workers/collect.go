@@ -17,30 +17,30 @@ import (
 	"switchyard/workflows/names"
 )
 
-// DefaultRetention is how long the values of a run are kept after its end.
+// DefaultRetention is how long the values of a run are kept after the run has ended.
 const DefaultRetention = 30 * 24 * time.Hour
 
 const (
-	// A pass of a collector begins firstCollection after its start, and then every
-	// collectInterval, give or take a tenth.
+	// The first pass of a collector begins firstCollection after its start, and later ones every collectInterval, each
+	// with 10% jitter.
 	firstCollection = time.Minute
 	collectInterval = time.Hour
-	// collectAtOnce is how many runs a pass looks at; the next one continues from there.
+	// collectAtOnce is the most runs that one pass checks; the next pass continues from there.
 	collectAtOnce = 10_000
-	// collectPause is the wait between two runs, so that a pass is no load.
+	// collectPause is the wait between two runs. It keeps the load of a pass low.
 	collectPause = 2 * time.Millisecond
-	// collectErrors is how many runs in a row may fail before a pass gives up.
+	// collectErrors is the number of consecutive failed runs after which a pass ends.
 	collectErrors = 10
-	// abandonedAfter is more than the creation of an environment may take.
+	// abandonedAfter exceeds the time that the creation of an environment may take.
 	abandonedAfter = 7 * 24 * time.Hour
 	// collectTimeout bounds the work on one run.
 	collectTimeout = time.Minute
 )
 
-// collector removes from the store the values of runs that have been closed for
-// longer than the retention, or that Temporal does not know and that have had no
-// new value for as long; never those of an open run. It also removes results that
-// have been cached for later runs for longer than that. One of a fleet is enough.
+// collector removes from the store the values of runs that have been closed for longer than the retention. It also
+// removes the values of runs that Temporal does not know and that have stored nothing new for that long. It never
+// removes values of an open run. Cached results for later runs also expire after the retention. One collector per fleet
+// is enough.
 type collector struct {
 	client    *Connection
 	store     *store.Store
@@ -49,11 +49,11 @@ type collector struct {
 
 	now   func() time.Time
 	limit int
-	// last is the run that the pass before ended with; empty: it came to the end.
+	// last is the last run of the previous pass, or "" if that pass reached the end.
 	last string
 }
 
-// newCollector makes a collector; a retention of 0 is DefaultRetention.
+// newCollector returns a collector. A retention of 0 means DefaultRetention.
 func newCollector(client *Connection, s *store.Store, retention time.Duration, log *slog.Logger) *collector {
 	if retention <= 0 {
 		retention = DefaultRetention
@@ -61,13 +61,13 @@ func newCollector(client *Connection, s *store.Store, retention time.Duration, l
 	return &collector{client: client, store: s, retention: retention, log: log, now: time.Now, limit: collectAtOnce}
 }
 
-// run collects until ctx ends.
+// run runs passes until ctx ends.
 func (c *collector) run(ctx context.Context) {
 	if err := c.warnOfServer(ctx); err != nil && ctx.Err() == nil {
 		c.log.Warn("the retention of the server is not known", "error", err)
 	}
 	for wait := firstCollection; ; wait = collectInterval {
-		// Of several fleets on one server, not all at the same minute.
+		// The jitter keeps several fleets on one server from collecting at the same time.
 		if !pause(ctx, wait-wait/10+rand.N(wait/5)) {
 			return
 		}
@@ -83,7 +83,7 @@ func (c *collector) run(ctx context.Context) {
 	}
 }
 
-// pause waits, and reports whether ctx has not ended before.
+// pause waits for d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -95,7 +95,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// warnOfServer says when the server forgets runs before their values go.
+// warnOfServer logs a warning if the server deletes runs before their values expire.
 func (c *collector) warnOfServer(ctx context.Context) error {
 	d, err := c.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.client.Namespace})
 	if err != nil {
@@ -110,9 +110,8 @@ func (c *collector) warnOfServer(ctx context.Context) error {
 	return nil
 }
 
-// pass looks at some of the runs in the store and removes the values of those
-// that are due, and the cached results that are. What is wrong with one run does
-// not hold up the others.
+// pass checks some of the runs in the store and removes expired values and expired cached results. An error with one
+// run does not stop the work on the others.
 func (c *collector) pass(ctx context.Context) (removed int, err error) {
 	results, err := c.store.DeleteCached(ctx, c.now().Add(-c.retention))
 	if err != nil {
@@ -159,8 +158,7 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// next is the runs of a pass: as many as it may look at, from where the pass
-// before ended.
+// next returns the runs for a pass: at most the limit, starting where the previous pass ended.
 func (c *collector) next(ctx context.Context) ([]string, error) {
 	var runs []string
 	for run, err := range c.store.Runs(ctx) {
@@ -181,7 +179,7 @@ func (c *collector) next(ctx context.Context) ([]string, error) {
 	return runs, nil
 }
 
-// collect removes the values of a run if they are due.
+// collect removes the values of a run if they have expired.
 func (c *collector) collect(ctx context.Context, run string) (removed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
@@ -195,8 +193,8 @@ func (c *collector) collect(ctx context.Context, run string) (removed bool, err 
 	return true, nil
 }
 
-// ended is when a run was closed, or when the newest value was stored of one
-// that Temporal does not know; zero when the run is open or has no values.
+// ended returns when a run was closed. For a run that Temporal does not know, it returns the time of the newest stored
+// value. It returns the zero time for an open run and for a run without values.
 func (c *collector) ended(ctx context.Context, run string) (time.Time, error) {
 	d, err := c.client.DescribeWorkflowExecution(ctx, run, "")
 	if unknown(err) {
@@ -215,7 +213,7 @@ func (c *collector) ended(ctx context.Context, run string) (time.Time, error) {
 	return info.GetCloseTime().AsTime(), nil
 }
 
-// unknown says that Temporal has no workflow, or could have none, of an id.
+// unknown reports whether an error means that Temporal has no workflow of that ID, or that the ID is invalid.
 func unknown(err error) bool {
 	_, missing := errors.AsType[*serviceerror.NotFound](err)
 	_, bad := errors.AsType[*serviceerror.InvalidArgument](err)

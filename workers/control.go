@@ -30,49 +30,49 @@ import (
 )
 
 const (
-	// ownerInterval is how often a candidate looks that the workflow Owner is there.
+	// ownerInterval is how often a candidate checks that the workflow Owner is open.
 	ownerInterval = 10 * time.Second
-	// ownerTaskTimeout is how long a process may take for a step of Owner before another one gets it.
+	// ownerTaskTimeout is how long a process may take for a workflow task of Owner before the server reassigns it.
 	ownerTaskTimeout = 5 * time.Second
-	// electionStopTimeout is how long the election worker waits for its term to end.
+	// electionStopTimeout is how long the stopping election worker waits for its term to end.
 	electionStopTimeout = 10 * time.Second
-	// leaderTimeout is how long a leader waits for an owner to turn out dead.
+	// leaderTimeout is how long a leader waits for a silent owner to be declared dead.
 	leaderTimeout = 10 * time.Second
 	leaderPoll    = 100 * time.Millisecond
 )
 
-// ControlConfig is what a control process needs. Client, Store and Logger are required.
+// ControlConfig configures a control process. Client, Store and Logger are required.
 type ControlConfig struct {
 	Client *Connection
 	Store  *store.Store
 	Logger *slog.Logger
-	// Metrics shows the fleet while this process owns the placement queue; nil: nothing does.
+	// Metrics exposes the fleet while this process owns the placement queue. It may be nil.
 	Metrics *metrics.Metrics
-	// PrivateStore says that the store goes with the process, and cannot become a fleet's.
+	// PrivateStore is true if the store is deleted with the process and so cannot serve a fleet.
 	PrivateStore bool
-	// Role in the fleet; empty: RoleAuto.
+	// Role is the role in the fleet. "" means RoleAuto.
 	Role Role
-	// Retention is how long the store keeps what a closed run has left; 0: DefaultRetention.
+	// Retention is how long the store keeps the values of a closed run. 0 means DefaultRetention.
 	Retention time.Duration
-	// Weights are the factors of a node's score; nil: placement.DefaultWeights.
+	// Weights holds the factors of a node's score. nil means placement.DefaultWeights.
 	Weights *placement.Weights
-	// Defaults are what child runs, and runs that Temporal starts, are given that do not say otherwise.
+	// Defaults holds the settings for child runs, and for runs that Temporal starts, that do not set them.
 	Defaults definition.RunDefaults
-	// GrantNodes has the store hold which node was given which task, for gateways that ask nodes for tokens.
+	// GrantNodes makes the store record which node was given which task, for gateways that require tokens of nodes.
 	GrantNodes bool
 
-	// ServerStarted is when this process has started the server that it uses, or zero if another one has. The server was
-	// away before.
+	// ServerStarted is when this process started the server that it uses, or zero if another process did. The server
+	// was unavailable before that time.
 	ServerStarted time.Time
 
-	// server is that of the process.
+	// server watches the availability of the server.
 	server *serverWatch
-	// Smaller than their defaults in tests.
+	// Tests set smaller values than the defaults.
 	limits        limits.Run
 	registrar     node.Registrar
 	locker        lock.Locker
 	sweepInterval time.Duration
-	lockDir       string // another than the machine's
+	lockDir       string // replaces the machine's folder in tests
 }
 
 func (c ControlConfig) validate() error {
@@ -91,24 +91,24 @@ func (c ControlConfig) validate() error {
 	return err
 }
 
-// Control is a control process. It keeps the registry of nodes together with the
-// others, and while it owns the placement queue it carries the runs.
+// Control is a control process. It shares the registry of nodes with the other control processes, and carries the runs
+// while it owns the placement queue.
 type Control struct {
 	cfg      ControlConfig
 	election worker.Worker // nil for an observer
-	look     chan struct{} // has room for one: look at once that there is an election
+	look     chan struct{} // has room for one request to check the election at once
 	cancel   context.CancelFunc
 	loops    sync.WaitGroup
 	stop     sync.Once
 
 	mu       sync.Mutex
 	term     *term                // nil while another process owns the placement queue
-	expected map[string]time.Time // node -> until when
+	expected map[string]time.Time // node -> expected until
 }
 
-// StartControl starts a control process. It does not wait until the process owns
-// the placement queue, unless its role is RoleLeader: then it is an error that
-// another one does. A fleet whose owner has another store is an error. Stop ends it.
+// StartControl starts a control process. It waits for ownership of the placement queue only if the role is RoleLeader,
+// and then fails if another process owns it. It also fails if the owner of the fleet has another store. Stop ends the
+// process's part.
 func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 		return c, nil
 	}
 	c.election = worker.New(cfg.Client.Client, names.ElectionQueue, worker.Options{
-		// Without activities this process is never the owner.
+		// A process without activities never becomes the owner.
 		LocalActivityWorkerOnly:          !cfg.Role.candidate(),
 		MaxConcurrentActivityTaskPollers: 1,
 		StickyScheduleToStartTimeout:     stickyTimeout,
@@ -160,7 +160,7 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 	return c, nil
 }
 
-// elect sees to it that there is an election: the workflow Owner is open.
+// elect keeps the workflow Owner open, so that there is always an election.
 func (c *Control) elect(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -191,8 +191,8 @@ func (c *Control) elect(ctx context.Context) {
 	}
 }
 
-// lead returns when this process owns the placement queue. Another owner that
-// still beats is an error at once, one that is silent may be dead and is waited for.
+// lead returns once this process owns the placement queue. It fails at once if another owner still heartbeats, and
+// waits for a silent owner that may be dead.
 func (c *Control) lead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, leaderTimeout)
 	defer cancel()
@@ -241,7 +241,7 @@ func (c *Control) begin(epoch string, valid func() bool) (election.Term, error) 
 	return ending{t, c}, nil
 }
 
-// ending is a term that its process forgets when it is over.
+// ending is a term that the process forgets when the term ends.
 type ending struct {
 	*term
 	control *Control
@@ -254,7 +254,7 @@ func (e ending) Stop() {
 	}
 	e.control.mu.Unlock()
 	e.term.Stop()
-	// The election itself may be what has ended.
+	// The term may have ended because the election did.
 	select {
 	case e.control.look <- struct{}{}:
 	default:
@@ -267,11 +267,10 @@ func (c *Control) current() *term {
 	return c.term
 }
 
-// Owns reports whether this process owns the placement queue now.
+// Owns reports whether this process currently owns the placement queue.
 func (c *Control) Owns() bool { return c.current() != nil }
 
-// ExpectNodes has the owner look for nodes that are about to register, without
-// waiting until visibility lists them.
+// ExpectNodes makes the owner read nodes that are about to register, before visibility lists them.
 func (c *Control) ExpectNodes(nodes ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,8 +283,7 @@ func (c *Control) ExpectNodes(nodes ...string) {
 	}
 }
 
-// Stop ends the process's part, hands over what it owns, and returns when that is
-// done. A second Stop does nothing.
+// Stop ends the process's part, hands over what it owns, and returns when that is done. A second Stop is a no-op.
 func (c *Control) Stop() {
 	c.stop.Do(func() {
 		c.cancel()
@@ -296,8 +294,8 @@ func (c *Control) Stop() {
 	})
 }
 
-// processIdentity names this process for people.
+// processIdentity returns a name of this process for people.
 func processIdentity() string {
-	host, _ := os.Hostname() // without one, the process number has to do
+	host, _ := os.Hostname() // without a host name, the process number must suffice
 	return fmt.Sprintf("%s (process %d)", host, os.Getpid())
 }

@@ -9,12 +9,12 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// guarded is a data converter that refuses payloads that are too large, so that
-// whoever made one fails and not the run. Its errors are valid text.
+// guarded is a data converter that rejects oversized payloads, so that the code that created one fails instead of the
+// run. Its error texts are valid UTF-8.
 type guarded struct{ converter.DataConverter }
 
-// NewDataConverter returns the converter of every Temporal client here: Temporal's
-// own, which writes messages as readable JSON, with a bound on their size.
+// NewDataConverter returns the converter that every Temporal client of Switchyard uses: Temporal's default converter,
+// which writes messages as readable JSON, with a limit on their size.
 func NewDataConverter() converter.DataConverter {
 	return guarded{converter.GetDefaultDataConverter()}
 }

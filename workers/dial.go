@@ -18,35 +18,34 @@ import (
 	"switchyard/activities/metrics"
 )
 
-// DialOptions say where Temporal is.
+// DialOptions sets how to connect to Temporal.
 type DialOptions struct {
-	// Address is the host and port of the frontend; empty: what Temporal's own
-	// environment variables and profile file say.
+	// Address is the host and port of the frontend. "" means the address in Temporal's own environment variables and
+	// profile file.
 	Address string
-	// Namespace, when Address is given; empty: "default".
+	// Namespace applies if Address is set. "" means "default".
 	Namespace string
 	// Identity names this process in Temporal's histories.
 	Identity string
-	// Metrics takes the SDK's figures; nil: they are not kept.
+	// Metrics receives the metrics of the SDK. It may be nil.
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
 }
 
-// Connection is a client of Temporal, and what the server can do.
+// Connection is a Temporal client with the capabilities of its server.
 type Connection struct {
 	client.Client
-	// Namespace that the client works in.
+	// Namespace is the namespace of the client.
 	Namespace string
-	// Fleet distinguishes fleets: it is the identity of the namespace, however the
-	// server was reached.
+	// Fleet distinguishes fleets. It is the ID of the namespace, whatever address reached the server.
 	Fleet string
-	// PushesCancel says that the server notifies a worker at once that one of its
-	// activities is cancelled, and not in the answer to its next heartbeat.
+	// PushesCancel is true if the server notifies a worker immediately that an activity is cancelled, instead of in the
+	// reply to its next heartbeat.
 	PushesCancel bool
 }
 
-// silence is how long data may lie unacknowledged before the connection counts as
-// dead and another is made: well within the lease of an attempt.
+// silence is how long data may stay unacknowledged before the connection counts as dead and is replaced. It is well
+// below the lease of an attempt.
 const silence = 5 * time.Second
 
 // dialTimeout bounds the first calls to the server.
@@ -71,8 +70,7 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	opts.MetricsHandler = o.Metrics.SDK()
 	opts.ConnectionOptions.KeepAliveTimeout = silence
 	if isLoopback(opts.HostPort) {
-		// The SDK compresses what it sends, which is worth its processor time only
-		// where there is a network.
+		// The SDK compresses messages, which is worth the processor time only across a network.
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
@@ -97,7 +95,7 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	}, nil
 }
 
-// isLoopback reports whether an address is on this machine for certain.
+// isLoopback reports whether an address is certainly on this machine.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())

@@ -4,14 +4,14 @@
 // that imports both sides.
 //
 // A Control is a process of the control plane. All of them keep the registry of
-// nodes; the one that runs the activity Own owns the placement queue, for one term,
-// and carries the runs:
+// nodes. The process that runs the activity Own owns the placement queue for one
+// term and carries the runs:
 //
-//	stands by ── Own is given to it ──> term: queue, fleet, collector, worker of the queue "control"
+//	stands by ── it receives Own ──> term: queue, fleet, collector, worker of the queue "control"
 //	    ▲                                  │
 //	    └── it stops, or its lease was not renewed for 4 s ◄┘
 //
-// A Node locks its name on its machine, registers, and only then takes tasks up. It
-// registers again when the server has lost it, and gives up when another live worker
-// has its name.
+// A Node locks its name on its machine, registers, and only then accepts tasks. It
+// registers again when the server has lost it, and stops when another live worker
+// has taken its name.
 package workers

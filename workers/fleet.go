@@ -22,52 +22,51 @@ import (
 )
 
 const (
-	// listInterval is how often visibility is asked which nodes there are, for each listPage of them.
+	// listInterval is how often visibility is asked for the nodes, per listPage of them.
 	listInterval = 3 * time.Second
 	listPage     = 1000
-	// readInterval is how often the nodes' entries are read.
+	// readInterval is how often the entries of nodes are read.
 	readInterval = time.Second
-	// eagerInterval is the same while a node is expected that has not shown up, or one has never been read.
+	// eagerInterval replaces readInterval while an expected node has not appeared, or a node has never been read.
 	eagerInterval = 20 * time.Millisecond
 	// expectFor is how long a node is expected.
 	expectFor = 30 * time.Second
-	// readers is the number of entries that are read at once.
+	// readers is the number of concurrent reads of entries.
 	readers = 16
-	// readsPerRound bounds how many entries are read at a time, however large the fleet is.
+	// readsPerRound bounds the entries read per round, however large the fleet is.
 	readsPerRound = 300
 	// callTimeout bounds one call to the server.
 	callTimeout = 5 * time.Second
 )
 
-// fleet keeps the placement queue's picture of the nodes up to date, from the
-// registry.
+// fleet keeps the placement queue's view of the nodes up to date from the registry.
 type fleet struct {
 	registry  *registry.Registry
 	placement *orchestrator.Placement
 	logger    *slog.Logger
 	wake      chan struct{}
-	reads     singleflight.Group // of entry
+	reads     singleflight.Group // for entry
 
 	mu       sync.Mutex
-	store    string               // identity of the owner's store; empty: it is not known yet
-	expected map[string]time.Time // node -> until when
+	store    string               // identity of the owner's store, or "" until it is known
+	expected map[string]time.Time // node -> expected until
 	seen     map[string]sighting
 	order    readOrder
 }
 
-// sighting is what is known of a node.
+// sighting is the last known state of a node.
 type sighting struct {
 	entry *registry.Entry
-	read  time.Time // when it was read last
-	// moved is when its newest heartbeat came, at the latest, by this process's clock.
+	read  time.Time // time of the last read
+	// moved is an upper bound for the arrival of its newest heartbeat, by this process's clock.
 	moved time.Time
 }
 
-// identifyPause is the wait before a store is asked again for its identity.
+// identifyPause is the wait before another attempt to read the identity of a store.
 const identifyPause = time.Second
 
-// identify finds out which store the nodes must share, and tries again while the store
-// is away, until ctx ends.
+// identify reads the identity of the store that the nodes must share. It retries while the store is unreachable, until
+// ctx ends.
 func (f *fleet) identify(ctx context.Context, s *store.Store) {
 	for {
 		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -98,7 +97,7 @@ func newFleet(c client.Client, p *orchestrator.Placement, logger *slog.Logger) *
 	}
 }
 
-// expect has nodes looked for, each until a time, that visibility may not list yet.
+// expect makes the fleet read nodes that visibility may not list yet, each until the given time.
 func (f *fleet) expect(nodes map[string]time.Time) {
 	f.mu.Lock()
 	maps.Copy(f.expected, nodes)
@@ -142,7 +141,7 @@ func (f *fleet) run(ctx context.Context) {
 	}
 }
 
-// refresh reports the nodes to the placement queue, and returns when at the latest they are to be read again.
+// refresh reports the nodes to the placement queue, and returns how soon they must be read again.
 func (f *fleet) refresh(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return readInterval
@@ -166,13 +165,13 @@ func (f *fleet) refresh(ctx context.Context) time.Duration {
 	return readInterval
 }
 
-// silence is how long the newest heartbeat of a node that has been seen was ago when the node was last read, or should
-// have been. mu is held.
+// silence returns how old the newest heartbeat of a seen node was when the node was last read, or when that read
+// failed. The caller holds mu.
 func (f *fleet) silence(name string) time.Duration {
 	return f.order.last[name].Sub(f.seen[name].moved)
 }
 
-// figures are what a scrape shows of the nodes.
+// figures returns the nodes for a metrics scrape.
 func (f *fleet) figures() []metrics.FleetNode {
 	now := time.Now()
 	f.mu.Lock()
@@ -193,15 +192,15 @@ func (f *fleet) figures() []metrics.FleetNode {
 	return nodes
 }
 
-// list takes what visibility lists, which is behind.
+// list applies the nodes that visibility lists. Visibility lags behind.
 func (f *fleet) list(records map[string]*v1.NodeRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.order.set(records, f.seen)
 }
 
-// due returns the nodes to read now, readsPerRound at most: the expected ones in every round, and in a regular one also
-// those that have been read before.
+// due returns at most readsPerRound nodes to read now. Expected nodes are due in every round; nodes that have been read
+// before only in a regular one.
 func (f *fleet) due(regular bool) []string {
 	now := time.Now()
 	f.mu.Lock()
@@ -210,8 +209,7 @@ func (f *fleet) due(regular bool) []string {
 	return f.order.next(f.expected, regular)
 }
 
-// read reads the entries of nodes. One that cannot be read stays as it was, and
-// becomes stale if that lasts.
+// read reads the entries of nodes. A node that cannot be read keeps its last state, which becomes stale.
 func (f *fleet) read(ctx context.Context, nodes []string) {
 	var group errgroup.Group
 	group.SetLimit(readers)
@@ -236,8 +234,7 @@ func (f *fleet) read(ctx context.Context, nodes []string) {
 	_ = group.Wait() // the functions return no error
 }
 
-// entry returns what the registry holds of a node, read at most readInterval ago. All who ask for a node at once share
-// one read.
+// entry returns the registry's entry of a node, at most readInterval old. Concurrent callers share one read per node.
 func (f *fleet) entry(ctx context.Context, name string) (*registry.Entry, error) {
 	f.mu.Lock()
 	s, known := f.seen[name]
@@ -260,7 +257,7 @@ func (f *fleet) entry(ctx context.Context, name string) (*registry.Entry, error)
 	return e.(*registry.Entry), nil
 }
 
-// see takes an entry that was just read. mu is held.
+// see stores an entry that was just read. The caller holds mu.
 func (f *fleet) see(name string, e *registry.Entry) {
 	now := time.Now()
 	old, known := f.seen[name]
@@ -278,8 +275,8 @@ func (f *fleet) see(name string, e *registry.Entry) {
 	}
 }
 
-// movedBy returns when the newest heartbeat of an entry came that follows the sighting: a new one did since that, and as
-// much later than the one before as the server says.
+// movedBy returns when the newest heartbeat of an entry arrived. A heartbeat after the sighting moves that time forward
+// by the interval that the server recorded between the two.
 func (s sighting) movedBy(e *registry.Entry, now time.Time) time.Time {
 	if s.entry.Known().GetSequence() == e.Known().GetSequence() {
 		return s.moved

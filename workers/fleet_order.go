@@ -9,12 +9,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// readOrder decide whose entries are read next: expected nodes first, then urgent ones, then the one that has waited
-// longest. So the reads of a round do not grow with the fleet: a node of a large one is read every so many rounds.
+// readOrder decides which entries are read next: expected nodes first, then urgent ones, then the one read longest ago.
+// So the reads of a round do not grow with the fleet; a node of a large fleet is read only every few rounds.
 type readOrder struct {
-	// last is when a node was last read, or when that was tried; the zero time where it has not been.
+	// last holds when a node was last read or a read last failed. It is zero for a node that has not been read.
 	last map[string]time.Time
-	// urgent are the nodes that visibility lists otherwise than they were read, and those that have missed a heartbeat.
+	// urgent holds the nodes that visibility lists in another state than they were read in, and those that have missed
+	// a heartbeat.
 	urgent map[string]bool
 }
 
@@ -22,10 +23,10 @@ func newReadOrder() readOrder {
 	return readOrder{last: map[string]time.Time{}, urgent: map[string]bool{}}
 }
 
-// set takes what visibility lists, given the nodes that have been seen.
+// set applies the nodes that visibility lists. seen holds the nodes that have been read.
 func (t *readOrder) set(records map[string]*v1.NodeRecord, seen map[string]sighting) {
 	for name, r := range records {
-		t.last[name] = t.last[name] // a new one has its first turn
+		t.last[name] = t.last[name] // a new node gets a zero time, so it comes first
 		if s, ok := seen[name]; ok && (r.GetState() != s.entry.Record.GetState() ||
 			r.GetRegistration().GetIncarnation() != s.entry.Record.GetRegistration().GetIncarnation()) {
 			t.urgent[name] = true
@@ -48,7 +49,7 @@ func (t *readOrder) forget(name string) {
 	delete(t.last, name)
 }
 
-// areNew reports whether there are nodes that have never been read.
+// areNew reports whether any node has never been read.
 func (t *readOrder) areNew() bool {
 	for _, at := range t.last {
 		if at.IsZero() {
@@ -58,14 +59,14 @@ func (t *readOrder) areNew() bool {
 	return false
 }
 
-// tried notes that a node was read, or that it could not be.
+// tried records a read of a node, successful or not.
 func (t *readOrder) tried(name string, at time.Time) {
 	delete(t.urgent, name)
 	t.last[name] = at
 }
 
-// next returns the nodes to read now, readsPerRound at most. Where the round is not a regular one, these are only
-// expected nodes and those that have never been read.
+// next returns at most readsPerRound nodes to read now. Outside a regular round, these are only expected nodes and
+// nodes that have never been read.
 func (t *readOrder) next(expected map[string]time.Time, regular bool) []string {
 	nodes := slices.Collect(maps.Keys(expected))
 	for name, at := range t.last {

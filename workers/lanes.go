@@ -38,7 +38,7 @@ func (n *Node) serve() error {
 	)
 }
 
-// serveGPUs serves the lane for GPUs from when there are some: a driver may be late.
+// serveGPUs starts the GPU lane once the node has GPUs; a driver may load late.
 func (n *Node) serveGPUs() error {
 	if n.gpuLane || !n.hasGPUs() {
 		return nil
@@ -49,7 +49,7 @@ func (n *Node) serveGPUs() error {
 
 func (n *Node) hasGPUs() bool { return len(n.cfg.Machine.Total().GPUs) > 0 }
 
-// serveRemote serves the lane for attempts that run outside of the node, if an executor has such.
+// serveRemote starts the lane for remote attempts if an executor runs any.
 func (n *Node) serveRemote() error {
 	if !slices.ContainsFunc(n.cfg.Executors, func(e executor.Executor) bool { return v1.IsRemote(e.Type()) }) {
 		return nil
@@ -57,10 +57,11 @@ func (n *Node) serveRemote() error {
 	return n.serveAttempts(names.RemoteLane)
 }
 
-// capturesAtOnce is how many environments a node makes at once: each takes as much of its disk as a container has files.
+// capturesAtOnce is the number of concurrent captures of environments. Each takes as much disk as a container has
+// files.
 const capturesAtOnce = 2
 
-// serveEnvironments serves the lane for the archives of environments, if an executor can make them.
+// serveEnvironments starts the lane for captures of environments if an executor supports them.
 func (n *Node) serveEnvironments() error {
 	if !slices.ContainsFunc(n.cfg.Executors, capture.CanCapture) {
 		return nil
@@ -75,11 +76,11 @@ func (n *Node) serveEnvironments() error {
 	}, map[string]any{names.CaptureActivity: captures.Capture})
 }
 
-// captureStopTimeout is how long a stopping node waits for the captures that it gives up.
+// captureStopTimeout is how long a stopping node waits for the captures that it cancels.
 const captureStopTimeout = 5 * time.Second
 
 func (n *Node) serveAttempts(lane names.Lane) error {
-	most := 2 * n.cfg.MaxParallel // twice the slots, because the queue is filled ahead; the ledger gates the start
+	most := 2 * n.cfg.MaxParallel // twice the slots, because the queue is filled ahead; the ledger limits the running attempts
 	if lane == names.RemoteLane {
 		most = names.MaxRemoteAttempts
 	}

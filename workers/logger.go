@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// quietHandler lowers what the Temporal SDK logs by two levels: it reports as
-// information what users do not need, and as an error what it retries, or what the
-// status of a run shows. A panic is lowered by one level.
+// quietHandler lowers the log level of the Temporal SDK by two levels. The SDK reports details as information, and as
+// errors what it retries or what the status of a run shows. Panics are lowered by one level.
 type quietHandler struct{ slog.Handler }
 
 func quiet(logger *slog.Logger) *slog.Logger { return slog.New(quietHandler{logger.Handler()}) }
 
-// levelStep lies between two levels of slog.
+// levelStep is the distance between two levels of slog.
 const levelStep = slog.LevelWarn - slog.LevelInfo
 
 func (h quietHandler) Enabled(ctx context.Context, level slog.Level) bool {

@@ -5,7 +5,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ledgerOf is what a scrape shows of what a node has, and of what its attempts hold.
+// ledgerOf returns a node's resources, and what its attempts hold of them, for a metrics scrape.
 func ledgerOf(s *v1.NodeSnapshot) *metrics.Ledger {
 	held := map[int32]bool{}
 	for _, a := range s.GetRunning() {
@@ -21,7 +21,7 @@ func ledgerOf(s *v1.NodeSnapshot) *metrics.Ledger {
 	}
 }
 
-// figures are what a scrape shows of the fleet while this process owns the queue.
+// figures returns the state of the fleet for a metrics scrape while this process owns the queue.
 func (t *term) figures() metrics.Fleet {
 	waiting, placed := t.place.Counts()
 	return metrics.Fleet{Waiting: waiting, Placed: placed, Stuck: t.stuck.runs(), Nodes: t.fleet.figures()}

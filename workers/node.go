@@ -28,95 +28,94 @@ import (
 	"switchyard/workers/node"
 )
 
-// NodeConfig describes a node. Client, Store, Logger, Name, Machine, Executors
-// and ScratchDir are required.
+// NodeConfig configures a node. Client, Store, Logger, Name, Machine, Executors and ScratchDir are required.
 type NodeConfig struct {
 	Client *Connection
 	Store  *store.Store
 	Logger *slog.Logger
-	// Name of the node: at most 63 of [a-z0-9.-], unique in the fleet.
+	// Name is unique in the fleet and has at most 63 of [a-z0-9.-].
 	Name         string
 	Labels       []string
 	Capabilities map[string]string
-	// Sessions returns the sessions of agents that are alive on the machine, which each heartbeat makes capabilities; nil:
-	// there are none.
+	// Sessions returns the live agent sessions on the machine, which each heartbeat reports as capabilities. It may be
+	// nil.
 	Sessions func(context.Context) []string
-	// Clusters returns the clusters of Kubernetes that the node reaches now, which each heartbeat makes capabilities; nil:
-	// there are none.
+	// Clusters returns the Kubernetes clusters that the node can currently reach, which each heartbeat reports as
+	// capabilities. It may be nil.
 	Clusters func() []string
-	// MaxParallel is the most tasks that the node runs at once; 0: its cores, at least 4.
+	// MaxParallel is the most tasks that the node runs at once. 0 means its number of cores, but at least 4.
 	MaxParallel int
 	// Machine is shared by the nodes of one process.
 	Machine   *node.Machine
 	Executors []executor.Executor
-	// WorkDir is where relative working directories start; empty: the process's own.
+	// WorkDir is the base of relative working directories. "" means the process's own working directory.
 	WorkDir string
-	// ScratchDir is where attempts get their private directories.
+	// ScratchDir is the parent of the private directories of attempts.
 	ScratchDir string
-	// TempDir is where attempts that end with the worker have their temporary directories; the nodes of a process share
-	// it, and nothing else. Empty: in their private directories.
+	// TempDir is the parent of the temporary directories of attempts that end with the worker. Only the nodes of one
+	// process share it. "" means inside their private directories.
 	TempDir string
-	// LastingTempDir is the parent of the folder in which the attempts that outlive the worker have theirs; empty: in
-	// their private directories.
+	// LastingTempDir is the parent of the folder with the temporary directories of attempts that outlive the worker. ""
+	// means inside their private directories.
 	LastingTempDir string
-	// StateDir is the parent of the folder in which the node finds again what it has left;
-	// empty: one of this user in the folder for temporary files.
+	// StateDir is the parent of the folder with the state that a restarted node recovers. "" means a folder of this
+	// user in the system's temporary folder.
 	StateDir string
-	// Withheld is what the node cannot offer although something of it is there, with the reason and the remedy, for people.
+	// Withheld maps what the node cannot offer, although a part of it is installed, to the reason and the remedy, for
+	// people.
 	Withheld map[string]string
-	// Guard is called with the state of the node before the first attempt starts that would
-	// outlive this worker: from then on something outside of this process is to call
-	// taskrunner.EndOverdue. nil: nothing does.
+	// Guard is called with the node's state folder before the first attempt starts that would outlive this worker. From
+	// then on something outside this process must call taskrunner.EndOverdue. It may be nil.
 	Guard func(dir string)
-	// Secrets has the values of the secrets of tasks; nil: tasks that ask for any fail.
+	// Secrets holds the values of secrets. If it is nil, tasks that ask for secrets fail.
 	Secrets taskrunner.SecretSource
-	// SharedDir is given to tasks as SWITCHYARD_SHARED_DIR; empty: none.
+	// SharedDir is passed to tasks as SWITCHYARD_SHARED_DIR. "" means none.
 	SharedDir string
-	// MaxOutput is how much output of an attempt its log keeps, in bytes; 0: 256 MiB.
+	// MaxOutput is the most output of an attempt that its log keeps, in bytes. 0 means 256 MiB.
 	MaxOutput int64
-	// Metrics counts attempts; nil: nothing does.
+	// Metrics counts attempts. It may be nil.
 	Metrics *metrics.Metrics
-	// MetricsURL is where the process serves them, for people; empty: nowhere.
+	// MetricsURL is where the process serves the metrics, for people. "" means nowhere.
 	MetricsURL string
-	// OfflineAfter is how long the node may be silent before it counts as lost; 0: 15 s.
+	// OfflineAfter is how long the node may be silent before it counts as lost. 0 means 15 s.
 	OfflineAfter time.Duration
-	// EndGrace, when it is closed, kills attempts that have been asked to end, now or later, without the usual grace
-	// period. It may be nil.
+	// EndGrace, once closed, kills attempts that are asked to end, now or later, without the usual grace period. It may
+	// be nil.
 	EndGrace <-chan struct{}
 
-	// Gaming are the rules by which the machine counts as one on which a user plays; nil: node.DefaultGamingRules.
+	// Gaming holds the rules that detect that a user plays a game on the machine. nil means node.DefaultGamingRules.
 	Gaming *node.GamingRules
-	// Containers is what the containers of tasks may do on the node; nil: nothing that could harm it.
+	// Containers sets what containers may do on the node. nil allows nothing that could harm it.
 	Containers *v1.ContainerPolicy
 
-	// Others than those of this machine in tests.
+	// Tests set values other than those of this machine.
 	lockDir   string
 	machineID string
 }
 
 const (
-	// Time between the heartbeats of an attempt, where the server pushes a cancel
-	// to the worker, and where the answer to a heartbeat must carry it.
+	// pushedBeat is the interval between heartbeats of an attempt if the server pushes a cancel to the worker, and
+	// polledBeat the interval if the reply to a heartbeat must carry the cancel.
 	pushedBeat = 5 * time.Second
 	polledBeat = time.Second
-	// stopReason is why a node that stops hands its attempts back.
+	// stopReason is the reason with which a stopping node hands its attempts back.
 	stopReason = "its worker stops"
-	// nodeStopTimeout is how long a stopping node waits for its attempts, which are
-	// then being ended: their grace, and some time to report.
+	// nodeStopTimeout is how long a stopping node waits for its attempts, which are being ended: their grace period and
+	// some time to report.
 	nodeStopTimeout = 20 * time.Second
-	// drainGrace is how long attempts whose drain is over may take to end: the time
-	// between SIGTERM and SIGKILL, and a little more.
+	// drainGrace is how long attempts may take to end after their drain deadline: the time between SIGTERM and SIGKILL,
+	// and a little more.
 	drainGrace = 11 * time.Second
-	// detachPatience is how long a stopping node waits for whoever is to take over what
-	// it reports attempts between two executions of their runs.
+	// detachPatience is how long a stopping node waits until the next executions of runs have taken over their detached
+	// attempts.
 	detachPatience = 3 * time.Second
-	// defaultOfflineAfter is how long a node may be silent before it counts as lost;
-	// minOfflineAfter is what beats can keep.
+	// defaultOfflineAfter is how long a node may be silent before it counts as lost. minOfflineAfter is the shortest
+	// value that heartbeats can meet.
 	defaultOfflineAfter = 15 * time.Second
 	minOfflineAfter     = time.Second
 )
 
-// withDefaults fills in what may be left out and says what is missing.
+// withDefaults returns the configuration with defaults for unset fields, or an error if a required field is missing.
 func (c NodeConfig) withDefaults() (NodeConfig, error) {
 	switch {
 	case c.Client == nil, c.Store == nil, c.Logger == nil, c.Machine == nil, c.ScratchDir == "", len(c.Executors) == 0:
@@ -143,26 +142,25 @@ type Node struct {
 	cfg        NodeConfig
 	workspaces *workspace.Root
 	workers    []worker.Worker
-	withheld   map[string]string // why the node does not offer task types, by type; set before it registers
-	gpuLane    bool              // is served
+	withheld   map[string]string // reasons why the node does not offer task types, by type; set before it registers
+	gpuLane    bool              // the GPU lane is served
 	presence   *presence.Presence
 	attempts   *taskrunner.Node
-	lock       *node.NameLock // nil: there is none on this machine
+	lock       *node.NameLock // nil if the machine has no lock
 	registered bool           // set once, before anything else uses the node
 	leaving    atomic.Bool
 	cancel     context.CancelFunc
-	recovered  func(context.Context) // ends what was begun for attempts of an earlier worker
+	recovered  func(context.Context) // ends what an earlier worker began for its attempts
 	loops      sync.WaitGroup
 	stop       sync.Once
 
 	failed  chan struct{} // closed when the node has lost its name
-	failure error         // why; set before failed is closed
+	failure error         // reason for failed; set before failed is closed
 }
 
-// StartNode registers a node and starts its worker. It waits for a control
-// process to register it, until ctx ends, and for an earlier worker of the name
-// that may be dead; it does not block once the node is registered. Drain and then
-// Stop end the node.
+// StartNode registers a node and starts its worker. It waits, until ctx ends, for a control process that registers the
+// node, and for an earlier worker of the same name that may be dead. It returns once the node is registered. Drain and
+// then Stop end the node.
 func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
@@ -214,7 +212,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		return nil, err
 	}
 	n.recover(ctx)
-	// Nothing is taken up before the node is registered under this incarnation.
+	// The node takes no work before it is registered under this incarnation.
 	if err = n.join(ctx); err != nil {
 		return nil, err
 	}
@@ -228,8 +226,8 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	return n, nil
 }
 
-// recover continues with the attempts of an earlier worker of the name. Where no lock says
-// that it is dead, they may be a live one's.
+// recover continues the attempts of an earlier worker of the same name. Without a lock that proves that worker dead,
+// the attempts may belong to a live one.
 func (n *Node) recover(ctx context.Context) {
 	dir, err := n.openFolders()
 	if err != nil {
@@ -243,32 +241,32 @@ func (n *Node) recover(ctx context.Context) {
 	n.recovered = n.attempts.Recover(ctx)
 }
 
-// Enter returns the inside of an attempt of the node, as taskrunner.Node.Enter does.
+// Enter returns the inside interface of an attempt on the node, as taskrunner.Node.Enter does.
 func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside, func(), error) {
 	return n.attempts.Enter(ctx, h)
 }
 
-// Incarnation returns the identity of this start of the node's worker.
+// Incarnation returns the ID of this start of the node's worker.
 func (n *Node) Incarnation() string { return n.attempts.Incarnation }
 
-// Stop ends the node: waiting attempts are handed back, running ones are stopped
-// and handed back, lasting ones are left to a later worker, and the node leaves the fleet. A second Stop does nothing.
+// Stop ends the node. It hands waiting attempts back, stops running ones and hands them back, and leaves lasting ones
+// to a later worker. Then the node leaves the fleet. A second Stop is a no-op.
 func (n *Node) Stop() {
 	n.stop.Do(func() {
 		n.leaving.Store(true)
 		n.cancel()
 		n.loops.Wait()
-		// The attempts first, while the node still counts as alive.
+		// The attempts end first, while the node still counts as alive.
 		n.attempts.BeginDrain(time.Now(), stopReason)
 		n.attempts.LetGo(stopReason)
-		// Those that run on between two executions of their runs are about to be taken over.
+		// Detached attempts between two executions of their runs are about to be taken over.
 		ctx, cancel := context.WithTimeout(context.Background(), detachPatience)
 		n.attempts.AwaitDetached(ctx)
 		cancel()
 		for _, w := range slices.Backward(n.workers) {
 			w.Stop()
 		}
-		// Of the others the workers have waited for the end.
+		// The workers have already waited for the other attempts.
 		ctx, cancel = context.WithTimeout(context.Background(), nodeStopTimeout)
 		n.attempts.AwaitEnds(ctx)
 		n.recovered(ctx)
@@ -288,10 +286,9 @@ func (n *Node) Stop() {
 	})
 }
 
-// Drain takes the node out of service before its Stop: attempts that wait are handed
-// back at once, running ones may finish for as long as patience lasts, or until ctx
-// ends. It returns when none is left, or when those that are have had the time to be
-// stopped. None spends an attempt. Without patience it does nothing.
+// Drain takes the node out of service before Stop. It hands waiting attempts back at once; running ones may finish
+// until patience has passed or ctx ends. It returns when none is left, or when the remaining ones have had time to
+// stop. No task loses an attempt of its retry budget. Drain is a no-op without patience.
 func (n *Node) Drain(ctx context.Context, patience time.Duration) {
 	if patience <= 0 || ctx.Err() != nil {
 		return
@@ -306,11 +303,11 @@ func (n *Node) Drain(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// Failed returns a channel that is closed when the node cannot continue, because
-// another worker has taken its name; Err says so then. It is still to be stopped.
+// Failed returns a channel that is closed when the node cannot continue because another worker has taken its name. Err
+// then returns the reason. The caller must still stop the node.
 func (n *Node) Failed() <-chan struct{} { return n.failed }
 
-// Err is why the node has failed; nil before that.
+// Err returns why the node has failed, or nil if it has not.
 func (n *Node) Err() error {
 	select {
 	case <-n.failed:
@@ -320,7 +317,7 @@ func (n *Node) Err() error {
 	}
 }
 
-// available are the task types of executors that can run something now, sorted.
+// available returns the sorted task types of executors that can currently run something.
 func available(executors []executor.Executor) []string {
 	var types []string
 	for _, e := range executors {
@@ -332,7 +329,7 @@ func available(executors []executor.Executor) []string {
 	return types
 }
 
-// withFound returns the capabilities of a node with those of the sessions that are alive and the clusters that it reaches.
+// withFound returns the capabilities of a node, including those for live sessions and reachable clusters.
 func withFound(ctx context.Context, cfg NodeConfig) map[string]string {
 	all := maps.Clone(cfg.Capabilities)
 	if all == nil {
@@ -351,7 +348,7 @@ func withFound(ctx context.Context, cfg NodeConfig) map[string]string {
 	return all
 }
 
-// snapshotter returns what takes the node's figures for its heartbeat.
+// snapshotter returns a function that takes a snapshot of the node for its heartbeat.
 func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.NodeSnapshot {
 	dir := cfg.WorkDir
 	if dir == "" {

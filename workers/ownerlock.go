@@ -8,9 +8,9 @@ import (
 	"switchyard/workers/node"
 )
 
-// lockOwner takes this machine's lock for the owner of the fleet's placement queue, which
-// goes with the process: whoever gets it knows that an owner that has held it is none any
-// more. machine is "" where another process has the lock. release gives it back.
+// lockOwner takes this machine's lock for the owner of the fleet's placement queue. The lock is released when its
+// process ends, so a process that obtains it knows that an earlier holder has ended. machine is "" if another process
+// holds the lock. release releases the lock.
 func (c ControlConfig) lockOwner() (machine string, release func()) {
 	lock, err := node.LockName(c.lockDir, nodeFolder(c.Client.Fleet+"/owner", "owner"))
 	if err != nil {
@@ -24,8 +24,8 @@ func (c ControlConfig) lockOwner() (machine string, release func()) {
 	}
 }
 
-// relieve ends the ownership of a process of this machine that was killed, so that no run
-// waits until the server has missed its heartbeats.
+// relieve ends the ownership of a killed process on this machine, so that runs need not wait for the server to miss its
+// heartbeats.
 func (c ControlConfig) relieve(ctx context.Context) {
 	reg := registry.New(c.Client)
 	beat, _, err := reg.Owner(ctx)
@@ -35,7 +35,7 @@ func (c ControlConfig) relieve(ctx context.Context) {
 	machine, release := c.lockOwner()
 	defer release()
 	if machine == "" {
-		return // the owner lives
+		return // the owner is alive
 	}
 	if err := reg.RelieveOwner(ctx, c.Client.Namespace, beat); err != nil {
 		c.Logger.Debug("a dead owner of the placement queue was not relieved", "error", err)

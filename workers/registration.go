@@ -13,22 +13,21 @@ import (
 )
 
 const (
-	// takenMargin is how long after the time at which a dead worker is offline its name is still asked for.
+	// takenMargin is how long after a dead worker counts as offline its name is still requested.
 	takenMargin = 5 * time.Second
-	// registerPause is the wait between two attempts to register.
+	// registerPause is the interval between two attempts to register.
 	registerPause = 200 * time.Millisecond
-	// lockPatience is how long a process that was killed a moment ago may still hold its lock.
+	// lockPatience is how long a process that was just killed may still hold its lock.
 	lockPatience = time.Second
-	// leaveTimeout bounds the good-bye of a node.
+	// leaveTimeout bounds the request with which a node leaves the fleet.
 	leaveTimeout = 3 * time.Second
-	// lostPoll is how often a node looks whether the server still knows it.
+	// lostPoll is how often a node checks that the server still knows it.
 	lostPoll = 250 * time.Millisecond
 )
 
-// lockName takes the name on this machine, for this fleet, so that no other worker
-// here is the node while this process lives. Where there can be no lock, the node
-// continues without: then the registry alone keeps a second worker out, and a worker
-// that has died is waited for.
+// lockName locks the node's name for this fleet on this machine, so that no other local worker can be the node while
+// this process lives. If locking is impossible, the node continues without a lock: only the registry then keeps a
+// second worker out, and a new worker must wait for a dead one to go offline.
 func (n *Node) lockName(ctx context.Context) error {
 	lockName := nodeFolder(n.cfg.Client.Fleet, n.cfg.Name)
 	until := time.Now().Add(lockPatience)
@@ -54,10 +53,10 @@ func (n *Node) lockName(ctx context.Context) error {
 	}
 }
 
-// registration is what the node says of itself.
+// registration returns the registration of the node.
 func (n *Node) registration(ctx context.Context) *v1.NodeRegistration {
 	s := n.presence.Snapshot(ctx)
-	s.Claims = nil // they change with each heartbeat, which brings them
+	s.Claims = nil // omitted, because each heartbeat reports the current claims
 	s.Name, s.Incarnation = n.cfg.Name, n.presence.Incarnation
 	return &v1.NodeRegistration{
 		Name: n.cfg.Name, Incarnation: n.presence.Incarnation, Machine: s.GetMachine(), Exclusive: n.lock != nil,
@@ -65,9 +64,8 @@ func (n *Node) registration(ctx context.Context) *v1.NodeRegistration {
 	}
 }
 
-// join registers the node, and waits for what may come right by itself: a control
-// process that is not there yet, a server that is away, and a worker of the same
-// name that may be dead. That one still has its name when it beats.
+// join registers the node. It waits for conditions that may resolve: a control process that has not started, an
+// unreachable server, and a worker of the same name that may be dead. It fails if that worker heartbeats.
 func (n *Node) join(ctx context.Context) error {
 	reg := registry.New(n.cfg.Client)
 	var taken rival
@@ -91,7 +89,7 @@ func (n *Node) join(ctx context.Context) error {
 		}
 		if err != nil && !quiet {
 			n.cfg.Logger.Warn("the node is not registered yet", "error", err)
-			quiet = true // said once; what comes of it is said when it is over
+			quiet = true // logged once; the outcome is reported later
 		}
 		select {
 		case <-ctx.Done():
@@ -101,15 +99,15 @@ func (n *Node) join(ctx context.Context) error {
 	}
 }
 
-// obey brings the node into the service in which the registry has it.
+// obey puts the node into the service state that the registry records.
 func (n *Node) obey(record *v1.NodeRecord) {
 	if !n.leaving.Load() {
 		n.attempts.Obey(record.GetDrain())
 	}
 }
 
-// stay registers the node again when the server knows it no more, as after a
-// long cut of the network, until ctx ends. What runs continues meanwhile.
+// stay registers the node again, until ctx ends, whenever the server has lost it, such as after a long network outage.
+// Running attempts continue.
 func (n *Node) stay(ctx context.Context) {
 	ticker := time.NewTicker(lostPoll)
 	defer ticker.Stop()
@@ -140,7 +138,7 @@ func (n *Node) stay(ctx context.Context) {
 	}
 }
 
-// leave reports to the registry that the node is gone, unless the end of its Heartbeat does.
+// leave reports to the registry that the node has left, unless the end of its heartbeat already does.
 func (n *Node) leave() {
 	if !n.registered || n.presence.Left() || n.Err() != nil {
 		return
@@ -152,18 +150,17 @@ func (n *Node) leave() {
 	}
 }
 
-// rival is a worker that has the name that another one wants.
+// rival is another worker that holds the requested name.
 type rival struct {
-	since time.Time // when its name was first asked for; zero: not yet
+	since time.Time // when the name was first requested; zero before that
 	beat  time.Time // its newest heartbeat at that time
 }
 
-// alive reports whether the rival beats, or has outlived the time in which one that
-// is dead goes offline.
+// alive reports whether the rival heartbeats, or still exists after the time in which a dead one would be offline.
 func (r *rival) alive(ctx context.Context, reg *registry.Registry, name string, offlineAfter time.Duration) bool {
 	e, err := reg.Entry(ctx, name)
 	if err != nil {
-		return false // gone, or not known
+		return false // gone, or unknown
 	}
 	if r.since.IsZero() {
 		r.since, r.beat = time.Now(), e.BeatAt

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Role says what part a control process takes.
+// Role is the role of a control process.
 type Role string
 
-// Roles of a control process.
+// The roles of a control process.
 const (
-	// RoleAuto stands by to own the placement queue; the default.
+	// RoleAuto stands by to own the placement queue. It is the default.
 	RoleAuto Role = "auto"
-	// RoleLeader is the same, but does not start when another process owns it.
+	// RoleLeader is like RoleAuto, but does not start if another process owns the queue.
 	RoleLeader Role = "leader"
 	// RoleWorker helps to keep the registry of nodes and never owns the placement queue.
 	RoleWorker Role = "worker"
-	// RoleObserver carries nothing at all: what it serves, it reads.
+	// RoleObserver carries no work. It only reads.
 	RoleObserver Role = "observer"
 )
 
-// Roles are all roles, the default first.
+// Roles lists all roles, the default first.
 var Roles = []Role{RoleAuto, RoleLeader, RoleWorker, RoleObserver}
 
-// ParseRole reads a role; empty: the default.
+// ParseRole parses a role. "" means the default.
 func ParseRole(text string) (Role, error) {
 	if text == "" {
 		return RoleAuto, nil

@@ -12,12 +12,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// room lets attempts in by the ledger of their node.
+// room admits attempts according to the ledger of their node.
 type room struct{ ledger *node.Ledger }
 
-// Acquire waits for a place; see node.Ledger.Acquire. The GPUs and the NUMA
-// node are those that placement has picked: another choice here would be one
-// that the placement queue does not know of.
+// Acquire waits for room on the node; see node.Ledger.Acquire. It uses the GPUs and the NUMA node that placement has
+// picked, because the placement queue would not know of another choice.
 func (r room) Acquire(ctx context.Context, req *v1.ExecuteRequest) (func(), error) {
 	id, need := place(req)
 	if picked, wanted := len(req.GetGpus()), int(req.GetResources().GetGpus()); picked < wanted && !need.Remote {
@@ -26,13 +25,13 @@ func (r room) Acquire(ctx context.Context, req *v1.ExecuteRequest) (func(), erro
 	return r.ledger.Acquire(ctx, id, need)
 }
 
-// Restore takes the place of an attempt that has it; see node.Ledger.Restore.
+// Restore takes the room that a recovered attempt already holds; see node.Ledger.Restore.
 func (r room) Restore(req *v1.ExecuteRequest) (func(), error) {
 	id, need := place(req)
 	return r.ledger.Restore(id, need)
 }
 
-// place is what an attempt holds on the ledger, and the id under which it does.
+// place returns what an attempt holds on the ledger, and its ID there.
 func place(req *v1.ExecuteRequest) (id string, need node.Need) {
 	if v1.IsRemote(req.GetType()) {
 		need.Remote = true
@@ -46,7 +45,7 @@ func place(req *v1.ExecuteRequest) (id string, need node.Need) {
 	return req.GetRunId() + "/" + names.AttemptID(name, req.GetClaim()), need
 }
 
-// localNeed returns what an attempt takes of the machine.
+// localNeed returns the resources of the machine that an attempt takes.
 func localNeed(req *v1.ExecuteRequest) node.Need {
 	res := req.GetResources()
 	need := node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: req.GetGpus(), NUMA: req.NumaNode}
@@ -58,7 +57,7 @@ func localNeed(req *v1.ExecuteRequest) node.Need {
 
 var _ taskrunner.Room = room{}
 
-// running are the attempts on a ledger with what they hold, as a snapshot lists them.
+// running returns the attempts on a ledger and what they hold, as a snapshot lists them.
 func running(l *node.Ledger) []*v1.RunningAttempt {
 	var out []*v1.RunningAttempt
 	for _, r := range l.Running() {
@@ -72,12 +71,12 @@ func running(l *node.Ledger) []*v1.RunningAttempt {
 	return out
 }
 
-// ThisMachine is the machine of this process, for the nodes of this process to share.
+// ThisMachine measures the machine of this process. The nodes of the process share the result.
 func ThisMachine(ctx context.Context) *node.Machine {
 	return node.Measure(ctx, node.ProbeOptions{Dir: "."})
 }
 
 func machineID() string {
-	hostname, _ := os.Hostname() // without one, the machine id still distinguishes machines
+	hostname, _ := os.Hostname() // without a host name, the machine ID still distinguishes machines
 	return node.MachineID(os.DirFS("/"), hostname)
 }

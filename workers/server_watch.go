@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// serverInterval is the time between two looks whether the server answers, and serverTimeout how long one may take.
+	// serverInterval is the interval between two probes of the server, and serverTimeout bounds one of them.
 	serverInterval, serverTimeout = time.Second, 2 * time.Second
-	// serverGap is the time without an answer after which the server has been away.
+	// serverGap is the time without a reply after which the server counts as having been unavailable.
 	serverGap = 5 * time.Second
 )
 
-// serverWatch finds out when the Temporal server was away. It is safe for concurrent use.
+// serverWatch records when the Temporal server was unavailable. It is safe for concurrent use.
 type serverWatch struct {
 	mu sync.Mutex
-	// answered is when the server has last answered; awayUntil is when it has last been away until, or zero if that
-	// is not known.
+	// answered is the time of the server's last reply. awayUntil is the end of its last outage, or zero if none is
+	// known.
 	answered, awayUntil time.Time
 }
 
-// AwayUntil returns when the server has last been away until, as far as this process knows, or the zero time.
+// AwayUntil returns the end of the server's last outage, or the zero time if this process knows of none.
 func (w *serverWatch) AwayUntil() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.awayUntil
 }
 
-// hasAnswered notes an answer of the server.
+// hasAnswered records a reply of the server.
 func (w *serverWatch) hasAnswered(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *serverWatch) hasAnswered(now time.Time) {
 	w.answered = now
 }
 
-// run looks until ctx ends. It reads a workflow, which takes all parts of the server.
+// run probes the server until ctx ends. A probe reads a workflow, which involves all parts of the server.
 func (w *serverWatch) run(ctx context.Context, reg *registry.Registry) {
 	for {
 		callCtx, cancel := context.WithTimeout(ctx, serverTimeout)

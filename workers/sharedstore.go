@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// storeTimeout bounds one look at the identity of a store.
+	// storeTimeout bounds one read of a store's identity.
 	storeTimeout = 3 * time.Second
-	// storePause is the wait before a node looks again.
+	// storePause is the interval between two reads by a node.
 	storePause = 2 * time.Second
-	// ownerSilence is how long an owner may be silent that is alive: its heartbeat time-out and a little more.
+	// ownerSilence is how long a live owner may be silent: its heartbeat time-out and a little more.
 	ownerSilence = 6 * time.Second
-	// ownerPoll is the wait between two looks at the owner.
+	// ownerPoll is the interval between two reads of the owner.
 	ownerPoll = 100 * time.Millisecond
 )
 
-// sharedStore returns the identity of the process's store, or "" while that is away. It
-// is an error that the fleet has another store: what the nodes of one keep, the other
-// would not find. The fleet's store is that of the owner of the placement queue, while
-// it beats, and for a process with a private store also that of the owner before.
+// sharedStore returns the identity of the process's store, or "" if the store is unreachable. It fails if the fleet has
+// another store, because nodes with different stores would not find each other's values. The fleet's store is the store
+// of the owner of the placement queue while that heartbeats. For a process with a private store, the store of the
+// previous owner counts too.
 func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 	id, err := identityOf(ctx, c.Store)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 	for until := time.Now().Add(ownerSilence); time.Now().Before(until); {
 		beat, at, err := reg.Owner(ctx)
 		if err != nil || beat.GetStore() == "" || beat.GetStore() == id {
-			return id, nil // an owner that cannot be read shows up later
+			return id, nil // an owner that cannot be read is checked later
 		}
 		if beat.GetPrivateStore() && !c.PrivateStore {
 			c.Logger.Warn("the placement queue is owned by a process with a private store; this one takes over when it ends", "owner", beat.GetIdentity())
@@ -74,15 +74,15 @@ func identityOf(ctx context.Context, s *store.Store) (string, error) {
 	return s.Identity(ctx)
 }
 
-// nodeStore is what a node knows of its store. It is safe for concurrent use.
+// nodeStore is a node's view of its store. It is safe for concurrent use.
 type nodeStore struct {
 	store   *store.Store
 	log     *slog.Logger
-	id      atomic.Pointer[string] // nil: it could not be read yet
-	problem atomic.Pointer[string] // nil: there is none
+	id      atomic.Pointer[string] // nil until it has been read
+	problem atomic.Pointer[string] // nil if there is none
 }
 
-// read reads the identity of the store, and says at its first failure why the node gets no tasks.
+// read reads the identity of the store. At the first failure it logs why the node gets no tasks.
 func (s *nodeStore) read(ctx context.Context) {
 	id, err := identityOf(ctx, s.store)
 	if err == nil {
@@ -98,8 +98,8 @@ func (s *nodeStore) read(ctx context.Context) {
 	}
 }
 
-// compare says that the node gets no tasks because its store is not the fleet's. It
-// reports whether there is nothing more to find out.
+// compare logs that the node gets no tasks if its store is not the fleet's. It returns true when nothing remains to be
+// checked.
 func (s *nodeStore) compare(ctx context.Context, reg *registry.Registry) bool {
 	id := s.id.Load()
 	if id == nil {
@@ -116,7 +116,7 @@ func (s *nodeStore) compare(ctx context.Context, reg *registry.Registry) bool {
 	return true
 }
 
-// watch looks until ctx ends or everything is known.
+// watch calls compare until ctx ends or nothing remains to be checked.
 func (s *nodeStore) watch(ctx context.Context, reg *registry.Registry) {
 	for !s.compare(ctx, reg) {
 		select {

@@ -11,20 +11,20 @@ import (
 	"switchyard/workers/node"
 )
 
-// nodeFolder is a name for files of a node on its machine: several fleets may have nodes
-// of one name here.
+// nodeFolder returns a name for files of a node on its machine. It includes the fleet, because several fleets may have
+// nodes of the same name here.
 func nodeFolder(fleet, name string) string {
 	sum := sha256.Sum256([]byte(fleet + "/" + name))
 	return node.Name(fmt.Sprintf("%.40s-%x", name, sum[:8]))
 }
 
-// ownFolder returns the folder of this user's nodes for one use, in a folder that others may write to.
+// ownFolder returns the folder for one use by this user's nodes, inside a folder that others may write to.
 func ownFolder(dir, use string) string {
 	return filepath.Join(dir, fmt.Sprintf("switchyard-%s-%d", use, os.Getuid()))
 }
 
-// StateParent returns the folder below which nodes find again what they have left: that which they are given, or else that of this
-// user in the folder for temporary files.
+// StateParent returns the parent of the folders with the state that restarted nodes recover: the given folder, or a
+// folder of this user in the system's temporary folder.
 func StateParent(given string) string {
 	if given == "" {
 		return ownFolder(os.TempDir(), "state")
@@ -32,8 +32,8 @@ func StateParent(given string) string {
 	return given
 }
 
-// openState returns the folder in which a node finds again what it has left, below StateParent of parent. The folder itself is made
-// when something is put there.
+// openState returns the folder with the state that a restarted node recovers, below StateParent of parent. The folder
+// itself is created on first use.
 func openState(parent, fleet, name string) (string, error) {
 	parent = StateParent(parent)
 	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

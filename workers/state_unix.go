@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// private returns an error when others than this user can read or write in a folder, or
-// could have put it there.
+// private returns an error if other users can read or write the folder, or could have created it.
 func private(dir string) error {
 	var folder unix.Stat_t
 	if err := unix.Lstat(dir, &folder); err != nil {

@@ -12,25 +12,25 @@ import (
 	"switchyard/workflows/names"
 )
 
-// stuckInterval is how often visibility is asked for runs that make no progress.
+// stuckInterval is how often visibility is queried for runs that make no progress.
 const stuckInterval = 15 * time.Second
 
-// stuckQuery finds the runs, and the parts of fan-outs, whose workflow task fails again and again.
+// stuckQuery matches the runs, and the parts of fan-outs, whose workflow task fails repeatedly.
 const stuckQuery = "WorkflowType IN ('" + names.RunWorkflow + "', '" + names.FanOutWorkflow + "')" +
 	" AND ExecutionStatus = 'Running' AND " + names.ReportedProblemsAttribute + " IS NOT NULL"
 
-// stuckRuns counts the runs that make no progress, for metrics and the log. Its owner
-// calls watch in a goroutine; runs is safe for concurrent use.
+// stuckRuns counts the runs that make no progress, for metrics and the log. Its owner calls watch in a goroutine; runs
+// is safe for concurrent use.
 type stuckRuns struct {
 	client client.Client
 	log    *slog.Logger
 	count  atomic.Int64
 }
 
-// runs returns how many there were at the last look.
+// runs returns the number of such runs at the last query.
 func (s *stuckRuns) runs() int { return int(s.count.Load()) }
 
-// watch counts until ctx ends.
+// watch updates the count until ctx ends.
 func (s *stuckRuns) watch(ctx context.Context) {
 	ticker := time.NewTicker(stuckInterval)
 	defer ticker.Stop()

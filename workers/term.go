@@ -27,25 +27,25 @@ import (
 )
 
 const (
-	// deadlockTimeout is how long workflow code may run without yielding. The SDK's
-	// second is short on a machine whose cores the tasks of a node keep busy.
+	// deadlockTimeout is how long workflow code may run without yielding. The SDK's default of one second is too short
+	// on a machine whose cores are busy with tasks.
 	deadlockTimeout = 10 * time.Second
-	// stickyTimeout is how long a step of a workflow waits for the process that
-	// carried it last, before any other gets it.
+	// stickyTimeout is how long a workflow task waits for the process that ran the previous one before any other
+	// process gets it.
 	stickyTimeout = 2 * time.Second
-	// termStopTimeout is how long what a term has under way may take to end.
+	// termStopTimeout is how long the calls in progress of a term may take to end.
 	termStopTimeout = time.Second
 )
 
-// term is one ownership of the placement queue: a queue of its own, what fills
-// it, and the worker that carries the runs.
+// term is one period of ownership of the placement queue: its queue, the parts that fill it, and the worker that
+// carries the runs.
 type term struct {
 	worker  worker.Worker
 	place   *orchestrator.Placement
 	fleet   *fleet
 	stuck   *stuckRuns
 	stopped atomic.Bool
-	unwatch func() // no scrape shows the term any more
+	unwatch func() // removes the term from metrics scrapes
 	cancel  context.CancelFunc
 	loops   sync.WaitGroup
 }
@@ -69,7 +69,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	control := &orchestrator.Control{Client: cfg.Client, Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger, Signer: signing.New(cfg.Store, time.Now)}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
-		// An AwaitPlacement of each waiting run occupies one, and an AwaitRuns of each run that awaits others.
+		// Each waiting run occupies one slot with AwaitPlacement, and each run that awaits others one with AwaitRuns.
 		MaxConcurrentActivityExecutionSize: 10_000,
 		DeadlockDetectionTimeout:           deadlockTimeout,
 		StickyScheduleToStartTimeout:       stickyTimeout,
@@ -131,13 +131,13 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	return t, nil
 }
 
-// Benched are the nodes that get nothing because their attempts kept failing, with until when.
+// Benched returns the nodes that get no tasks because their attempts kept failing, with the end of that time.
 func (t *term) Benched() map[string]time.Time { return t.place.Benched() }
 
-// Suspicions counts, by node, the dispatches that were not picked up, or not started.
+// Suspicions returns, by node, the number of dispatches that were not picked up or not started.
 func (t *term) Suspicions() map[string]int32 { return t.place.Suspicions() }
 
-// Stop ends the term. What it had under way is not answered.
+// Stop ends the term. Calls in progress get no reply.
 func (t *term) Stop() {
 	t.stopped.Store(true)
 	t.unwatch()

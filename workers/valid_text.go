@@ -11,11 +11,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// An error that quotes what a client has sent may not be valid UTF-8, and a message of Temporal with such a text cannot be
-// encoded: the SDK panics, and the workflow task fails whenever it is tried. Every error that leaves a workflow or an
-// activity passes one of the two guards of this file, those of the SDK's decoding too.
+// An error that quotes a client's input may not be valid UTF-8. Temporal cannot encode a message with such a text: the
+// SDK panics, and the workflow task fails on every attempt. Every error that leaves a workflow or an activity,
+// including decoding errors of the SDK, passes one of the two guards in this file.
 
-// validFailures is a failure converter that makes the text of failures valid: of updates, workflows and activities.
+// validFailures is a failure converter that makes the texts of failures valid UTF-8, for updates, workflows and
+// activities.
 type validFailures struct{ converter.FailureConverter }
 
 func newFailureConverter(data converter.DataConverter) converter.FailureConverter {
@@ -25,7 +26,7 @@ func newFailureConverter(data converter.DataConverter) converter.FailureConverte
 func (v validFailures) ErrorToFailure(err error) *failurepb.Failure {
 	failure := v.FailureConverter.ErrorToFailure(err)
 	for f := failure; f != nil; f = f.GetCause() {
-		// A failure that came from the server is shared, and valid: it is only read.
+		// A failure that came from the server is shared and already valid, so it is not modified.
 		setValid(&f.Message)
 		setValid(&f.StackTrace)
 		if app := f.GetApplicationFailureInfo(); app != nil {
@@ -49,7 +50,7 @@ type validError struct{ error }
 func (e validError) Error() string { return validText(e.error.Error()) }
 func (e validError) Unwrap() error { return e.error }
 
-// makeValid returns an error with its text valid.
+// makeValid returns the error with a valid text.
 func makeValid(err error) error {
 	if err == nil || utf8.ValidString(err.Error()) {
 		return err
@@ -57,7 +58,7 @@ func makeValid(err error) error {
 	return validError{err}
 }
 
-// validQueries makes the text of errors valid with which queries are answered: the SDK sends it beside the failure.
+// validQueries makes the texts of query errors valid, because the SDK sends the text beside the failure.
 type validQueries struct {
 	interceptor.InterceptorBase
 }

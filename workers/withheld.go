@@ -10,8 +10,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// openFolders returns the folder in which the node finds again what it has left, and sets that of the temporary directories of what
-// outlives the worker. Its error names the remedy.
+// openFolders returns the folder with the state that a restarted node recovers, and sets the folder for temporary
+// directories of attempts that outlive the worker. Its error names the remedy.
 func (n *Node) openFolders() (dir string, err error) {
 	if n.lock == nil {
 		return "", errors.New("the name of the node cannot be locked on this machine; the log of the worker has the reason")
@@ -30,7 +30,7 @@ func (n *Node) openFolders() (dir string, err error) {
 	return dir, nil
 }
 
-// withholdLasting has the node not offer the types whose attempts are to outlive the worker, since none does.
+// withholdLasting stops the node from offering task types whose attempts must outlive the worker, since none could.
 func (n *Node) withholdLasting(reason error) {
 	n.withheld = map[string]string{}
 	for taskType := range n.attempts.Executors {
@@ -49,12 +49,12 @@ func (n *Node) withholdLasting(reason error) {
 	n.cfg.Logger.Warn("no attempt will outlive this worker, so the node offers no tasks of type "+types, "error", reason)
 }
 
-// offered returns those of the types that the node offers.
+// offered returns the given types that the node offers.
 func (n *Node) offered(types []string) []string {
 	return slices.DeleteFunc(types, func(taskType string) bool { return n.withheld[taskType] != "" })
 }
 
-// allWithheld returns what the node does not offer, with the reasons.
+// allWithheld returns everything that the node withholds, with the reasons.
 func (n *Node) allWithheld() map[string]string {
 	if len(n.cfg.Withheld) == 0 {
 		return n.withheld
