@@ -69,11 +69,10 @@ func TestPutIfAbsentOfManyHasOneWinner(t *testing.T) {
 	})
 }
 
-// racerEnv makes the test binary a process that writes to a folder.
+// racerEnv turns the test binary into a process that writes to a folder.
 const racerEnv = "STORE_TEST_RACER"
 
-// race writes values under the keys 0 to 99, prints which of them it was the
-// first to store, and waits to be killed.
+// race writes values under the keys 0 to 99, prints for which of them it was the first, and waits to be killed.
 func race(dir, name string) error {
 	s, err := store.Open(context.Background(), dir)
 	if err != nil {

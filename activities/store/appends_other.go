@@ -2,6 +2,6 @@
 
 package store
 
-// appendsWhole reports whether a file in dir grows by whole appends, one after the
-// other, whoever makes them. Here the kind of file system is unknown.
+// appendsWhole reports whether concurrent appends to a file in dir end up in it whole, one after another, even from
+// several processes. On this platform it cannot tell the type of file system and returns false.
 func appendsWhole(string) bool { return false }

@@ -8,20 +8,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Arrival is how long a value that was stored may be on its way: one that a node
-// has spooled while the gateway was away arrives soon after that is back.
+// Arrival is how long a stored value may still be on its way: a value that a node spooled while the gateway was away
+// arrives soon after the gateway is back.
 const Arrival = 5 * time.Second
 
-// Tries is how often a value is read that the store cannot give although it answers otherwise; after that the value
+// Tries is how often reading a value may fail while the store responds otherwise. After that many failures the value
 // counts as unreadable.
 const Tries = 3
 
-// Pause between two looks for a value that is on its way, doubling.
+// The pause between two looks for a value on its way starts at firstLook and doubles up to lastLook.
 const firstLook, lastLook = 50 * time.Millisecond, time.Second
 
-// Await is Get for a value that is known to have been stored, maybe by another
-// process: when it is missing it is waited for so long. Without it the error is
-// ErrNotFound then.
+// Await is Get for a value that is known to have been stored, possibly by another process. If the value is missing, Await
+// waits for up to patience. If it is still missing then, the error is ErrNotFound.
 func (s *Store) Await(ctx context.Context, key string, patience time.Duration) ([]byte, error) {
 	deadline := time.Now().Add(patience)
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
@@ -37,7 +36,7 @@ func (s *Store) Await(ctx context.Context, key string, patience time.Duration) (
 	}
 }
 
-// AwaitMessage is Await for what PutMessage has stored.
+// AwaitMessage is Await for a message stored by PutMessage.
 func (s *Store) AwaitMessage(ctx context.Context, key string, m proto.Message, patience time.Duration) error {
 	value, err := s.Await(ctx, key, patience)
 	if err != nil {

@@ -22,7 +22,7 @@ func TestAwaitMessageWaitsForWhatIsOnItsWay(t *testing.T) {
 	began := make(chan struct{})
 	go func() {
 		<-began
-		// Not before the first look, most likely; the test holds either way.
+		// Most likely this is after the first look; the test holds either way.
 		time.Sleep(20 * time.Millisecond)
 		if err := s.PutMessage(t.Context(), key, wrapperspb.String("here")); err != nil {
 			t.Error(err)

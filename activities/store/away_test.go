@@ -9,8 +9,8 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// A folder whose file system is gone has an empty one in its place, or none. It says
-// so: a value in it is not missing, and nothing is stored in its place.
+// If the file system of a folder is not mounted, an empty folder or nothing is in its place. The store returns an error
+// then: its values are not missing, and nothing is stored in the wrong place.
 func TestFolderAway(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(dir string) error{

@@ -6,30 +6,29 @@ import (
 	"time"
 )
 
-// backend is where the values of a Store are. Keys have passed storekey.Check or are
-// those of tests; errors say what failed and leave the key to the Store, but an
-// error of a missing value is ErrNotFound. All methods may be called from
-// several goroutines. Nothing is called after close.
+// backend holds the values of a Store. Keys either have passed storekey.Check or come from tests. Errors describe the
+// failure without the key, which the Store adds; the error for a missing value is ErrNotFound. All methods may be called
+// from several goroutines at once. No method is called after close.
 type backend interface {
 	put(ctx context.Context, key string, value []byte) error
-	// putIfAbsent stores value unless there is one already, which existed says.
+	// putIfAbsent stores value unless the key has one. existed reports whether it had.
 	putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error)
 	get(ctx context.Context, key string) ([]byte, error)
-	// keys yields what starts with prefix in order, and ends after the first error.
+	// keys yields the keys that start with prefix in order, and ends after the first error.
 	keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 	// runs yields the run ids below runs/ in order, and ends after the first error.
 	runs(ctx context.Context) iter.Seq2[string, error]
-	// newest is when the newest value of a run was stored; zero without values.
+	// newest returns when the newest value of a run was stored, or the zero time if the run has no values.
 	newest(ctx context.Context, run string) (time.Time, error)
 	deleteRun(ctx context.Context, run string) error
-	// delete removes the value of a key of no run, if there is one.
+	// delete removes the value of a key that belongs to no run, if there is one.
 	delete(ctx context.Context, key string) error
-	// deleteOlder removes what starts with prefix, which is none of a run, and was
-	// stored before a time, and says how many values it has removed.
+	// deleteOlder removes the values that were stored before a time and whose keys start with prefix. The prefix must not
+	// be in a run. It returns how many values it removed.
 	deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error)
-	// identify returns the text under IdentityKey, and makes it if there is none.
+	// identify returns the text under IdentityKey, and creates it if there is none.
 	identify(ctx context.Context) (string, error)
-	// location is what Open opens it by.
+	// location returns the location with which Open opens this backend.
 	location() string
 	close() error
 }

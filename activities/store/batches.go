@@ -10,23 +10,22 @@ import (
 )
 
 const (
-	// maxBatches and maxBatchesBytes bound the records of batches that are kept in memory, decoded.
+	// maxBatches and maxBatchesBytes bound the decoded batch records that are kept in memory.
 	maxBatches      = 16
 	maxBatchesBytes = 32 << 20
 )
 
-// batches are the records of batches that were read of late: whoever reads the
-// instances of a task one after the other finds many of them in one record. The zero
-// value is ready. It is safe for concurrent use.
+// batches caches recently read batch records: a caller that reads the instances of a task one after another finds many of
+// them in one record. The zero value is ready. It is safe for concurrent use.
 type batches struct {
 	mu    sync.Mutex
-	kept  []*keptBatch // the one that was used last is the last
+	kept  []*keptBatch // the most recently used one is last
 	bytes int
 }
 
 type keptBatch struct {
 	key     string
-	record  *v1.ExecuteResponse // not changed any more
+	record  *v1.ExecuteResponse // immutable
 	members map[int32]*v1.MemberResult
 	size    int
 }
@@ -41,8 +40,8 @@ func newKeptBatch(key string, record *v1.ExecuteResponse) *keptBatch {
 	return b
 }
 
-// answer is what the record says of an instance, for the caller to keep; nil: nothing. What has ended once stays as
-// it is, but the record of a batch that runs has yet to receive others.
+// answer returns a copy of an instance's answer in the record, or nil if the record has none. An answer never changes,
+// but the record of a running batch still gains others.
 func (b *keptBatch) answer(index int32) *v1.ExecuteResponse {
 	m := b.members[index]
 	if m == nil {
@@ -51,7 +50,7 @@ func (b *keptBatch) answer(index int32) *v1.ExecuteResponse {
 	return MemberAnswer(b.record, proto.CloneOf(m))
 }
 
-// find returns the record under a key; nil: it is not kept.
+// find returns the cached record under a key, or nil.
 func (s *batches) find(key string) *keptBatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +63,7 @@ func (s *batches) find(key string) *keptBatch {
 	return b
 }
 
-// keep puts a record in the place of the one under its key, if there is one.
+// keep caches a record in place of an older one under its key.
 func (s *batches) keep(b *keptBatch) {
 	if b.size > maxBatchesBytes {
 		return

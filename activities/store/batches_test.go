@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// counting counts what is read.
+// counting counts the reads of a backend.
 type counting struct {
 	backend
 	reads int
@@ -21,7 +21,7 @@ func (c *counting) get(ctx context.Context, key string) ([]byte, error) {
 	return c.backend.get(ctx, key)
 }
 
-// The record of a batch is read once for its members, and what is kept of such records is bounded.
+// The record of a batch is read only once for all its members, and the cache of such records is bounded.
 func TestBatchesAreReadOnce(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), "mem://")
@@ -47,7 +47,7 @@ func TestBatchesAreReadOnce(t *testing.T) {
 		if err != nil || r.GetResult().GetStdout() == "" {
 			t.Fatalf("%d: %v, %v", i, r, err)
 		}
-		r.Result.Stdout = "" // it is the caller's
+		r.Result.Stdout = "" // the answer belongs to the caller
 	}
 	if r, _ := s.GetResult(t.Context(), MemberReference(key, 7)); r.GetResult().GetStdout() == "" || reads.reads != 1 {
 		t.Errorf("%d reads; member 7: %v", reads.reads, r)

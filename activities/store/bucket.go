@@ -15,17 +15,15 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// bucket keeps values in a bucket: memory, S3 or GCS.
+// bucket stores values in a bucket: memory, S3 or GCS.
 type bucket struct {
 	*blob.Bucket
 	url string
-	// chunk is of what a writer's buffer is a multiple, in bytes; 0: the bucket has
-	// none, or one of a sensible size.
+	// chunk is the unit of the writer's buffer size, in bytes, or 0 if the bucket has no such unit or a sensible default.
 	chunk int
 }
 
-// gcsChunk is what the buffers of Google's client are multiples of; by default,
-// each takes 16 MiB.
+// gcsChunk is the unit of the buffer size of Google's client, whose default buffer is 16 MiB.
 const gcsChunk = 256 << 10
 
 var _ backend = (*bucket)(nil)
@@ -34,8 +32,7 @@ func (b *bucket) put(ctx context.Context, key string, value []byte) error {
 	return b.write(ctx, key, value, false)
 }
 
-// conflictPause is the wait before a conditional write that met another one is
-// made again.
+// conflictPause is the wait before the retry of a conditional write that conflicted with another one.
 const conflictPause = 50 * time.Millisecond
 
 func (b *bucket) putIfAbsent(ctx context.Context, key string, value []byte) (bool, error) {
@@ -47,7 +44,7 @@ func (b *bucket) putIfAbsent(ctx context.Context, key string, value []byte) (boo
 		case !isConflict(err):
 			return false, err
 		}
-		// S3 has not decided between two writes at once; it asks for another try.
+		// S3 has not decided between two simultaneous writes and asks for a retry.
 		select {
 		case <-time.After(conflictPause):
 		case <-ctx.Done():
@@ -56,7 +53,7 @@ func (b *bucket) putIfAbsent(ctx context.Context, key string, value []byte) (boo
 	}
 }
 
-// isConflict says that S3 answered 409 to a conditional write.
+// isConflict reports whether S3 answered 409 to a conditional write.
 func isConflict(err error) bool {
 	coded, ok := errors.AsType[interface {
 		error
@@ -68,7 +65,7 @@ func isConflict(err error) bool {
 func (b *bucket) write(ctx context.Context, key string, value []byte, ifAbsent bool) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
-	// Bucket.WriteAll would compute an MD5 sum of the value, twice.
+	// Bucket.WriteAll would compute the MD5 sum of the value twice.
 	w, err := b.NewWriter(ctx, key, &blob.WriterOptions{
 		DisableContentTypeDetection: true,
 		ContentType:                 "application/octet-stream",
@@ -79,7 +76,7 @@ func (b *bucket) write(ctx context.Context, key string, value []byte, ifAbsent b
 		return err
 	}
 	if _, err = w.Write(value); err != nil {
-		// Close would keep the half of the value that was written.
+		// Close would store the half of the value that was written.
 		abort()
 		_ = w.Close()
 		return err
@@ -87,8 +84,7 @@ func (b *bucket) write(ctx context.Context, key string, value []byte, ifAbsent b
 	return w.Close()
 }
 
-// bufferFor is the size of a buffer that takes a whole value with room to spare,
-// so that it is stored with one request.
+// bufferFor returns a buffer size that exceeds the value, so that one request stores the value.
 func (b *bucket) bufferFor(bytes int) int {
 	if b.chunk == 0 {
 		return 0
@@ -105,7 +101,7 @@ func (b *bucket) get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	var value bytes.Buffer
-	// The size is that of another version when the key is being overwritten.
+	// The size may be that of another version if the key is being overwritten.
 	value.Grow(int(r.Size()) + bytes.MinRead)
 	_, err = value.ReadFrom(r)
 	return value.Bytes(), errors.Join(err, r.Close())
@@ -125,7 +121,7 @@ func (b *bucket) keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 	}
 }
 
-// objects yields what a list finds, and ends after the first error.
+// objects yields the objects of a list, and ends after the first error.
 func (b *bucket) objects(ctx context.Context, o *blob.ListOptions) iter.Seq2[*blob.ListObject, error] {
 	return func(yield func(*blob.ListObject, error) bool) {
 		list := b.List(o)

@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// Cached results go by their age; the values of runs stay.
+// DeleteCached removes old cached results, and keeps the values of runs.
 func TestDeleteCached(t *testing.T) {
 	t.Parallel()
 	for _, location := range []string{"mem://", t.TempDir()} {
@@ -53,7 +53,7 @@ func TestDeleteCached(t *testing.T) {
 	}
 }
 
-// An idempotency key is forgotten on its own, with its age.
+// DeleteRequests removes old idempotency keys only.
 func TestDeleteRequests(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), t.TempDir())
@@ -84,7 +84,7 @@ func TestDeleteRequests(t *testing.T) {
 	}
 }
 
-// Workflows and tasks whose names differ only in case share no cached result, whatever the file system ignores.
+// Workflows and tasks whose names differ only in case share no cached result, even if the file system ignores case.
 func TestCachedKeysDifferBesidesCase(t *testing.T) {
 	keys := []string{storekey.Cached("Foo", "build", "a"), storekey.Cached("foo", "build", "a"), storekey.Cached("foo", "Build", "a"), storekey.Cached("foo", "build", "A")}
 	for i, a := range keys {
@@ -96,8 +96,7 @@ func TestCachedKeysDifferBesidesCase(t *testing.T) {
 	}
 }
 
-// What a run keeps of lists and reused results goes with it; cached results are
-// the business of control processes alone.
+// Lists and reused results of a run are deleted with the run. Only control processes access cached results.
 func TestKeysOfListsAndCachedResults(t *testing.T) {
 	t.Parallel()
 	digest := storekey.Digest([]byte("anything"))

@@ -1,18 +1,17 @@
-// Package store keeps what is too large or lives too long for Temporal's
-// history: result records, statuses of ended runs, their events, state carried
-// from one execution of a run to the next, the chunks of logs, and archives of environments. A store is a
-// folder, a blob bucket or a gateway, named by a URL; package storekey lays out its keys.
+// Package store keeps values that are too large or live too long for Temporal's history: result records, statuses of
+// ended runs, their events, state that one execution of a run passes to the next, the chunks of logs, and archives of
+// environments. A store is a folder, a blob bucket or a gateway, named by a URL. Package storekey defines the keys.
 //
-//	Store ── folder ─┬ journal  what must be the first of its key, appended to one file a run
-//	                 └ files    everything else, and what is large; over a network, all of it by link(2)
+//	Store ── folder ─┬ journal  values that must be the first of their key, appended to one file per run
+//	                 └ files    everything else, and large values; over a network, all values, by link(2)
 //	      ── bucket             S3, GCS, memory
 //	      ── remote             a gateway's BlobService, which has one of the above
 //	      ── spooler ─┬ spool   any of them for a node, with a spool on its disk
-//	                  └ ...     while the store is away
+//	                  └ ...     for the time that the store is away
 //
-// A store that is away gives errors, and never ErrNotFound: a folder has a marker by which
-// it differs from the empty one in its place while its file system is gone. Probe reports whether
-// an error concerns one value or the store.
+// A store that is away returns errors other than ErrNotFound. A folder has a marker file, which distinguishes it from the
+// empty folder in its place while its file system is not mounted. Probe reports whether an error concerns one value or
+// the whole store.
 //
 // The package may import proto, activities/filelock, activities/gatewayclient and libraries; it knows no
 // Temporal and nothing of what its values mean.

@@ -1,7 +1,6 @@
 package store
 
-// OpenShared opens a folder as on a network file system, whose files do not grow
-// by whole appends.
+// OpenShared opens a folder as if it were on a network file system, where concurrent appends may not be whole.
 func OpenShared(dir string) (*Store, error) {
 	f, err := openFolder(dir)
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// ErrLowSpace is in the chain of the error of a Put of a chunk of a log for which a store has not
-// enough free space. What runs depend on, such as results, may have the rest.
+// ErrLowSpace is in the chain of the error of a Put of a log chunk if the store has too little free space for logs. The
+// remaining space is reserved for values that runs depend on, such as results.
 var ErrLowSpace = errors.New("too little free space for logs")
 
 const (
-	// maxFloor bounds the free space of a file system that logs leave to the rest.
+	// maxFloor bounds the free space that logs must leave on a file system.
 	maxFloor = 1 << 30
-	// floorShare of a small file system is its floor: 5%.
+	// floorShare is the fraction of a small file system that logs must leave: 1/20, which is 5%.
 	floorShare = 20
-	// MaxNoticeBytes is the largest chunk that is stored below the floor, so that a log can say
-	// why it ends. Below half of the floor that is not, either.
+	// MaxNoticeBytes is the largest chunk that may be stored below the floor, so that a log can say why it ends. Below
+	// half of the floor even such chunks are refused.
 	MaxNoticeBytes = 1 << 10
 )
 
-// floored is a folder that takes no chunks of logs when its file system is nearly full.
+// floored is a folder that refuses log chunks when its file system is nearly full.
 type floored struct{ *folder }
 
 func openFloored(dir string) (backend, error) {
@@ -49,14 +49,14 @@ func (f floored) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	return f.folder.putIfAbsent(ctx, key, value)
 }
 
-// checkSpace returns ErrLowSpace for a chunk of a log that is not to be stored, and nil for any other value.
+// checkSpace returns ErrLowSpace for a log chunk that must not be stored, and nil for any other value.
 func (f floored) checkSpace(ctx context.Context, key string, size int) error {
 	if _, _, isLog := storekey.ParseLogChunk(key); !isLog {
 		return nil
 	}
 	usage, err := disk.UsageWithContext(ctx, f.dir)
 	if err != nil {
-		return nil // the error of the write is the reason
+		return nil // the write itself reports the error
 	}
 	floor := min(maxFloor, usage.Total/floorShare)
 	if usage.Free >= floor || size <= MaxNoticeBytes && usage.Free >= floor/2 {

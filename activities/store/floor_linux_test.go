@@ -14,7 +14,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// smallDisk mounts a file system of 40 MiB, whose floor is 2 MiB, or skips.
+// smallDisk mounts a file system of 40 MiB, whose floor is 2 MiB, or skips the test.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// fill leaves so much of a file system free.
+// fill fills a file system until only free bytes are left.
 func fill(t *testing.T, dir string, free int64) {
 	t.Helper()
 	path := filepath.Join(dir, "other")

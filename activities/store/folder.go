@@ -18,13 +18,12 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// folder keeps values in the files of a folder, which several processes of one
-// user may share: logs and results hold what tasks print, so that other users of
-// the machine, sandboxed tasks among them, can read nothing of it.
+// folder stores values in the files of a folder, which several processes of one user may share. Logs and results contain
+// task output, so other users of the machine, including sandboxed tasks, cannot read anything in it.
 type folder struct {
 	dir string
-	// appends says that what several processes append to a file of this folder ends
-	// up in it whole, one after the other.
+	// appends is set if concurrent appends to a file of this folder by several processes end up in it whole, one after
+	// another.
 	appends  bool
 	journals journals
 	closed   atomic.Bool
@@ -32,24 +31,24 @@ type folder struct {
 
 var _ backend = (*folder)(nil)
 
-// In the directories of a run lie files that are no values: its journal, and
-// the files that entries of the journal name. No key has such a segment.
+// A run's directories also contain files that are not values: the run's journal, and files that journal entries refer to.
+// No key has a segment with these names.
 const (
 	journalName  = "~journal"
 	elsewhereTag = "~"
 )
 
-// Permissions of what a folder makes.
+// Permissions of the folder's files and directories.
 const (
 	dirMode  = 0o700
 	fileMode = 0o600
 )
 
-// makeDirTries is how often a directory is made for a value.
+// makeDirTries is how often put tries to create the directory of a value.
 const makeDirTries = 3
 
-// markerName is the file that distinguishes the folder of a store from the empty one that is in
-// its place while its file system is away.
+// markerName is the file that distinguishes the folder of a store from the empty folder in its place while its file
+// system is away.
 const markerName = "~store"
 
 func openFolder(dir string) (*folder, error) {
@@ -69,7 +68,7 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// put stores nothing in the place of a folder that is away.
+// put fails if the folder is away, rather than storing the value in its place.
 func (f *folder) put(ctx context.Context, key string, value []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -83,17 +82,17 @@ func (f *folder) put(ctx context.Context, key string, value []byte) error {
 		return withoutPath(err)
 	}
 	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp) // keys leaves out what stays behind
+		_ = os.Remove(temp) // if this fails, keys skips the file
 		return withoutPath(err)
 	}
 	return nil
 }
 
-// writeTemporary writes a value to a new file beside path and returns its name.
+// writeTemporary writes a value to a new file next to path and returns the file's name.
 func (f *folder) writeTemporary(path string, value []byte) (name string, err error) {
 	dir, pattern := filepath.Dir(path), filepath.Base(path)+".*"+storekey.TemporarySuffix
 	temp, err := os.CreateTemp(dir, pattern)
-	// A delete may remove an empty directory at any time.
+	// A concurrent delete may remove an empty directory at any time.
 	for try := 0; errors.Is(err, fs.ErrNotExist) && try < makeDirTries; try++ {
 		if err := f.makeDir(dir); err != nil {
 			return "", err
@@ -105,14 +104,14 @@ func (f *folder) writeTemporary(path string, value []byte) (name string, err err
 	}
 	_, err = temp.Write(value)
 	if err := errors.Join(err, temp.Close()); err != nil {
-		_ = os.Remove(temp.Name()) // keys leaves out what stays behind
+		_ = os.Remove(temp.Name()) // if this fails, keys skips the file
 		return "", err
 	}
 	return temp.Name(), nil
 }
 
-// makeDir makes a directory of the folder, and those above it, but not the folder itself: it may have gone away since
-// it was looked for, and what is stored in its place is lost when it comes back.
+// makeDir creates a directory inside the folder with its parents, but never the folder itself. The folder may have gone
+// away since the last check; a value stored in its place would be lost when it comes back.
 func (f *folder) makeDir(dir string) error {
 	above := filepath.Dir(dir)
 	if above == f.dir {
@@ -133,7 +132,7 @@ func (f *folder) makeDir(dir string) error {
 	return err
 }
 
-// readFile returns the bytes of a file; ErrNotFound when there is none.
+// readFile returns the content of a file, or ErrNotFound if there is none.
 func readFile(path string) ([]byte, error) {
 	value, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) {
@@ -142,8 +141,7 @@ func readFile(path string) ([]byte, error) {
 	return value, withoutPath(err)
 }
 
-// withoutPath leaves the place of the store out of an error, which clients of a
-// gateway may see. The Store names the key.
+// withoutPath removes the store's path from an error, which clients of a gateway may see. The Store adds the key.
 func withoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", at.Op, at.Err)
@@ -154,7 +152,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// mark writes the marker if there is none.
+// mark creates the marker if there is none.
 func (f *folder) mark() error {
 	file, err := os.OpenFile(f.path(markerName), os.O_CREATE|os.O_WRONLY, fileMode)
 	if err != nil {
@@ -163,13 +161,13 @@ func (f *folder) mark() error {
 	return file.Close()
 }
 
-// errFolderAway is the error of a folder without its marker. It is no ErrNotFound.
+// errFolderAway is the error of a folder without its marker. It is deliberately not ErrNotFound.
 var errFolderAway = errors.New("the folder is away: it has no file " + markerName)
 
 // errFolderClosed is the error of a folder after close.
 var errFolderClosed = errors.New("the store is closed")
 
-// present returns an error if the folder is not the store that was opened, or has been closed.
+// present returns an error if the folder is not the one that was opened, or has been closed.
 func (f *folder) present() error {
 	if f.closed.Load() {
 		return errFolderClosed
@@ -183,7 +181,7 @@ func (f *folder) present() error {
 	return nil
 }
 
-// get returns ErrNotFound only if the folder is there.
+// get returns ErrNotFound only if the folder is present.
 func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -200,8 +198,7 @@ func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
 	return value, err
 }
 
-// find looks for a file first: what was put without a condition is newer than the
-// journal's.
+// find looks for a file first: a value that was put unconditionally is newer than the one in the journal.
 func (f *folder) find(key string) ([]byte, error) {
 	value, err := readFile(f.path(key))
 	run, rest, keyErr := storekey.SplitRun(key)
@@ -223,9 +220,8 @@ func (f *folder) find(key string) ([]byte, error) {
 	return readFile(filepath.Join(filepath.Dir(f.path(key)), filepath.Base(string(value))))
 }
 
-// putIfAbsent appends a value to the journal of its run, or the name of its file
-// if it is large: making a file for each of many small values costs more than
-// short tasks do.
+// putIfAbsent appends a value to the journal of its run, or the name of its file if the value is large. Creating a file
+// for each small value would cost more than a short task does.
 func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -233,10 +229,10 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	if err := f.present(); err != nil {
 		return false, err
 	}
-	if storekey.IsOfNoRun(key) { // and so in no journal
+	if storekey.IsOfNoRun(key) { // and therefore has no journal
 		return f.link(f.path(key), value)
 	}
-	// What the bucket would escape in the name of the file is in no key of package storekey.
+	// Keys of package storekey contain nothing that a bucket would escape in file names.
 	if err := storekey.Check(key); err != nil {
 		return false, err
 	}
@@ -254,7 +250,7 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	if _, existed, err = j.find(rest); existed || err != nil {
 		return existed, err
 	}
-	// A log has many chunks, and a journal is read as a whole.
+	// A log has many chunks, and a journal is always read as a whole.
 	if _, _, isLog := storekey.ParseLogChunk(key); isLog || !f.appends {
 		return f.link(path, value)
 	}
@@ -274,19 +270,18 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 		existed, err = j.add(writer, fileEntry, rest, []byte(filepath.Base(elsewhere)))
 	}
 	if existed || err != nil {
-		_ = os.Remove(elsewhere) // keys leaves out what stays behind
+		_ = os.Remove(elsewhere) // if this fails, keys skips the file
 	}
 	return existed, err
 }
 
-// link links a finished file to its name, which succeeds for one of all the
-// processes that try.
+// link links a complete file to its name, which succeeds for only one of several concurrent processes.
 func (f *folder) link(path string, value []byte) (existed bool, err error) {
 	temp, err := f.writeTemporary(path, value)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.Remove(temp) }() // keys leaves out what stays behind
+	defer func() { _ = os.Remove(temp) }() // if this fails, keys skips the file
 	err = os.Link(temp, path)
 	if errors.Is(err, fs.ErrExist) {
 		return true, nil
@@ -296,8 +291,7 @@ func (f *folder) link(path string, value []byte) (existed bool, err error) {
 
 func (f *folder) path(key string) string { return filepath.Join(f.dir, filepath.FromSlash(key)) }
 
-// keys reads directories in the order of keys: in that of directories "a" comes
-// before "a-b", in that of keys "a-b/" before "a/".
+// keys reads directories in the order of keys: directory "a" sorts before "a-b", but key "a-b/" sorts before "a/".
 func (f *folder) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := f.present(); err != nil {
@@ -317,8 +311,8 @@ func (f *folder) keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 	}
 }
 
-// listRun yields what of a run starts with prefix, from its files below dir and
-// from its journal, and reports whether to continue.
+// listRun yields the keys of a run that start with prefix, from its files below dir and from its journal. It reports
+// whether to continue.
 func (f *folder) listRun(ctx context.Context, run, dir, prefix string, yield func(string, error) bool) bool {
 	appended, err := f.appended(run, prefix)
 	if err != nil {
@@ -339,7 +333,7 @@ func (f *folder) listRun(ctx context.Context, run, dir, prefix string, yield fun
 	return more
 }
 
-// appended returns, in order, the keys in the journal of a run that start with prefix.
+// appended returns the keys in a run's journal that start with prefix, in order.
 func (f *folder) appended(run, prefix string) (keys []string, err error) {
 	j := f.journals.of(f, run)
 	defer j.mu.Unlock()
@@ -355,8 +349,7 @@ func (f *folder) appended(run, prefix string) (keys []string, err error) {
 	return keys, nil
 }
 
-// list yields the keys of a directory, "" or one with a slash at its end, and of
-// those below it, and reports whether to continue.
+// list yields the keys in a directory and below it. dir is "" or ends with a slash. It reports whether to continue.
 func (f *folder) list(ctx context.Context, dir, prefix string, yield func(string, error) bool) bool {
 	if err := ctx.Err(); err != nil {
 		yield("", err)
@@ -394,7 +387,7 @@ func (f *folder) list(ctx context.Context, dir, prefix string, yield func(string
 	return true
 }
 
-// runs reads one directory.
+// runs reads only one directory.
 func (f *folder) runs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := f.present(); err != nil {
@@ -437,7 +430,7 @@ func (f *folder) newest(ctx context.Context, run string) (newest time.Time, err 
 	return newest, err
 }
 
-// size counts the files of a directory, and with that no values in a journal, where no log lies.
+// size adds up the files of a directory. It ignores values in journals, which contain no logs.
 func (f *folder) size(ctx context.Context, prefix string) (bytes int64, err error) {
 	err = filepath.WalkDir(f.path(prefix), func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil {
@@ -450,20 +443,20 @@ func (f *folder) size(ctx context.Context, prefix string) (bytes int64, err erro
 			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // there are none, or it has been removed meanwhile
+			return nil // it does not exist or has been removed meanwhile
 		}
 		return err
 	})
 	return bytes, withoutPath(err)
 }
 
-// deleteRun removes the folder of a run.
+// deleteRun removes the directory of a run.
 func (f *folder) deleteRun(_ context.Context, run string) error {
 	f.journals.forget(run)
 	return os.RemoveAll(f.path(storekey.RunPrefix(run)))
 }
 
-// delete removes the directory of the value too when it is empty then.
+// delete also removes the directories of the value that become empty.
 func (f *folder) delete(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -480,7 +473,7 @@ func (f *folder) delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// deleteOlder looks at each file once.
+// deleteOlder checks the time of each file once.
 func (f *folder) deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error) {
 	err = filepath.WalkDir(f.path(prefix), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil {
@@ -495,7 +488,7 @@ func (f *folder) deleteOlder(ctx context.Context, prefix string, before time.Tim
 			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // there are none, or it has been removed meanwhile
+			return nil // it does not exist or has been removed meanwhile
 		}
 		return err
 	})

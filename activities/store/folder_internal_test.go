@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Whoever has looked for the folder just before it goes away makes no folder in its place, and nothing in one that is
-// there instead.
+// If a folder goes away just after the check for it, a put neither creates a folder in its place nor stores anything in
+// another one there.
 func TestNothingIsStoredInThePlaceOfAFolderThatIsAway(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

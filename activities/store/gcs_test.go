@@ -17,8 +17,7 @@ import (
 	"switchyard/activities/store/storetest"
 )
 
-// gcs is as much of the API of Google Cloud Storage as a store uses, for one
-// bucket called "bucket".
+// gcs is a fake of the part of the Google Cloud Storage API that a store uses, for one bucket named "bucket".
 type gcs struct{ storetest.Objects }
 
 // openGCS opens a store in a bucket of its own.
@@ -74,7 +73,7 @@ func (o *gcs) read(w http.ResponseWriter, key string) {
 	_, _ = w.Write(value)
 }
 
-// upload takes an object after what describes it.
+// upload stores an object from a multipart request, which starts with the object's metadata.
 func (o *gcs) upload(w http.ResponseWriter, r *http.Request, query url.Values) {
 	_, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || query.Get("uploadType") != "multipart" {

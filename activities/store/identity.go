@@ -12,12 +12,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// IdentityKey is the key of the random text that distinguishes one store from another. A gateway
-// serves it and refuses to write it.
+// IdentityKey is the key of the random text that identifies a store. A gateway serves it but refuses to write it.
 const IdentityKey = "identity"
 
-// Identity returns what distinguishes this store from every other one, the same for all that open
-// the same bucket, directly or through a gateway. The first call for a bucket makes it.
+// Identity returns the text that distinguishes this store from all others. It is the same for all that open the same
+// store, directly or through a gateway. The first call for a store creates it.
 func (s *Store) Identity(ctx context.Context) (string, error) {
 	if id := s.identity.Load(); id != nil {
 		return *id, nil
@@ -50,7 +49,7 @@ func (f *folder) identify(context.Context) (string, error) {
 	return strings.TrimSpace(string(value)), err
 }
 
-// identify makes one try, because whoever asks says that it could not be done.
+// identify makes one try, because its callers can cope with a failure.
 func (r *remote) identify(ctx context.Context) (string, error) {
 	res, err := r.calls.GetBlob(ctx, connect.NewRequest(&v1.GetBlobRequest{Key: IdentityKey}))
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// maxEntryBytes is the largest value that lies in a journal itself.
+	// maxEntryBytes is the largest value that is stored in a journal itself.
 	maxEntryBytes = 4 << 10
 	// headBytes is the size of the head of an entry:
 	//
 	//	mark       4 bytes
-	//	checksum   4 bytes, CRC-32C of all that follows
+	//	checksum   4 bytes, CRC-32C of everything after it
 	//	writer     8 bytes, unique to the write
 	//	kind       1 byte
 	//	key        2 bytes, its length
 	//	value      4 bytes, its length
 	//
-	// The key and the value come after it. Numbers are little-endian.
+	// The key and the value follow the head. Numbers are little-endian.
 	headBytes = 4 + 4 + 8 + 1 + 2 + 4
 )
 
 // Kinds of entries.
 const (
-	valueEntry byte = iota + 1 // has the value
-	fileEntry                  // has the name of the file with the value, beside that of the key
+	valueEntry byte = iota + 1 // contains the value
+	fileEntry                  // contains the name of the file with the value, in the directory of the key
 )
 
 var (
@@ -39,22 +39,20 @@ var (
 	crcTable  = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// journal is the file of a run to which every value is appended that must be the
-// first of its key. The file system puts what several processes append one after
-// the other, so the first entry of a key is the one that counts, for everyone and
-// without a lock. An entry that a writer did not finish, because it was killed in
-// the middle, is passed over.
+// journal is the file of a run to which values are appended that must be the first of their key. The file system orders
+// the appends of several processes, so the first entry of a key wins for all of them without a lock. An incomplete entry,
+// whose writer was killed, is skipped.
 type journal struct {
 	path string
 
 	mu     sync.Mutex
 	closed bool
-	file   *os.File // nil: it was not there yet
-	covers int64    // bytes of the file that the index knows
+	file   *os.File // nil if it did not exist yet
+	covers int64    // bytes of the file that the index covers
 	index  map[string]span
 }
 
-// span is where the value of a key lies in the file.
+// span is the place of a key's value in the file.
 type span struct {
 	offset int64
 	length int32
@@ -62,7 +60,7 @@ type span struct {
 	writer uint64
 }
 
-// entry makes the bytes of an entry.
+// entry returns the encoded bytes of an entry.
 func entry(writer uint64, kind byte, key string, value []byte) []byte {
 	b := make([]byte, headBytes, headBytes+len(key)+len(value))
 	copy(b, entryMark)
@@ -75,8 +73,7 @@ func entry(writer uint64, kind byte, key string, value []byte) []byte {
 	return b
 }
 
-// parse reads the entry that b begins with and returns its length; 0 when b does
-// not begin with a whole one.
+// parse reads the entry at the start of b and returns its length, or 0 if b does not start with a complete entry.
 func parse(b []byte) (key string, s span, length int) {
 	if len(b) < headBytes || !bytes.Equal(b[:4], entryMark) {
 		return "", span{}, 0
@@ -95,7 +92,7 @@ func parse(b []byte) (key string, s span, length int) {
 	}, length
 }
 
-// find returns what the journal has for a key. The caller holds mu.
+// find returns the journal's entry for a key. The caller holds mu.
 func (j *journal) find(key string) (span, bool, error) {
 	if err := j.catchUp(); err != nil {
 		return span{}, false, err
@@ -104,8 +101,7 @@ func (j *journal) find(key string) (span, bool, error) {
 	return s, ok, nil
 }
 
-// add appends an entry and reports whether another one was before it. The caller
-// holds mu and has not found the key.
+// add appends an entry and reports whether another one precedes it. The caller holds mu and has not found the key.
 func (j *journal) add(writer uint64, kind byte, key string, value []byte) (existed bool, err error) {
 	if j.file == nil {
 		if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, fileMode); err != nil {
@@ -129,8 +125,8 @@ func (j *journal) value(s span) ([]byte, error) {
 	return b, err
 }
 
-// catchUp reads what was appended since it was called last, by whomever. When the
-// file was removed with its run, the journal is empty again.
+// catchUp reads the entries that any process has appended since the last call. If the file was removed with its run, the
+// journal becomes empty.
 func (j *journal) catchUp() error {
 	info, err := os.Stat(j.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +155,7 @@ func (j *journal) catchUp() error {
 	return j.read(info.Size())
 }
 
-// read puts the entries up to size into the index.
+// read adds the entries up to size to the index.
 func (j *journal) read(size int64) error {
 	b := make([]byte, size-j.covers)
 	n, err := j.file.ReadAt(b, j.covers)
@@ -171,7 +167,7 @@ func (j *journal) read(size int64) error {
 		if length == 0 {
 			skip := next(b)
 			if skip < 0 {
-				return nil // someone is writing it
+				return nil // another process is writing it
 			}
 			j.covers, b = j.covers+int64(skip), b[skip:]
 			continue
@@ -185,8 +181,7 @@ func (j *journal) read(size int64) error {
 	return nil
 }
 
-// next returns where the next whole entry begins after the broken one at the start
-// of b, or -1.
+// next returns the offset of the next complete entry after the broken one at the start of b, or -1.
 func next(b []byte) int {
 	for at := 1; ; at++ {
 		i := bytes.Index(b[at:], entryMark)
@@ -200,10 +195,10 @@ func next(b []byte) int {
 	}
 }
 
-// forget closes the file, if it is open. The caller holds mu.
+// forget closes the file if it is open, and clears the index. The caller holds mu.
 func (j *journal) forget() {
 	if j.file != nil {
-		_ = j.file.Close() // everything was written without a buffer
+		_ = j.file.Close() // writes are unbuffered, so nothing is lost
 	}
 	j.file, j.covers, j.index = nil, 0, map[string]span{}
 }

@@ -52,8 +52,7 @@ func wantValue(t testing.TB, s *store.Store, key, want string) {
 	}
 }
 
-// An entry that was cut anywhere, because its writer was killed, neither hides
-// what comes after it nor counts.
+// A truncated entry, whose writer was killed, neither counts nor hides later entries.
 func TestHalfAnEntryIsPassedOver(t *testing.T) {
 	lost, kept := storekey.Result(journalRun, 0, "lost", 0), storekey.Result(journalRun, 0, "kept", 0)
 	whole := func() []byte {
@@ -85,8 +84,7 @@ func TestHalfAnEntryIsPassedOver(t *testing.T) {
 	}
 }
 
-// What is appended goes into the file of the run that is there: another process
-// may have removed the run meanwhile.
+// Entries are appended to the run's current file, even if another process has removed the run meanwhile.
 func TestJournalOfARunThatWasRemoved(t *testing.T) {
 	dir := t.TempDir()
 	one, other := open(t, dir), open(t, dir)
@@ -114,7 +112,7 @@ func TestMoreRunsThanOpenJournals(t *testing.T) {
 				if existed, err := s.PutIfAbsent(t.Context(), key(i), fmt.Append(nil, i)); existed || err != nil {
 					t.Errorf("%d: existed %t, %v", i, existed, err)
 				}
-				// Opens one that the others may just have closed.
+				// Open a journal that the others may just have closed.
 				if _, err := s.Get(t.Context(), key(i/2/4*4+w)); err != nil {
 					t.Errorf("%d: %v", i, err)
 				}
@@ -127,7 +125,7 @@ func TestMoreRunsThanOpenJournals(t *testing.T) {
 	}
 }
 
-// Two processes, one of which sees the folder by a network, see the same values.
+// Two processes, one of which sees the folder over a network, see the same values.
 func TestFolderBehavesAsAMap(t *testing.T) { folderBehavesAsAMap(t, 30) }
 
 func TestLongFolderBehavesAsAMap(t *testing.T) {
@@ -206,7 +204,7 @@ func folderBehavesAsAMap(t *testing.T, cases int) {
 	})
 }
 
-// Whatever lies in a journal, it can be read and added to.
+// Whatever a journal contains, it can be read and appended to.
 func FuzzJournal(f *testing.F) {
 	dir := f.TempDir()
 	s := open(f, dir)

@@ -11,12 +11,11 @@ import (
 // maxJournals is how many journals a folder keeps open.
 const maxJournals = 128
 
-// journals are the journals of the runs of a folder. Those that were used longest
-// ago are closed.
+// journals holds the open journals of the runs of a folder. It closes the least recently used ones.
 type journals struct {
 	mu     sync.Mutex
 	byRun  map[string]*list.Element
-	recent *list.List // of *opened, the newest first
+	recent *list.List // of *opened, the most recently used first
 }
 
 type opened struct {
@@ -24,7 +23,7 @@ type opened struct {
 	journal *journal
 }
 
-// of returns the journal of a run, locked; the caller unlocks it.
+// of returns the journal of a run, locked. The caller must unlock it.
 func (js *journals) of(f *folder, run string) *journal {
 	for {
 		j := js.get(f, run)
@@ -54,8 +53,7 @@ func (js *journals) get(f *folder, run string) *journal {
 	return j
 }
 
-// drop closes a journal. No holder of one waits for another, so the wait for
-// its lock is short.
+// drop closes a journal. A holder of a journal's lock never waits for another journal, so the wait for the lock is short.
 func (js *journals) drop(at *list.Element) {
 	o := js.recent.Remove(at).(*opened)
 	delete(js.byRun, o.run)

@@ -16,7 +16,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// nearlyFull is a gateway without space for logs, which may be away.
+// nearlyFull is a gateway without space for logs that can also be away.
 type nearlyFull struct {
 	switchyardv1connect.UnimplementedBlobServiceHandler
 	away    atomic.Bool
@@ -34,8 +34,8 @@ func (g *nearlyFull) PutBlob(_ context.Context, req *connect.Request[v1.PutBlobR
 	return connect.NewResponse(&v1.PutBlobResponse{}), nil
 }
 
-// A gateway that is nearly full is not away: it is not waited for, the chunk is not kept on the
-// node, and one that was kept before blocks no other.
+// A nearly full gateway does not count as away: puts do not wait for it, the chunk is not spooled, and a spooled chunk
+// does not block other values.
 func TestGatewayWithoutSpaceForLogsSaysSo(t *testing.T) {
 	mux := http.NewServeMux()
 	g := &nearlyFull{}

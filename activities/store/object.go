@@ -12,10 +12,9 @@ import (
 	"gocloud.dev/blob"
 )
 
-// OpenObject opens the object that a URL names, s3://bucket/key or gs://bucket/key, and
-// returns when it was changed last. Endpoint, region and credentials come from their own
-// standard places. The URL is a task's: with options in it, an endpoint for one, the
-// task would send what the node signs anywhere. The object is read as long as ctx lasts.
+// OpenObject opens the object that a URL names, s3://bucket/key or gs://bucket/key, and returns when it was last changed.
+// Endpoint, region and credentials come from their standard sources. The URL comes from a task, so options are refused:
+// with an endpoint in them, the task could send what the node signs anywhere. The object can be read until ctx ends.
 func OpenObject(ctx context.Context, location string) (io.ReadCloser, time.Time, error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -39,7 +38,7 @@ func OpenObject(ctx context.Context, location string) (io.ReadCloser, time.Time,
 	return &object{r, b}, r.ModTime(), nil
 }
 
-// object is an object of a bucket of its own.
+// object is an object with a bucket of its own.
 type object struct {
 	*blob.Reader
 	bucket *blob.Bucket

@@ -38,7 +38,7 @@ func TestOpenObject(t *testing.T) {
 	}
 }
 
-// The node signs what it sends with its own credentials: a task must not say where to.
+// The node signs its requests with its own credentials, so a task must not choose their destination.
 func TestOpenObjectTakesNoOptions(t *testing.T) {
 	openS3(t)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) }))

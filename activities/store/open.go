@@ -17,21 +17,21 @@ import (
 
 // Open opens the store that a URL names:
 //
-//	/dir, dir, file:///dir   a folder, which is made if need be; several processes may share it
+//	/dir, dir, file:///dir   a folder, which is created if necessary; several processes may share it
 //	s3://bucket, gs://bucket a bucket of S3 or Google Cloud Storage, with the options of gocloud.dev as query,
 //	                         such as ?prefix=switchyard/ or ?region=eu-west-1; credentials come from their
-//	                         own standard places
+//	                         standard sources
 //	http://host:7280, https  a gateway, which keeps the values of runs in its own store
-//	mem://                   memory of this process; gone when it ends
+//	mem://                   memory of this process; lost when the process ends
 //
-// The context is for the opening alone. Nothing is asked of a gateway yet.
+// ctx applies only to the opening. Open does not contact a gateway.
 func Open(ctx context.Context, location string) (*Store, error) {
 	return OpenWith(ctx, location, Options{})
 }
 
-// Options are how a store is opened.
+// Options configures how a store is opened.
 type Options struct {
-	// Gateway is how to reach a gateway, if the store is one.
+	// Gateway configures the connection if the store is a gateway.
 	Gateway gatewayclient.Options
 }
 

@@ -8,12 +8,11 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// ProbeRun is the run whose values show that a store answers, where no run is concerned.
+// ProbeRun is the run of the values with which Probe checks a store if no particular run is concerned.
 const ProbeRun = "probe"
 
-// Probe returns nil if the store takes a value of a run and gives it back. The error
-// of a Get that fails beside a successful Probe concerns its own key. The spool of a node
-// counts for nothing.
+// Probe returns nil if the store can write a value of a run and read it back. If a Get fails while Probe succeeds, the
+// error concerns only that key. Probe bypasses the spool of a node.
 func (s *Store) Probe(ctx context.Context, run string) error {
 	if sp, ok := s.backend.(*spooler); ok {
 		return sp.probe(ctx, run)

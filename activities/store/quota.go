@@ -11,55 +11,58 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// ErrLogQuota is in the chain of the error of a Put of a chunk of a log whose run has used up its quota of logs.
+// ErrLogQuota is in the chain of the error of a Put of a log chunk if the run has used up its log quota.
 var ErrLogQuota = errors.New("the logs of the run have reached their quota")
 
 const (
-	// noticeShare of a quota is what notices of at most MaxNoticeBytes may take beyond it: 5%.
+	// noticeShare is the fraction of a quota that notices of at most MaxNoticeBytes may use beyond it: 1/20, which is 5%.
 	noticeShare = 20
-	// recountShare of a quota is what a process stores of a run before it lists the logs again, which other processes
-	// write as well: 1/16.
+	// recountShare is the fraction of a quota that a process stores of a run before it lists the run's logs again,
+	// because other processes write them, too: 1/16.
 	recountShare = 16
-	// maxQuotaRuns bounds the runs whose logs are counted. One that is dropped is counted again from its files.
+	// maxQuotaRuns bounds the runs whose usage is kept in memory. The usage of a dropped run is counted again from its
+	// files.
 	maxQuotaRuns = 1024
 )
 
-// LimitLogs bounds the logs of each run to so many bytes, or to any number if it is 0. Several processes that write to
-// one bucket or folder may together exceed the bound by the share that each stores between two counts. A gateway applies
-// its own bound. LimitLogs is called before the first use of the Store, and before WithSpool.
+// LimitLogs bounds the logs of each run to so many bytes. 0 means no limit. Several processes that write to one bucket or
+// folder may together exceed the limit by what each stores between two counts. A gateway applies its own limit instead.
+// LimitLogs must be called before the first use of the Store and before WithSpool.
 func (s *Store) LimitLogs(bytes int64) {
 	if b, ok := s.backend.(sizer); ok && bytes > 0 {
 		s.backend = &quota{sizer: b, limit: bytes, byHome: map[string]*list.Element{}}
 	}
 }
 
-// sizer is a backend that knows what its values take.
+// sizer is a backend that can measure its values.
 type sizer interface {
 	backend
-	// size returns the bytes of the values whose keys start with a prefix that ends with a slash. It costs a look at each.
+	// size returns the total bytes of the values whose keys start with a prefix. The prefix ends with a slash. It costs a
+	// look at each value.
 	size(ctx context.Context, prefix string) (int64, error)
 }
 
 var _, _ sizer = floored{}, (*bucket)(nil)
 
-// quota is a backend that takes no more chunks of logs of a run than limit bytes.
+// quota is a backend that refuses log chunks beyond limit bytes per run.
 type quota struct {
 	sizer
 	limit int64
 
 	mu     sync.Mutex
 	byHome map[string]*list.Element
-	recent list.List // of *logUsage, the newest first
+	recent list.List // of *logUsage, the most recently used first
 }
 
-// logUsage is what the logs of a run take.
+// logUsage is the size of a run's logs.
 type logUsage struct {
 	home string
 
 	mu      sync.Mutex
 	counted bool
 	bytes   int64
-	// added is what this process has stored since the count, and pending what of bytes it is just storing.
+	// added is what this process has stored since the last count, and pending the part of bytes whose writes are in
+	// progress.
 	added, pending int64
 }
 
@@ -76,7 +79,7 @@ func (q *quota) put(ctx context.Context, key string, value []byte) error {
 func (q *quota) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
 	settle, err := q.reserve(ctx, key, len(value))
 	if err != nil {
-		// A node that has not received its success stores the same chunk again.
+		// A node that has not received the success of its write stores the same chunk again.
 		if _, missing := q.get(ctx, key); missing == nil {
 			return true, nil
 		}
@@ -92,8 +95,8 @@ func (q *quota) deleteRun(ctx context.Context, run string) error {
 	return q.sizer.deleteRun(ctx, run)
 }
 
-// reserve adds a value to what its run has used, or returns ErrLogQuota. The caller calls settle when the value was
-// stored, or was not, which takes it back. What is no chunk of a log needs no room.
+// reserve adds a value to the usage of its run, or returns ErrLogQuota. The caller must call settle with whether the
+// value was stored; if not, settle takes the reservation back. Values other than log chunks need no reservation.
 func (q *quota) reserve(ctx context.Context, key string, size int) (settle func(stored bool), err error) {
 	of, _, isLog := storekey.ParseLogChunk(key)
 	if !isLog {
@@ -103,9 +106,9 @@ func (q *quota) reserve(ctx context.Context, key string, size int) (settle func(
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.counted || u.added >= q.limit/recountShare {
-		// A count that fails, because a bucket takes too long for one, stops no log.
+		// A failed count, for example because a bucket takes too long, must not stop a log.
 		if bytes, err := q.size(ctx, storekey.RunPrefix(of.Home)+"logs/"); err == nil {
-			if u.pending > 0 { // of which the list may lack any part
+			if u.pending > 0 { // the list may lack any part of it
 				bytes = max(bytes, u.bytes)
 			}
 			u.bytes = bytes
@@ -131,12 +134,12 @@ func (q *quota) reserve(ctx context.Context, key string, size int) (settle func(
 	}, nil
 }
 
-// add counts bytes. The caller holds mu.
+// add adds bytes to the usage. The caller holds mu.
 func (u *logUsage) add(bytes int64) {
 	u.bytes, u.added = max(u.bytes+bytes, 0), max(u.added+bytes, 0)
 }
 
-// usage returns the usage of a run.
+// usage returns the usage of a run, and creates it if necessary.
 func (q *quota) usage(home string) *logUsage {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,7 +155,7 @@ func (q *quota) usage(home string) *logUsage {
 	return u
 }
 
-// forget drops the usages of a run: that of each of its chains of executions.
+// forget drops the usages of all chains of a run.
 func (q *quota) forget(run string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

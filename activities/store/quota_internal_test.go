@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// What is still being stored counts, also when the logs are listed meanwhile.
+// Writes in progress count, even if the logs are listed meanwhile.
 func TestQuotaCountsWhatIsBeingStored(t *testing.T) {
 	t.Parallel()
 	q := &quota{

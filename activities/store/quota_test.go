@@ -13,7 +13,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// openLimited opens a store in which the logs of a run may take 64 KiB.
+// openLimited opens a store in which the logs of a run may have 64 KiB.
 func openLimited(t *testing.T, location string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), location)
@@ -51,13 +51,13 @@ func TestLogsOfARunKeepToTheirQuota(t *testing.T) {
 				fails("a chunk", put(key("r-1"), chunk), false)
 			}
 			last := key("r-1")
-			for range 3 { // as a node stores it that has lost the answer
+			for range 3 { // like a node that has lost the answer
 				_, err := s.PutIfAbsent(t.Context(), last, chunk)
 				fails("the last chunk", err, false)
 				_, err = s.PutIfAbsent(t.Context(), key("r-1"), chunk)
 				fails("a chunk too many", err, true)
 			}
-			for range 3 { // 5% is left
+			for range 3 { // 5% is left for notices
 				fails("a notice", put(key("r-1"), notice), false)
 			}
 			fails("a notice too many", put(key("r-1"), notice), true)
@@ -72,7 +72,7 @@ func TestLogsOfARunKeepToTheirQuota(t *testing.T) {
 	}
 }
 
-// What other processes have stored of a run counts as well.
+// Values that other processes have stored for the run count, too.
 func TestQuotaCountsWhatTheStoreHolds(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -114,7 +114,7 @@ func TestQuotaHoldsForWritersSideBySide(t *testing.T) {
 	}
 }
 
-// The quota holds for more runs than are counted at once.
+// The quota holds even if there are more runs than usages in memory.
 func TestLongQuotaHoldsForManyRuns(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// remote keeps values with a gateway. A call that cannot get through is made
-// again until its context ends, or for patience when that has no deadline.
+// remote stores values with a gateway. It retries a call that does not get through until the call's context ends, or for
+// patience if that has no deadline.
 type remote struct {
 	calls switchyardv1connect.BlobServiceClient
 	conn  *gatewayclient.Conn
@@ -25,12 +25,11 @@ type remote struct {
 var _ backend = (*remote)(nil)
 
 const (
-	// patience is how long calls without a deadline continue trying; a gateway that
-	// is started anew is back by then.
+	// patience is how long calls without a deadline are retried. A restarted gateway is back within that time.
 	patience = 15 * time.Second
-	// The wait between tries: doubling from the first to the longest.
+	// The pause between two tries starts at firstPause and doubles up to longestPause.
 	firstPause, longestPause = 50 * time.Millisecond, time.Second
-	// maxMessageBytes leaves room for a key beside the largest value.
+	// maxMessageBytes is the size of the largest value and a key.
 	maxMessageBytes = MaxValueBytes + 64<<10
 	listPage        = 1000
 )
@@ -46,7 +45,7 @@ func openRemote(location string, o Options) (*remote, error) {
 	return &remote{
 		calls: switchyardv1connect.NewBlobServiceClient(conn.HTTP, conn.URL, conn.LogIn,
 			connect.WithReadMaxBytes(maxMessageBytes),
-			// Packing logs would cost the gateway more than it saves on a network of machines.
+			// Compression of logs would cost the gateway more than it saves on a local network.
 			connect.WithAcceptCompression("gzip", nil, nil)),
 		conn: conn,
 		url:  conn.URL,
@@ -82,7 +81,7 @@ func (r *remote) storeOnce(ctx context.Context, key string, value []byte, ifAbse
 	return res.Msg.GetExists(), nil
 }
 
-// putError adds to the error of a PutBlob what its code means there.
+// putError adds ErrLogQuota to the error of a PutBlob if its code says so.
 func putError(err error) error {
 	if connect.CodeOf(err) == connect.CodeOutOfRange {
 		return fmt.Errorf("%w: %w", ErrLogQuota, err)
@@ -116,7 +115,7 @@ func (r *remote) keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 	}
 }
 
-// errNotOffered is the error of what is the gateway's own business.
+// errNotOffered is the error of operations that are reserved to the gateway.
 var errNotOffered = errors.New("a gateway does not offer that; it looks after its own store")
 
 func (r *remote) runs(context.Context) iter.Seq2[string, error] {
@@ -142,8 +141,8 @@ func (r *remote) close() error {
 	return nil
 }
 
-// insist makes a call until it gets through. Every call may be made twice: that
-// of a value stores the same again, or finds its own.
+// insist repeats a call until it gets through. Every call is idempotent: a repeated put stores the same value, or finds
+// its own.
 func insist[Req, Res any](ctx context.Context, r *remote, call func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error), req *Req) (*Res, error) {
 	ctx, cancel := orPatience(ctx)
 	defer cancel()
@@ -163,7 +162,7 @@ func insist[Req, Res any](ctx context.Context, r *remote, call func(context.Cont
 	}
 }
 
-// orPatience gives a context without a deadline one.
+// orPatience adds a deadline to a context that has none.
 func orPatience(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
@@ -171,7 +170,7 @@ func orPatience(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, patience)
 }
 
-// failed gives the error of a call its meaning here.
+// failed translates the error of a call into the errors of this package.
 func (r *remote) failed(err error) error {
 	switch code := connect.CodeOf(err); {
 	case !connect.IsWireError(err):
@@ -183,8 +182,8 @@ func (r *remote) failed(err error) error {
 	return fmt.Errorf("gateway %s: %w", r.url, err)
 }
 
-// isAway reports whether an error says that a store did not answer, or had no time for an
-// answer, as opposed to one that has refused the call. A token that is no longer valid may be replaced.
+// isAway reports whether an error means that a store did not answer or had no time to, rather than that it refused the
+// call. An invalid token counts as away, because it may be replaced.
 func isAway(err error) bool {
 	if errors.Is(err, ErrLowSpace) || errors.Is(err, ErrLogQuota) || errors.Is(err, errTooLarge) {
 		return false

@@ -13,18 +13,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// MemberReference names the result of one instance in the record of a batch.
+// MemberReference returns the reference of an instance's result in the record of a batch.
 func MemberReference(key string, index int32) string { return key + "#" + strconv.Itoa(int(index)) }
 
-// GetResult reads the answer of an attempt that a reference names: a key, or one of
-// MemberReference, of which it gives the instance's part in the form of an attempt's
-// own answer. Without it the error is ErrNotFound.
+// GetResult reads the answer of an attempt by its reference, which is a key or the result of MemberReference. In the
+// latter case it returns the instance's part in the form of an attempt's own answer. If there is no answer, the error is
+// ErrNotFound.
 func (s *Store) GetResult(ctx context.Context, reference string) (*v1.ExecuteResponse, error) {
 	return s.AwaitResult(ctx, reference, 0)
 }
 
-// AwaitResult is GetResult for a record that is known to have been stored, as
-// AwaitMessage is.
+// AwaitResult is GetResult for a record that is known to have been stored. It waits like AwaitMessage.
 func (s *Store) AwaitResult(ctx context.Context, reference string, patience time.Duration) (*v1.ExecuteResponse, error) {
 	key, number, member := strings.Cut(reference, "#")
 	index, err := strconv.ParseInt(number, 10, 32)
@@ -50,8 +49,7 @@ func (s *Store) AwaitResult(ctx context.Context, reference string, patience time
 	return nil, fmt.Errorf("read %s: %w", reference, ErrNotFound)
 }
 
-// MemberAnswer is what a batch says of one of its instances, in the form of an
-// attempt's own answer.
+// MemberAnswer returns the result of one instance of a batch in the form of an attempt's own answer.
 func MemberAnswer(batch *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResponse {
 	res := &v1.ExecuteResponse{
 		State: cmp.Or(m.GetState(), v1.TaskCompleted), Reason: m.GetReason(), Error: m.GetError(),
@@ -70,7 +68,7 @@ func MemberAnswer(batch *v1.ExecuteResponse, m *v1.MemberResult) *v1.ExecuteResp
 	return res
 }
 
-// AwaitItems reads a stored list, which is known to have been stored.
+// AwaitItems reads a list that is known to have been stored. It waits like AwaitMessage.
 func (s *Store) AwaitItems(ctx context.Context, key string, patience time.Duration) (*v1.ItemList, error) {
 	var list v1.ItemList
 	if err := s.AwaitMessage(ctx, key, &list, patience); err != nil {

@@ -46,7 +46,7 @@ func TestGetResult(t *testing.T) {
 	if r, err := s.GetResult(t.Context(), store.MemberReference(batch, 9)); err != nil || r.GetState() != "failed" || r.GetResult().GetExitCode() != 7 || r.GetStartedAt() != nil {
 		t.Errorf("one that failed: %v, %v", r, err)
 	}
-	// What has ended of a batch that runs is in its record, and more of it later.
+	// The record of a running batch has the members that have ended, and later more of them.
 	if err := s.PutMessage(t.Context(), batch, &v1.ExecuteResponse{Batch: []*v1.MemberResult{{Index: 3}, {Index: 5, StartedMs: -1}}}); err != nil {
 		t.Fatal(err)
 	}

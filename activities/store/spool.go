@@ -20,16 +20,13 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// spool keeps values in the files of a folder on the node, in the order in which
-// they came, until they are taken out. A process that is killed leaves them
-// to the next one. Its methods may be called from several goroutines; the folder
-// belongs to one process at a time.
+// spool keeps values in the files of a folder on the node, in order of arrival, until they are removed. A killed process
+// leaves them to the next one. Its methods may be called from several goroutines; the folder belongs to one process at a
+// time.
 //
-// A file is named after its number, 16 hexadecimal digits, and holds a line,
-// "put <checksum> <key>" or "new <checksum> <key>", and the value; "new" is for a
-// value that is to be stored only when there is none. Files are not synced: what
-// a kill of the process leaves is whole, and the CRC-32C finds out what a power
-// cut has torn.
+// A file is named after its number, 16 hexadecimal digits. It holds a line, "put <checksum> <key>" or "new <checksum>
+// <key>", and the value; "new" marks a value that is stored only if the key has none. Files are not synced: a killed
+// process leaves whole files, and the CRC-32C detects a file that a power cut has torn.
 type spool struct {
 	dir   string
 	limit int64
@@ -38,26 +35,27 @@ type spool struct {
 	mu    sync.Mutex
 	next  uint64
 	bytes int64
-	// queue has what is spooled, oldest first; newest the last of each key, and
-	// groups how many there are of each group.
+	// queue holds the spooled values, oldest first. newest holds the last one of each key, and groups the number of
+	// values in each group.
 	queue  []*spooled
 	newest map[string]*spooled
 	groups map[string]int
 }
 
-// spooled is a value in a spool. It does not change, but for failures.
+// spooled is a value in a spool. Only failures changes.
 type spooled struct {
 	number   uint64
 	key      string
 	ifAbsent bool
 	sum      uint32
-	header   int64 // of the file, in bytes
-	size     int64 // of the file, in bytes
-	// failures counts the uploads that failed although the store answered. The upload of the value owns it.
+	header   int64 // of the file's first line, in bytes
+	size     int64 // of the whole file, in bytes
+	// failures counts the uploads that failed although the store responded. It belongs to the goroutine that uploads the
+	// value.
 	failures int
 }
 
-// line is what the file of the value starts with.
+// line returns the first line of the value's file.
 func (v *spooled) line() string {
 	kind := "put"
 	if v.ifAbsent {
@@ -68,18 +66,16 @@ func (v *spooled) line() string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrSpoolFull is in the chain of the error of a Put that found no room in the
-// spool while the store was away.
+// ErrSpoolFull is in the chain of the error of a Put if the store was away and the spool had no room.
 var ErrSpoolFull = errors.New("the store is away, and the spool is full")
 
 const (
-	// lockWait is how long a spool waits for the process before, which is ending,
-	// to let go of the folder.
+	// lockWait is how long a spool waits for an earlier process that is ending to release the folder.
 	lockWait  = 10 * time.Second
 	lockPause = 100 * time.Millisecond
 )
 
-// openSpool opens a folder, which is made if need be, with what is in it.
+// openSpool opens a folder with its values, and creates the folder if necessary.
 func openSpool(ctx context.Context, dir string, limit int64) (_ *spool, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
@@ -94,7 +90,7 @@ func openSpool(ctx context.Context, dir string, limit int64) (_ *spool, err erro
 	return s, nil
 }
 
-// awaitLock waits until no other process has the lock.
+// awaitLock waits until no other process holds the lock.
 func awaitLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	deadline := time.Now().Add(lockWait)
 	for {
@@ -110,7 +106,7 @@ func awaitLock(ctx context.Context, path string) (*filelock.Lock, error) {
 	}
 }
 
-// load takes in the files that are there.
+// load reads the files that are in the folder.
 func (s *spool) load() error {
 	entries, err := os.ReadDir(s.dir) // in the order of their numbers
 	if err != nil {
@@ -120,7 +116,7 @@ func (s *spool) load() error {
 		number, err := strconv.ParseUint(entry.Name(), 16, 64)
 		switch {
 		case strings.HasSuffix(entry.Name(), storekey.TemporarySuffix):
-			_ = os.Remove(filepath.Join(s.dir, entry.Name())) // costs its room, no more
+			_ = os.Remove(filepath.Join(s.dir, entry.Name())) // if this fails, the file costs only its space
 			continue
 		case err != nil || fileName(number) != entry.Name():
 			continue
@@ -131,7 +127,7 @@ func (s *spool) load() error {
 		}
 		s.next = number + 1
 		if value == nil {
-			// A power cut has torn it.
+			// A power cut has torn the file.
 			_ = os.Remove(filepath.Join(s.dir, entry.Name()))
 			continue
 		}
@@ -142,7 +138,7 @@ func (s *spool) load() error {
 
 func fileName(number uint64) string { return fmt.Sprintf("%016x", number) }
 
-// readHeader reads what a file is about; nil when it says nothing sensible.
+// readHeader reads the first line of a file. It returns nil if the line is invalid.
 func readHeader(dir string, number uint64) (*spooled, error) {
 	f, err := os.Open(filepath.Join(dir, fileName(number)))
 	if err != nil {
@@ -166,7 +162,7 @@ func readHeader(dir string, number uint64) (*spooled, error) {
 	return v, nil
 }
 
-// enter takes a value into the books. The caller holds mu, or has s alone.
+// enter adds a value to the indexes. The caller holds mu or is the only user of s.
 func (s *spool) enter(v *spooled) {
 	s.queue = append(s.queue, v)
 	s.newest[v.key] = v
@@ -174,8 +170,7 @@ func (s *spool) enter(v *spooled) {
 	s.bytes += v.size
 }
 
-// groupOf names the values that have to be stored in the order in which they
-// came: the chunks of one log.
+// groupOf returns the name of the group of values that must be stored in their order: the chunks of one log form a group.
 func groupOf(key string) string {
 	if i := strings.LastIndexAny(key, "./"); i >= 0 && key[i] == '.' {
 		return key[:i]
@@ -183,9 +178,8 @@ func groupOf(key string) string {
 	return key
 }
 
-// add spools a value, with ifAbsent unless there is one under the key, which
-// existed says. An eighth of the room is for such values, which are results; the
-// rest, mostly logs, does without.
+// add spools a value. With ifAbsent it does so only if the key has none; existed reports whether it had. An eighth of the
+// space is reserved for such values, which are results. Other values, mostly logs, cannot use it.
 func (s *spool) add(key string, value []byte, ifAbsent bool) (added *spooled, existed bool, err error) {
 	if err := storekey.Check(key); err != nil {
 		return nil, false, err
@@ -214,7 +208,7 @@ func (s *spool) add(key string, value []byte, ifAbsent bool) (added *spooled, ex
 	return v, false, nil
 }
 
-// writeFile makes a file that is there whole or not at all.
+// writeFile creates a file atomically.
 func writeFile(path string, parts ...[]byte) error {
 	f, err := os.OpenFile(path+storekey.TemporarySuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -234,7 +228,7 @@ func writeFile(path string, parts ...[]byte) error {
 	return err
 }
 
-// get returns the newest value of a key; ErrNotFound without one.
+// get returns the newest value of a key, or ErrNotFound if there is none.
 func (s *spool) get(key string) ([]byte, error) {
 	s.mu.Lock()
 	v := s.newest[key]
@@ -245,10 +239,10 @@ func (s *spool) get(key string) ([]byte, error) {
 	return s.read(v)
 }
 
-// errTorn is the error of a value that is not what it was.
+// errTorn is the error of a value whose file is damaged.
 var errTorn = errors.New("the value is torn")
 
-// read returns a value; ErrNotFound when it has been removed.
+// read returns a value, or ErrNotFound if it has been removed.
 func (s *spool) read(v *spooled) ([]byte, error) {
 	file, err := os.ReadFile(filepath.Join(s.dir, fileName(v.number)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -263,14 +257,14 @@ func (s *spool) read(v *spooled) ([]byte, error) {
 	return file[v.header:], nil
 }
 
-// waits reports whether there are values that are to be stored before one under key.
+// waits reports whether other values of the key's group are spooled and must be stored first.
 func (s *spool) waits(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.groups[groupOf(key)] > 0
 }
 
-// keys returns the keys that start with prefix in their order.
+// keys returns the spooled keys that start with prefix in order.
 func (s *spool) keys(prefix string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,7 +283,7 @@ func (s *spool) oldest(n int) []*spooled {
 	defer s.mu.Unlock()
 	var found []*spooled
 	seen := map[string]bool{}
-	// Beyond that it is one long log, and looking further would be in vain.
+	// A longer stretch of one group is one long log, so searching further would be futile.
 	for _, v := range s.queue[:min(len(s.queue), 64*n)] {
 		if group := groupOf(v.key); !seen[group] {
 			seen[group] = true
@@ -302,14 +296,14 @@ func (s *spool) oldest(n int) []*spooled {
 	return found
 }
 
-// holds reports whether a value has not been removed.
+// holds reports whether a value is still in the spool.
 func (s *spool) holds(v *spooled) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.queue, v)
 }
 
-// remove takes a value out. A nil value is none, and one that is out already stays so.
+// remove removes a value. It is a no-op if the value is nil or already removed.
 func (s *spool) remove(v *spooled) error {
 	if v == nil {
 		return nil
@@ -333,12 +327,12 @@ func (s *spool) remove(v *spooled) error {
 	return nil
 }
 
-// size is how much there is.
+// size returns how many values are spooled, and their total size.
 func (s *spool) size() (values int, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.queue), s.bytes
 }
 
-// close lets go of the folder.
+// close releases the folder.
 func (s *spool) close() error { return s.lock.Release() }

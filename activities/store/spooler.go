@@ -10,23 +10,22 @@ import (
 	"time"
 )
 
-// SpoolOptions say where values are kept while a store is away.
+// SpoolOptions configures where values are kept while a store is away.
 type SpoolOptions struct {
-	// Dir is a folder on the node for this process alone; it is made if need be.
-	// What a process that was killed has left there is stored first.
+	// Dir is a folder on the node for this process alone. It is created if necessary. Values that a killed process has
+	// left there are stored first.
 	Dir string
-	// LimitBytes bounds what is kept there; 0: 1 GiB.
+	// LimitBytes bounds the total size of the spooled values. 0 means 1 GiB.
 	LimitBytes int64
 	Logger     *slog.Logger
 }
 
 const defaultSpoolBytes = 1 << 30
 
-// WithSpool returns the store as a node uses it, which does not wait for it. While the
-// store cannot be reached, Put keeps values in files on the node, and a loop stores them
-// in their order when it is back; Get and Keys know them meanwhile. The Put that
-// notices that the store is away takes some seconds at most, those after it only what a
-// file takes. Close of the result stores what it can, and leaves s open.
+// WithSpool returns the store in the form that a node uses, which never waits long for it. While the store is
+// unreachable, Put keeps values in files on the node, and a background loop stores them in order once the store is back.
+// Get and Keys find them meanwhile. The Put that notices that the store is away takes at most some seconds, and each
+// later one only as long as writing a file. Close of the returned store uploads what it can and leaves s open.
 func (s *Store) WithSpool(ctx context.Context, o SpoolOptions) (*Store, error) {
 	up, ok := s.backend.(upstream)
 	if !ok {
@@ -39,7 +38,7 @@ func (s *Store) WithSpool(ctx context.Context, o SpoolOptions) (*Store, error) {
 	return newStore(spooling), nil
 }
 
-// Spooled returns how many values wait on this node for the store.
+// Spooled returns how many values on this node wait for the store.
 func (s *Store) Spooled() int {
 	if sp, ok := s.backend.(*spooler); ok {
 		n, _ := sp.spool.size()
@@ -48,17 +47,17 @@ func (s *Store) Spooled() int {
 	return 0
 }
 
-// upstream is where a spooler stores values in the end.
+// upstream is the store to which a spooler uploads values.
 type upstream interface {
 	backend
-	// storeOnce stores a value with one try, unless there is one already and ifAbsent
-	// is set, which existed reports.
+	// storeOnce stores a value with one try. With ifAbsent it does so only if the key has none; existed reports whether
+	// it had.
 	storeOnce(ctx context.Context, key string, value []byte, ifAbsent bool) (existed bool, err error)
 }
 
 var _ upstream = (*remote)(nil)
 
-// direct is the upstream of a store that this process writes itself. Its puts are one try each.
+// direct is the upstream for a store that this process writes directly. Each put is one try.
 type direct struct{ backend }
 
 func (d direct) storeOnce(ctx context.Context, key string, value []byte, ifAbsent bool) (existed bool, err error) {
@@ -68,17 +67,16 @@ func (d direct) storeOnce(ctx context.Context, key string, value []byte, ifAbsen
 	return false, d.put(ctx, key, value)
 }
 
-// spooler keeps values upstream, and those that cannot be stored there in a
-// spool. The values of a group go upstream in the order in which they came:
-// while some of them are in the spool, so does the next.
+// spooler stores values upstream, and spools those that it cannot store there. The values of a group go upstream in order
+// of arrival: while one of them is spooled, later ones are spooled, too.
 type spooler struct {
 	upstream
 	spool *spool
 	log   *slog.Logger
-	// away says that the newest try has not got through.
+	// away is set if the last try did not get through.
 	away atomic.Bool
 
-	// added notifies the loop of a value in the spool, closing of the end.
+	// added signals a new value in the spool to the loop; closing signals the end.
 	added   chan struct{}
 	closing chan struct{}
 	ended   chan struct{}
@@ -110,8 +108,7 @@ func newSpooler(ctx context.Context, up upstream, o SpoolOptions) (*spooler, err
 	return s, nil
 }
 
-// tryTimeout is how long a store may take for a value before it counts as
-// away: some seconds, and one for each MiB.
+// tryTimeout returns how long a store may take for a value before it counts as away: some seconds plus one for each MiB.
 func tryTimeout(bytes int) time.Duration {
 	return 3*time.Second + time.Duration(bytes>>20)*time.Second
 }
@@ -134,14 +131,14 @@ func (s *spooler) put(ctx context.Context, key string, value []byte) error {
 			s.lost(err)
 		}
 	}
-	// Also when ctx has ended meanwhile: it takes no time to keep the value.
+	// Even if ctx has ended meanwhile, spooling the value takes almost no time.
 	_, _, err := s.keep(key, value, false)
 	return err
 }
 
-// putIfAbsent tries for as long as ctx allows, since only the store can say whether there is a value already. Meanwhile
-// the value is in the spool: what the process has put outlives it. A value that both this call and the upload of the
-// spool have stored counts as one that existed.
+// putIfAbsent retries for as long as ctx allows, because only the store knows whether the key has a value. Meanwhile the
+// value is in the spool, so that it survives the process. If both this call and the upload of the spool store the value,
+// it counts as one that existed.
 func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
 	if len(value) > MaxValueBytes {
 		return false, errTooLarge
@@ -167,7 +164,7 @@ func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (ex
 			s.lost(err)
 		}
 		if kept == nil {
-			// Without room there, the tries continue.
+			// If the spool has no room, the tries continue.
 			if kept, existed, err = s.keep(key, value, true); existed {
 				return true, err
 			}
@@ -183,7 +180,7 @@ func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (ex
 	return existed, err
 }
 
-// keep spools a value, see [spool.add].
+// keep spools a value (see [spool.add]).
 func (s *spooler) keep(key string, value []byte, ifAbsent bool) (kept *spooled, existed bool, err error) {
 	kept, existed, err = s.spool.add(key, value, ifAbsent)
 	select {
@@ -193,7 +190,7 @@ func (s *spooler) keep(key string, value []byte, ifAbsent bool) (kept *spooled, 
 	return kept, existed, err
 }
 
-// lost notes that a try has not got through, found that one has.
+// lost records that a try did not get through, and found that one did.
 func (s *spooler) lost(err error) {
 	if !s.away.Swap(true) {
 		s.log.Warn("the store is away; values are kept on this node until it is back", "store", s.location(), "spool", s.spool.dir, "error", err)
@@ -215,10 +212,10 @@ func (s *spooler) get(ctx context.Context, key string) ([]byte, error) {
 	return s.upstream.get(ctx, key)
 }
 
-// keys merges those of the spool into those upstream.
+// keys merges the keys of the spool into those upstream.
 func (s *spooler) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		// Before the list upstream, so that none is missed that moves there meanwhile.
+		// The spool is listed first, so that no key is missed that moves upstream meanwhile.
 		spooled := s.spool.keys(prefix)
 		for key, err := range s.upstream.keys(ctx, prefix) {
 			for err == nil && len(spooled) > 0 && spooled[0] <= key {
@@ -239,7 +236,7 @@ func (s *spooler) keys(ctx context.Context, prefix string) iter.Seq2[string, err
 	}
 }
 
-// closeTimeout is what close takes at most to store what is in the spool.
+// closeTimeout bounds how long close uploads values from the spool.
 const closeTimeout = 5 * time.Second
 
 // close leaves the upstream open.

@@ -28,9 +28,9 @@ type gateway struct {
 	*bucket
 	mu     sync.Mutex
 	away   bool
-	stuck  bool // does not even refuse
+	stuck  bool // requests hang rather than fail
 	refuse map[string]connect.Code
-	stored []string // keys in the order in which they came
+	stored []string // keys in order of arrival
 	tries  int
 }
 
@@ -76,10 +76,10 @@ func (g *gateway) storeOnce(ctx context.Context, key string, value []byte, ifAbs
 	return existed, err
 }
 
-// close leaves the values for the next spooler.
+// close keeps the values for the next spooler.
 func (g *gateway) close() error { return nil }
 
-// waitLimit is far beyond what anything here takes.
+// waitLimit is far beyond the duration of any test here.
 const waitLimit = 2 * time.Minute
 
 func spoolTo(t testing.TB, g *gateway, dir string, change ...func(*SpoolOptions)) *spooler {
@@ -95,7 +95,7 @@ func spoolTo(t testing.TB, g *gateway, dir string, change ...func(*SpoolOptions)
 	return s
 }
 
-// crash ends a spooler as a kill of its process does, as far as files go.
+// crash ends a spooler like a kill of its process, as far as files are concerned.
 func (s *spooler) crash(t testing.TB) {
 	t.Helper()
 	s.cancel()
@@ -179,14 +179,14 @@ func TestSpooledPutsDoNotWait(t *testing.T) {
 	g.stuck = true
 	s := spoolTo(t, g, t.TempDir())
 	defer s.crash(t)
-	// The first finds out.
+	// The first put notices that the gateway is away.
 	mustPut(t, s, chunk(0), "x")
 	tries := func() (n int) { g.set(func() { n = g.tries }); return n }
 	before := tries()
 	for n := range 200 {
 		mustPut(t, s, chunk(n+1), "x")
 	}
-	// The loop may have tried meanwhile, the puts have not.
+	// The upload loop may have tried meanwhile; the puts have not.
 	if n := tries() - before; n > 3 {
 		t.Errorf("200 puts made %d tries", n)
 	}
@@ -233,7 +233,7 @@ func spoolKeepsTheOrderOfALog(t *testing.T, cases int) {
 		for task, keys := range want {
 			var got []string
 			for _, key := range g.order() {
-				// A crash between a value's arrival and its removal brings it twice.
+				// A crash between the arrival of a value and its removal from the spool uploads it twice.
 				if strings.HasPrefix(key, storekey.LogsPrefix("ci-0k", task)) && !slices.Contains(got, key) {
 					got = append(got, key)
 				}
@@ -254,7 +254,7 @@ func TestSpoolOfADeadProcessIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.crash(t)
-	// What a kill in the middle of a write leaves, and a file of another program.
+	// The files are remains of a write that was killed half-way, and a file of another program.
 	for _, name := range []string{fileName(7) + storekey.TemporarySuffix, fileName(8), "README"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("put"), 0o600); err != nil {
 			t.Fatal(err)
@@ -303,7 +303,7 @@ func TestTornValueIsDropped(t *testing.T) {
 	}
 }
 
-// expired is a context whose deadline is over.
+// expired returns a context whose deadline has passed.
 func expired(t testing.TB) context.Context {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	t.Cleanup(cancel)
@@ -435,7 +435,7 @@ func TestValueThatIsRefusedHoldsUpNoOther(t *testing.T) {
 		t.Errorf("the gateway is to check the key: %v", err)
 	}
 	g.set(func() { g.away = true })
-	mustPut(t, s, chunk(2), "") // finds out
+	mustPut(t, s, chunk(2), "") // notices that the gateway is away
 	if err := s.put(t.Context(), "../etc", nil); err == nil {
 		t.Error("a key that leads out of the store is spooled")
 	}
@@ -445,7 +445,7 @@ func TestValueThatIsRefusedHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A store that fails one value again and again, and takes others, is not away.
+// A store that keeps failing one value and accepts others is not away.
 func TestValueThatAlwaysFailsHoldsUpNoOther(t *testing.T) {
 	g := newGateway()
 	g.away = true
@@ -463,7 +463,7 @@ func TestValueThatAlwaysFailsHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A node that writes to a folder or a bucket itself spools as one does whose store is a gateway.
+// A node that writes directly to a folder or a bucket spools values like one that uses a gateway.
 func TestSpoolKeepsValuesWhileAFolderIsAway(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -517,7 +517,7 @@ func TestSpoolKeepsValuesWhileAFolderIsAway(t *testing.T) {
 	}
 }
 
-// A store without space takes what it can when it has some, and drops nothing for that.
+// A store without space drops no value; it gets them when it has space again.
 func TestValueWithoutSpaceStaysInTheSpool(t *testing.T) {
 	s := &spooler{upstream: newGateway()}
 	v := &spooled{}

@@ -15,24 +15,22 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// ErrNotFound is in the chain of the error of a Get whose key has no value.
+// ErrNotFound is in the chain of the error of a Get if the key has no value.
 var ErrNotFound = errors.New("not found")
 
-// ErrUnreadable is in the chain of the error of a Get whose value is not what was
-// stored under the key, and never will be.
+// ErrUnreadable is in the chain of the error of a Get if the value is not what was stored and never will be.
 var ErrUnreadable = errors.New("unreadable")
 
-// MaxValueBytes is the largest value that a gateway takes as a store, and a spool from its node.
+// MaxValueBytes is the largest value that a gateway or a spool accepts.
 const MaxValueBytes = 12 << 20
 
-// Store holds values under keys. A value is there whole or not at all: a reader
-// never sees half of one, and neither does a later reader when the writer is
-// killed half-way. The last Put of a key wins. Its methods may be called from
-// several goroutines and, on one bucket, from several processes at once.
+// Store holds values under keys. Writes are atomic: a reader never sees half of a value, even if its writer is killed
+// half-way. The last Put of a key wins. The methods may be called from several goroutines and, on one bucket or folder,
+// from several processes at once.
 type Store struct {
 	backend  backend
 	batches  batches
-	identity atomic.Pointer[string] // nil: not known yet
+	identity atomic.Pointer[string] // nil if not known yet
 	close    func() error
 }
 
@@ -46,15 +44,13 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// PutIfAbsent stores value under a key of package storekey that has none, and says
-// whether it had one, which then stays. Of several writers at once, in several
-// processes, one is the first. When an answer of the store was lost on the way,
-// existed may be said of the very value that this call has stored: whoever
-// needs the winner reads it.
+// PutIfAbsent stores value under a key of package storekey unless the key has a value. existed reports whether it had
+// one, which then stays. Of several concurrent writers, even in several processes, exactly one is the first. If an answer
+// of the store was lost on the way, existed may be true because of the value that this very call has stored; a caller
+// that needs the winner must read it.
 //
-// A store that spools stores the value for now when the gateway does not answer
-// before ctx ends, or for some seconds without a deadline; a value that was
-// there then wins later.
+// A store with a spool stores the value there if the gateway does not answer before ctx ends, or within some seconds if
+// ctx has no deadline. If another value was there, that one wins later.
 func (s *Store) PutIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
 	if existed, err = s.backend.putIfAbsent(ctx, key, value); err != nil {
 		return false, fmt.Errorf("store %s: %w", key, err)
@@ -62,8 +58,8 @@ func (s *Store) PutIfAbsent(ctx context.Context, key string, value []byte) (exis
 	return existed, nil
 }
 
-// Get returns the value under key. Without one the error is ErrNotFound, and
-// that answer is cheap. A store that is away gives another error.
+// Get returns the value under key. If there is none, the error is ErrNotFound, and finding that out is cheap. A store
+// that is away returns another error.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	value, err := s.backend.get(ctx, key)
 	if err != nil {
@@ -72,7 +68,7 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, nil
 }
 
-// PutMessage stores m, in the binary form of protobuf, under key. Equal messages give equal values.
+// PutMessage stores m under key in the binary form of protobuf. Equal messages give equal values.
 func (s *Store) PutMessage(ctx context.Context, key string, m proto.Message) error {
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
@@ -81,7 +77,7 @@ func (s *Store) PutMessage(ctx context.Context, key string, m proto.Message) err
 	return s.Put(ctx, key, value)
 }
 
-// PutMessageIfAbsent is PutIfAbsent of m in the binary form of protobuf.
+// PutMessageIfAbsent is PutIfAbsent for a message, which it stores in the binary form of protobuf.
 func (s *Store) PutMessageIfAbsent(ctx context.Context, key string, m proto.Message) (existed bool, err error) {
 	value, err := proto.Marshal(m)
 	if err != nil {
@@ -90,8 +86,7 @@ func (s *Store) PutMessageIfAbsent(ctx context.Context, key string, m proto.Mess
 	return s.PutIfAbsent(ctx, key, value)
 }
 
-// GetMessage reads into m what PutMessage stored under key. Without a value the
-// error is ErrNotFound.
+// GetMessage reads into m the message that PutMessage stored under key. If there is none, the error is ErrNotFound.
 func (s *Store) GetMessage(ctx context.Context, key string, m proto.Message) error {
 	value, err := s.Get(ctx, key)
 	if err != nil {
@@ -107,21 +102,20 @@ func unmarshal(key string, value []byte, m proto.Message) error {
 	return nil
 }
 
-// Keys yields, in their order, the keys that start with prefix, and ends after
-// the first error. In a folder it costs a look at each file below the last
-// slash of prefix. A gateway lists only what starts with RunPrefix.
+// Keys yields the keys that start with prefix in order, and ends after the first error. In a folder it costs a look at
+// each file below the last slash of prefix. A gateway lists only keys that start with RunPrefix.
 func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return wrapped(s.backend.keys(ctx, prefix), "list "+prefix)
 }
 
-// Runs yields, in their order, the ids of the runs that have values, and ends
-// after the first error. It looks at no value. A gateway does not support it.
+// Runs yields the ids of the runs that have values in order, and ends after the first error. It reads no values. A
+// gateway does not support it.
 func (s *Store) Runs(ctx context.Context) iter.Seq2[string, error] {
 	return wrapped(s.backend.runs(ctx), "list the runs of the store")
 }
 
-// Newest is when the newest value of a run was stored; the zero time when it has
-// none. It costs a look at each of them. A gateway does not support it.
+// Newest returns when the newest value of a run was stored, or the zero time if the run has none. It costs a look at each
+// value. A gateway does not support it.
 func (s *Store) Newest(ctx context.Context, run string) (time.Time, error) {
 	newest, err := s.backend.newest(ctx, run)
 	if err != nil {
@@ -130,8 +124,7 @@ func (s *Store) Newest(ctx context.Context, run string) (time.Time, error) {
 	return newest, nil
 }
 
-// DeleteRun removes every value of a run. A run without values is no error. A
-// gateway does not delete.
+// DeleteRun removes every value of a run. It is no error if there are none. A gateway does not support it.
 func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	if err := storekey.CheckRun(run); err != nil {
 		return fmt.Errorf("delete the values of a run: %w", err)
@@ -142,7 +135,7 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	return nil
 }
 
-// DeleteEnvironmentValue removes the value of a key of environments, if there is one. A gateway does not delete.
+// DeleteEnvironmentValue removes the value of an environment's key, if there is one. A gateway does not support it.
 func (s *Store) DeleteEnvironmentValue(ctx context.Context, key string) error {
 	if !strings.HasPrefix(key, storekey.EnvironmentsPrefix) {
 		return fmt.Errorf("delete %s: it is no key of an environment", key)
@@ -153,8 +146,8 @@ func (s *Store) DeleteEnvironmentValue(ctx context.Context, key string) error {
 	return nil
 }
 
-// DeleteCached removes the cached results that were stored before a time, and says
-// how many. It costs a look at each. A gateway does not delete.
+// DeleteCached removes the cached results that were stored before a time, and returns how many. It costs a look at each.
+// A gateway does not support it.
 func (s *Store) DeleteCached(ctx context.Context, before time.Time) (removed int, err error) {
 	if removed, err = s.backend.deleteOlder(ctx, storekey.CachedPrefix, before); err != nil {
 		return removed, fmt.Errorf("delete old cached results: %w", err)
@@ -162,8 +155,8 @@ func (s *Store) DeleteCached(ctx context.Context, before time.Time) (removed int
 	return removed, nil
 }
 
-// DeleteRequests removes what idempotency keys stood for before a time, and says how
-// many. It costs a look at each. A gateway does not delete.
+// DeleteRequests removes the idempotency keys that were stored before a time, and returns how many. It costs a look at
+// each. A gateway does not support it.
 func (s *Store) DeleteRequests(ctx context.Context, before time.Time) (removed int, err error) {
 	if removed, err = s.backend.deleteOlder(ctx, storekey.RequestsPrefix, before); err != nil {
 		return removed, fmt.Errorf("delete old idempotency keys: %w", err)
@@ -171,8 +164,8 @@ func (s *Store) DeleteRequests(ctx context.Context, before time.Time) (removed i
 	return removed, nil
 }
 
-// DeleteAudit removes the entries of the audit that were stored before a time, and says how many values they were. It costs
-// a look at each. A gateway does not delete.
+// DeleteAudit removes the audit values that were stored before a time, and returns how many. It costs a look at each. A
+// gateway does not support it.
 func (s *Store) DeleteAudit(ctx context.Context, before time.Time) (removed int, err error) {
 	if removed, err = s.backend.deleteOlder(ctx, storekey.AuditPrefix, before); err != nil {
 		return removed, fmt.Errorf("delete old entries of the audit: %w", err)
@@ -180,15 +173,14 @@ func (s *Store) DeleteAudit(ctx context.Context, before time.Time) (removed int,
 	return removed, nil
 }
 
-// Location is what Open opens this store by, from another process too unless it
-// is mem://.
+// Location returns the location with which Open opens this store, in other processes too unless it is mem://.
 func (s *Store) Location() string { return s.backend.location() }
 
-// Close ends the use of the store. One that spools first stores what it can
-// within some seconds. A second Close does nothing.
+// Close releases the store. A store with a spool first uploads what it can within some seconds. A second Close is a
+// no-op.
 func (s *Store) Close() error { return s.close() }
 
-// wrapped adds what was being done to the error that ends a sequence.
+// wrapped adds the operation to the error that ends a sequence.
 func wrapped(seq iter.Seq2[string, error], doing string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for text, err := range seq {

@@ -29,7 +29,7 @@ func open(t testing.TB, location string) *store.Store {
 	return opened(t, s, err)
 }
 
-// openShared opens a folder as on a network file system.
+// openShared opens a folder as if it were on a network file system.
 func openShared(t testing.TB, dir string) *store.Store {
 	t.Helper()
 	s, err := store.OpenShared(dir)
@@ -178,7 +178,7 @@ func TestLongKeysListsWhatWasStored(t *testing.T) {
 func keysListsWhatWasStored(t *testing.T, cases int) {
 	tasks := rapid.OneOf(
 		rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9_-]{0,62}`),
-		// What a folder's bucket would take for escape sequences.
+		// Names that a bucket would take for escape sequences.
 		rapid.StringMatching(`a(_|__0x|__0x2f__|0x){1,5}`),
 	)
 	testneeds.Checks(t, cases)
@@ -207,7 +207,7 @@ func keysListsWhatWasStored(t *testing.T, cases int) {
 
 func TestKeysGoesOverPages(t *testing.T) { onBuckets(t, keysOfManyPages) }
 
-// TestLongKeysGoesOverPages lists as many files; folders have no pages.
+// TestLongKeysGoesOverPages lists the same number of keys in folders, which have no pages.
 func TestLongKeysGoesOverPages(t *testing.T) {
 	testneeds.Long(t)
 	onFolders(t, keysOfManyPages)
@@ -228,7 +228,7 @@ func keysOfManyPages(t *testing.T, s *store.Store) {
 	}
 }
 
-// Names in which the order of directories is not that of keys.
+// The order of the directories of these names differs from the order of their keys.
 func TestKeysAreInTheirOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, s *store.Store) {
 		var want []string
@@ -442,7 +442,7 @@ func BenchmarkGetMissing(b *testing.B) {
 	}
 }
 
-// TestIdentityTellsStoresApart opens each store once more: it is the same, and no other is.
+// TestIdentityTellsStoresApart opens each store a second time: its identity is the same, and no other store has it.
 func TestIdentityTellsStoresApart(t *testing.T) {
 	seen := map[string]bool{}
 	onEach(t, func(t *testing.T, s *store.Store) {

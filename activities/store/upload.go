@@ -11,29 +11,28 @@ import (
 )
 
 const (
-	// uploadsAtOnce is how many values go upstream side by side.
+	// uploadsAtOnce is how many values are uploaded in parallel.
 	uploadsAtOnce = 16
-	// uploadPatience is how much longer than a put, which a caller waits for, an
-	// upload may take.
+	// uploadPatience is how many times longer an upload may take than a put, for which a caller waits.
 	uploadPatience = 3
 )
 
-// upload takes values out of the spool, oldest first, and stores them upstream,
-// until ctx ends or the spool is empty and the spooler closes.
+// upload moves values from the spool to the upstream store, oldest first. It returns when ctx ends, or when the spooler
+// closes and the spool is empty.
 func (s *spooler) upload(ctx context.Context) {
 	defer close(s.ended)
 	pause := firstPause
 	for ctx.Err() == nil {
 		n := uploadsAtOnce
 		if s.away.Load() {
-			n = 1 // to see whether it is back
+			n = 1 // to check whether the store is back
 		}
 		batch := s.spool.oldest(n)
 		if len(batch) == 0 {
 			select {
 			case <-s.added:
 			case <-s.closing:
-				// What had been added before has been seen by oldest, or is now.
+				// Check once more for a value that was added before closing.
 				if len(s.spool.oldest(1)) == 0 {
 					return
 				}
@@ -53,7 +52,7 @@ func (s *spooler) upload(ctx context.Context) {
 	}
 }
 
-// uploadAll stores values side by side and reports whether all got through.
+// uploadAll uploads values in parallel and reports whether all got through.
 func (s *spooler) uploadAll(ctx context.Context, batch []*spooled) bool {
 	var all errgroup.Group
 	for _, v := range batch {
@@ -62,14 +61,13 @@ func (s *spooler) uploadAll(ctx context.Context, batch []*spooled) bool {
 	return all.Wait() == nil
 }
 
-// uploadOne stores a value and takes it out of the spool. A value that is not
-// wanted upstream, because there is one already or because it is refused for
-// good, is taken out too.
+// uploadOne uploads a value and removes it from the spool. It also removes a value that the store does not want, because
+// the key has one already or because the store refuses the value for good.
 func (s *spooler) uploadOne(ctx context.Context, v *spooled) error {
 	value, err := s.spool.read(v)
 	switch {
 	case errors.Is(err, ErrNotFound) && !s.spool.holds(v):
-		return nil // whoever put it has stored it
+		return nil // the put that spooled it has stored it
 	case errors.Is(err, ErrNotFound), errors.Is(err, errTorn):
 		s.log.Error("a value in the spool is lost", "key", v.key, "error", err)
 	case err != nil:
@@ -95,12 +93,12 @@ func (s *spooler) uploadOne(ctx context.Context, v *spooled) error {
 	return nil
 }
 
-// refuses reports whether the error of an upload concerns that value for good: the store says so, or it has
-// failed the value Tries times and takes others meanwhile.
+// refuses reports whether the error of an upload is permanent for its value: the store says so, or it has failed the
+// value Tries times while it responded.
 func (s *spooler) refuses(ctx context.Context, v *spooled, err error) bool {
 	switch {
 	case connect.CodeOf(err) == connect.CodeInvalidArgument, connect.CodeOf(err) == connect.CodeAlreadyExists,
-		connect.CodeOf(err) == connect.CodePermissionDenied, // the node was not given the task, and the store has not kept its run
+		connect.CodeOf(err) == connect.CodePermissionDenied, // the node has no grant for the task, or the run was deleted with its grants
 		errors.Is(err, ErrLowSpace), errors.Is(err, ErrLogQuota), errors.Is(err, errTooLarge):
 		return true
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // there may be room for a small value

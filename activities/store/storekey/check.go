@@ -5,18 +5,16 @@ import (
 	"strings"
 )
 
-// MaxKeyBytes is more than any key of keys.go has.
+// MaxKeyBytes exceeds the length of any key of this package.
 const MaxKeyBytes = 1024
 
-// TemporarySuffix is how the names of files end that a writer to a folder has not
-// finished; a writer that is killed leaves such a file behind.
+// TemporarySuffix is the suffix of files in a folder whose writers have not finished. A killed writer leaves such a file
+// behind.
 const TemporarySuffix = ".tmp"
 
-// Check says what is wrong with a key that comes from elsewhere: one of
-// keys.go is runs/<run>/ and at least one more segment, each of letters, digits,
-// '.', '_' and '-' as the functions there make them, and of brackets, which the home of
-// a part of a fan-out has. A value under such a key is one of that run and nothing else,
-// in every kind of store.
+// Check returns what is wrong with a key from an untrusted source, or nil. A valid key is runs/<run>/ with at least one
+// more segment. Segments consist of letters, digits, '.', '_', '-', and brackets, which appear in the home of a part of a
+// fan-out. A value under a valid key belongs to that run and to nothing else, in every kind of store.
 func Check(key string) error {
 	run, rest, err := SplitRun(key)
 	if err != nil {
@@ -33,8 +31,8 @@ func Check(key string) error {
 	return nil
 }
 
-// CheckPrefix says what is wrong with the prefix of a list that comes from
-// elsewhere: it starts with runs/<run>/ and may end within a segment.
+// CheckPrefix returns what is wrong with the prefix of a list from an untrusted source, or nil. A valid prefix starts
+// with runs/<run>/ and may end within a segment.
 func CheckPrefix(prefix string) error {
 	run, rest, err := SplitRun(prefix)
 	if err != nil {
@@ -55,7 +53,7 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// SplitRun takes a key apart behind runs/<run>/.
+// SplitRun splits a key after runs/<run>/.
 func SplitRun(key string) (run, rest string, err error) {
 	below, ok := strings.CutPrefix(key, RunsPrefix)
 	run, rest, found := strings.Cut(below, "/")
@@ -65,8 +63,8 @@ func SplitRun(key string) (run, rest string, err error) {
 	return run, rest, nil
 }
 
-// isSegment says that s may stand between slashes. A bucket would
-// escape a slash behind "..", and takes "__0x" for an escape.
+// isSegment reports whether s may be a segment of a key. A bucket would escape a slash after "..", and would read "__0x"
+// as an escape sequence.
 func isSegment(s string) bool {
 	return s != "" && s != "." && !strings.HasSuffix(s, "..") && !strings.Contains(s, escapeLike) && !strings.ContainsFunc(s, notInKey)
 }
@@ -79,8 +77,8 @@ func notInKey(r rune) bool {
 	return true
 }
 
-// CheckRun refuses what is no run id and would widen a prefix to other runs. The id of
-// a run that a schedule has started holds the time, with colons.
+// CheckRun returns an error unless run is a valid run id, which cannot widen a prefix to other runs. The id of a run that
+// a schedule has started contains a time with colons.
 func CheckRun(run string) error {
 	if !isSegment(strings.ReplaceAll(run, ":", "")) {
 		return fmt.Errorf("%.80q is no run id", run)

@@ -20,7 +20,7 @@ func TestCheckKeyTakesAllOfKeys(t *testing.T) {
 			storekey.Status(run, n), storekey.Carry(run, n, "e-1", n), storekey.Result(run, n, task, n),
 			storekey.LogChunk(run, 0, printer, n, n, int64(n)), storekey.Events(run, n, n), storekey.Purged(run, n, task),
 			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n), storekey.Checkpoint(run, n, task, n),
-			// What a part of a large fan-out shares with its instances.
+			// A key that a part of a large fan-out shares with its instances.
 			storekey.Shared(names.FanOut{Run: run, Chain: "c1", Generation: n, Task: "wide", From: int(n)}.ID(), n, "context", 1),
 		} {
 			if err := storekey.Check(key); err != nil {
@@ -52,7 +52,7 @@ func TestCheckKeyRefusesTheRest(t *testing.T) {
 	}
 	for _, prefix := range badKeys {
 		if strings.HasSuffix(prefix, "..") {
-			continue // may continue with something else
+			continue // a prefix may end here
 		}
 		if err := storekey.CheckPrefix(prefix); err == nil && !strings.HasSuffix(prefix, "a__0x2f__b") {
 			t.Errorf("%q is taken for a prefix", prefix)

@@ -7,26 +7,27 @@ import (
 	"strings"
 )
 
-// The keys of named environments. An archive is reserved for the node that makes it, and each try to make it writes a copy of its
-// own, so that no part ever changes.
+// The keys of named environments. An archive is reserved for the node that makes it. Each try writes a copy of its own,
+// so that no part ever changes.
 //
-//	environments/names/<name in hex>              the environment of a name that is ready, a v1.Environment
-//	environments/archives/<archive>/owner         for whom an archive is reserved, until it is kept
+//	environments/names/<name in hex>              the ready environment with a name, a v1.Environment
+//	environments/archives/<archive>/owner         the environment for which an archive is reserved, until it is kept
 //	environments/archives/<archive>/<copy>/<n>    n-th part of a copy
 const (
 	// EnvironmentsPrefix begins all keys of environments.
 	EnvironmentsPrefix = "environments/"
-	// EnvironmentNamesPrefix begins the keys of the environments that are ready.
+	// EnvironmentNamesPrefix begins the keys of ready environments.
 	EnvironmentNamesPrefix = EnvironmentsPrefix + "names/"
 	// EnvironmentArchivesPrefix begins the keys of the archives.
 	EnvironmentArchivesPrefix = EnvironmentsPrefix + "archives/"
 
 	ownerSegment = "owner"
-	// Lengths of the names of archives and copies, in hexadecimal digits.
+	// Lengths of the names of archives and copies in hexadecimal digits.
 	archiveDigits, copyDigits = 32, 16
 )
 
-// EnvironmentName returns the key of the environment of a name that is ready. Names may end like temporary files.
+// EnvironmentName returns the key of the ready environment with a name. Names are encoded, because they may end like
+// temporary files.
 func EnvironmentName(name string) string {
 	return EnvironmentNamesPrefix + hex.EncodeToString([]byte(name))
 }
@@ -41,13 +42,13 @@ func ParseEnvironmentName(key string) (name string, ok bool) {
 	return string(decoded), err == nil && len(decoded) > 0
 }
 
-// EnvironmentArchive begins the keys of an archive, or of one copy of it if it is named <archive>/<copy>.
+// EnvironmentArchive returns the prefix of the keys of an archive, or of one copy of it if the name is <archive>/<copy>.
 func EnvironmentArchive(archive string) string { return EnvironmentArchivesPrefix + archive + "/" }
 
 // EnvironmentOwner returns the key of the v1.Environment for which an archive is reserved.
 func EnvironmentOwner(archive string) string { return EnvironmentArchive(archive) + ownerSegment }
 
-// EnvironmentPart returns the key of the n-th part, from 0, of a copy, which is named <archive>/<copy>.
+// EnvironmentPart returns the key of the n-th part, from 0, of a copy named <archive>/<copy>.
 func EnvironmentPart(stored string, n int) string {
 	// Six digits keep the parts in order in a list.
 	return EnvironmentArchive(stored) + fmt.Sprintf("%06d", n)
@@ -65,17 +66,18 @@ func ParseEnvironmentPart(key string) (stored string, n int, ok bool) {
 	return stored, n, true
 }
 
-// ParseEnvironmentArchive returns the archive to which a key belongs.
+// ParseEnvironmentArchive returns the archive that a key belongs to.
 func ParseEnvironmentArchive(key string) (archive string, ok bool) {
 	rest, ok := strings.CutPrefix(key, EnvironmentArchivesPrefix)
 	archive, _, found := strings.Cut(rest, "/")
 	return archive, ok && found && IsEnvironmentArchive(archive)
 }
 
-// IsEnvironmentArchive reports whether a name is that of an archive: 32 hexadecimal digits.
+// IsEnvironmentArchive reports whether a name is the name of an archive: 32 hexadecimal digits.
 func IsEnvironmentArchive(name string) bool { return len(name) == archiveDigits && isHex(name) }
 
-// IsEnvironmentCopy reports whether a name is that of a copy: that of its archive, a slash, and 16 hexadecimal digits.
+// IsEnvironmentCopy reports whether a name is the name of a copy: the name of its archive, a slash, and 16 hexadecimal
+// digits.
 func IsEnvironmentCopy(name string) bool {
 	archive, rest, ok := strings.Cut(name, "/")
 	return ok && IsEnvironmentArchive(archive) && len(rest) == copyDigits && isHex(rest)

@@ -6,38 +6,38 @@ import (
 	"strings"
 )
 
-// Journal is where a dispatch of a task keeps its journal.
+// Journal identifies the journal of a dispatch of a task.
 type Journal struct {
 	Home, Task        string
 	Generation, Claim int32
 }
 
-// Prefix is how all keys of the journal start.
+// Prefix returns the prefix of the journal's keys.
 func (j Journal) Prefix() string {
 	return JournalsPrefix(j.Home, j.Task) + itoa(j.Generation) + "." + itoa(j.Claim) + "/"
 }
 
-// JournalsPrefix is how the keys of all journals of a task or an instance start. So may start those of instances of the task;
-// ParseJournal separates them.
+// JournalsPrefix returns the prefix of the keys of all journals of a task or instance. The keys of the journals of a
+// task's instances may start with it, too; ParseJournal tells them apart.
 func JournalsPrefix(home, task string) string {
 	return RunPrefix(home) + "journal/" + segment(task) + "."
 }
 
-// Entry is the key of entry n, from 0.
+// Entry returns the key of entry n, from 0.
 func (j Journal) Entry(n int) string { return j.Prefix() + fmt.Sprintf("%06d", n) }
 
-// From is the key of the prefix of the journal that this one continues.
+// From returns the key of the value that names the journal that this one continues.
 func (j Journal) From() string { return j.Prefix() + "from" }
 
-// Archive is the key of what says which archive is the newest.
+// Archive returns the key of the value that names the newest archive.
 func (j Journal) Archive() string { return j.Prefix() + "archive" }
 
-// ArchivePart is the key of a part, from 0, of one of the two archives that a journal has room for.
+// ArchivePart returns the key of a part, from 0, of one of the two archives of a journal.
 func (j Journal) ArchivePart(slot, part int) string {
 	return j.Prefix() + "archive." + strconv.Itoa(slot) + "." + strconv.Itoa(part)
 }
 
-// ParseJournal returns the journal that a key or a prefix is of, and what stands behind Prefix.
+// ParseJournal returns the journal of a key or a prefix, and the rest of the key after Prefix.
 func ParseJournal(key string) (j Journal, rest string, ok bool) {
 	run, below, err := SplitRun(key)
 	if err != nil {
@@ -54,7 +54,7 @@ func ParseJournal(key string) (j Journal, rest string, ok bool) {
 	return j, rest, ok && strings.HasPrefix(key, j.Prefix())
 }
 
-// ParseEntry returns the number of the entry of a journal, given what ParseJournal returns as rest.
+// ParseEntry returns the number of a journal entry from the rest that ParseJournal returns.
 func ParseEntry(rest string) (n int, ok bool) {
 	if len(rest) < 6 || strings.ContainsFunc(rest, func(r rune) bool { return r < '0' || r > '9' }) {
 		return 0, false
@@ -63,7 +63,7 @@ func ParseEntry(rest string) (n int, ok bool) {
 	return n, err == nil && rest == fmt.Sprintf("%06d", n)
 }
 
-// isJournalKey reports whether a key is one of those above.
+// isJournalKey reports whether key, whose rest follows the prefix of j, is one of the keys above.
 func isJournalKey(j Journal, key, rest string) bool {
 	if _, ok := ParseEntry(rest); ok || key == j.From() || key == j.Archive() {
 		return true

@@ -10,84 +10,82 @@ import (
 	"time"
 )
 
-// The keys of a run, all of them below runs/<run>/<chain>/. The chain is that of the
-// executions of the run in Temporal, so that a run reads nothing of another one of its id,
-// or of what it did before it was reset; names.Home puts the two together.
+// The keys of a run are below runs/<run>/<chain>/. The chain is that of the run's executions in Temporal, so that a run
+// reads nothing of another run with its id, or of its own past before a reset. names.Home combines the two.
 //
-//	status/<generation>                          its status when it had ended
-//	carry/<generation>.<execution>.<n>           n-th part of the state left by an execution
+//	status/<generation>                          the final status
+//	carry/<generation>.<execution>.<n>           n-th part of the state that an execution left
 //	results/<task>.<generation>.<attempt>        result record of an attempt
 //	batches/<task>/<generation>.<first>-<last>.<attempt>.<claim>
 //	                                             results of the instances of a batch
-//	checkpoints/<task>.<generation>.<claim>      what a dispatch left for the next
-//	journal/<task>.<generation>.<claim>/<n>      n-th entry of the journal of a dispatch, which an agent continues from
-//	journal/<task>.<generation>.<claim>/from     the journal that it continues
-//	journal/<task>.<generation>.<claim>/archive  size and place of its newest archive, whose parts lie beside it
+//	checkpoints/<task>.<generation>.<claim>      what a dispatch left for the next one
+//	journal/<task>.<generation>.<claim>/<n>      n-th entry of the journal of a dispatch, from which an agent continues
+//	journal/<task>.<generation>.<claim>/from     the journal that this one continues
+//	journal/<task>.<generation>.<claim>/archive  size and place of the newest archive, whose parts are next to it
 //	logs/<task>/<generation>.<attempt>.<claim>.<chunk>
-//	                                             a chunk of what a dispatch printed
+//	                                             a chunk of the output of a dispatch
 //	logs/<task>.batches/<first>-<last>.<generation>.<attempt>.<claim>.<chunk>
-//	                                             likewise, of a batch
-//	events/<generation>.<n>                      n-th stored part of its events
+//	                                             a chunk of the output of a batch
+//	events/<generation>.<n>                      n-th stored part of the events
 //	purged/<generation>.<task>                   mark of a dead letter that is off the list
 //	shared/<what>.<generation>.<version>         an object that many requests carry, such as the context
-//	input/<digest>                               what a child workflow was started with, if that is large
-//	ancestors/<digest>                           what the ancestors of a task have left, if that is large
-//	lists/<digest>                               a list that tasks read, named by what it holds
-//	reused/<digest>                              copy of a result that the run took over from the cache
-//	probe                                        what Probe writes
+//	input/<digest>                               the input of a child workflow, if it is large
+//	ancestors/<digest>                           what the ancestors of a task have left, if it is large
+//	lists/<digest>                               a list that tasks read, named by its content
+//	reused/<digest>                              copy of a result that the run took from the cache
+//	probe                                        the value that Probe writes
 //
-// and below runs/<run>/, for all chains of a run:
+// These keys are below runs/<run>/, for all chains of a run:
 //
 //	grants/<node>/<chain>/<task>                 a node was given the task, or instances of it
 //
-// Results that later runs may reuse lie outside of them:
+// Results that later runs may reuse are outside of runs:
 //
 //	cached/<workflow>/<task>/<digest>            the newest result under a key
 //
-// and the ids of runs that were submitted under idempotency keys:
+// So are the ids of runs that were submitted under idempotency keys:
 //
 //	requests/<digest>
 //
-// and what the gateways of a deployment share and serve to no node:
+// The gateways of a deployment share the following keys and do not serve them to nodes:
 //
 //	auth/tokens/<id>                             a token, with the digest of its secret
-//	auth/uses/<id>                               when a token was used last
+//	auth/uses/<id>                               when a token was last used
 //	audit/<day>/<time>-<gateway>-<number>        a v1.AuditPart
-//	auth/signing-key                             key of the signatures of decisions
+//	auth/signing-key                             the key that signs decisions
 //	secrets/<name in hex>                        a secret, encrypted
 //
-// Run ids hold no slash, task names neither slash nor dot. An instance such as
-// each[3] stands in a key as each.3. Results lie side by
-// side because in a folder a directory for each costs as much as the record;
-// logs have a directory a task, or instance, because they are listed by it. Those of
-// batches are in one directory a task, in which an instance is looked for.
+// Run ids contain no slash, and task names neither slash nor dot. An instance such as each[3] appears in a key as each.3.
+// Results share one directory, because in a folder a directory for each costs as much as the record. Logs have one
+// directory per task or instance, because they are listed by it. The logs of batches have one directory per task, which
+// is searched for an instance.
 
 // RunsPrefix begins the keys of all runs.
 const RunsPrefix = "runs/"
 
-// RunPrefix is how all keys of a run start, or those of a home of it.
+// RunPrefix returns the prefix of all keys of a run or of one of its homes.
 func RunPrefix(home string) string { return RunsPrefix + home + "/" }
 
-// Status is the key of a v1.StatusResponse: the status that a run ended with.
+// Status returns the key of a run's final status, a v1.StatusResponse.
 func Status(home string, generation int32) string {
 	return RunPrefix(home) + "status/" + itoa(generation)
 }
 
-// Probe is the key of the value that Probe writes.
+// Probe returns the key of the value that Store.Probe writes.
 func Probe(home string) string { return RunPrefix(home) + "probe" }
 
-// Carry is the key of a v1.RunCarry: the n-th part of the state that an execution of
-// a run left to the next, or of the one that it began with.
+// Carry returns the key of a v1.RunCarry: the n-th part of the state that an execution of a run left to the next one, or
+// of the state that it began with.
 func Carry(home string, generation int32, execution string, n int32) string {
 	return RunPrefix(home) + "carry/" + itoa(generation) + "." + execution + "." + itoa(n)
 }
 
-// Result is the key of the result record of an attempt.
+// Result returns the key of the result record of an attempt.
 func Result(home string, generation int32, task string, attempt int32) string {
 	return RunPrefix(home) + "results/" + segment(task) + "." + itoa(generation) + "." + itoa(attempt)
 }
 
-// ParseResult returns the attempt whose result record lies under a key, and its generation.
+// ParseResult returns the generation and the attempt of the result record under a key.
 func ParseResult(key string) (generation, attempt int32, ok bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) < 4 || parts[len(parts)-2] != "results" {
@@ -97,20 +95,19 @@ func ParseResult(key string) (generation, attempt int32, ok bool) {
 	return generation, attempt, ok
 }
 
-// Batch is the key of a v1.ExecuteResponse with the results of the instances of a
-// batch: one that BatchName has named, by the attempt and the claim of its first instance.
+// Batch returns the key of a v1.ExecuteResponse with the results of the instances of a batch. The batch has a name from
+// BatchName, and the attempt and claim of its first instance.
 func Batch(home string, generation int32, batch string, attempt, claim int32) string {
 	task, first, last, _ := ParseBatchName(batch)
 	return BatchesPrefix(home, generation, task) + extent(first, last) + "." + itoa(attempt) + "." + itoa(claim)
 }
 
-// BatchesPrefix is how the keys of all batches of a task in a generation start.
+// BatchesPrefix returns the prefix of the keys of all batches of a task in a generation.
 func BatchesPrefix(home string, generation int32, task string) string {
 	return RunPrefix(home) + "batches/" + segment(task) + "/" + itoa(generation) + "."
 }
 
-// ParseBatch returns which instances the record under a key that starts with
-// BatchesPrefix may hold.
+// ParseBatch returns which instances the record under a key may hold. The key starts with BatchesPrefix.
 func ParseBatch(key string) (first, last int, ok bool) {
 	parts := strings.Split(key[strings.LastIndexByte(key, '/')+1:], ".")
 	if len(parts) != 4 {
@@ -119,19 +116,18 @@ func ParseBatch(key string) (first, last int, ok bool) {
 	return parseExtent(parts[1])
 }
 
-// Checkpoint is the key of the checkpoint that a dispatch of a task has left.
+// Checkpoint returns the key of the checkpoint that a dispatch of a task has left.
 func Checkpoint(home string, generation int32, task string, claim int32) string {
 	return RunPrefix(home) + "checkpoints/" + segment(task) + "." + itoa(generation) + "." + itoa(claim)
 }
 
-// Shared is the key of an object that many requests of a run carry by reference,
-// in one of its versions.
+// Shared returns the key of a version of an object that many requests of a run carry by reference.
 func Shared(home string, generation int32, what string, version int64) string {
 	return RunPrefix(home) + "shared/" + what + "." + itoa(generation) + "." + strconv.FormatInt(version, 10)
 }
 
-// LogsPrefix is how the keys of all logs of a task, an instance or a batch start;
-// those of the instances of a task are not among those of the task.
+// LogsPrefix returns the prefix of the keys of all logs of a task, an instance or a batch. The logs of a task do not
+// include those of its instances.
 func LogsPrefix(home, task string) string {
 	if name, first, last, ok := ParseBatchName(task); ok {
 		return BatchLogsPrefix(home, name) + extent(first, last) + "."
@@ -139,72 +135,69 @@ func LogsPrefix(home, task string) string {
 	return RunPrefix(home) + "logs/" + segment(task) + "/"
 }
 
-// BatchLogsPrefix is how the keys of the logs of all batches of a task start.
+// BatchLogsPrefix returns the prefix of the keys of the logs of all batches of a task.
 func BatchLogsPrefix(home, task string) string {
 	return RunPrefix(home) + "logs/" + segment(task) + batchesSuffix + "/"
 }
 
-// InstanceLogsPrefix is how the keys of the logs of all instances and batches of a
-// task start. So may start those of another task; ParseLogChunk separates them.
+// InstanceLogsPrefix returns the prefix of the keys of the logs of all instances and batches of a task. Keys of another
+// task may start with it, too; ParseLogChunk tells them apart.
 func InstanceLogsPrefix(home, task string) string {
 	return RunPrefix(home) + "logs/" + segment(task) + "."
 }
 
-// LogPrefix is how the keys of the log of one dispatch of a task start.
+// LogPrefix returns the prefix of the keys of the log of one dispatch of a task.
 func LogPrefix(home string, generation int32, task string, attempt, claim int32) string {
 	return LogsPrefix(home, task) + itoa(generation) + "." + itoa(attempt) + "." + itoa(claim) + "."
 }
 
-// LogChunk is the key of a chunk, numbered from 0, of the log of a dispatch.
+// LogChunk returns the key of a chunk, numbered from 0, of the log of a dispatch.
 func LogChunk(home string, generation int32, task string, attempt, claim int32, chunk int64) string {
-	// Eight digits keep the chunks in order for whoever looks at a folder.
+	// Eight digits keep the chunks in order when a person lists a folder.
 	return LogPrefix(home, generation, task, attempt, claim) + fmt.Sprintf("%08d", chunk)
 }
 
-// Events is the key of a v1.EventPart: the n-th part, from 0, of the events
-// of a generation of a run.
+// Events returns the key of a v1.EventPart: the n-th part, from 0, of the events of a run's generation.
 func Events(home string, generation, n int32) string {
 	// Six digits keep the parts in order in a list.
 	return EventsPrefix(home, generation) + fmt.Sprintf("%06d", n)
 }
 
-// EventsPrefix is how the keys of the events of a generation start.
+// EventsPrefix returns the prefix of the keys of a generation's events.
 func EventsPrefix(home string, generation int32) string {
 	return RunPrefix(home) + "events/" + itoa(generation) + "."
 }
 
-// Purged is the key of the mark that takes the dead letter
-// of a task in a generation off the list.
+// Purged returns the key of the mark that takes the dead letter of a task in a generation off the list.
 func Purged(home string, generation int32, task string) string {
 	return RunPrefix(home) + "purged/" + itoa(generation) + "." + segment(task)
 }
 
-// Input is the key of a v1.RunInput that a child workflow was started with; Digest of its bytes names it.
+// Input returns the key of a v1.RunInput with which a child workflow was started. digest is the Digest of its bytes.
 func Input(home, digest string) string { return RunPrefix(home) + "input/" + digest }
 
-// Ancestors is the key of a v1.Ancestors that requests of a run name; Digest of its bytes names it.
+// Ancestors returns the key of a v1.Ancestors that requests of a run refer to. digest is the Digest of its bytes.
 func Ancestors(home, digest string) string { return RunPrefix(home) + "ancestors/" + digest }
 
-// List is the key of a v1.ItemList that a run keeps; Digest of its bytes names it,
-// so that storing it again changes nothing.
+// List returns the key of a v1.ItemList of a run. digest is the Digest of its bytes, so that storing it twice is
+// idempotent.
 func List(home, digest string) string { return RunPrefix(home) + "lists/" + digest }
 
-// Reused is the key of a v1.ExecuteResponse that a run has taken over from another,
-// named by Digest of its bytes.
+// Reused returns the key of a v1.ExecuteResponse that a run has taken from the cache. digest is the Digest of its bytes.
 func Reused(home, digest string) string { return RunPrefix(home) + "reused/" + digest }
 
-// grantsFolder stands where the keys of a run have the chain, which is an id of Temporal's.
+// grantsFolder is in the place of a chain in a run's keys. A chain is a run id of Temporal.
 const grantsFolder = "grants"
 
-// Grant is the key of the mark that a node was given a task of a chain of a run, or instances of the task.
+// Grant returns the key of the mark that a node was given a task of a chain of a run, or instances of the task.
 func Grant(run, chain, node, task string) string {
 	return GrantsPrefix(run, node) + chain + "/" + segment(task)
 }
 
-// GrantsPrefix is how the keys of all grants of a node in a run start.
+// GrantsPrefix returns the prefix of the keys of all grants of a node in a run.
 func GrantsPrefix(run, node string) string { return RunPrefix(run) + grantsFolder + "/" + node + "/" }
 
-// IsGrant reports whether a key of a run, or the prefix of one, is among those of grants.
+// IsGrant reports whether a key of a run, or a prefix of one, is in the folder of grants.
 func IsGrant(key string) bool {
 	_, rest, err := SplitRun(key)
 	return err == nil && (rest == grantsFolder || strings.HasPrefix(rest, grantsFolder+"/"))
@@ -213,68 +206,71 @@ func IsGrant(key string) bool {
 // CachedPrefix begins the keys of results that later runs may reuse.
 const CachedPrefix = "cached/"
 
-// Cached is the key of a v1.CachedResult of a task that runs of a workflow may
-// reuse; key is the value of the cache's key there.
+// Cached returns the key of a v1.CachedResult of a task that runs of a workflow may reuse. key is the evaluated cache
+// key.
 func Cached(workflow, task, key string) string {
-	// The digest keeps names apart that differ only in case, also in a folder whose file system ignores that. No name
-	// holds a slash.
+	// The digest tells names apart that differ only in case, even if the file system of a folder ignores case. No name
+	// contains a slash.
 	return CachedPrefix + workflow + "/" + segment(task) + "/" + Digest([]byte(workflow+"/"+task+"/"+key))
 }
 
-// RequestsPrefix begins the keys of ids under idempotency keys.
+// RequestsPrefix begins the keys of run ids under idempotency keys.
 const RequestsPrefix = "requests/"
 
-// Request is the key of the run that was submitted first under an idempotency key.
+// Request returns the key of the run that was first submitted under an idempotency key.
 func Request(key string) string { return RequestsPrefix + Digest([]byte(key)) }
 
 // TokensPrefix begins the keys of all tokens.
 const TokensPrefix = "auth/tokens/"
 
-// Token is the key of a v1.TokenRecord.
+// Token returns the key of a v1.TokenRecord.
 func Token(id string) string { return TokensPrefix + id }
 
-// SigningKey is the key of the key of package signing.
+// SigningKey is the key of the signing key of package signing.
 const SigningKey = "auth/signing-key"
 
-// HostKey is the key of the private key by which SSH clients know the gateways of the deployment, in PEM.
+// HostKey is the key of the SSH private key, in PEM, by which clients recognise the gateways of the deployment.
 const HostKey = "auth/ssh-host-key"
 
 // KeysPrefix begins the keys of all v1.KeyRecords.
 const KeysPrefix = "auth/keys/"
 
-// KeysOf begins the keys of the v1.KeyRecords of one public key, by its SHA-256. Several names may have the same.
+// KeysOf returns the prefix of the keys of the v1.KeyRecords of one public key, given its SHA-256. Several names may have
+// the same public key.
 func KeysOf(sha256 [32]byte) string { return KeysPrefix + hex.EncodeToString(sha256[:]) + "/" }
 
-// Key is the key of the v1.KeyRecord of a public key that a name has.
+// Key returns the key of the v1.KeyRecord of a name's public key.
 func Key(sha256 [32]byte, name string) string {
 	return KeysOf(sha256) + "n" + hex.EncodeToString([]byte(name))
 }
 
-// Link returns the key under which the gateway that a node is connected to for sessions is recorded.
+// Link returns the key of the record of the gateway that a node is connected to for sessions.
 func Link(node string) string { return "links/" + node }
 
-// TokenUse is the key of the time when a token was used last, in RFC 3339.
+// TokenUse returns the key of the time when a token was last used, in RFC 3339.
 func TokenUse(id string) string { return "auth/uses/" + id }
 
 // SecretsPrefix begins the keys of all secrets.
 const SecretsPrefix = "secrets/"
 
-// Secret is the key of a v1.SecretRecord. Names of secrets may differ only in case, and end like temporary files.
+// Secret returns the key of a v1.SecretRecord. Names are encoded, because they may differ only in case and end like
+// temporary files.
 func Secret(name string) string { return SecretsPrefix + hex.EncodeToString([]byte(name)) }
 
-// prefixesOfNoRun begin the keys that a folder keeps as files: those of no run, and of no cached result.
+// prefixesOfNoRun begin the keys outside of runs, except those of cached results. A folder keeps their values as files.
 var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, EnvironmentsPrefix}
 
 // AuditPrefix begins the keys of the audit.
 const AuditPrefix = "audit/"
 
-// AuditDay is how the keys of the audit of a day start, in UTC.
+// AuditDay returns the prefix of the keys of a day's audit, in UTC.
 func AuditDay(day time.Time) string { return AuditPrefix + day.UTC().Format(time.DateOnly) + "/" }
 
-// AuditTime is how the keys of values of the audit start whose first entries are of a time. They are in the order of time.
+// AuditTime returns the prefix of the keys of audit values whose first entry has a time. These prefixes sort by time.
 func AuditTime(at time.Time) string { return AuditDay(at) + at.UTC().Format("150405.000000000") }
 
-// Audit is the key of a v1.AuditPart whose first entry, with a number of a gateway, is of a time.
+// Audit returns the key of a v1.AuditPart, given the time of its first entry, its gateway, and the number of that entry
+// at the gateway.
 func Audit(at time.Time, gateway string, number int64) string {
 	return AuditTime(at) + "-" + gateway + "-" + strconv.FormatInt(number, 10)
 }
@@ -287,18 +283,18 @@ func ParseAuditDay(key string) (day time.Time, ok bool) {
 	return day, ok && found && err == nil
 }
 
-// IsOfNoRun reports whether a key is one that belongs to no run.
+// IsOfNoRun reports whether a key belongs to no run and is kept as a file of its own.
 func IsOfNoRun(key string) bool {
 	return slices.ContainsFunc(prefixesOfNoRun, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// Digest names bytes by what they are.
+// Digest returns a name for bytes that depends only on their content.
 func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
 
-// LogOf names the dispatch of a log.
+// LogOf identifies the dispatch of a log.
 type LogOf struct {
 	Home           string
 	Generation     int32
@@ -333,15 +329,14 @@ func ParseLogChunk(key string) (of LogOf, chunk int64, ok bool) {
 	return of, chunk, true
 }
 
-// A bucket takes "__0x" in a key for an escape sequence of its own,
-// and then does not find in a list what it has stored. A task may be called
-// that; none has a dot in its name.
+// A bucket treats "__0x" in a key as an escape sequence of its own, and then its lists do not return the key. A task name
+// may contain that sequence, but never a dot.
 const (
 	escapeLike = "__0x"
 	defused    = "__.0x"
 )
 
-// segment is a task or an instance as a part of a key.
+// segment returns the form of a task or instance in a key.
 func segment(name string) string {
 	task, index, instance := ParseInstanceName(name)
 	task = strings.ReplaceAll(task, escapeLike, defused)

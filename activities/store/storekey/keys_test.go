@@ -10,16 +10,16 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// Names as validation lets them through.
+// Generators of valid names.
 var (
 	runs  = rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,20}-([0-9a-z]{8}|2026-11-22T15:04:05Z)`).Filter(func(run string) bool { return !strings.Contains(run, "__0x") })
 	tasks = rapid.OneOf(
 		rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9_-]{0,62}`),
-		// What a folder's bucket would take for escape sequences.
+		// Names that a bucket would take for escape sequences.
 		rapid.StringMatching(`a(_|__0x|__0x2f__|0x){1,5}`),
 	)
 	numbers = rapid.Int32Min(0)
-	// Tasks, instances and batches.
+	// printers draws names of tasks, instances and batches.
 	printers = rapid.Custom(func(t *rapid.T) string {
 		task := tasks.Draw(t, "task")
 		first, last := int(numbers.Draw(t, "first")), int(numbers.Draw(t, "last"))
@@ -106,8 +106,7 @@ func TestDifferentThingsHaveDifferentKeys(t *testing.T) {
 	})
 }
 
-// The logs of the instances of a task are below their prefix, and those of a batch
-// below that of the batches.
+// The logs of a task's instances are below the prefix for instances, and those of a batch below the prefix for batches.
 func TestInstancesAreListedTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := printers.Draw(t, "name")

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// batchesSuffix ends the directory of the logs of the batches of a task.
+// batchesSuffix is the suffix of the directory with the logs of a task's batches.
 const batchesSuffix = ".batches"
 
-// BatchName names the instances from first to last of a task, of which a batch has
-// some, such as "each[3-40]".
+// BatchName returns the name of a batch with some instances of a task from first to last, such as "each[3-40]".
 func BatchName(task string, first, last int) string {
 	return task + "[" + extent(first, last) + "]"
 }
@@ -26,8 +25,7 @@ func ParseBatchName(name string) (task string, first, last int, ok bool) {
 	return task, first, last, true
 }
 
-// ParseInstanceName takes the name of an instance, such as "each[3]", apart. What is
-// none is a task.
+// ParseInstanceName splits the name of an instance, such as "each[3]". Any other name is returned as a task.
 func ParseInstanceName(name string) (task string, index int, ok bool) {
 	task, inner, ok := bracketed(name)
 	if ok {
@@ -56,13 +54,13 @@ func parseExtent(text string) (first, last int, ok bool) {
 	return first, last, cut && isFirst && isLast && first <= last
 }
 
-// parseNumber reads a number as strconv.Itoa writes one that is not negative.
+// parseNumber parses a non-negative number in the form that strconv.Itoa produces.
 func parseNumber(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// cutLast is strings.Cut around the last separator.
+// cutLast is strings.Cut at the last separator.
 func cutLast(s, separator string) (before, after string, found bool) {
 	if i := strings.LastIndex(s, separator); i >= 0 {
 		return s[:i], s[i+len(separator):], true

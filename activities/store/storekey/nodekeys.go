@@ -8,39 +8,39 @@ import (
 	"sync"
 )
 
-// NodeValue is what nodes store of the attempts that they run. The rest of a run's
-// values are the control process's and the gateway's.
+// NodeValue is a kind of value that nodes store for the attempts that they run. All other values of a run belong to the
+// control process and the gateway.
 type NodeValue int
 
 // The kinds of values of nodes.
 const (
-	// ResultValue is the result record of an attempt, stored once it says completed.
+	// ResultValue is the result record of an attempt, stored once the attempt has completed.
 	ResultValue NodeValue = iota + 1
-	// BatchValue is the record of a batch, which grows with it.
+	// BatchValue is the record of a batch, which grows with the batch.
 	BatchValue
 	// CheckpointValue is the newest checkpoint of a dispatch.
 	CheckpointValue
-	// JournalValue is an entry of a journal, or what belongs to it.
+	// JournalValue is an entry of a journal or another value of the journal.
 	JournalValue
-	// LogChunkValue is a chunk of a log, stored once.
+	// LogChunkValue is a chunk of a log, which is stored once.
 	LogChunkValue
 )
 
-// Names of runs and chains, and of tasks or their instances, as they stand in keys of nodes.
+// Patterns of the names of runs and chains, and of tasks or their instances, in keys of nodes.
 var (
 	nodeRun  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`) })
 	nodeTask = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\[[0-9]{1,10}\])?$`) })
 )
 
-// NodeKey says what a node stores under a key.
+// NodeKey identifies what a node stores under a key.
 type NodeKey struct {
 	Kind NodeValue
-	// Run and Chain are those of the attempt, and Task is its task without the number of an instance.
+	// Run and Chain are those of the attempt. Task is its task, without the number of an instance.
 	Run, Chain, Task string
 }
 
-// ParseNode returns what a node stores under a key that comes from elsewhere. It
-// is an error when Check has one, and when nodes have no such key.
+// ParseNode returns what a node stores under a key from an untrusted source. It returns an error if Check does, or if
+// nodes have no such key.
 func ParseNode(key string) (NodeKey, error) {
 	if err := Check(key); err != nil {
 		return NodeKey{}, err
@@ -80,7 +80,7 @@ func ParseNode(key string) (NodeKey, error) {
 	return NodeKey{}, fmt.Errorf("%q is no key of a node: nodes store results, batches, checkpoints, journals and logs of tasks", key)
 }
 
-// parseAttempt takes <task>.<number>.<number> apart.
+// parseAttempt splits <task>.<number>.<number>.
 func parseAttempt(text string) (task string, first, second int32, ok bool) {
 	text, last, _ := cutLast(text, ".")
 	text, middle, _ := cutLast(text, ".")
@@ -90,7 +90,7 @@ func parseAttempt(text string) (task string, first, second int32, ok bool) {
 	return task, int32(a), int32(b), errA == nil && errB == nil && nodeTask().MatchString(task)
 }
 
-// batchOfNode returns the task of the batch whose key is key, rest being its part behind batches/.
+// batchOfNode returns the task of the batch with a key. rest is the part of the key after batches/.
 func batchOfNode(home, key, rest string) (task string, ok bool) {
 	part, file, _ := strings.Cut(rest, "/")
 	task = unsegment(part)
@@ -106,7 +106,7 @@ func batchOfNode(home, key, rest string) (task string, ok bool) {
 		key == Batch(home, int32(generation), BatchName(task, first, last), int32(attempt), int32(claim))
 }
 
-// isPrinter reports whether a log can be of this name: a task, an instance or a batch.
+// isPrinter reports whether a name can be that of a log: a task, an instance or a batch.
 func isPrinter(name string) bool {
 	task, _, _, _ := ParseBatchName(name)
 	return nodeTask().MatchString(task)

@@ -1,2 +1,2 @@
-// Package storetest gives tests the APIs of the clouds whose buckets are stores.
+// Package storetest provides fakes of the cloud APIs whose buckets can be stores.
 package storetest

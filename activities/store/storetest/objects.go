@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Objects are those of a bucket, which a handler serves by the API of a cloud. The mutex guards the maps.
+// Objects holds the objects of a bucket that a fake serves. Mu guards the maps.
 type Objects struct {
 	Mu       sync.Mutex
 	Values   map[string][]byte
@@ -25,8 +25,7 @@ func (o *Objects) Set(key string, value []byte) {
 	o.Values[key], o.Modified[key] = value, time.Now()
 }
 
-// Find returns a page of a list: names of objects, and prefixes that end in the
-// delimiter. The caller holds Mu.
+// Find returns a page of a list: names of objects, and prefixes that end with the delimiter. The caller holds Mu.
 func (o *Objects) Find(prefix, delimiter, after, size string) (names []string, more bool) {
 	for key := range o.Values {
 		rest, ok := strings.CutPrefix(key, prefix)

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// S3 is as much of the API of S3 as a store uses, for one bucket called "bucket".
+// S3 is a fake of the part of the S3 API that a store uses, for one bucket named "bucket".
 type S3 struct {
 	Objects
-	// Conflicts is how many conditional writes are still answered with a conflict.
+	// Conflicts is how many more conditional writes are answered with a conflict.
 	Conflicts int
 }
 
-// ServeHTTP answers as S3 does.
+// ServeHTTP implements http.Handler.
 func (o *S3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
@@ -62,7 +62,7 @@ func fail(w http.ResponseWriter, status int, code string) {
 	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", code)
 }
 
-// body is what a request brings, out of the chunks of AWS when it is in some.
+// body returns the body of a request, decoded if it is in aws-chunked encoding.
 func body(r *http.Request) ([]byte, error) {
 	if !strings.Contains(r.Header.Get("Content-Encoding"), "aws-chunked") {
 		return io.ReadAll(r.Body)
