@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// maxRetried is how many tasks have their attempts before the newest one drawn.
+	// maxRetried bounds the tasks whose earlier attempts are drawn.
 	maxRetried = 1000
-	// retriedAtOnce is how many tasks one call reads.
+	// retriedAtOnce is the number of tasks read per call.
 	retriedAtOnce = 200
 )
 
-// runAttempts keeps the attempts of tasks that were retried, which streams of a run leave out.
+// runAttempts caches the attempts of retried tasks, which watch streams leave out.
 type runAttempts struct {
 	services services
-	marks    map[string]string // which attempts of a task are known
+	marks    map[string]string // identifies the known attempts of each task
 	tasks    map[string]*v1.Task
 }
 
@@ -33,12 +33,13 @@ type retried interface {
 	GetState() string
 }
 
-// wasRetried reports whether a task or an instance has had an attempt before the newest one, or waits for the next.
+// wasRetried reports whether a task or instance had an attempt before the newest one, or waits for its next attempt.
 func wasRetried(t retried, assigned bool) bool {
 	return t.GetAttempt() > 0 || t.GetState() == v1.TaskQueued && assigned
 }
 
-// markOf returns a text that changes when a task has another attempt behind it, or "" if the task was never retried.
+// markOf returns a text that changes whenever another attempt of the task or its instances has ended, or "" if nothing was
+// ever retried.
 func markOf(generation int32, t *v1.Task, instances []*v1.Instance) string {
 	mark := ""
 	if wasRetried(t, t.GetAssignedAt() != nil) {
@@ -57,7 +58,7 @@ func markOf(generation int32, t *v1.Task, instances []*v1.Instance) string {
 	return fmt.Sprint(generation, ":", mark)
 }
 
-// add gives the tasks and instances of a state the attempts that they have had. What cannot be read now is left out.
+// add adds the earlier attempts to the tasks and instances of a state. Attempts that cannot be read now are left out.
 func (a *runAttempts) add(ctx context.Context, state runState) {
 	var stale []string
 	marks := map[string]string{}

@@ -17,12 +17,12 @@ import (
 	"switchyard/workflows/names"
 )
 
-// steps is into how many steps the present moves along a time axis: what is open is drawn up to the next one, so that it is
-// not drawn anew each time. The script draws it exactly.
+// steps is the number of steps into which a time axis is divided. Open spans are drawn up to the end of the current step, so
+// that they need not be redrawn each time. The script draws them exactly.
 const steps = 40
 
-// runChart draws the graph and the timeline of a run. It keeps the layout of the graph, which depends on names and
-// dependencies alone.
+// runChart draws the graph and the timeline of a run. It keeps the layout of the graph, which depends only on names and
+// dependencies.
 type runChart struct {
 	names  []string
 	after  [][]string
@@ -30,7 +30,7 @@ type runChart struct {
 	shape  string
 }
 
-// chartView is what a page shows of a chart.
+// chartView is a drawn chart.
 type chartView struct {
 	Graph template.HTML
 	Nodes []drawnElement // of the graph
@@ -39,13 +39,13 @@ type chartView struct {
 	Lanes []drawnElement
 }
 
-// From and To return the ends of the axis in milliseconds since 1970.
+// From returns the start of the axis in milliseconds since 1970.
 func (c chartView) From() string { return strconv.FormatInt(c.Axis.From.UnixMilli(), 10) }
 
-// To returns the end of the axis.
+// To returns the end of the axis in milliseconds since 1970.
 func (c chartView) To() string { return strconv.FormatInt(c.Axis.To.UnixMilli(), 10) }
 
-// drawnElement is a part of a drawing that changes by itself. Its HTML is escaped.
+// drawnElement is a part of a drawing that is updated independently. Its HTML is escaped.
 type drawnElement struct {
 	ID   string
 	HTML template.HTML
@@ -54,7 +54,7 @@ type drawnElement struct {
 // LiveID returns the id of the block.
 func (e drawnElement) LiveID() string { return e.ID }
 
-// draw draws tasks of a run. instances has those of its fan-outs, and now is the present, or the end of the run.
+// draw draws tasks of a run with the instances of its fan-outs. now is the current time, or the end of the run.
 func (c *runChart) draw(run *v1.Run, nodes []graph.Node, instances map[string][]*v1.Instance, now time.Time) chartView {
 	c.arrange(nodes)
 	open := !v1.IsRunTerminal(run.GetState())
@@ -80,7 +80,7 @@ func (c *runChart) draw(run *v1.Run, nodes []graph.Node, instances map[string][]
 	return view
 }
 
-// arrange lays the graph out, unless it is the same as before.
+// arrange computes the layout and shape of the graph, unless the nodes and edges are unchanged.
 func (c *runChart) arrange(nodes []graph.Node) {
 	isSame := c.layout != nil && len(nodes) == len(c.names)
 	for i := 0; isSame && i < len(nodes); i++ {
@@ -98,13 +98,13 @@ func (c *runChart) arrange(nodes []graph.Node) {
 	c.shape = digest(shape.String())
 }
 
-// nextStep returns the end of the step of an axis in which a time lies.
+// nextStep returns the end of the axis step that contains a time.
 func nextStep(a timeline.Axis, at time.Time) time.Time {
 	step := max(a.To.Sub(a.From)/steps, time.Millisecond)
 	return a.From.Add((at.Sub(a.From)/step + 1) * step)
 }
 
-// withInstances returns a run of which the small fan-outs have all of their instances, those that are not known yet as pending.
+// withInstances returns a copy of a run whose small fan-outs have all their instances. Unknown instances count as pending.
 func withInstances(run *v1.Run, instances map[string][]*v1.Instance) *v1.Run {
 	tasks := make(map[string]*v1.Task, len(run.GetTasks()))
 	for name, t := range run.GetTasks() {

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// firstCounts is how long a list of runs that is opened waits for the counts of its tasks.
+	// firstCounts is how long a new list of runs waits for the task counts.
 	firstCounts = 200 * time.Millisecond
-	// countsAge is how old the counts of an open run may get.
+	// countsAge is the maximum age of the counts of an open run.
 	countsAge = 2 * time.Second
 )
 
-// runCounts reads the counts of tasks and the errors of the runs of a list, which the list itself leaves out. It reads them in the background,
-// one run after the other, with pauses. want and of belong to one goroutine.
+// runCounts reads the task counts and errors of listed runs, which the list call leaves out. It reads them in the
+// background, one run at a time, with pauses. want and row are for a single goroutine.
 type runCounts struct {
 	runs   switchyardv1connect.RunServiceClient
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	wake   chan struct{}
-	first  chan struct{} // closed when all runs of the first list are read
+	first  chan struct{} // closed when all runs of the first list have been read
 	opened time.Time
 
 	mu     sync.Mutex
@@ -34,31 +34,31 @@ type runCounts struct {
 	known  map[string]knownCounts
 }
 
-// knownCounts are the counts of a run.
+// knownCounts holds the counts of a run.
 type knownCounts struct {
 	generation int32
 	ended      bool
 	at         time.Time
 	bars       []countBar
-	err        string // of the run, which lists leave out
+	err        string // error of the run, which lists leave out
 }
 
-// countBar are the tasks or the instances of a run by state.
+// countBar is a bar of the tasks or instances of a run by state.
 type countBar struct {
-	Noun  string // task or instance
+	Noun  string // "task" or "instance"
 	Total int
 	Parts []countPart
 }
 
-// countPart is a number of tasks or instances in a state.
+// countPart is the number of tasks or instances in a state.
 type countPart struct {
 	State string
 	N     int
-	// X and Width are the place of the part in a bar of width 100.
+	// X and Width place the part in a bar of width 100.
 	X, Width float64
 }
 
-// newRunCounts returns the counts of runs that the caller of a view sees. close must be called.
+// newRunCounts starts reading the counts of runs in the name of the caller. The caller must call close.
 func newRunCounts(runs switchyardv1connect.RunServiceClient, req request) *runCounts {
 	ctx, cancel := context.WithCancel(req.as(context.Background()))
 	c := &runCounts{runs: runs, cancel: cancel, wake: make(chan struct{}, 1), first: make(chan struct{}), known: map[string]knownCounts{}}
@@ -71,7 +71,7 @@ func (c *runCounts) close() {
 	c.wg.Wait()
 }
 
-// want sets the runs of the list. The first time it waits a moment for their counts.
+// want sets the listed runs. The first call waits up to firstCounts for their counts.
 func (c *runCounts) want(runs []*v1.Run) {
 	c.mu.Lock()
 	isFirst := c.wanted == nil
@@ -96,7 +96,7 @@ func (c *runCounts) want(runs []*v1.Run) {
 	}
 }
 
-// row returns the line of a run. It has no counts and no error while they are not known.
+// row returns the row of a run, without counts and error while they are unknown.
 func (c *runCounts) row(run *v1.Run) runRow {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *runCounts) row(run *v1.Run) runRow {
 	return row
 }
 
-// read reads the counts of all wanted runs again and again, until ctx ends.
+// read reads the counts of the wanted runs until ctx is cancelled.
 func (c *runCounts) read(ctx context.Context) {
 	closeFirst := sync.OnceFunc(func() { close(c.first) })
 	defer closeFirst()
@@ -135,7 +135,7 @@ func (c *runCounts) read(ctx context.Context) {
 	}
 }
 
-// oldest returns the wanted run whose counts have to be read first, or nil if all are known and new enough.
+// oldest returns the wanted run whose counts are the most outdated, or nil if all counts are recent enough.
 func (c *runCounts) oldest() *v1.Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +154,7 @@ func (c *runCounts) oldest() *v1.Run {
 	return found
 }
 
-// readRun reads the counts of a run. Those of a run that cannot be read stay as they are. It reports whether ctx lasts.
+// readRun reads the counts of a run. If that fails, it keeps the known counts. It returns false if ctx was cancelled.
 func (c *runCounts) readRun(ctx context.Context, run *v1.Run) bool {
 	res, err := c.runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: run.GetId(), PageSize: 1, Brief: true}))
 	if ctx.Err() != nil {
@@ -170,7 +170,7 @@ func (c *runCounts) readRun(ctx context.Context, run *v1.Run) bool {
 	return true
 }
 
-// countBars returns the bars of a run: its tasks by state, and the instances of those that have fanned out.
+// countBars returns the bars of a run: one of its tasks, and one of the instances if any.
 func countBars(run *v1.Run) []countBar {
 	var bars []countBar
 	for _, of := range []struct {

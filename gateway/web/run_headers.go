@@ -12,23 +12,22 @@ import (
 )
 
 const (
-	// maxHeaders bounds the runs that are read one by one for a look.
+	// maxHeaders bounds the runs that one update reads individually.
 	maxHeaders = 50
-	// parallelHeaders is how many of them are read at once.
+	// parallelHeaders bounds how many runs are read concurrently.
 	parallelHeaders = 4
 )
 
-// runHeaders reads what lists of runs and tasks leave out of a run: its error, its approval and who has submitted it. It
-// remembers what will not change. One goroutine uses it.
+// runHeaders reads the fields of runs that lists leave out: error, approval and submitter. It caches what can no longer
+// change. It is for a single goroutine.
 type runHeaders struct{ known map[string]*v1.Run }
 
-// headerKey names a run in a state: in another state its header is another one.
+// headerKey identifies a run in a state, because the header changes with the state.
 func headerKey(run *v1.Run) string {
 	return fmt.Sprint(run.GetId(), " ", run.GetGeneration(), " ", run.GetState())
 }
 
-// of returns the headers of runs, as lists have them, by id. Runs that cannot be read are left out, as are those beyond
-// maxHeaders.
+// of returns the headers of listed runs by ID. It leaves out runs that cannot be read and those beyond maxHeaders.
 func (h *runHeaders) of(ctx context.Context, s services, runs []*v1.Run) map[string]*v1.Run {
 	found, known := map[string]*v1.Run{}, map[string]*v1.Run{}
 	var mu sync.Mutex
@@ -59,13 +58,13 @@ func (h *runHeaders) of(ctx context.Context, s services, runs []*v1.Run) map[str
 			return nil
 		})
 	}
-	_ = group.Wait() // each returns nil
+	_ = group.Wait() // every function returns nil
 	h.known = known
 	return found
 }
 
-// pendingApproval returns the runs of a list that wait for an operator before they start. Others in the state
-// pending_approval wait for their tasks of type approval.
+// pendingApproval returns the listed runs that await approval before they start. Other runs in the state pending_approval
+// wait for approval tasks.
 func (h *runHeaders) pendingApproval(ctx context.Context, s services, list *v1.ListRunsResponse) *v1.ListRunsResponse {
 	headers := h.of(ctx, s, list.GetItems())
 	waiting := &v1.ListRunsResponse{NextPageToken: list.GetNextPageToken()}
@@ -77,7 +76,7 @@ func (h *runHeaders) pendingApproval(ctx context.Context, s services, list *v1.L
 	return waiting
 }
 
-// withErrors sets the errors of the first runs of a list.
+// withErrors sets the errors of the first most runs of a list and returns the list.
 func (h *runHeaders) withErrors(ctx context.Context, s services, list *v1.ListRunsResponse, most int) *v1.ListRunsResponse {
 	runs := list.GetItems()[:min(most, len(list.GetItems()))]
 	headers := h.of(ctx, s, runs)

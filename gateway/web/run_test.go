@@ -16,15 +16,15 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// operator is a caller that sees all runs.
+// operator is a caller that may see all runs.
 var operator = &auth.Principal{Name: "op", Role: v1.Role_ROLE_OPERATOR}
 
-// after returns a time some seconds after the run of a test has begun, which is a minute ago.
+// after returns the time some seconds after the start of a test run, which started a minute before testNow.
 func after(seconds int) *timestamppb.Timestamp {
 	return timestamppb.New(testNow.Add(-time.Minute + time.Duration(seconds)*time.Second))
 }
 
-// serveRun has the services show a run, whose messages a test sends.
+// serveRun makes the services return a run and stream the messages sent to the returned channel.
 func serveRun(f *fakeServices, full *v1.Run) chan<- *v1.WatchRunResponse {
 	messages := make(chan *v1.WatchRunResponse, 10)
 	answerStream(f, switchyardv1connect.RunServiceWatchRunProcedure, func(ctx context.Context, _ *v1.WatchRunRequest, send func(*v1.WatchRunResponse) error) error {
@@ -46,7 +46,7 @@ func serveRun(f *fakeServices, full *v1.Run) chan<- *v1.WatchRunResponse {
 	return messages
 }
 
-// exampleRun is a run with a task in each of several states.
+// exampleRun returns a run with tasks in several states.
 func exampleRun() *v1.Run {
 	return &v1.Run{Id: "nightly-1", Name: "nightly", State: v1.RunRunning, CreatedAt: after(0), Tasks: map[string]*v1.Task{
 		"fetch": {State: v1.TaskCompleted, Type: "shell", Node: "a", AssignedAt: after(1), StartedAt: after(1), CompletedAt: after(5)},
@@ -101,7 +101,7 @@ func TestTasksThatARunDoesNotShowYetAreThere(t *testing.T) {
 	mustContain(t, page.text("#lanes"), "fetch", "build", "pending")
 }
 
-// TestRunSendsOnlyWhatHasChanged ends one task of a run that is followed.
+// TestRunSendsOnlyWhatHasChanged ends one task of a watched run and checks the update.
 func TestRunSendsOnlyWhatHasChanged(t *testing.T) {
 	f := newFakeServices()
 	messages := serveRun(f, exampleRun())

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// drawInterval is the shortest pause between two drawings of a run.
+	// drawInterval is the minimum interval between two drawings of a run.
 	drawInterval = 250 * time.Millisecond
-	// reopenInterval is how often a run that has ended is looked at: it may be retried.
+	// reopenInterval is how often an ended run is read again, because it may be retried.
 	reopenInterval = 2 * time.Second
 )
 
-// runWatch follows a run by one stream, and keeps what is known of it. Its own goroutine reads the stream.
+// runWatch follows a run through a watch stream and keeps its current state. Its own goroutine reads the stream.
 type runWatch struct {
 	services services
 	id       string
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when the goroutine has ended
-	changed  chan struct{} // holds a token when something is new
+	changed  chan struct{} // holds a token when there is a change
 
 	mu        sync.Mutex
 	run       *v1.Run // without tasks; nil until the first message
 	tasks     map[string]*v1.Task
 	instances map[string]map[int32]*v1.Instance
 	total     int
-	err       error // why the stream has ended for good
+	err       error // why the watch has ended for good
 }
 
-// watchRun starts to follow a run as the caller of ctx, until close is called.
+// watchRun starts to follow a run in the name of the caller of ctx. close stops it.
 func watchRun(ctx context.Context, s services, id string) *runWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &runWatch{
@@ -50,13 +50,13 @@ func watchRun(ctx context.Context, s services, id string) *runWatch {
 	return w
 }
 
-// close ends the stream, and waits for it.
+// close stops the watch and waits for its goroutine.
 func (w *runWatch) close() {
 	w.cancel()
 	<-w.done
 }
 
-// follow reads streams until ctx ends or the run cannot be read any more.
+// follow reads streams until ctx is cancelled or the run is unreadable.
 func (w *runWatch) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := w.readStream(ctx)
@@ -73,7 +73,7 @@ func (w *runWatch) follow(ctx context.Context) {
 	}
 }
 
-// readStream applies a stream until its end; nil means that the run has ended.
+// readStream applies the messages of a stream until it ends. It returns nil if the run has ended.
 func (w *runWatch) readStream(ctx context.Context) error {
 	stream, err := w.services.runs.WatchRun(ctx, connect.NewRequest(&v1.WatchRunRequest{Id: w.id}))
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *runWatch) readStream(ctx context.Context) error {
 	return nil
 }
 
-// awaitReopening returns nil once a run that had ended is open again.
+// awaitReopening returns nil once an ended run has been reopened.
 func (w *runWatch) awaitReopening(ctx context.Context) error {
 	for {
 		if err := sleep(ctx, reopenInterval); err != nil {
@@ -113,7 +113,7 @@ func (w *runWatch) generation() int32 {
 	return w.run.GetGeneration()
 }
 
-// apply takes what a message says. Messages hold the tasks, and the instances of tasks, that have changed.
+// apply merges a message into the state. Messages hold the changed tasks and the changed instances of tasks.
 func (w *runWatch) apply(m *v1.WatchRunResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,15 +154,15 @@ func (w *runWatch) signal() {
 	}
 }
 
-// runState is what is known of a run at a time. It must not be changed.
+// runState is a snapshot of a run. It must not be modified.
 type runState struct {
 	run       *v1.Run // without tasks
 	tasks     map[string]*v1.Task
-	instances map[string][]*v1.Instance // by number; those that are known
-	total     int                       // tasks, with those that are not known yet
+	instances map[string][]*v1.Instance // by index; nil if unknown
+	total     int                       // number of tasks, including unknown ones
 }
 
-// state returns what is known of the run, or the error that has ended the stream. Nothing is known while run is nil.
+// state returns a snapshot of the run, and the error that ended the watch. The run is nil until the first message.
 func (w *runWatch) state() (runState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

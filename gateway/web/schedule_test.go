@@ -84,7 +84,7 @@ func TestBackfillAsksBeforeItStartsRuns(t *testing.T) {
 		t.Fatalf("answered %d: %s", res.status, textOf(res.doc))
 	}
 	mustContain(t, res.text("#backfill-question"), "Start 2 runs, for the times from 2026-03-05T00:00 to 2026-03-06T12:00 (Europe/Berlin)")
-	res = v.send(res, action, "") // the first form is that of the question
+	res = v.send(res, action, "") // the first form is the confirmation
 	if res.status != http.StatusSeeOther {
 		t.Fatalf("answered %d: %s", res.status, textOf(res.doc))
 	}

@@ -5,7 +5,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// services are the calls that the page makes.
+// services are the service clients of the page.
 type services struct {
 	runs      switchyardv1connect.RunServiceClient
 	tasks     switchyardv1connect.TaskServiceClient

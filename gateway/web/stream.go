@@ -21,8 +21,8 @@ import (
 // maxViews bounds the views of a stream.
 const maxViews = 64
 
-// serveStream sends the updates of all views that the tabs of a browser show: each parameter view is the address of one, and
-// the parameter at behind it the version that the browser has.
+// serveStream sends the updates of all views that the tabs of a browser show. Each parameter view is the address of a view,
+// and the parameter at with the same index is the version that the browser has.
 //
 //	event: hello   {"build"}                          once
 //	event: view    {"view", "update": {"version", "title", "blocks", "lists"}}
@@ -68,14 +68,14 @@ func (w *Web) serveStream(rw http.ResponseWriter, r *http.Request) {
 	out.Close("")
 }
 
-// failedView is the data of an event about a view that gets no more updates.
+// failedView is the data of a failed event.
 type failedView struct {
 	View    string `json:"view"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// followView sends the updates of the view under an address since a version.
+// followView sends the updates of the view at an address since a version.
 func (w *Web) followView(ctx context.Context, r *http.Request, address, version string, out *viewStream) error {
 	at, err := url.ParseRequestURI(address)
 	if err != nil || at.Host != "" {
@@ -95,13 +95,13 @@ func (w *Web) followView(ctx context.Context, r *http.Request, address, version 
 	return w.Feeds.Follow(ctx, req.key(), w.opener(v, req), version, func(update []byte) error { return out.sendUpdate("view", name, update) })
 }
 
-// viewStream sends updates of several views, one at a time.
+// viewStream writes events of several views to one stream.
 type viewStream struct {
 	*eventstream.Stream
-	mark, proof string // what stands for the proof of a form, and the proof
+	mark, proof string // placeholder of a form's proof, and the proof
 }
 
-// send sends an event.
+// send writes an event with JSON data.
 func (s *viewStream) send(event string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *viewStream) send(event string, data any) error {
 	return s.Write(eventstream.Frame(event, "", text))
 }
 
-// sendUpdate sends an update of a view, both as JSON.
+// sendUpdate writes an update of a view. view and update are already JSON.
 func (s *viewStream) sendUpdate(event string, view, update []byte) error {
 	if bytes.Contains(update, []byte(s.mark)) {
 		update = bytes.ReplaceAll(update, []byte(s.mark), []byte(s.proof))

@@ -13,29 +13,29 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxObject bounds what a page shows of an object, in bytes of its JSON.
+// maxObject bounds the displayed JSON of an object, in bytes.
 const maxObject = 64 << 10
 
-// resultView is what the newest ended attempt has left.
+// resultView is the result of the newest ended attempt.
 type resultView struct {
 	*v1.TaskResult
 	Objects []objectView
 	Streams []streamView
 	CPU     string
 	Memory  string
-	// Cost of an agent, or "".
+	// Cost is the cost of an agent, or "".
 	Cost string
 }
 
-// Has reports whether something of a result is known.
+// Has reports whether there is any result to show.
 func (r resultView) Has() bool {
 	return r.HasExit() || r.GetAgent() != nil || r.CPU != "" || len(r.Objects)+len(r.Streams) > 0
 }
 
-// HasExit reports whether a process has ended with a code.
+// HasExit reports whether a process has exited with a code.
 func (r resultView) HasExit() bool { return r.TaskResult != nil && r.GetExitCode() >= 0 }
 
-// objectView is an object that the task has left.
+// objectView is an object in the result of a task.
 type objectView struct {
 	Heading  string
 	JSON     template.HTML
@@ -43,14 +43,14 @@ type objectView struct {
 	Download string // address
 }
 
-// streamView is the end of what the task has printed.
+// streamView is the end of an output stream of a task.
 type streamView struct {
 	Heading string
 	HTML    template.HTML
 	IsCut   bool
 }
 
-// newResultView returns what a page shows of a result.
+// newResultView returns the view of a result.
 func newResultView(req request, r *v1.TaskResult) resultView {
 	view := resultView{TaskResult: r}
 	if r == nil {
@@ -83,19 +83,19 @@ func newResultView(req request, r *v1.TaskResult) resultView {
 	return view
 }
 
-// indentedJSON returns an object as JSON for people.
+// indentedJSON formats an object as indented JSON.
 func indentedJSON(fields *structpb.Struct) string {
 	var text strings.Builder
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // printed does that
+	e.SetEscapeHTML(false) // printed escapes HTML
 	e.SetIndent("", "  ")
 	if err := e.Encode(fields.AsMap()); err != nil {
-		return err.Error() // a number that is none in JSON
+		return err.Error() // for example a NaN
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// cutText returns the beginning of a text, in bytes, and whether it was longer.
+// cutText cuts a text to at most so many bytes, at a rune boundary. It reports whether anything was cut.
 func cutText(text string, most int) (string, bool) {
 	if len(text) <= most {
 		return text, false
@@ -106,7 +106,7 @@ func cutText(text string, most int) (string, bool) {
 	return text[:most], true
 }
 
-// printed returns what a program has printed as HTML.
+// printed converts terminal output to HTML.
 func printed(text string) template.HTML {
 	var stream ansi.Stream
 	var html strings.Builder

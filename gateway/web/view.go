@@ -15,41 +15,41 @@ import (
 
 // view is a kind of page.
 type view struct {
-	pattern    string   // of http.ServeMux
-	parameters []string // of its query
-	// open opens the source of the view's data. Calls of the source are the caller's.
+	pattern    string   // pattern of http.ServeMux
+	parameters []string // allowed query parameters
+	// open opens the source of the view's data. The source makes its calls in the name of the caller.
 	open func(w *Web, req request) viewSource
-	// fill completes the HTML of a page that is opened with what updates do not bring; nil: nothing is missing.
+	// fill completes the HTML of a new page with content that updates do not carry. Optional.
 	fill func(ctx context.Context, w *Web, req request, html string) string
-	// follow sends the lines of a log since a version, as JSON, in place of a source: it has no page of its own.
+	// follow sends the lines of a log since a version as JSON. It replaces open for views without a page of their own.
 	follow func(ctx context.Context, w *Web, req request, version string, send func(update []byte) error) error
 }
 
-// viewData is what a view shows at a time.
+// viewData is the data of a view at a time.
 type viewData struct {
 	title    string
 	template string
 	data     any
 }
 
-// shaped are data of which the view has a shape, as live.Content says.
+// shaped is implemented by data that determine the shape of the content, see live.Content.
 type shaped interface{ shape() string }
 
-// viewSource makes the data of a view. One goroutine uses it.
+// viewSource produces the data of a view. It is used by a single goroutine.
 type viewSource interface {
-	// next returns the data: at once when it is called first, and then once they may have changed. An error ends the view.
+	// next returns the data: immediately on the first call, then whenever they may have changed. An error ends the view.
 	next(ctx context.Context) (viewData, error)
 	close()
 }
 
-// opener returns what opens the contents of a view for a caller.
+// opener returns the function that opens the contents of a view for a caller.
 func (w *Web) opener(v view, req request) live.Opener {
 	return func(ctx context.Context) (live.Source, error) {
 		return &renderedSource{w, v.open(w, req), req}, nil
 	}
 }
 
-// renderedSource renders the data of a view.
+// renderedSource renders the data of a view to contents.
 type renderedSource struct {
 	w      *Web
 	source viewSource
@@ -66,28 +66,29 @@ func (s *renderedSource) Next(ctx context.Context) (*live.Content, error) {
 	return content, errors.Join(err, renderErr)
 }
 
-// Close closes the source.
+// Close closes the underlying source.
 func (s *renderedSource) Close() { s.source.close() }
 
 const (
-	// pollInterval is the shortest pause between two looks of a view that no stream keeps current.
+	// pollInterval is the minimum interval between two reads of a polled view.
 	pollInterval = 500 * time.Millisecond
-	// shareOfCore bounds what the looks of a view cost: pauses last so many times as long, up to longestPause. Beyond it they
-	// last busyShare times as long, because looks are slow on a busy machine, on which people wait for changes, too.
+	// shareOfCore bounds the cost of polling: a pause lasts shareOfCore times as long as the read, up to longestPause.
+	// Slower reads, which are typical of a busy machine, are followed by a pause of busyShare times their duration, because
+	// people wait for changes there, too.
 	shareOfCore, busyShare = 15, 4
 	longestPause           = 800 * time.Millisecond
-	// retryInterval is the pause after a look that has failed.
+	// retryInterval is the pause after a failed read.
 	retryInterval = time.Second
 )
 
-// polledSource looks again and again.
+// polledSource loads its data repeatedly.
 type polledSource struct {
 	load   func(ctx context.Context) (viewData, error)
-	pause  time.Duration // before the next look
+	pause  time.Duration // before the next read
 	loaded bool
 }
 
-// polled returns a source that loads the data again and again.
+// polled returns a source that calls load repeatedly.
 func polled(load func(ctx context.Context) (viewData, error)) viewSource {
 	return &polledSource{load: load}
 }
@@ -112,12 +113,12 @@ func (s *polledSource) next(ctx context.Context) (viewData, error) {
 
 func (s *polledSource) close() {}
 
-// pauseAfter returns the pause after a look that took d, at least so long.
+// pauseAfter returns the pause after a read that took d, but no less than least.
 func pauseAfter(d, least time.Duration) time.Duration {
 	return max(least, min(shareOfCore*d, max(longestPause, busyShare*d)))
 }
 
-// isTransient reports whether a look that has failed may succeed later.
+// isTransient reports whether a failed read may succeed later.
 func isTransient(err error) bool {
 	switch rpcerror.CodeOf(err) {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted, connect.CodeAborted, connect.CodeInternal, connect.CodeUnknown:
@@ -138,7 +139,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// serveView returns a handler of the pages of a view.
+// serveView returns a handler for the pages of a view.
 func (w *Web) serveView(v view) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		req, err := v.requestOf(r)
@@ -146,7 +147,7 @@ func (w *Web) serveView(v view) http.Handler {
 			w.writeError(rw, r, err)
 			return
 		}
-		if login.HasNotice(r) { // the page shows what the action has changed
+		if login.HasNotice(r) { // the page must show the effect of the action
 			w.Feeds.Renew(req.key())
 		}
 		content, version, err := w.Feeds.Load(r.Context(), req.key(), w.opener(v, req))

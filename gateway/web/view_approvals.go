@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// approvalsPageSize bounds the tasks and the runs that a page shows.
+	// approvalsPageSize is the page size for waiting tasks and runs.
 	approvalsPageSize = 100
-	// maxTaskPages bounds the pages of a list of tasks that a look reads.
+	// maxTaskPages bounds the pages that listTasks reads.
 	maxTaskPages = 5
 )
 
-// approvalsView is what waits for the decision of a person.
+// approvalsView lists everything that awaits a person's decision.
 type approvalsView struct {
 	Waiting []approvalRow
-	// More says that there are further ones.
+	// More is set if there are further ones.
 	More     bool
 	Warnings []string
 }
 
-// approvalRow is a task or a run that waits.
+// approvalRow is a waiting task or run.
 type approvalRow struct {
 	Run, Workflow string
-	Task          string // empty: the run itself
+	Task          string // empty for a run
 	Message       string
 	By            string
 	Since         *timestamppb.Timestamp
@@ -73,7 +73,7 @@ func openApprovals(w *Web, req request) viewSource {
 	})
 }
 
-// sinceWhen returns since when a listed task is as it is.
+// sinceWhen returns when a listed task entered its state, as far as is known.
 func sinceWhen(t *v1.ListedTask) *timestamppb.Timestamp {
 	if t.GetStartedAt() != nil {
 		return t.GetStartedAt()
@@ -81,7 +81,7 @@ func sinceWhen(t *v1.ListedTask) *timestamppb.Timestamp {
 	return t.GetQueuedAt()
 }
 
-// runsOf returns the runs of tasks, of which only the ids are known.
+// runsOf returns the runs of tasks with only their IDs set.
 func runsOf(tasks []*v1.ListedTask) []*v1.Run {
 	runs := make([]*v1.Run, 0, len(tasks))
 	for _, t := range tasks {
@@ -90,7 +90,7 @@ func runsOf(tasks []*v1.ListedTask) []*v1.Run {
 	return runs
 }
 
-// waitingApprovals returns the tasks that wait for a person, and the runs that wait for nothing else.
+// waitingApprovals returns the approval tasks that await a decision, and the runs in the state pending_approval.
 func waitingApprovals(ctx context.Context, s services) (tasks *v1.ListTasksResponse, runs *v1.ListRunsResponse, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -108,12 +108,13 @@ func waitingApprovals(ctx context.Context, s services) (tasks *v1.ListTasksRespo
 	return tasks, runs, group.Wait()
 }
 
-// approvalTasks returns the tasks of type approval that wait for a person, at least so many if there are.
+// approvalTasks returns tasks of type approval that await a decision, at least least of them if there are as many.
 func approvalTasks(ctx context.Context, s services, least int) (*v1.ListTasksResponse, error) {
 	return listTasks(ctx, s, &v1.ListTasksRequest{State: v1.TaskPaused, Type: v1.TypeApproval, PageSize: approvalsPageSize}, least)
 }
 
-// listTasks returns tasks of several pages, until there are enough of them. A page covers few runs, and may be empty.
+// listTasks reads pages of tasks until it has at least least of them, up to maxTaskPages. A page covers few runs and may be
+// empty.
 func listTasks(ctx context.Context, s services, req *v1.ListTasksRequest, least int) (*v1.ListTasksResponse, error) {
 	all := &v1.ListTasksResponse{}
 	for range maxTaskPages {

@@ -8,13 +8,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// deadLetterFilters are the parameters of the list of dead letters, as the API has them.
+// deadLetterFilters are the query parameters of the dead letter list, named as in the API.
 var deadLetterFilters = []string{"run", "type", "node", "page"}
 
-// deadLettersPageSize is the number of runs that a page of dead letters covers.
+// deadLettersPageSize is the number of runs that a page covers.
 const deadLettersPageSize = 50
 
-// deadLettersView is what the list of dead letters shows.
+// deadLettersView is the data of the dead letter list.
 type deadLettersView struct {
 	Letters     []deadLetterRow
 	Warnings    []string
@@ -23,13 +23,13 @@ type deadLettersView struct {
 	First, Next string
 }
 
-// HasFields reports whether a filter of the form is set.
+// HasFields reports whether any filter is set.
 func (v deadLettersView) HasFields() bool { return v.IsFiltered }
 
-// deadLetterRow is a line of it.
+// deadLetterRow is a row of the list.
 type deadLetterRow struct {
 	*v1.DeadLetter
-	// Actions are about this dead letter; those of the first one of a run with several are about all of the run, too.
+	// Actions apply to this dead letter. The first row of a run with several dead letters also has actions for all of them.
 	Actions []Action
 }
 

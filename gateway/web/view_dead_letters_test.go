@@ -63,7 +63,7 @@ func TestDeadLettersAreRetriedAndPurged(t *testing.T) {
 	}
 }
 
-// Without script the question is a page of its own.
+// TestPurgeAsksFirstWithoutScript checks that the confirmation is a separate page for browsers without script.
 func TestPurgeAsksFirstWithoutScript(t *testing.T) {
 	f := newFakeServices()
 	answerWith(f, listDeadLetters, someDeadLetters())

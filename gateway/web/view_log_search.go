@@ -19,48 +19,48 @@ import (
 )
 
 const (
-	// maxScanned and scanTime bound what a search reads of a log, in bytes and in time.
+	// maxScanned and scanTime bound how much of a log a search reads, in bytes and in time.
 	maxScanned = 64 << 20
 	scanTime   = 10 * time.Second
-	// maxHits is how many lines a search shows, and maxMarks how many places in each of them.
+	// maxHits bounds the lines that a search shows, and maxMarks the marked matches in each of them.
 	maxHits  = 200
 	maxMarks = 50
-	// logPage is how many lines a page of the whole log has, and beforeHit how many of them lie before a line that a
-	// search leads to.
+	// logPage is the number of lines in a page of the whole log. A link from a search result shows beforeHit lines before
+	// the hit.
 	logPage   = 500
 	beforeHit = 20
-	// maxQuery bounds the words of a search, in bytes.
+	// maxQuery bounds the search text, in bytes.
 	maxQuery = 1000
 )
 
-// searchParameters are those of the search: the words, or the number of the line from which the log is shown.
+// searchParameters are the query parameters of a search: the text, or the number of the first line to show.
 var searchParameters = append([]string{"q", "from"}, logParameters...)
 
-// searchView is what a search has found, or a page of the whole log.
+// searchView is the result of a search, or a page of the whole log.
 type searchView struct {
 	Run, Task string
 	Query     string
-	From      int // number of the first line; 0: it is a search
+	From      int // number of the first line, or 0 for a search
 	Fields    []Field
 	Rows      []searchRow
-	Lines     int // read
-	// Stopped says why the search has ended before the log, or is "".
+	Lines     int // number of lines read
+	// Stopped is why the search ended before the log, or "".
 	Stopped         string
 	Earlier, Later  string // addresses
 	Whole, Download string
 	Missing         []string
 }
 
-// searchRow is a line of the log.
+// searchRow is a displayed line of the log.
 type searchRow struct {
 	Number int
 	Line   logLine
 	Time   template.HTML
 	HTML   template.HTML
-	URL    string // of the line among those around it
+	URL    string // address of the line in its context
 }
 
-// settledSource has data that stay as they are.
+// settledSource is a source of data that never change.
 type settledSource struct {
 	load func(ctx context.Context) (viewData, error)
 }
@@ -90,7 +90,7 @@ func openLogSearch(w *Web, req request) viewSource {
 	}}
 }
 
-// logSearch reads a log from its beginning for the lines that a page shows.
+// logSearch reads a log from its beginning and collects the lines to show.
 type logSearch struct {
 	req     request
 	request *v1.StreamRunLogsRequest
@@ -128,15 +128,15 @@ func newLogSearch(req request) (*logSearch, error) {
 	return s, nil
 }
 
-// lineURL returns the address of the page of the log that begins with a line.
+// lineURL returns the address of the log page that starts at a line.
 func (s *logSearch) lineURL(number int) string {
 	return withParameter(withParameter(s.req.url(), "q", ""), "from", strconv.Itoa(max(1, number)))
 }
 
-// errEnough ends a scan whose page is full.
+// errEnough ends a scan when the page is full.
 var errEnough = errors.New("the page is full")
 
-// scan reads the log until it ends, the page is full, or a bound is reached.
+// scan reads the log until it ends, the page is full or a bound is reached.
 func (s *logSearch) scan(ctx context.Context, w *Web) error {
 	ctx, cancel := context.WithTimeout(ctx, scanTime)
 	defer cancel()
@@ -177,7 +177,7 @@ func (s *logSearch) scan(ctx context.Context, w *Web) error {
 	return nil
 }
 
-// entry reads the lines of an entry.
+// entry splits an entry into lines and processes them.
 func (s *logSearch) entry(e *v1.LogEntry) error {
 	l := logLine{Task: e.GetTask(), Generation: e.GetGeneration(), Attempt: e.GetAttempt(), Stream: e.GetStream(), Time: e.GetTime().AsTime(), Notice: e.GetNotice()}
 	for rest := e.GetData(); len(rest) > 0; {
@@ -199,7 +199,7 @@ func (s *logSearch) entry(e *v1.LogEntry) error {
 	return nil
 }
 
-// line shows a line if the page has it.
+// line processes a line: it shows the line if the line is a hit or on the requested page.
 func (s *logSearch) line(l logLine, text []byte) error {
 	s.view.Lines++
 	style := s.styles[l.key()]
@@ -228,7 +228,7 @@ func (s *logSearch) line(l logLine, text []byte) error {
 	return nil
 }
 
-// pageLine shows a line of a page of the whole log.
+// pageLine shows a line if it is on the requested page of the log.
 func (s *logSearch) pageLine(l logLine, line ansi.Line) error {
 	n := s.view.Lines
 	if n < s.view.From {
@@ -245,7 +245,7 @@ func (s *logSearch) pageLine(l logLine, line ansi.Line) error {
 	return nil
 }
 
-// From returns who has printed the line, if that is not plain.
+// From returns the origin of the line, or "" for standard output.
 func (r searchRow) From() string {
 	var words []string
 	switch {
@@ -257,7 +257,7 @@ func (r searchRow) From() string {
 	return strings.Join(words, " ")
 }
 
-// Class returns the class of the row.
+// Class returns the CSS class of the row.
 func (r searchRow) Class() string {
 	switch {
 	case r.Line.Notice:

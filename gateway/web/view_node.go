@@ -15,20 +15,20 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// nodeView is what the page of a node shows.
+// nodeView is the data of a node page.
 type nodeView struct {
 	nodeRow
-	// Drain is the form that takes the node out of service; nil if it is out of service.
+	// Drain is the drain action, or nil if the node is out of service.
 	Drain   *Action
 	Running []runningRow
 	Claims  *v1.GetNodeWorkersResponse
 	Ended   []words.StateCount
 }
 
-// runningRow is an attempt that holds a place on the node.
+// runningRow is an attempt that occupies resources of the node.
 type runningRow struct {
 	*v1.RunningAttempt
-	Claim *v1.ActiveClaim // nil: the newest heartbeat does not name it
+	Claim *v1.ActiveClaim // nil if the latest heartbeat does not name it
 }
 
 // LiveID returns the id of the block.
@@ -36,7 +36,7 @@ func (r runningRow) LiveID() string {
 	return fmt.Sprintf("attempt-%s-%s-%d", r.GetRunId(), r.GetTask(), r.GetClaim())
 }
 
-// Holds returns what the attempt holds of the node, in words.
+// Holds describes the resources that the attempt occupies.
 func (r runningRow) Holds() string {
 	held := []string{plural(figure(r.GetCores()), "core")}
 	if r.GetMemoryMb() > 0 {
@@ -54,7 +54,7 @@ func (r runningRow) Holds() string {
 	return strings.Join(held, ", ")
 }
 
-// fact is a line about a node.
+// fact is a labelled text about a node.
 type fact struct{ Name, Text string }
 
 func openNode(w *Web, req request) viewSource {
@@ -101,7 +101,7 @@ func newNodeView(n *v1.Node, claims *v1.GetNodeWorkersResponse, req request) nod
 		byTask[fmt.Sprint(c.GetRunId(), " ", c.GetTaskId(), " ", c.GetClaim())] = c
 	}
 	for i, r := range n.GetSnapshot().GetRunning() {
-		if r.GetRunId() == "" { // of another person's run
+		if r.GetRunId() == "" { // belongs to another person's run
 			r.Claim = int32(i)
 		}
 		view.Running = append(view.Running, runningRow{r, byTask[fmt.Sprint(r.GetRunId(), " ", r.GetTask(), " ", r.GetClaim())]})
@@ -109,7 +109,7 @@ func newNodeView(n *v1.Node, claims *v1.GetNodeWorkersResponse, req request) nod
 	return view
 }
 
-// sortedCounts returns counts by any word, those of states of tasks first.
+// sortedCounts returns counts by word: task states first in their usual order, then other words.
 func sortedCounts(counts map[string]int32) []words.StateCount {
 	found := words.StateCounts(counts)
 	order := words.StateOrder()
@@ -121,7 +121,7 @@ func sortedCounts(counts map[string]int32) []words.StateCount {
 	return found
 }
 
-// Load returns the figures of the newest heartbeat.
+// Load returns the figures of the latest heartbeat.
 func (v nodeView) Load() []fact {
 	s := v.GetSnapshot()
 	if s == nil {
@@ -145,7 +145,7 @@ func (v nodeView) Load() []fact {
 	return facts
 }
 
-// Facts returns what does not change from heartbeat to heartbeat.
+// Facts returns the properties that do not change with every heartbeat.
 func (v nodeView) Facts() []fact {
 	s := v.GetSnapshot()
 	facts := []fact{
@@ -178,7 +178,7 @@ func (v nodeView) Facts() []fact {
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Text == "" })
 }
 
-// Withheld returns the types of tasks that the node does not run although it could, each with the reason and the remedy.
+// Withheld returns the task types that the node could run but currently does not, each with the reason and the remedy.
 func (v nodeView) Withheld() []fact {
 	var facts []fact
 	withheld := v.GetSnapshot().GetWithheld()
@@ -188,7 +188,7 @@ func (v nodeView) Withheld() []fact {
 	return facts
 }
 
-// GPUs returns a meter for the memory of each GPU.
+// GPUs returns the GPUs of the node with meters for memory and load.
 func (v nodeView) GPUs() []gpuRow {
 	var rows []gpuRow
 	for _, g := range v.GetSnapshot().GetGpus() {
@@ -210,7 +210,7 @@ type gpuRow struct {
 	HeldBy       string
 }
 
-// NeighborTexts returns what other nodes of the machine hold of it, in words.
+// NeighborTexts describes the resources that other nodes on the same machine occupy.
 func (v nodeView) NeighborTexts() []fact {
 	var facts []fact
 	for _, o := range v.GetNeighbors() {
@@ -220,7 +220,7 @@ func (v nodeView) NeighborTexts() []fact {
 	return facts
 }
 
-// containerRights returns what containers may do on a node beyond the harmless.
+// containerRights describes the special privileges of containers on a node.
 func containerRights(p *v1.ContainerPolicy) string {
 	var all []string
 	if p.GetPrivileged() {

@@ -10,22 +10,22 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// nodeFilters are the parameters of the list of nodes.
+// nodeFilters are the query parameters of the node list.
 var nodeFilters = []string{"state", "label"}
 
-// maxListedNodes bounds the nodes that a page shows.
+// maxListedNodes bounds the nodes on a page.
 const maxListedNodes = 1000
 
-// nodesView is what the list of nodes shows.
+// nodesView is the data of the node list.
 type nodesView struct {
 	Nodes []nodeRow
 	Tabs  []stateTab
 	Label string
-	// Total is the number of all nodes, Left of those beyond maxListedNodes.
+	// Total is the number of listed nodes, Left the number of nodes beyond maxListedNodes.
 	Total, Left int
 }
 
-// nodeRow is a line of it.
+// nodeRow is a row of the list.
 type nodeRow struct {
 	*v1.Node
 	Amounts []amount
@@ -55,7 +55,7 @@ func openNodes(w *Web, req request) viewSource {
 	})
 }
 
-// nodeRowActions returns what may be done with a node in its state.
+// nodeRowActions returns the actions that the state of a node allows.
 func nodeRowActions(n *v1.Node, req request) []Action {
 	verbs := []string{"drain-node"}
 	switch n.GetState() {
@@ -71,7 +71,7 @@ func nodeRowActions(n *v1.Node, req request) []Action {
 	return actions
 }
 
-// nodeTabs returns the tabs of the states of nodes, with the number of nodes in each.
+// nodeTabs returns a tab for each node state with the number of nodes.
 func nodeTabs(req request, nodes []*v1.Node) []stateTab {
 	current := req.query.Get("state")
 	tabs := []stateTab{{"", withParameter(req.url(), "state", ""), int32(len(nodes)), current == ""}}
@@ -87,7 +87,7 @@ func nodeTabs(req request, nodes []*v1.Node) []stateTab {
 	return tabs
 }
 
-// Abilities returns the capabilities of a node as name=value, sorted.
+// Abilities returns the sorted capabilities of a node as name=value.
 func (r nodeRow) Abilities() []string {
 	var all []string
 	for name, value := range r.GetCapabilities() {

@@ -20,7 +20,7 @@ const (
 	removeNode     = switchyardv1connect.NodeServiceRemoveNodeProcedure
 )
 
-// someNodes returns a node in each of several states.
+// someNodes returns nodes in several states.
 func someNodes() []*v1.Node {
 	return []*v1.Node{
 		{

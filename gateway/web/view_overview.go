@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// failureWindow is how far back the overview looks for failures.
+	// failureWindow is the period for which the overview reports failures.
 	failureWindow = 24 * time.Hour
-	// overviewItems bounds the lines of each list of the overview.
+	// overviewItems bounds each list of the overview.
 	overviewItems = 10
 	// fleetNodes bounds the nodes that the overview names.
 	fleetNodes = 12
-	// overviewSchedules bounds the schedules that the overview looks at one by one.
+	// overviewSchedules bounds the schedules that the overview reads individually.
 	overviewSchedules = 20
 )
 
-// Parts of the overview, in the order of openOverview.
+// Indices of the parts of the overview.
 const (
 	partFailures = iota
 	partRunning
@@ -35,21 +35,21 @@ const (
 	overviewParts
 )
 
-// overviewView is what the first page shows.
+// overviewView is the data of the overview page.
 type overviewView struct {
 	Attention []attention
-	// IsKnown reports whether all parts were looked at.
+	// IsKnown reports whether all parts have been read.
 	IsKnown bool
-	Fleet   *fleet // nil: it is not known
+	Fleet   *fleet // nil if unknown
 	Totals  []stateTab
 	Running []runLine
 	Newest  []runLine
-	// RunningFailed and NewestFailed say why the runs are not known, or are "".
+	// RunningFailed and NewestFailed are why the runs are unknown, or "".
 	RunningFailed, NewestFailed string
 	Late                        []*v1.Schedule
 }
 
-// runLine is a run in a list of the overview.
+// runLine is a run in one of the overview's lists.
 type runLine struct {
 	*v1.Run
 	list string
@@ -125,13 +125,14 @@ func openOverview(w *Web, req request) viewSource {
 	return newPartsSource(newOverview, parts...)
 }
 
-// failedRunsRequest asks for the runs of late that have failed. The time has no seconds, so that it changes rarely.
+// failedRunsRequest returns the request for recently failed runs. Its start time is truncated to minutes so that it rarely
+// changes.
 func failedRunsRequest(now time.Time) *v1.ListRunsRequest {
-	since, _ := parseSince(failureWindow.String(), now.Truncate(time.Minute)) // it is a duration
+	since, _ := parseSince(failureWindow.String(), now.Truncate(time.Minute)) // the text is a valid duration
 	return &v1.ListRunsRequest{State: v1.RunFailed, Since: since, PageSize: overviewItems, Totals: true}
 }
 
-// lostTasks returns the tasks that are lost until their nodes are back, and those that were lost of late.
+// lostTasks returns the tasks that are lost until their nodes return, and those that were lost recently for good.
 func lostTasks(ctx context.Context, s services, now time.Time) (*v1.ListTasksResponse, error) {
 	res, err := s.tasks.ListTasks(ctx, connect.NewRequest(&v1.ListTasksRequest{State: v1.TaskLost, PageSize: approvalsPageSize}))
 	if err != nil {
@@ -146,8 +147,8 @@ func lostTasks(ctx context.Context, s services, now time.Time) (*v1.ListTasksRes
 	return lost, nil
 }
 
-// listSchedules returns the schedules with what lists leave out: how many of their starts were missed. Beyond
-// overviewSchedules that is not looked up.
+// listSchedules returns the schedules, the first overviewSchedules of them with the fields that lists leave out, such as the
+// number of missed starts.
 func listSchedules(ctx context.Context, s services) ([]*v1.Schedule, error) {
 	res, err := s.schedules.ListSchedules(ctx, connect.NewRequest(&v1.ListSchedulesRequest{}))
 	if err != nil {
@@ -157,14 +158,14 @@ func listSchedules(ctx context.Context, s services) ([]*v1.Schedule, error) {
 	for i, schedule := range schedules[:min(len(schedules), overviewSchedules)] {
 		got, err := s.schedules.GetSchedule(ctx, connect.NewRequest(&v1.GetScheduleRequest{Name: schedule.GetName()}))
 		if err != nil {
-			continue // it was deleted, or is shown as the list has it
+			continue // deleted meanwhile, or shown without the extra fields
 		}
 		schedules[i] = got.Msg.GetSchedule()
 	}
 	return schedules, nil
 }
 
-// newOverview shows what is loaded of the overview.
+// newOverview builds the overview from its loaded parts.
 func newOverview(loaded []loadedPart) viewData {
 	view := overviewView{IsKnown: true, Attention: attentions(loaded)}
 	for _, p := range loaded {
@@ -192,11 +193,11 @@ func newOverview(loaded []loadedPart) viewData {
 	return viewData{"Overview", "overview", view}
 }
 
-// fleet are the nodes in numbers.
+// fleet summarises the nodes.
 type fleet struct {
 	States  []stateTab
 	Amounts []amount
-	// Nodes are the first ones by name, More is the number of the others.
+	// Nodes are the first nodes by name, More is the number of others.
 	Nodes []*v1.Node
 	More  int
 }

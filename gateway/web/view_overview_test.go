@@ -16,7 +16,7 @@ const (
 	getScheduleCall   = switchyardv1connect.ScheduleServiceGetScheduleProcedure
 )
 
-// newQuietServices returns services of a fleet in which all is well.
+// newQuietServices returns services of a fleet without problems.
 func newQuietServices() *fakeServices {
 	f := newFakeServices()
 	answerWith(f, listRuns, &v1.ListRunsResponse{})
@@ -115,7 +115,7 @@ func TestOverviewSaysWhichPartIsNotKnown(t *testing.T) {
 	mustNotContain(t, page.text("main"), "Nothing needs attention")
 }
 
-// A slow part holds up no other one.
+// TestOverviewDoesNotWaitForASlowPart checks that a slow part does not delay the others.
 func TestOverviewDoesNotWaitForASlowPart(t *testing.T) {
 	f := newQuietServices()
 	answer(f, getQueue, func(ctx context.Context, _ *v1.GetQueueRequest) (*v1.GetQueueResponse, error) {

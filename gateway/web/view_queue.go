@@ -12,14 +12,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// queueFilters are the parameters of the queue, as the API has them.
+// queueFilters are the query parameters of the queue, named as in the API.
 var queueFilters = []string{"workflow", "run", "batch"}
 
-// queueView is what waits to start, and why.
+// queueView is the data of the queue page.
 type queueView struct {
-	Queue  *v1.GetQueueResponse // nil: it cannot be read
+	Queue  *v1.GetQueueResponse // nil if it cannot be read
 	Failed string
-	// ForNode wait for a node, InRun for something in their runs.
+	// ForNode are the groups that wait for a node, InRun those that wait for something in their runs.
 	ForNode, InRun []queueGroup
 	Amounts        []queueAmount
 	Fields         []filterField
@@ -27,17 +27,17 @@ type queueView struct {
 	Approvals      countedPart
 }
 
-// HasFields reports whether a filter of the form is set.
+// HasFields reports whether any filter is set.
 func (v queueView) HasFields() bool { return v.IsFiltered }
 
-// countedPart is a number of things that a part of a view has counted.
+// countedPart is the number of items in a part of a view.
 type countedPart struct {
 	N      int
-	IsMore bool   // there are more
-	Failed string // why they are not known, or ""
+	IsMore bool   // the true number is larger
+	Failed string // why the number is unknown, or ""
 }
 
-// Text returns the number in words: "3", or "3 or more".
+// Text returns the number as text, such as "3" or "3 or more".
 func (c countedPart) Text() string {
 	if c.IsMore {
 		return fmt.Sprintf("%d or more", c.N)
@@ -45,7 +45,7 @@ func (c countedPart) Text() string {
 	return fmt.Sprint(c.N)
 }
 
-// queueGroup is what waits for the same reason.
+// queueGroup is a group of tasks that wait for the same reason.
 type queueGroup struct {
 	*v1.QueueGroup
 	id string
@@ -54,10 +54,10 @@ type queueGroup struct {
 // LiveID returns the id of the block.
 func (g queueGroup) LiveID() string { return g.id }
 
-// Title returns the reason in words.
+// Title describes the reason.
 func (g queueGroup) Title() string { return waitTitles[g.GetReason()] }
 
-// waitTitles says for what tasks wait, by reason.
+// waitTitles describes each wait reason.
 var waitTitles = map[string]string{
 	v1.WaitAsking:     "The placement queue has not answered yet",
 	v1.WaitNext:       "Next: a node fits",
@@ -71,7 +71,7 @@ var waitTitles = map[string]string{
 	v1.WaitTurn:       "Others of their run come first",
 }
 
-// Tone returns the class of colours of the reason.
+// Tone returns the CSS class of the reason.
 func (g queueGroup) Tone() string {
 	switch g.GetReason() {
 	case v1.WaitImpossible:
@@ -82,10 +82,10 @@ func (g queueGroup) Tone() string {
 	return "wait"
 }
 
-// Asks returns what each of the group asks of a node, in words.
+// Asks describes the resource demand of each task in the group.
 func (g queueGroup) Asks() string { return demandText(g.GetDemand()) }
 
-// demandText returns what a task asks of a node, in words: "2 cores, 512 MiB, label gpu"; "" if it asks for nothing.
+// demandText describes the resource demand of a task, such as "2 cores, 512 MiB, label gpu", or returns "" if there is none.
 func demandText(d *v1.TaskDemand) string {
 	if d == nil {
 		return ""
@@ -108,12 +108,12 @@ func demandText(d *v1.TaskDemand) string {
 	return strings.Join(append(asks, d.GetConstraints()...), ", ")
 }
 
-// queueAmount is how much of a resource is asked for and free.
+// queueAmount compares the demand for a resource with what is free.
 type queueAmount struct {
 	Name               string
 	Asked, Free, Total string
 	Used               amount
-	IsShort            bool // more is asked for than free
+	IsShort            bool // the demand exceeds what is free
 }
 
 func queueAmounts(q *v1.GetQueueResponse) []queueAmount {
@@ -172,7 +172,7 @@ func openQueue(w *Web, req request) viewSource {
 	)
 }
 
-// countApprovals returns the number of tasks that wait for a person, from a part that lists them.
+// countApprovals returns the number of approval tasks in a part that lists them.
 func countApprovals(p loadedPart) countedPart {
 	counted := countedPart{Failed: p.failure()}
 	if tasks, ok := p.data.(*v1.ListTasksResponse); ok {
@@ -181,7 +181,7 @@ func countApprovals(p loadedPart) countedPart {
 	return counted
 }
 
-// failure returns why a part has no data, for people, or "".
+// failure returns why a part has no data, or "" if it has.
 func (p loadedPart) failure() string {
 	switch {
 	case p.err != nil:
@@ -192,7 +192,7 @@ func (p loadedPart) failure() string {
 	return ""
 }
 
-// queueGroups returns the groups with ids that do not depend on how many wait.
+// queueGroups returns the groups with ids that are independent of the number of waiting tasks.
 func queueGroups(q *v1.GetQueueResponse) []queueGroup {
 	groups, seen := make([]queueGroup, 0, len(q.GetGroups())), map[string]int{}
 	for _, g := range q.GetGroups() {

@@ -17,23 +17,23 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxDrawn is how many tasks the page of a run draws unless it is asked for all of them.
+// maxDrawn is the number of tasks that a run page draws by default. The parameter tasks=all draws all of them.
 const (
 	maxDrawn                 = 300
 	tasksParameter, allTasks = "tasks", "all"
 )
 
-// runSource makes the data of a run's page.
+// runSource produces the data of a run page.
 type runSource struct {
 	w     *Web
 	req   request
 	watch *runWatch
 	chart runChart
-	pause time.Duration // before the next drawing
-	drawn time.Time     // when the last one was ready
-	// ends is when the time axis of the last drawing has run out; zero: never.
+	pause time.Duration // minimum time to the next drawing
+	drawn time.Time     // when the last drawing was ready
+	// ends is when the time axis of the last drawing runs out, or zero if never.
 	ends time.Time
-	// defined are the tasks of the run's definition, which stand for those that the run does not show yet.
+	// defined holds the tasks of the run's definition, which stand in for tasks that the run does not report yet.
 	defined  map[string]*v1.TaskDefinition
 	attempts runAttempts
 }
@@ -42,14 +42,14 @@ func openRun(w *Web, req request) viewSource {
 	return &runSource{w: w, req: req, attempts: runAttempts{services: w.services, marks: map[string]string{}, tasks: map[string]*v1.Task{}}}
 }
 
-// close ends what follows the run.
+// close stops the watch of the run.
 func (s *runSource) close() {
 	if s.watch != nil {
 		s.watch.close()
 	}
 }
 
-// next returns the run once something of it is new, or its time axis has run out.
+// next returns the drawn run once the run has changed or its time axis has run out.
 func (s *runSource) next(ctx context.Context) (viewData, error) {
 	if s.watch == nil {
 		s.watch = watchRun(ctx, s.w.services, s.req.values["run"])
@@ -75,7 +75,7 @@ func (s *runSource) next(ctx context.Context) (viewData, error) {
 	}
 }
 
-// await waits for something new, and for the end of the pause after the drawing before.
+// await waits for a change of the run or the end of its time axis, and for the pause after the last drawing.
 func (s *runSource) await(ctx context.Context) error {
 	var ends <-chan time.Time
 	if !s.ends.IsZero() {
@@ -92,7 +92,7 @@ func (s *runSource) await(ctx context.Context) error {
 	return sleep(ctx, s.pause-time.Since(s.drawn))
 }
 
-// addDefined adds the tasks that the run has and does not show yet.
+// addDefined adds pending tasks for those that the run has but does not report yet.
 func (s *runSource) addDefined(ctx context.Context, state runState) {
 	if state.total <= len(state.tasks) {
 		return
@@ -100,7 +100,7 @@ func (s *runSource) addDefined(ctx context.Context, state runState) {
 	if s.defined == nil {
 		res, err := s.w.services.runs.GetRunDefinition(ctx, connect.NewRequest(&v1.GetRunDefinitionRequest{Id: s.req.values["run"]}))
 		if err != nil {
-			return // they appear once the run shows them
+			return // they appear once the run reports them
 		}
 		s.defined = res.Msg.GetDefinition().GetTasks()
 	}
@@ -111,18 +111,18 @@ func (s *runSource) addDefined(ctx context.Context, state runState) {
 	}
 }
 
-// runView is what the page of a run shows.
+// runView is the data of a run page.
 type runView struct {
 	Run    *v1.Run
 	Counts []words.StateCount // of tasks
 	Total  int
-	// Instances counts those of fan-outs, in words, or is "" if there are none.
+	// Instances describes the counts of all instances, or is "" if there are none.
 	Instances string
 	Chart     chartView
 	Actions   []Action
-	// Hidden are the tasks that are not drawn.
+	// Hidden is the number of tasks that are not drawn.
 	Hidden int
-	// Input and Context are JSON.
+	// Input and Context are JSON texts.
 	Input, Context string
 
 	drawn string // the shape of the graph
@@ -130,7 +130,7 @@ type runView struct {
 
 func (v runView) shape() string { return v.drawn }
 
-// draw returns what the page shows of a state.
+// draw returns the view of a state.
 func (s *runSource) draw(state runState) runView {
 	run := &v1.Run{
 		Id: state.run.GetId(), State: state.run.GetState(), CreatedAt: state.run.GetCreatedAt(), CompletedAt: state.run.GetCompletedAt(), Tasks: state.tasks,
@@ -168,7 +168,7 @@ func (s *runSource) draw(state runState) runView {
 	return view
 }
 
-// actionsOfRun returns the buttons of what can be done with a run in its state.
+// actionsOfRun returns the buttons for the actions that the state of a run allows.
 func actionsOfRun(run *v1.Run, caller *auth.Principal) []Action {
 	verbs := map[string][]string{
 		v1.RunPendingApproval: {"approve-run", "reject-run", "cancel-run"},
@@ -178,7 +178,7 @@ func actionsOfRun(run *v1.Run, caller *auth.Principal) []Action {
 		v1.RunCompleted:       {"rerun-run"},
 	}[run.GetState()]
 	if verbs == nil {
-		verbs = []string{"retry-run", "rerun-run"} // it has failed, was cancelled or was rejected
+		verbs = []string{"retry-run", "rerun-run"} // failed, cancelled or rejected
 	}
 	var actions []Action
 	for _, verb := range verbs {
@@ -187,10 +187,10 @@ func actionsOfRun(run *v1.Run, caller *auth.Principal) []Action {
 	return actions
 }
 
-// maxJSON bounds the JSON that a page shows, in bytes.
+// maxJSON bounds the displayed JSON of an object, in bytes.
 const maxJSON = 64 << 10
 
-// jsonText returns an object as indented JSON, or "" if it has no fields.
+// jsonText formats an object as indented JSON, cut to maxJSON, or returns "" if it has no fields.
 func jsonText(object *structpb.Struct) string {
 	if len(object.GetFields()) == 0 {
 		return ""
@@ -205,7 +205,7 @@ func jsonText(object *structpb.Struct) string {
 	return string(text)
 }
 
-// mostInteresting returns the n tasks that people look for, in the order of nodes.
+// mostInteresting returns the n most interesting nodes by state, in their original order.
 func mostInteresting(nodes []graph.Node, n int) []graph.Node {
 	order := make([]int, len(nodes))
 	for i := range order {

@@ -13,17 +13,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// runFilters are the parameters of the list of runs, as the API has them.
+// runFilters are the query parameters of the run list, named as in the API.
 var runFilters = []string{"state", "name", "text", "owner", "node", "type", "label", "trigger", "batch", "parent", "since", "page"}
 
 // runsPageSize is the number of runs on a page.
 const runsPageSize = 50
 
-// runsView is what the list of runs shows.
+// runsView is the data of the run list.
 type runsView struct {
 	Runs []runRow
 	Tabs []stateTab
-	// Fields are the filters of the form, State the one that the tabs set.
+	// Fields are the filters of the form; State is the filter that the tabs set.
 	Fields     []filterField
 	State      string
 	IsFiltered bool
@@ -31,7 +31,7 @@ type runsView struct {
 	First, Next string
 }
 
-// runRow is a line of it.
+// runRow is a row of the list.
 type runRow struct {
 	*v1.Run
 	Counts []countBar
@@ -43,17 +43,17 @@ func (r runRow) LiveID() string { return "run-" + r.GetId() }
 // IsOpen reports whether the run has not ended.
 func (r runRow) IsOpen() bool { return !v1.IsRunTerminal(r.GetState()) }
 
-// stateTab is a link to the runs in a state.
+// stateTab is a link to the items in a state.
 type stateTab struct {
-	State, URL string // "" is any state
+	State, URL string // "" means any state
 	Count      int32
 	Current    bool
 }
 
-// filterField is a field of a form of filters.
+// filterField is a field of a filter form.
 type filterField struct {
 	Name, Label, Value, Hint string
-	Choices                  []string // empty: any text
+	Choices                  []string // empty means free text
 }
 
 func openRuns(w *Web, req request) viewSource {
@@ -91,7 +91,7 @@ func (s closingSource) close() {
 	s.done()
 }
 
-// runsRequest returns the request of the parameters of the list of runs.
+// runsRequest converts the query parameters of the run list to a request.
 func runsRequest(q url.Values, now time.Time) (*v1.ListRunsRequest, error) {
 	since, err := parseSince(q.Get("since"), now)
 	if err != nil {
@@ -104,8 +104,8 @@ func runsRequest(q url.Values, now time.Time) (*v1.ListRunsRequest, error) {
 	}, nil
 }
 
-// parseSince returns the time that a text names: a duration before now such as "24h", or a time such as
-// "2026-03-14T15:09:26Z"; nil if it is empty.
+// parseSince parses a duration before now, such as "24h", or a time, such as "2026-03-14T15:09:26Z". It returns nil for an
+// empty text.
 func parseSince(text string, now time.Time) (*timestamppb.Timestamp, error) {
 	if text == "" {
 		return nil, nil
@@ -140,15 +140,15 @@ func runFilterFields(q url.Values) []filterField {
 	return fields
 }
 
-// HasFields reports whether a filter of the form is set.
+// HasFields reports whether any filter of the form is set.
 func (v runsView) HasFields() bool {
 	return slices.ContainsFunc(v.Fields, func(f filterField) bool { return f.Value != "" })
 }
 
-// isFiltered reports whether a list is restricted by any parameter but its page.
+// isFiltered reports whether any parameter but the page restricts the list.
 func isFiltered(q url.Values) bool { return len(q) > 1 || len(q) == 1 && !q.Has("page") }
 
-// stateTabs returns the tabs of all states, with the number of runs in each.
+// stateTabs returns a tab for each run state with the number of runs.
 func stateTabs(req request, totals map[string]int32) []stateTab {
 	current := req.query.Get("state")
 	var all int32
@@ -162,7 +162,8 @@ func stateTabs(req request, totals map[string]int32) []stateTab {
 	return tabs
 }
 
-// pageLinks returns the addresses of the first page, or "" on that page, and of the next one, or "" on the last.
+// pageLinks returns the addresses of the first and the next page. The first is "" on the first page, the next is "" on the
+// last page.
 func pageLinks(req request, token string) (first, next string) {
 	if req.query.Get("page") != "" {
 		first = withParameter(req.url(), "page", "")

@@ -18,7 +18,7 @@ const (
 	getRun   = switchyardv1connect.RunServiceGetRunProcedure
 )
 
-// before returns the time that lies d before testNow.
+// before returns the time d before testNow.
 func before(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(testNow.Add(-d)) }
 
 func TestRunsShowWhatTheyAreAndHowFar(t *testing.T) {

@@ -13,22 +13,22 @@ import (
 	"switchyard/workflows/cron"
 )
 
-// schedulesView is what the list of schedules shows.
+// schedulesView is the data of the schedule list.
 type schedulesView struct {
 	Rows  []scheduleRow
 	Pager pager
 }
 
-// scheduleRow is a line of the list.
+// scheduleRow is a row of the list.
 type scheduleRow struct{ *v1.Schedule }
 
 // LiveID returns the id of the block.
 func (r scheduleRow) LiveID() string { return "schedule-" + url.PathEscape(r.GetName()) }
 
-// Times returns its times in words.
+// Times describes the times of the schedule.
 func (r scheduleRow) Times() string { return scheduleWords(r.GetCron(), r.GetTimezone()) }
 
-// Next returns its next time, or nil.
+// Next returns the next time of the schedule, or nil if there is none.
 func (r scheduleRow) Next() *timestamppb.Timestamp {
 	if len(r.GetNextTimes()) == 0 {
 		return nil
@@ -50,23 +50,23 @@ func openSchedules(w *Web, req request) viewSource {
 	})
 }
 
-// scheduleView is what the page of a schedule shows.
+// scheduleView is the data of a schedule page.
 type scheduleView struct {
 	*v1.Schedule
 	Steer    scheduleSteer
 	Backfill backfillForm
 }
 
-// scheduleSteer are the buttons of a schedule.
+// scheduleSteer holds the buttons of a schedule.
 type scheduleSteer struct{ Actions []Action }
 
-// Times returns the times of the schedule in words, each with its expression.
+// Times returns the times of the schedule, each as text and expression.
 func (s scheduleView) Times() []scheduleTime { return timesOf(s.GetCron()) }
 
-// But returns the times that are left out.
+// But returns the excluded times.
 func (s scheduleView) But() []scheduleTime { return timesOf(s.GetExcept()) }
 
-// scheduleTime is an expression of a schedule.
+// scheduleTime is a cron expression with its description, which is empty if there is none.
 type scheduleTime struct{ Words, Expression string }
 
 func timesOf(expressions []string) (times []scheduleTime) {
@@ -80,7 +80,7 @@ func timesOf(expressions []string) (times []scheduleTime) {
 	return times
 }
 
-// Zone returns the time zone of the schedule.
+// Zone returns the name of the schedule's time zone.
 func (s scheduleView) Zone() string { return zoneName(s.GetTimezone()) }
 
 func zoneName(zone string) string {
@@ -90,16 +90,16 @@ func zoneName(zone string) string {
 	return zone
 }
 
-// Next returns the next times of the schedule, in its zone and in UTC.
+// Next returns the next times of the schedule.
 func (s scheduleView) Next() []nextTime { return nextTimes(s.GetNextTimes(), s.GetTimezone()) }
 
-// nextTime is a time at which a schedule starts a run.
+// nextTime is a future start of a schedule.
 type nextTime struct {
 	At    *timestamppb.Timestamp
-	Local string // in the zone of the schedule, or "" if that is UTC
+	Local string // in the time zone of the schedule, or "" if that is UTC
 }
 
-// localLayout is that of times in the zone of a schedule.
+// localLayout is the layout of times in a schedule's time zone.
 const localLayout = "Mon 2006-01-02 15:04:05 MST"
 
 func nextTimes(times []*timestamppb.Timestamp, zone string) (next []nextTime) {
@@ -114,7 +114,7 @@ func nextTimes(times []*timestamppb.Timestamp, zone string) (next []nextTime) {
 	return next
 }
 
-// zoneOf returns the zone of a schedule. One that is not known here is taken for UTC.
+// zoneOf returns the time zone with a name, or UTC if the name is empty or unknown.
 func zoneOf(name string) *time.Location {
 	if name == "" || strings.EqualFold(name, "UTC") {
 		return time.UTC
@@ -126,7 +126,7 @@ func zoneOf(name string) *time.Location {
 	return zone
 }
 
-// Counts returns what the schedule has done, in words.
+// Counts describes how many starts the schedule has made, missed, skipped and so on.
 func (s scheduleView) Counts() []string {
 	words := []string{plural(s.GetStarted(), "run") + " started"}
 	for _, count := range []struct {
@@ -145,7 +145,7 @@ func (s scheduleView) Counts() []string {
 	return words
 }
 
-// Overlapping returns what becomes of a start while a run is open, in words.
+// Overlapping describes the policy for a start while another run is open.
 func (s scheduleView) Overlapping() string {
 	words := map[string]string{
 		"skip": "the start is skipped", "queue": "the start waits for the runs before it", "replace": "the open runs are cancelled first",
@@ -157,7 +157,7 @@ func (s scheduleView) Overlapping() string {
 	return s.GetOverlap() + ": " + words
 }
 
-// loadSchedule returns what the page of a schedule shows.
+// loadSchedule reads the data of a schedule page.
 func (w *Web) loadSchedule(ctx context.Context, req request) (scheduleView, error) {
 	name := req.values["schedule"]
 	res, err := w.services.schedules.GetSchedule(ctx, connect.NewRequest(&v1.GetScheduleRequest{Name: name}))

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// explainInterval is the shortest time between two questions why a task waits.
+	// explainInterval is the minimum interval between two explanations of a waiting task.
 	explainInterval = 5 * time.Second
-	// instancePage is how many instances a page shows.
+	// instancePage is the number of instances on a page.
 	instancePage = 100
-	// instancesInterval is the longest time for which a page of instances stays as it was read.
+	// instancesInterval is the maximum age of a page of instances.
 	instancesInterval = 5 * time.Second
 )
 
-// taskParameters are those of the page of a task: which log is shown, and which instances.
+// taskParameters are the query parameters of a task page. They select the log and the instances.
 var taskParameters = []string{"attempt", "generation", "stream", "state", "page"}
 
-// taskSource makes the data of a task's page.
+// taskSource produces the data of a task page.
 type taskSource struct {
 	viewSource
 	w         *Web
 	req       request
-	name      string // of the task or the instance
+	name      string // of the task or instance
 	run       *v1.Run
-	of        *v1.Task // the task as the run has it; of an instance its task
+	of        *v1.Task // the task in the run; for an instance, its task
 	yaml      string
 	reasons   explainer
 	events    assignments
@@ -50,14 +50,14 @@ func openTask(w *Web, req request) viewSource {
 	return s
 }
 
-// close ends the question that is being asked.
+// close cancels a pending explanation.
 func (s *taskSource) close() { s.reasons.close() }
 
-// taskView is what the page of a task shows.
+// taskView is the data of a task page.
 type taskView struct {
 	Run      *v1.Run
 	Name     string
-	Of       string // task of which this is an instance; empty: it is a task
+	Of       string // task of the instance, or "" if it is not an instance
 	Task     *v1.Task
 	Actions  []Action
 	Attempts []attemptRow
@@ -65,14 +65,14 @@ type taskView struct {
 	Parents  []parentRow
 	Result   resultView
 	YAML     string
-	Split    *splitView // of a task that has fanned out
-	Log      *logChoice // nil: such a task has no log
+	Split    *splitView // nil unless the task has fanned out
+	Log      *logChoice // nil if the task has no log
 }
 
-// shape implements shaped: a task that fans out has other parts.
+// shape implements shaped: a fan-out has different page parts.
 func (v taskView) shape() string { return fmt.Sprint(v.Split != nil, v.Log != nil) }
 
-// attemptRow is an attempt, or the one that is under way.
+// attemptRow is an ended or current attempt.
 type attemptRow struct {
 	*v1.Attempt
 	IsOpen bool
@@ -82,7 +82,7 @@ type attemptRow struct {
 // HasExit reports whether the exit code is known.
 func (a attemptRow) HasExit() bool { return !a.IsOpen && a.GetExitCode() >= 0 }
 
-// parentRow is a task that this one waits for.
+// parentRow is an upstream task.
 type parentRow struct {
 	Run, Name string
 	Task      *v1.Task
@@ -127,7 +127,7 @@ func (s *taskSource) load(ctx context.Context) (viewData, error) {
 	return viewData{s.name + " of " + s.run.GetId(), "task", view}, nil
 }
 
-// loadRun reads what stays as it is: the run, the task as it is defined, and its type.
+// loadRun reads what does not change: the run, and the task with its definition.
 func (s *taskSource) loadRun(ctx context.Context, base string) error {
 	res, err := messageOfCall(s.w.services.runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: s.req.values["run"], Tasks: []string{base}, Brief: true})))
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *taskSource) loadRun(ctx context.Context, base string) error {
 	return nil
 }
 
-// parents returns the tasks that a task depends on, with their states.
+// parents returns the upstream tasks of a task with their states.
 func (s *taskSource) parents(ctx context.Context, t *v1.Task) ([]parentRow, error) {
 	if len(t.GetDependsOn()) == 0 {
 		return nil, nil
@@ -167,7 +167,7 @@ func (s *taskSource) parents(ctx context.Context, t *v1.Task) ([]parentRow, erro
 	return rows, nil
 }
 
-// attemptRows returns the attempts of a task, the newest first, and before them the one that is under way.
+// attemptRows returns the attempts of a task, newest first, including a current one.
 func attemptRows(req request, t *v1.Task) []attemptRow {
 	var rows []attemptRow
 	row := func(a *v1.Attempt, isOpen bool) attemptRow {
@@ -176,7 +176,7 @@ func attemptRows(req request, t *v1.Task) []attemptRow {
 	ended := t.GetAttempts()
 	if t.GetNode() != "" && !v1.HasTaskEnded(t) && !v1.IsTaskWaiting(t.GetState()) {
 		rows = append(rows, row(&v1.Attempt{Attempt: t.GetAttempt(), Node: t.GetNode(), State: t.GetState(), AssignedAt: t.GetAssignedAt(), StartedAt: t.GetStartedAt(), Error: t.GetNotice()}, true))
-	} else if len(ended) == 0 && t.GetNode() != "" && v1.HasTaskEnded(t) { // an instance that had one attempt only
+	} else if len(ended) == 0 && t.GetNode() != "" && v1.HasTaskEnded(t) { // an instance with only one attempt
 		r := t.GetResult()
 		rows = append(rows, row(&v1.Attempt{
 			Attempt: t.GetAttempt(), Node: t.GetNode(), State: t.GetState(), Reason: t.GetReason(), Error: t.GetError(), ExitCode: r.GetExitCode(),
@@ -189,7 +189,7 @@ func attemptRows(req request, t *v1.Task) []attemptRow {
 	return rows
 }
 
-// messageOfCall returns the message of an answer.
+// messageOfCall returns the message of a response.
 func messageOfCall[M any](res *connect.Response[M], err error) (*M, error) {
 	if err != nil {
 		return nil, err
@@ -206,13 +206,13 @@ type splitView struct {
 
 // instanceTab is a link to the instances in a state.
 type instanceTab struct {
-	State   string // empty: all
+	State   string // empty means all
 	Count   int
 	URL     string
 	Current bool
 }
 
-// instanceRow is a line of the list.
+// instanceRow is a row of the instance list.
 type instanceRow struct {
 	Run, Name string
 	*v1.Instance
@@ -221,7 +221,7 @@ type instanceRow struct {
 // LiveID returns the id of the block.
 func (r instanceRow) LiveID() string { return fmt.Sprintf("instance-%d", r.GetIndex()) }
 
-// instanceList reads a page of instances again when their states have changed.
+// instanceList caches a page of instances until their states change or instancesInterval has passed.
 type instanceList struct {
 	view   *splitView
 	counts map[string]int32

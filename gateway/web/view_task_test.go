@@ -15,7 +15,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// fakeTask has the services show a task of run ci-1.
+// fakeTask makes the services return a task of run ci-1.
 func fakeTask(f *fakeServices, name string, task *v1.Task) {
 	answer(f, switchyardv1connect.RunServiceGetRunTaskProcedure, func(_ context.Context, req *v1.GetRunTaskRequest) (*v1.GetRunTaskResponse, error) {
 		if req.GetTask() != name {

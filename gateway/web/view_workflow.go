@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// recentRuns is how many runs the page of a workflow shows.
+	// recentRuns is the number of runs on a workflow page.
 	recentRuns = 10
-	// maxReferences bounds the stored workflows that the page of a workflow looks for.
+	// maxReferences bounds how many referenced workflows a workflow page looks up.
 	maxReferences = 20
 )
 
-// workflowView is what the page of a stored workflow shows.
+// workflowView is the data of a workflow page.
 type workflowView struct {
 	Name, URL string
 	Facts     workflowFacts
@@ -36,13 +36,13 @@ type workflowView struct {
 	Delete    Action
 }
 
-// workflowFacts are lines about a workflow.
+// workflowFacts is the data of the fact list of a workflow.
 type workflowFacts struct {
 	*v1.Definition
 	Updated *timestamppb.Timestamp
 }
 
-// definitionText is a definition as people write it.
+// definitionText is the YAML of a definition with its problems and graph.
 type definitionText struct {
 	Listing *listing
 	Notes   []lineNote
@@ -55,7 +55,7 @@ type workflowRun struct{ *v1.Run }
 // LiveID returns the id of the block.
 func (r workflowRun) LiveID() string { return "run-" + r.GetId() }
 
-// Why returns why the run ended as it did, or why it makes no progress.
+// Why returns the error of the run, or why it makes no progress.
 func (r workflowRun) Why() string {
 	if r.GetError() != "" {
 		return r.GetError()
@@ -63,7 +63,7 @@ func (r workflowRun) Why() string {
 	return r.GetProblem()
 }
 
-// workflowLoader loads what the page of a workflow shows. It keeps the text of the definition while that is the same.
+// workflowLoader loads the data of a workflow page. It caches the text of the definition until the definition changes.
 type workflowLoader struct {
 	w    *Web
 	req  request
@@ -82,7 +82,7 @@ func openWorkflow(w *Web, req request) viewSource {
 	})
 }
 
-// load returns what the page shows now.
+// load returns the current data of the page.
 func (l *workflowLoader) load(ctx context.Context) (workflowView, error) {
 	name, caller, s := l.req.values["workflow"], l.req.caller, l.w.services
 	stored, err := s.workflows.GetWorkflow(ctx, connect.NewRequest(&v1.GetWorkflowRequest{Name: name}))
@@ -123,13 +123,13 @@ func (l *workflowLoader) load(ctx context.Context) (workflowView, error) {
 	return view, nil
 }
 
-// describe returns the text of a definition with what it warns of.
+// describe returns the text of a definition with its problems and warnings.
 func (w *Web) describe(ctx context.Context, def *v1.Definition) (definitionText, error) {
 	text, err := definition.Print(def)
 	if err != nil {
 		return definitionText{}, err
 	}
-	// A newer version of the gateway may have come since it was stored, and with it new rules.
+	// The validation rules may have changed since the definition was stored.
 	checked, err := definition.ParseChecked(def.GetName()+".yaml", text)
 	var problems source.Problems
 	if err != nil {
@@ -143,7 +143,7 @@ func (w *Web) describe(ctx context.Context, def *v1.Definition) (definitionText,
 	return definitionText{newListing("Definition of "+def.GetName(), string(text), notes), notes, newDefinitionGraph(def, string(text))}, nil
 }
 
-// missingWorkflows returns a warning for each place that names a workflow that is not stored.
+// missingWorkflows returns a warning for each place that names an unknown workflow.
 func (w *Web) missingWorkflows(ctx context.Context, places []definition.StoredReference) (missing source.Problems, err error) {
 	for _, place := range places[:min(len(places), maxReferences)] {
 		_, err := w.services.workflows.GetWorkflow(ctx, connect.NewRequest(&v1.GetWorkflowRequest{Name: place.Name}))
@@ -160,13 +160,13 @@ func (w *Web) missingWorkflows(ctx context.Context, places []definition.StoredRe
 	return missing, nil
 }
 
-// Buttons of the form of a workflow.
+// Buttons of the workflow form.
 const (
 	doRun     = "run"
 	doPreview = "preview"
 )
 
-// postWorkflow starts a run of a stored workflow, or shows what it would do.
+// postWorkflow starts a run of a stored workflow, or shows its plan.
 func (w *Web) postWorkflow(rw http.ResponseWriter, r *http.Request, req request, failed error) {
 	ctx := r.Context()
 	view, err := (&workflowLoader{w: w, req: req}).load(ctx)
@@ -179,14 +179,14 @@ func (w *Web) postWorkflow(rw http.ResponseWriter, r *http.Request, req request,
 	if err == nil {
 		err = w.takeWorkflowForm(rw, r, &view)
 		if err == nil && view.Plan == nil {
-			return // a run has been started
+			return // the response redirects to the new run
 		}
 	}
 	view.Form.refuse(err)
 	w.writeView(rw, r, statusOf(err), viewData{"Workflow " + view.Name, "workflow", view}, req, true)
 }
 
-// takeWorkflowForm does what the form asks for: it leads to the run, or puts a plan into the view.
+// takeWorkflowForm handles the submitted form: it redirects to a new run, or sets the plan of the view.
 func (w *Web) takeWorkflowForm(rw http.ResponseWriter, r *http.Request, view *workflowView) error {
 	input, err := view.Form.input(view.Facts.Definition)
 	if err != nil {
@@ -212,7 +212,7 @@ func (w *Web) takeWorkflowForm(rw http.ResponseWriter, r *http.Request, view *wo
 	return nil
 }
 
-// startNotice returns what the page of a run says that a form has started.
+// startNotice returns the notice for the page of a run that a form has started.
 func startNotice(run string, existed bool) string {
 	if existed {
 		return "This form has started run " + run + " already."

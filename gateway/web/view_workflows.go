@@ -13,10 +13,10 @@ import (
 	"switchyard/workflows/cron"
 )
 
-// workflowsPage is how many workflows or schedules a page of the list holds.
+// workflowsPage is the page size of the lists of workflows and schedules.
 const workflowsPage = 50
 
-// workflowsView is what the list of stored workflows shows.
+// workflowsView is the data of the workflow list.
 type workflowsView struct {
 	Search string
 	Rows   []workflowRow
@@ -24,14 +24,14 @@ type workflowsView struct {
 	Editor link
 }
 
-// pager is the foot of a list.
+// pager is the footer of a list.
 type pager struct {
-	Total int32  // of the list, or 0 if it is not known
-	Noun  string // of what is listed
+	Total int32  // length of the list, or 0 if unknown
+	Noun  string // singular noun for the listed items
 	Next  string // token of the next page, or ""
 }
 
-// workflowRow is a line of the list.
+// workflowRow is a row of the list.
 type workflowRow struct{ *v1.StoredWorkflow }
 
 // LiveID returns the id of the block.
@@ -40,7 +40,7 @@ func (r workflowRow) LiveID() string { return "workflow-" + r.GetName() }
 // Updated returns when the workflow was stored.
 func (r workflowRow) Updated() *timestamppb.Timestamp { return storedAt(r.GetUpdatedAt()) }
 
-// Times returns its schedule in words, or "".
+// Times describes the schedule of the workflow, or returns "".
 func (r workflowRow) Times() string { return scheduleWords(r.GetCron(), r.GetTimezone()) }
 
 func openWorkflows(w *Web, req request) viewSource {
@@ -68,7 +68,7 @@ func workflowURL(name string) string { return "/ui/workflows/" + url.PathEscape(
 // scheduleURL returns the address of the page of a schedule.
 func scheduleURL(name string) string { return "/ui/schedules/" + url.PathEscape(name) }
 
-// scheduleWords returns the times of a schedule in words, or "" if there are none.
+// scheduleWords describes the times of a schedule, or returns "" if there are none.
 func scheduleWords(expressions []string, zone string) string {
 	if len(expressions) == 0 {
 		return ""
@@ -83,7 +83,7 @@ func scheduleWords(expressions []string, zone string) string {
 	return strings.Join(words, "; ") + " (" + zone + ")"
 }
 
-// storedAt returns a time that the API has as text, or nil.
+// storedAt parses a time that the API returns as text. It returns nil if the text is not a time.
 func storedAt(text string) *timestamppb.Timestamp {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {

@@ -1,6 +1,6 @@
 package web
 
-// views are the pages. Each line is a page; the functions lie in files of their names.
+// views lists the views, one per row. Their functions are in files of the same names.
 var views = []view{
 	{pattern: "/{$}", open: openOverview},
 	{pattern: "/ui/runs", parameters: runFilters, open: openRuns},

@@ -13,22 +13,22 @@ import (
 	"switchyard/gateway/web/live"
 )
 
-// Config is what a Web is made of.
+// Config holds the dependencies and limits of a Web.
 type Config struct {
-	// Calls has the services, Streams the server-sent events of logs.
+	// Calls serves the services, Streams the server-sent events of logs.
 	Calls, Streams http.Handler
-	// Feeds keep the views current. Web does not close them.
+	// Feeds keeps the views up to date. Web does not close it.
 	Feeds *live.Feeds
-	// Lock finds out who sends a request. Its field Refuse is the page's.
+	// Lock authenticates requests. Web sets its field Refuse.
 	Lock   auth.Lock
 	Bounds *edge.Bounds
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
 	Now     func() time.Time
 	Log     *slog.Logger
-	// Stopping is closed when streams are to end because the gateway shuts down.
+	// Stopping is closed when the gateway shuts down and streams must end.
 	Stopping <-chan struct{}
-	// KeepAlive is the pause after which a stream sends a comment, WriteTimeout how long a browser may take nothing.
+	// KeepAlive is how long a stream may be silent before it sends a comment. WriteTimeout bounds each write to a browser.
 	KeepAlive, WriteTimeout time.Duration
 }
 
@@ -39,7 +39,7 @@ type Web struct {
 	pages    *pages
 	router   router
 	handler  http.Handler
-	// formMark stands for the proof of a form in what is rendered for several callers.
+	// formMark is the placeholder for the proof of a form in content that callers share.
 	formMark string
 }
 
@@ -64,7 +64,7 @@ func New(c Config) *Web {
 	mux.HandleFunc("GET /ui/runs/{run}/report", w.serveReport)
 	mux.HandleFunc("POST /ui/actions/{verb}", w.serveAction)
 	mux.HandleFunc("/ui/", w.serveNothing)
-	open := http.NewServeMux() // to callers that are not logged in
+	open := http.NewServeMux() // to callers who are not logged in
 	open.HandleFunc("GET /ui/login", w.serveLogin)
 	open.HandleFunc("POST /ui/login", w.logIn)
 	open.HandleFunc("POST /ui/logout", w.logOut)
@@ -83,7 +83,7 @@ func New(c Config) *Web {
 	return w
 }
 
-// Wrap returns a handler that serves the page, and leaves all other paths to next.
+// Wrap returns a handler that serves the page and passes all other paths to next.
 func (w *Web) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -95,10 +95,10 @@ func (w *Web) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// isLocked reports whether callers log in.
+// isLocked reports whether authentication is on.
 func (w *Web) isLocked() bool { return w.Lock.Authenticator != nil }
 
-// protect returns a handler whose answers allow nothing but what the gateway itself serves.
+// protect restricts browsers to content from the gateway itself.
 func protect(next http.Handler) http.Handler {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
 		"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

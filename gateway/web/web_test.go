@@ -81,7 +81,7 @@ func TestCallerWithoutTokenIsLedToLogin(t *testing.T) {
 	}
 }
 
-// logInWith sends the form of the log-in.
+// logInWith submits the login form.
 func (v *visitor) logInWith(token, next string) answered {
 	form := v.get("/ui/login?" + url.Values{"next": {next}}.Encode())
 	values := url.Values{"token": {token}}
@@ -116,7 +116,7 @@ func TestLogInKeepsTheTokenInACookie(t *testing.T) {
 	}
 }
 
-// withoutHeader has the browser prove who it is by its cookies alone.
+// withoutHeader makes the browser authenticate by its cookies only.
 func (v *visitor) withoutHeader() *visitor {
 	next := v.handler
 	v.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -163,7 +163,7 @@ func TestPageRefusesParametersThatItDoesNotHave(t *testing.T) {
 func TestErrorsOfCallsAreShown(t *testing.T) {
 	f := newFakeServices()
 	v := newVisitor(t, f, v1.RoleViewer)
-	a := v.do(http.MethodGet, "/ui/runs", nil, "text/html") // which the fake does not answer
+	a := v.do(http.MethodGet, "/ui/runs", nil, "text/html") // the fake does not implement the call
 	if a.status != http.StatusNotImplemented || a.text("h1") == "" || a.text(".error-text") == "" {
 		t.Errorf("%d %s", a.status, a.text("main"))
 	}
@@ -189,7 +189,7 @@ func TestCallersOfDifferentRightsShareNoView(t *testing.T) {
 	}
 }
 
-// TestStreamSendsWhatChanges follows two views in one stream, and revokes the token under it.
+// TestStreamSendsWhatChanges follows a changing view, an unknown view and a foreign address in one stream.
 func TestStreamSendsWhatChanges(t *testing.T) {
 	f := newFakeServices()
 	runs := &v1.ListRunsResponse{Items: []*v1.Run{{Id: "a-1", Name: "a", State: v1.RunRunning}}}
@@ -236,7 +236,7 @@ func TestStreamSendsWhatChanges(t *testing.T) {
 	mustContain(t, seen["view"], `"/ui/runs"`, "run-a-1", v1.RunFailed)
 }
 
-// revocable authenticates one token until it is revoked.
+// revocable authenticates any token until revoked is closed.
 type revocable struct{ revoked chan struct{} }
 
 // Authenticate implements auth.Authenticator.

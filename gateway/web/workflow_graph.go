@@ -16,11 +16,11 @@ import (
 // definitionGraph is the graph of the tasks of a definition.
 type definitionGraph struct {
 	Label string
-	// Drawing is an SVG whose texts drawing/svg has escaped.
+	// Drawing is an SVG; drawing/svg has escaped its text.
 	Drawing template.HTML
 }
 
-// newDefinitionGraph draws the tasks of a definition. Each leads to its line in the text, if that is shown.
+// newDefinitionGraph draws the tasks of a definition. Each task links to its line in the text if the line is shown.
 func newDefinitionGraph(def *v1.Definition, text string) definitionGraph {
 	lines := taskLines(text)
 	nodes := make([]graph.Node, 0, len(def.GetTasks()))
@@ -42,7 +42,7 @@ func newDefinitionGraph(def *v1.Definition, text string) definitionGraph {
 	}))}
 }
 
-// taskLines returns the lines on which tasks begin in a text of definition.Print.
+// taskLines returns the line at which each task starts in the output of definition.Print.
 func taskLines(text string) map[string]int {
 	lines, inTasks, number := map[string]int{}, false, 0
 	for line := range strings.Lines(text) {

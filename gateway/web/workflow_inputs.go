@@ -16,28 +16,28 @@ import (
 )
 
 const (
-	// inputPrefix begins the names of the fields of inputs.
+	// inputPrefix is the prefix of the names of input fields.
 	inputPrefix = "input."
-	// documentField is the field of an input of which no types are declared.
+	// documentField is the form field of an input without declared types.
 	documentField = "input-document"
-	// maxShownDefault bounds a default that is shown beside its field, in bytes.
+	// maxShownDefault bounds the length of a default that is shown beside its field, in bytes.
 	maxShownDefault = 40
 )
 
-// inputForm is the form of the input of a run.
+// inputForm is the form for the input of a run.
 type inputForm struct {
 	Fields []inputField
-	// IsFree marks a workflow that declares no inputs: its input is typed as a document.
+	// IsFree marks a workflow without declared inputs, whose input is typed as a document.
 	IsFree bool
 	Free   string
-	// Notes are problems that are of no field.
+	// Notes are problems that do not belong to a field.
 	Notes []lineNote
-	// Failed is why the form was not taken, or "".
+	// Failed is why the form was refused, or "".
 	Failed  string
 	Buttons []button
 }
 
-// inputField is the field of an input.
+// inputField is the form field of an input.
 type inputField struct {
 	Name, Type, Description string
 	// Kind is text, number, checkbox, select or area.
@@ -46,25 +46,25 @@ type inputField struct {
 	Value     string
 	IsChecked bool
 	Options   []inputOption
-	// HasDefault tells that a default stands for an input that is not given; Default is that in words, if it is short.
+	// HasDefault is set if a missing input has a default. Default is its text if the text is short.
 	HasDefault bool
 	Default    string
 	Notes      []lineNote
 }
 
-// ID returns the id of the field, and the beginning of those of its texts.
+// ID returns the id of the field's element and the prefix of the ids of its texts.
 func (f inputField) ID() string { return "input-" + f.Name }
 
-// Field returns the name of the field in the form.
+// Field returns the name of the form field.
 func (f inputField) Field() string { return inputPrefix + f.Name }
 
-// inputOption is a value of a select.
+// inputOption is an option of a select element.
 type inputOption struct {
 	Value, Text string
 	IsSelected  bool
 }
 
-// newInputForm returns the form of a workflow, filled in with its defaults.
+// newInputForm returns the form of a workflow, filled in with the defaults.
 func newInputForm(def *v1.Definition) inputForm {
 	f := inputForm{IsFree: len(def.GetInputs()) == 0}
 	for _, name := range slices.Sorted(maps.Keys(def.GetInputs())) {
@@ -113,14 +113,14 @@ func newInputField(name string, in *v1.InputDefinition) inputField {
 	return f
 }
 
-// choose marks the option that the value is.
+// choose selects the option that equals the value.
 func (f *inputField) choose() {
 	for i := range f.Options {
 		f.Options[i].IsSelected = f.Options[i].Value == f.Value
 	}
 }
 
-// fieldText returns a value as a field holds it: a string as it is, others as JSON.
+// fieldText formats a value for a form field: strings as they are, everything else as JSON.
 func fieldText(v *structpb.Value, kind string) string {
 	if v == nil {
 		return ""
@@ -139,7 +139,7 @@ func fieldText(v *structpb.Value, kind string) string {
 	return string(text)
 }
 
-// fill puts what was typed into the form.
+// fill sets the fields to the submitted values.
 func (f *inputForm) fill(values url.Values) {
 	text := func(name string) string { return strings.ReplaceAll(values.Get(name), "\r\n", "\n") }
 	f.Free = text(documentField)
@@ -148,12 +148,12 @@ func (f *inputForm) fill(values url.Values) {
 		field.Value, field.IsChecked = text(field.Field()), values.Get(field.Field()) != ""
 		field.choose()
 		if _, err := strconv.ParseFloat(field.Value, 64); field.Kind == "number" && field.Value != "" && err != nil {
-			field.Kind = "text" // a browser drops what is no number
+			field.Kind = "text" // browsers drop an invalid number
 		}
 	}
 }
 
-// input returns the input that was typed. The error is Problems.
+// input parses the submitted input. The error is source.Problems.
 func (f *inputForm) input(def *v1.Definition) (*structpb.Struct, error) {
 	if f.IsFree {
 		return definition.ParseInput(def, nil, []byte(f.Free))
@@ -170,7 +170,7 @@ func (f *inputForm) input(def *v1.Definition) (*structpb.Struct, error) {
 	return definition.ParseInput(def, pairs, nil)
 }
 
-// refuse shows an error: at the fields that it names, or above them.
+// refuse shows an error at the fields that it names, or above the form.
 func (f *inputForm) refuse(err error) {
 	if err == nil {
 		return
@@ -189,18 +189,18 @@ func (f *inputForm) refuse(err error) {
 	}
 }
 
-// isOfInput reports whether a problem is about an input.
+// isOfInput reports whether a problem concerns a given input.
 func isOfInput(p *v1.Problem, name string) bool {
 	rest, ok := strings.CutPrefix(p.GetPath(), inputPrefix+name)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// isOfInputs reports whether a problem is about the input of a run, and not about its definition.
+// isOfInputs reports whether a problem concerns the input of a run rather than the definition.
 func isOfInputs(p *v1.Problem) bool {
 	return p.GetPath() == "input" || strings.HasPrefix(p.GetPath(), inputPrefix)
 }
 
-// aboutDefinition returns the problems that are about the definition.
+// aboutDefinition returns the problems that concern the definition.
 func aboutDefinition(problems source.Problems) source.Problems {
 	return slices.DeleteFunc(slices.Clone(problems), isOfInputs)
 }

@@ -44,7 +44,7 @@ tasks:
     spec: { command: "echo {{ input.version }}" }
 `
 
-// withWorkflow returns services that have a workflow.
+// withWorkflow returns services with a stored workflow.
 func withWorkflow(t *testing.T, document string) *fakeServices {
 	t.Helper()
 	def, err := definition.Parse("release.yaml", []byte(document))
@@ -65,7 +65,7 @@ func withWorkflow(t *testing.T, document string) *fakeServices {
 	return f
 }
 
-// send sends the form of a page that goes to an address, with one of its buttons. Pairs are what is typed.
+// send submits the form with an action on a page, using one of its buttons. Pairs are the names and values of typed fields.
 func (v *visitor) send(page answered, action, button string, pairs ...string) answered {
 	v.t.Helper()
 	forms := page.all(`form[action="` + action + `"]`)
@@ -84,7 +84,7 @@ func (v *visitor) send(page answered, action, button string, pairs ...string) an
 	return v.do(http.MethodPost, action, values, "text/html")
 }
 
-// typedIn returns what a browser sends of a form.
+// typedIn returns the values that a browser would submit for a form.
 func typedIn(form *html.Node) url.Values {
 	values := url.Values{}
 	for _, input := range selected(form, "input") {
