@@ -1,5 +1,5 @@
-// Package eventstream writes streams of server-sent events: with comments while there are no events, and an end for readers
-// that take nothing.
+// Package eventstream writes streams of server-sent events. It sends comments during pauses, and ends streams whose clients
+// have stalled.
 //
 // Of this module it imports nothing.
 package eventstream

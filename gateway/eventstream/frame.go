@@ -1,7 +1,7 @@
 package eventstream
 
-// Frame returns an event as it is sent. The event has no id line if id is "": a client that continues then continues after
-// the event before it.
+// Frame returns the encoded form of an event. If id is "", the event has no id line, and a client that resumes continues
+// after the previous event with an id.
 func Frame(event, id string, data []byte) []byte {
 	b := make([]byte, 0, len(event)+len(id)+len(data)+24)
 	b = append(append(append(b, "event: "...), event...), '\n')

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Stream is one answer of server-sent events. A reader that takes nothing for the write time-out ends it. It is safe for
+// Stream is one response of server-sent events. It ends if a write blocks longer than the write time-out. It is safe for
 // concurrent use.
 type Stream struct {
 	w          http.ResponseWriter
@@ -18,26 +18,26 @@ type Stream struct {
 	keepAlive  time.Duration
 	timeout    time.Duration
 
-	stop func() // ends the comments
+	stop func() // stops the comments
 	wg   sync.WaitGroup
 
 	mu      sync.Mutex
 	begun   bool
 	written time.Time
-	err     error // of the first write that failed
+	err     error // error of the first failed write
 }
 
-// New returns a stream that sends a comment after each pause of keepAlive. Nothing is sent before Begin.
+// New returns a stream that sends a comment after each pause of keepAlive. It sends nothing before Begin.
 func New(w http.ResponseWriter, keepAlive, timeout time.Duration) *Stream {
 	return &Stream{w: w, controller: http.NewResponseController(w), keepAlive: keepAlive, timeout: timeout, stop: func() {}}
 }
 
-// retryHint returns a line that makes clients that lose the stream return after about a second, not all at once.
+// retryHint returns a line that makes clients reconnect after about a second, spread out randomly.
 func retryHint() string {
 	return fmt.Sprintf("retry: %d\n", 500+rand.IntN(1000))
 }
 
-// Begin sends the headers. A second Begin does nothing.
+// Begin sends the headers. A second Begin is a no-op.
 func (s *Stream) Begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Stream) writeLocked(text []byte) error {
 		return s.err
 	}
 	s.written = time.Now()
-	_ = s.controller.SetWriteDeadline(s.written.Add(s.timeout)) // a server without deadlines is a test's
+	_ = s.controller.SetWriteDeadline(s.written.Add(s.timeout)) // only the servers of tests have no deadlines
 	_, err := s.w.Write(text)
 	if err == nil {
 		err = s.controller.Flush()
@@ -86,7 +86,8 @@ func (s *Stream) writeLocked(text []byte) error {
 	return s.err
 }
 
-// Close says why the stream ends before its end event, unless why is "", and stops the comments. The client returns.
+// Close stops the comments. If why is not "", Close first sends it as the reason why the stream ends early; the client
+// will reconnect.
 func (s *Stream) Close(why string) {
 	s.stop()
 	if why != "" {
@@ -95,7 +96,7 @@ func (s *Stream) Close(why string) {
 	s.wg.Wait()
 }
 
-// sendComments keeps the connection open while there are no events: proxies close one that is silent.
+// sendComments keeps an idle connection open, because proxies close silent connections.
 func (s *Stream) sendComments(ctx context.Context) {
 	for pause := s.keepAlive; ; {
 		select {

@@ -12,19 +12,20 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// MaxRuns is how many runs a page of the events of all runs reads.
+// MaxRuns is the number of runs that a page of the events of all runs reads.
 const MaxRuns = 30
 
-// runPlace is a place in the events of all runs: in those of one run, which has a position in the list of runs.
+// runPlace is a position in the events of all runs: a run with its position in the list of runs, and a place in its
+// events.
 type runPlace struct {
 	run      string
 	position paging.Position
-	at       *eventPlace // or nil if the place is after the last event of the run
+	at       *eventPlace // nil if the place is after the last event of the run
 }
 
 // listOfRuns fills a page of the events of all runs, the newest run first.
 func (r *Reader) listOfRuns(ctx context.Context, pages paging.List, page *eventPage) (*v1.ListRunEventsResponse, error) {
-	pages += "*" // but for the run, which the name of a list leaves out, the request is the same as for one run
+	pages += "*" // without the run id, the request would have the same list name as one for a single run
 	from, err := decodeRunEvent(pages, page.filter.GetPageToken())
 	if err != nil {
 		return nil, err
@@ -56,8 +57,9 @@ func (r *Reader) listOfRuns(ctx context.Context, pages paging.List, page *eventP
 	return res, nil
 }
 
-// readRuns fills a page with the events of runs, one after the other. It returns where the next page starts, or nil if the
-// page has reached the end of the last run. A run that is gone by now has no events, and one that cannot be read is named.
+// readRuns fills a page with the events of several runs, one after the other. It returns the start of the next page, or
+// nil at the end of the last run. Runs that no longer exist are skipped, and those that cannot be read are named in the
+// warnings.
 func (r *Reader) readRuns(ctx context.Context, page *eventPage, runs []runPlace) (*runPlace, error) {
 	for k, run := range runs {
 		if k == MaxRuns || !page.hasRoom() {
@@ -73,7 +75,7 @@ func (r *Reader) readRuns(ctx context.Context, page *eventPage, runs []runPlace)
 			run.at, err = r.readRun(ctx, page, v, *run.at)
 		}
 		switch {
-		case runview.IsUnreadable(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // or the store has lost a part
+		case runview.IsUnreadable(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // a not-found error here means that the store has lost a part
 			page.warnings = append(page.warnings, fmt.Sprintf("the events of run %s are left out: %v", run.run, err))
 		case err != nil:
 			return nil, err

@@ -9,20 +9,20 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Filter is what a list of events shows.
+// Filter selects the events of a list.
 type Filter struct {
 	*v1.ListRunEventsRequest
-	after *afterEvent // or nil if the list begins with the first
+	after *afterEvent // nil if the list begins with the first event
 }
 
 // afterEvent is the event after which a list begins.
 type afterEvent struct {
 	id         string
 	generation int32
-	passed     bool // by this page, or by one before
+	passed     bool // whether this page or an earlier one has passed the event
 }
 
-// NewFilter returns the filter of a request. InvalidArgument when there can be no such event.
+// NewFilter returns the filter of a request. The error is InvalidArgument if no event can match it.
 func NewFilter(req *v1.ListRunEventsRequest) (*Filter, error) {
 	f := &Filter{ListRunEventsRequest: req}
 	if err := runindex.ValidateValue("node", req.GetNode()); err != nil {
@@ -46,8 +46,8 @@ func NewFilter(req *v1.ListRunEventsRequest) (*Filter, error) {
 	return f, nil
 }
 
-// readTask returns the task, or instance, whose events are read, or "" if all are. The event after which a list begins may
-// be of another task than the list.
+// readTask returns the task or instance whose events must be read, or "" for all. The event after which a list begins may
+// belong to another task than the list.
 func (f *Filter) readTask() string {
 	if f.after != nil {
 		return ""
@@ -55,7 +55,7 @@ func (f *Filter) readTask() string {
 	return f.GetTask()
 }
 
-// Wants reports whether an event is one of the filter, wherever the list begins.
+// Wants reports whether an event matches the filter, regardless of where the list begins.
 func (f *Filter) Wants(e *v1.Event) bool {
 	at := e.GetAt().AsTime()
 	return (f.GetTask() == "" || concerns(e, f.GetTask())) &&
@@ -65,7 +65,7 @@ func (f *Filter) Wants(e *v1.Event) bool {
 		(f.GetUntil() == nil || at.Before(f.GetUntil().AsTime()))
 }
 
-// concerns reports whether an event is of a task, of an instance of it, or of the instance of that name.
+// concerns reports whether an event belongs to the named task, to one of its instances, or to the instance of that name.
 func concerns(e *v1.Event, name string) bool {
 	if e.GetTask() == name {
 		return true
@@ -74,7 +74,7 @@ func concerns(e *v1.Event, name string) bool {
 	return ok && of == name
 }
 
-// runFilter returns the filter of the runs that may have such events, and the query that finds them.
+// runFilter returns a filter for the runs that may have matching events, and the visibility query for them.
 func (f *Filter) runFilter() (runindex.RunFilter, string) {
 	runs := runindex.RunFilter{ListRunsRequest: &v1.ListRunsRequest{Node: f.GetNode()}}
 	query := runs.Query()

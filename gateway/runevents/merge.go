@@ -13,18 +13,18 @@ import (
 	"switchyard/workflows/names"
 )
 
-// eventPlace is a place in the events of a run: a generation, how far those of the run itself have been returned in it, and
-// those of its children.
+// eventPlace is a position in the events of a run: a generation, and within it the position in the events of the run itself
+// and of each child.
 type eventPlace struct {
 	Generation int32        `json:"g"`
 	Part       int32        `json:"p,omitempty"`
 	Offset     int          `json:"o,omitempty"`
 	Children   []childPlace `json:"c,omitempty"`
-	// Next is how many children were begun with, by task.
+	// Next is the number of children that have been opened, by task.
 	Next map[string]int `json:"n,omitempty"`
 }
 
-// childPlace is how far the events of a child have been returned that are not all returned.
+// childPlace is the position in the events of a child whose events have not all been returned.
 type childPlace struct {
 	Task   string `json:"t"`
 	From   int32  `json:"f"`
@@ -43,19 +43,19 @@ func (p eventPlace) isValid() bool {
 	return ok
 }
 
-// eventMerge returns the events of one generation of a run by time, with those of the children that carry parts of its
-// large fan-outs through. Children of one task begin one after the other, so that only those are open of which something
-// has been returned and is left, and one more: memory holds a part of each.
+// eventMerge merges the events of one generation of a run with those of the children that carry the parts of its large
+// fan-outs, by time. The children of a task start one after the other, so the merge keeps only those children open that are
+// partly read, plus one: memory holds one part of each.
 type eventMerge struct {
 	run    *eventSource
 	groups []*eventGroup // by task
 }
 
-// eventGroup are the children of one task.
+// eventGroup holds the children of one task.
 type eventGroup struct {
 	task    string
-	parts   []*v1.PartReport // in the order in which they began
-	next    int              // of parts: those before it were begun with
+	parts   []*v1.PartReport // in the order of their start
+	next    int              // number of parts that have been opened
 	open    []*openChild
 	sources func(*v1.PartReport) *eventSource
 }
@@ -65,7 +65,7 @@ type openChild struct {
 	from int32
 }
 
-// merge returns the merge of the events of a run that begins at a place.
+// merge returns a merge of the events of a run that begins at a place.
 func (r *Reader) merge(ctx context.Context, v *runview.View, task string, at eventPlace) (*eventMerge, error) {
 	s := SubjectOf(v)
 	m := &eventMerge{run: s.source(at.Generation, func(e *v1.Event) bool { return task == "" || concerns(e, task) })}
@@ -99,14 +99,14 @@ func (r *Reader) merge(ctx context.Context, v *runview.View, task string, at eve
 	return m, nil
 }
 
-// wantedParts returns the parts of a generation that may have events of a task, of an instance, or of any task, by task
-// and number.
+// wantedParts returns the parts of a generation that may have events of a task or instance, or of any task if task is "",
+// by task and number.
 func wantedParts(parts []*v1.PartReport, generation int32, task string) []*v1.PartReport {
 	of, index, instance := names.ParseInstanceName(task)
 	var found []*v1.PartReport
 	for _, p := range parts {
 		if p.GetGeneration() != generation {
-			continue // it was kept, and its events are of the generation that it is of
+			continue // the part was reused, and its events belong to its own generation
 		}
 		switch {
 		case task == "", p.GetTask() == task:
@@ -118,7 +118,7 @@ func wantedParts(parts []*v1.PartReport, generation int32, task string) []*v1.Pa
 	return found
 }
 
-// next returns the oldest event of all sources with its source, or nil at their end.
+// next returns the oldest event of all sources and its source, or nil at the end.
 func (m *eventMerge) next(ctx context.Context, r *Reader) (first *eventSource, event *v1.Event, err error) {
 	consider := func(s *eventSource) error {
 		head, err := s.head(ctx, r)
@@ -135,7 +135,7 @@ func (m *eventMerge) next(ctx context.Context, r *Reader) (first *eventSource, e
 			p := group.parts[group.next]
 			group.open = append(group.open, &openChild{group.sources(p), p.GetFrom()})
 			group.next++
-			// One of which nothing is wanted is passed over at once.
+			// Skip a child without wanted events immediately.
 			if _, err := group.open[len(group.open)-1].head(ctx, r); err != nil {
 				return nil, nil, err
 			}
@@ -150,7 +150,7 @@ func (m *eventMerge) next(ctx context.Context, r *Reader) (first *eventSource, e
 	return first, event, nil
 }
 
-// place returns where the next page continues.
+// place returns the start of the next page.
 func (m *eventMerge) place() eventPlace {
 	at := eventPlace{Generation: m.run.generation, Part: m.run.part, Offset: m.run.offset, Next: map[string]int{}}
 	for _, group := range m.groups {
@@ -162,7 +162,7 @@ func (m *eventMerge) place() eventPlace {
 	return at
 }
 
-// partsOf returns the parts of the large fan-outs of a generation of a run, or none if they are not known.
+// partsOf returns the parts of the large fan-outs of a generation of a run, or nil if they are not known.
 func (r *Reader) partsOf(ctx context.Context, s Subject, generation int32) ([]*v1.PartReport, error) {
 	current := generation == s.generation
 	if current && !s.partitioned {

@@ -10,8 +10,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// startedEvents are the starts of attempts that run, of one task or of all, but
-// for those that are among the events already.
+// startedEvents returns the start events of running attempts, of one task or of all if only is "". It omits the starts in
+// known.
 func startedEvents(v *runview.View, only string, known []*v1.Event) []*v1.Event {
 	type dispatch struct {
 		task  string
@@ -54,16 +54,16 @@ func startedEvents(v *runview.View, only string, known []*v1.Event) []*v1.Event 
 	return events
 }
 
-// sortByTime sorts events by time, except that those of one task and those of the run stay in their order, and that nothing
-// passes the beginning or the end of a generation: nodes have clocks of their own, and the workflow learns of the start of
-// an attempt with its end.
+// sortByTime sorts events by time. Events of the same task, and of the run itself, keep their order, and no event moves
+// past the beginning or end of a generation: clocks of nodes differ, and the workflow learns of the start of an attempt
+// only at its end.
 func sortByTime(events []*v1.Event) []*v1.Event {
 	type placed struct {
 		event *v1.Event
 		at    time.Time
 	}
 	all := make([]placed, len(events))
-	tasks := map[string]time.Time{} // time of the newest event of each; the run is ""
+	tasks := map[string]time.Time{} // time of each task's newest event; the run itself is ""
 	var newest, bound time.Time
 	for i, e := range events {
 		at := later(e.GetAt().AsTime(), later(bound, tasks[e.GetTask()]))
@@ -82,7 +82,7 @@ func sortByTime(events []*v1.Event) []*v1.Event {
 	return sorted
 }
 
-// boundsGeneration reports whether an event is the beginning or the end of a generation of a run.
+// boundsGeneration reports whether an event begins or ends a generation of a run.
 func boundsGeneration(e *v1.Event) bool {
 	return e.GetTask() == "" && (e.GetEvent() == v1.EventSubmitted || v1.IsRunTerminal(e.GetEvent()))
 }

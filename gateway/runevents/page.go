@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// defaultPage is how many events a page holds when the request does not say.
+	// defaultPage is the number of events on a page if the request names no size.
 	defaultPage = 1000
-	// maxPassed is how many events that it does not show a page reads.
+	// maxPassed bounds the number of events that a page reads without showing them.
 	maxPassed = 100_000
 )
 
-// eventPage is a page of a list of events while it is filled.
+// eventPage is a page of events while it is being filled.
 type eventPage struct {
 	filter *Filter
 	limit  int
 	items  []*v1.Event
-	size   int // of the items, in bytes
-	passed int // events that the filter does not want
+	size   int // total size of the items in bytes
+	passed int // number of events that did not match the filter
 	// warnings name the runs that cannot be read.
 	warnings []string
-	after    string // id of the last event that was read, or "" if none was
+	after    string // id of the last event that was read, or ""
 }
 
 // hasRoom reports whether the page may read another event.
 func (p *eventPage) hasRoom() bool { return len(p.items) < p.limit && p.passed < maxPassed }
 
-// isFull reports whether the next page begins with an event. A page that has no items takes any one.
+// isFull reports whether an event must go to the next page. An empty page accepts any event.
 func (p *eventPage) isFull(e *v1.Event) bool {
 	return !p.hasRoom() || len(p.items) > 0 && p.size+proto.Size(e) > paging.MaxBytes
 }
 
-// read adds an event if the filter wants it.
+// read adds an event if it matches the filter.
 func (p *eventPage) read(e *v1.Event) {
 	p.after = cmp.Or(e.GetId(), p.after)
 	switch after := p.filter.after; {
@@ -53,8 +53,8 @@ func (p *eventPage) read(e *v1.Event) {
 	}
 }
 
-// readRun fills a page with the events of a run from a place on. It returns where the next page starts in them, or nil if
-// the page has reached their end.
+// readRun fills a page with the events of a run from a place on. It returns the start of the next page, or nil at the end
+// of the events.
 func (r *Reader) readRun(ctx context.Context, page *eventPage, v *runview.View, at eventPlace) (*eventPlace, error) {
 	first := len(page.items)
 	next, err := r.readGenerations(ctx, page, v, at)

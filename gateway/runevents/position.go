@@ -11,22 +11,22 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Position is how far the events of a run have been read: in one of its generations, for the run itself and for each child
-// that carries a part of a large fan-out, the number of its next event. The zero value is the place before the first event.
-// A Position is never changed, only replaced.
+// Position is a position in the events of a run: a generation, and within it the number of the next event of the run itself
+// and of each child that carries a part of a large fan-out. The zero value is the position before the first event. A
+// Position is immutable.
 type Position struct {
 	generation int32
 	run        int64
-	parts      map[string]int64 // by the first instance of the part, "each[500]"
+	parts      map[string]int64 // by the first instance of the part, such as "each[500]"
 }
 
 // positionMark separates the id of an event from the rest of the text of a position.
 const positionMark = "~"
 
-// maxPosition is the longest text of a position. Proxies refuse requests with much longer headers.
+// maxPosition is the maximum length of a position's text. Proxies refuse requests with much longer headers.
 const maxPosition = 6 << 10
 
-// positionRest is what the text of a position has besides the id of the event before it.
+// positionRest is the part of a position's text after the event id.
 type positionRest struct {
 	Run   int64            `json:"r,omitempty"`
 	Parts map[string]int64 `json:"p,omitempty"`
@@ -35,13 +35,13 @@ type positionRest struct {
 // GenerationStart returns the position before the first event of a generation.
 func GenerationStart(generation int32) Position { return Position{generation: generation} }
 
-// Generation returns the generation that the position is in.
+// Generation returns the generation of the position.
 func (p Position) Generation() int32 { return p.generation }
 
 // IsStart reports whether the position is before the first event of the first generation.
 func (p Position) IsStart() bool { return p.generation == 0 && p.run == 0 && len(p.parts) == 0 }
 
-// next returns the number of the next event of the run itself, or of a part.
+// next returns the number of the next event of the run itself if part is "", or of a part.
 func (p Position) next(part string) int64 {
 	if part == "" {
 		return p.run
@@ -55,7 +55,7 @@ func (p Position) IsPast(e *v1.Event) bool {
 	return ok && (generation < p.generation || generation == p.generation && number < p.next(part))
 }
 
-// After returns the position p moved to after an event.
+// After returns p advanced past an event.
 func (p Position) After(e *v1.Event) Position {
 	generation, part, number, ok := names.ParseEventID(e.GetId())
 	switch {
@@ -79,7 +79,7 @@ func (p Position) After(e *v1.Event) Position {
 	return p
 }
 
-// Covers reports whether everything before q lies before p, too.
+// Covers reports whether every event before q also lies before p.
 func (p Position) Covers(q Position) bool {
 	if p.generation != q.generation {
 		return p.generation > q.generation
@@ -92,13 +92,13 @@ func (p Position) Covers(q Position) bool {
 	return p.run >= q.run
 }
 
-// Text returns the position after an event as text: the id of the event and, if children of the run have reported events,
-// what has been read of the others. The text is "" if it would be too long.
+// Text returns the text of the position, which is after event e: the id of the event and, if children of the run have
+// reported events, the positions in the other sources. It returns "" if the text would be too long.
 func (p Position) Text(e *v1.Event) string {
 	if len(p.parts) == 0 || e.GetId() == "" {
 		return e.GetId()
 	}
-	rest, _ := json.Marshal(positionRest{p.run, p.parts}) // names and numbers
+	rest, _ := json.Marshal(positionRest{p.run, p.parts}) // names and numbers cannot fail
 	text := e.GetId() + positionMark + base64.RawURLEncoding.EncodeToString(rest)
 	if len(text) > maxPosition {
 		return ""
@@ -106,8 +106,8 @@ func (p Position) Text(e *v1.Event) string {
 	return text
 }
 
-// ParsePosition returns the position of a text, which may be the id of an event alone: the events of the other parts of a
-// fan-out are read from the first on then.
+// ParsePosition returns the position of a text. If the text is only an event id, the events of the other parts of a fan-out
+// are read from the beginning.
 func ParsePosition(text string) (Position, error) {
 	id, encoded, hasRest := strings.Cut(text, positionMark)
 	generation, _, _, ok := names.ParseEventID(id)

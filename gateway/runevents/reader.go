@@ -23,12 +23,12 @@ type Reader struct {
 	log   *slog.Logger
 }
 
-// New returns a reader of the events of the runs that reader reads and index finds.
+// New returns a reader of the events of runs.
 func New(reader *runview.Reader, index *runindex.Index, kept *store.Store, log *slog.Logger) *Reader {
 	return &Reader{runs: reader, index: index, store: kept, log: log}
 }
 
-// List returns a page of the events of a run, or of those of all runs.
+// List returns a page of the events of one run or of all runs.
 func (r *Reader) List(ctx context.Context, req *v1.ListRunEventsRequest) (*v1.ListRunEventsResponse, error) {
 	pages, err := paging.ListOf(req)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *Reader) List(ctx context.Context, req *v1.ListRunEventsRequest) (*v1.Li
 	return r.listOfRun(ctx, pages, page)
 }
 
-// LastDetail returns the detail of the newest event of a kind of a task, or "" if there is none.
+// LastDetail returns the detail of a task's newest event of a kind, or "" if there is none.
 func (r *Reader) LastDetail(ctx context.Context, v *runview.View, task, kind string) (string, error) {
 	detail := ""
 	filter := &Filter{ListRunEventsRequest: &v1.ListRunEventsRequest{Task: task, Event: kind}}
@@ -65,9 +65,9 @@ func (r *Reader) LastDetail(ctx context.Context, v *runview.View, task, kind str
 	}
 }
 
-// readPart reads the part of the events of a source that it is at; it holds nil when there is no such part.
+// readPart reads the current part of a source into held, or sets held to nil if there is no such part.
 func (r *Reader) readPart(ctx context.Context, s *eventSource) error {
-	// A part that was not stored at the last look probably still is not.
+	// A part that was not stored at the last read probably still is not.
 	asksFirst := s.live && s.unstored
 	s.base, s.unstored = 0, false
 	for ; ; asksFirst = false {
@@ -82,7 +82,7 @@ func (r *Reader) readPart(ctx context.Context, s *eventSource) error {
 				return err
 			}
 			if !s.live {
-				return nil // one that ends by itself stores all of them
+				return nil // a workflow that ends by itself stores all its events
 			}
 		}
 		unstored, parts, err := r.runs.UnstoredEvents(ctx, s.id, s.offset)
@@ -100,7 +100,7 @@ func (r *Reader) readPart(ctx context.Context, s *eventSource) error {
 		case asksFirst:
 			continue
 		}
-		// It has been stored in the meantime, unless it was lost.
+		// The part has been stored meanwhile, unless it was lost.
 		if _, err := r.store.Get(ctx, storekey.Events(s.home, s.generation, s.part)); err != nil {
 			return err
 		}

@@ -7,8 +7,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Since selects those events of a tail that happened at a time or later. The run learns of the start of an attempt with its
-// end, so that starts are selected with the event that follows them.
+// Since selects the events of a tail that happened at or after a given time. The run learns of the start of an attempt only
+// at its end, so a start is selected together with the event that follows it.
 type Since struct {
 	from  time.Time
 	begun map[string]bool        // parts with at least one selected event
@@ -20,7 +20,8 @@ func NewSince(from time.Time) *Since {
 	return &Since{from: from, begun: map[string]bool{}, held: map[string][]*v1.Event{}}
 }
 
-// Select returns the events that are selected because of e, which comes after all that it was called with before.
+// Select returns the events to emit after reading e: e itself, the starts held back for it, or nothing. Events must be
+// passed in order.
 func (s *Since) Select(e *v1.Event) []*v1.Event {
 	_, part, _, _ := names.ParseEventID(e.GetId())
 	switch {
@@ -33,7 +34,7 @@ func (s *Since) Select(e *v1.Event) []*v1.Event {
 		return selected
 	case e.GetEvent() == v1.EventStarted:
 		s.held[part] = append(s.held[part], e)
-	case e.GetEvent() == v1.EventTurn || e.GetEvent() == v1.EventToolCall: // between the start of an attempt and its end
+	case e.GetEvent() == v1.EventTurn || e.GetEvent() == v1.EventToolCall: // events between the start and the end of an attempt
 	default:
 		delete(s.held, part)
 	}

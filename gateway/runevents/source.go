@@ -8,27 +8,27 @@ import (
 	"switchyard/workflows/names"
 )
 
-// eventSource is one of the workflows that have kept events of a generation of a run: the run itself, or a child
-// that carries a part of a fan-out through. Of it, one part is in memory at a time.
+// eventSource is a workflow that holds events of a generation of a run: the run itself, or a child that carries a part
+// of a fan-out. It keeps one part of the events in memory at a time.
 type eventSource struct {
 	id, home   string
 	generation int32
-	// live says that the workflow may hold events which are not stored. silent says that it may not answer, because it
-	// was ended from outside or makes no progress.
+	// live reports whether the workflow may hold events that are not stored. silent reports whether it may not answer,
+	// because it was closed from outside or makes no progress.
 	live, silent bool
 	wanted       func(*v1.Event) bool
 
 	part     int32
 	offset   int
-	held     []*v1.Event // of the part, from event number base on; nil: it was not read yet
+	held     []*v1.Event // events of the current part, from number base on, or nil if it has not been read
 	base     int
 	unstored bool      // the part was not stored when it was read
-	done     bool      // there are no more
-	newest   time.Time // what has been taken is not later
-	last     int64     // number of the last event that has been taken
+	done     bool      // there are no more events
+	newest   time.Time // time of the newest event that has been returned, or later
+	last     int64     // number of the last event that has been returned
 }
 
-// head returns the next event that is wanted, or nil if there are no more.
+// head returns the next wanted event, or nil if there are no more.
 func (s *eventSource) head(ctx context.Context, r *Reader) (*v1.Event, error) {
 	for !s.done {
 		if s.held == nil {
@@ -42,7 +42,7 @@ func (s *eventSource) head(ctx context.Context, r *Reader) (*v1.Event, error) {
 		}
 		end := s.base + len(s.held)
 		if s.offset > end && !s.unstored {
-			// The part was longer when it had not been stored yet.
+			// The part was longer before it was stored.
 			s.part, s.offset, s.held = s.part+1, s.offset-end, nil
 			continue
 		}
@@ -52,7 +52,7 @@ func (s *eventSource) head(ctx context.Context, r *Reader) (*v1.Event, error) {
 			}
 		}
 		if s.unstored {
-			s.done = true // the part may grow, and the next look continues in it
+			s.done = true // the part may grow, and the next read continues in it
 			break
 		}
 		s.part, s.offset, s.held = s.part+1, 0, nil
@@ -60,17 +60,17 @@ func (s *eventSource) head(ctx context.Context, r *Reader) (*v1.Event, error) {
 	return nil, nil
 }
 
-// lookAgain makes the next head look for events that are newer than what has been read.
+// lookAgain makes the next call of head look for newer events.
 func (s *eventSource) lookAgain() {
 	if s.done {
 		s.done = false
 	}
 }
 
-// at returns when the head counts as having happened. The order of a workflow is the truth, whatever the clocks say.
+// at returns the time by which the head is sorted. The order of events within a workflow takes precedence over clocks.
 func (s *eventSource) at(head *v1.Event) time.Time { return later(head.GetAt().AsTime(), s.newest) }
 
-// advance moves to the event after the head.
+// advance moves past the head.
 func (s *eventSource) advance(head *v1.Event) {
 	s.newest = s.at(head)
 	if _, _, number, ok := names.ParseEventID(head.GetId()); ok {
@@ -79,5 +79,5 @@ func (s *eventSource) advance(head *v1.Event) {
 	s.offset++
 }
 
-// hasBegun reports whether something of the source has been read.
+// hasBegun reports whether any event of the source has been read.
 func (s *eventSource) hasBegun() bool { return s.done || s.part > 0 || s.offset > 0 }

@@ -6,11 +6,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Subject is what has to be known of a run to read its events.
+// Subject holds the facts about a run that are needed to read its events.
 type Subject struct {
 	id, home   string
 	generation int32
-	// ended reports whether the run has ended, and outside whether it was ended from outside.
+	// ended reports whether the run has ended, and outside whether it was closed from outside.
 	ended, outside bool
 	// stuck reports whether the run makes no progress.
 	stuck bool
@@ -18,7 +18,7 @@ type Subject struct {
 	partitioned bool
 }
 
-// SubjectOf returns the subject that a view shows.
+// SubjectOf returns the subject for the run in a view.
 func SubjectOf(v *runview.View) Subject {
 	return Subject{
 		id: v.Run.GetId(), home: v.Home(), generation: v.Run.GetGeneration(),
@@ -27,10 +27,10 @@ func SubjectOf(v *runview.View) Subject {
 	}
 }
 
-// isSilent reports whether the workflow of the newest generation may not answer.
+// isSilent reports whether the workflow of the newest generation may fail to answer.
 func (s Subject) isSilent() bool { return s.outside || s.stuck }
 
-// source returns the source of the events that the run itself has kept of a generation.
+// source returns the source of the events of the run itself in a generation.
 func (s Subject) source(generation int32, wanted func(*v1.Event) bool) *eventSource {
 	current := generation == s.generation
 	return &eventSource{
@@ -39,8 +39,8 @@ func (s Subject) source(generation int32, wanted func(*v1.Event) bool) *eventSou
 	}
 }
 
-// childSource returns the source of the events of the instances that a child carries through. The events of the task as a
-// whole are those of the run.
+// childSource returns the source of the events of the instances that a child carries. The events of the task as a whole
+// belong to the run.
 func (s Subject) childSource(p *v1.PartReport, task string) *eventSource {
 	id := runview.PartID(s.id, p)
 	return &eventSource{

@@ -13,14 +13,15 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Tail reads the events of a run as the run learns of them, each once. Those of one workflow come in its order; it does
-// not sort by time, so that a position in it says what has been read. It is not safe for concurrent use.
+// Tail reads the events of a run in the order in which the run learns of them, each once. Events of one workflow keep their
+// order. A Tail does not sort by time, so a position determines which events have been read. It is not safe for concurrent
+// use.
 type Tail struct {
 	reader *Reader
 	at     Position
-	// sources are those of the generation that the position is in, by the first instance of the part, and "" for the run.
+	// sources holds the sources of the current generation, by the first instance of their part; the run itself is "".
 	sources map[string]*eventSource
-	// over are the parts that have ended and have been read.
+	// over holds the parts that have ended and have been read completely.
 	over map[string]bool
 }
 
@@ -29,11 +30,11 @@ func (r *Reader) Tail(at Position) *Tail {
 	return &Tail{reader: r, at: at, sources: map[string]*eventSource{}, over: map[string]bool{}}
 }
 
-// Position returns how far the events have been read.
+// Position returns the current position.
 func (t *Tail) Position() Position { return t.at }
 
-// Read calls take with each event that the run has learned of since the last Read, and with the position after it. An error
-// of take ends it; the event then counts as not read.
+// Read calls take with each event that the run has learned of since the last Read, and with the position after it. It stops
+// at the first error of take; the event then counts as unread.
 func (t *Tail) Read(ctx context.Context, s Subject, take func(*v1.Event, Position) error) error {
 	for {
 		if err := t.readGeneration(ctx, s, take); err != nil {
@@ -48,7 +49,7 @@ func (t *Tail) Read(ctx context.Context, s Subject, take func(*v1.Event, Positio
 	}
 }
 
-// Validate returns InvalidArgument if the run has no event before the position. It reads up to there.
+// Validate returns InvalidArgument if the run has no event before the position. It reads all events up to there.
 func (t *Tail) Validate(ctx context.Context, s Subject) error {
 	if t.at.generation > s.generation+1 || t.at.generation > s.generation && t.at.run > 0 {
 		return rpcerror.Invalid("run %s has no event of generation %d; its newest is %d", s.id, t.at.generation, s.generation)
@@ -74,7 +75,7 @@ func (t *Tail) Validate(ctx context.Context, s Subject) error {
 		if _, err := t.head(ctx, part, source); err != nil {
 			return err
 		}
-		// The newest is known once one has been passed.
+		// The number of the last event is known once an event has been passed.
 		if source.last < t.at.next(part)-1 {
 			return missing(part)
 		}
@@ -128,7 +129,7 @@ func (t *Tail) head(ctx context.Context, part string, source *eventSource) (*v1.
 	}
 }
 
-// openSources adds the sources of the generation that are new, and updates the others.
+// openSources adds the new sources of the generation and updates the others.
 func (t *Tail) openSources(ctx context.Context, s Subject) error {
 	parts, err := t.reader.partsOf(ctx, s, t.at.generation)
 	if err != nil {
@@ -143,7 +144,7 @@ func (t *Tail) openSources(ctx context.Context, s Subject) error {
 	return nil
 }
 
-// open adds a source, or makes the one that is known live and silent as the other is.
+// open adds a source, or copies live and silent to the existing source.
 func (t *Tail) open(part string, source *eventSource) {
 	if known := t.sources[part]; known != nil {
 		known.live, known.silent = source.live, source.silent
@@ -153,14 +154,14 @@ func (t *Tail) open(part string, source *eventSource) {
 	t.sources[part] = source
 }
 
-// compareParts orders the run itself before its parts, and those of a task by number.
+// compareParts orders the run itself before its parts, and the parts of a task by number.
 func compareParts(a, b string) int {
 	of, first, _ := names.ParseInstanceName(a)
 	other, second, _ := names.ParseInstanceName(b)
 	return cmp.Or(strings.Compare(of, other), cmp.Compare(first, second))
 }
 
-// Starts returns the starts of attempts that run and that only their heartbeats report so far.
+// Starts returns the starts of running attempts that only heartbeats report so far.
 func Starts(v *runview.View) []*v1.Event {
 	events := startedEvents(v, "", nil)
 	for _, e := range events {

@@ -9,11 +9,11 @@ import (
 
 // encodeEvent returns the token of a page of the events of a run that starts at a place.
 func encodeEvent(l paging.List, run string, at eventPlace) string {
-	place, _ := json.Marshal(at) // numbers and names
+	place, _ := json.Marshal(at) // numbers and names cannot fail
 	return l.Token(run, string(place))
 }
 
-// decodeEvent returns the place that a page starts at, or the first place if it is the first page.
+// decodeEvent returns the place at which a page starts. An empty token means the first place.
 func decodeEvent(l paging.List, token, run string) (at eventPlace, err error) {
 	if token == "" {
 		return eventPlace{}, nil
@@ -31,7 +31,7 @@ func decodeEvent(l paging.List, token, run string) (at eventPlace, err error) {
 	return at, nil
 }
 
-// runToken is the part of a token that a runEventPlace is without its run.
+// runToken is the part of a token that holds a runPlace except its run.
 type runToken struct {
 	Start time.Time   `json:"s"`
 	RunID string      `json:"r"`
@@ -40,11 +40,11 @@ type runToken struct {
 
 // encodeRunEvent returns the token of a page of the events of all runs that starts at a place.
 func encodeRunEvent(l paging.List, p runPlace) string {
-	place, _ := json.Marshal(runToken{p.position.Start, p.position.RunID, p.at}) // a time, numbers and names
+	place, _ := json.Marshal(runToken{p.position.Start, p.position.RunID, p.at}) // a time, numbers and names cannot fail
 	return l.Token(p.run, string(place))
 }
 
-// decodeRunEvent returns the place that a page starts at, or nil if it is the first page.
+// decodeRunEvent returns the place at which a page starts, or nil for the first page.
 func decodeRunEvent(l paging.List, token string) (*runPlace, error) {
 	if token == "" {
 		return nil, nil

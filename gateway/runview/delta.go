@@ -5,36 +5,36 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Delta is what has changed in a run since a version of its view.
+// Delta holds the changes of a run since a version of its view.
 type Delta struct {
-	Run     *v1.Run // without tasks; context and input only when they have changed
-	Home    string  // where it keeps what it stores
+	Run     *v1.Run // without tasks; context and input only if they have changed
+	Home    string  // prefix of the run's keys in the store
 	Tasks   []TaskDelta
 	total   int32
-	Version int64           // ask for what is newer than this next time
-	Done    bool            // there will be no more
-	Err     error           // why there will be no more, if the run has not ended
-	Changed <-chan struct{} // closed when there is more
-	History int64           // length of the history of the run; what does not change the view makes it grow, too
+	Version int64           // version to pass to Since next
+	Done    bool            // there will be no more changes
+	Err     error           // why there will be no more changes, if the run has not ended
+	Changed <-chan struct{} // closed at the next change
+	History int64           // length of the run's history, which also grows without a change of the view
 }
 
-// TaskDelta is a task of a Delta that has changed.
+// TaskDelta is a changed task in a Delta.
 type TaskDelta struct {
 	Name  string
 	Task  *v1.Task // as watchers see it, without instances
 	Claim int32
-	// Printer is the attempt that printed what its result holds, or nil if it has not ended or nothing was printed.
-	// Printers are those of the instances that have changed, by number.
+	// Printer is the attempt that printed the output in the task's result, or nil if the task has not ended or printed
+	// nothing. Printers has the same for changed instances, by number.
 	Printer  *Printer
 	Printers map[int32]Printer
-	// Instances are those that have changed, by number, of the first ShownInstances.
+	// Instances holds the changed ones among the first ShownInstances instances, by number.
 	Instances []*v1.Instance
 }
 
-// ShownInstances is how many instances of a task are shown with it; the others are listed.
+// ShownInstances is the number of instances that are shown with a task. Lists have the rest.
 const ShownInstances = 1000
 
-// Since returns what is newer than a version, or everything if the version is 0.
+// Since returns the changes after a version, or everything if version is 0.
 func (v *View) Since(version int64) Delta {
 	n := Delta{Version: v.newest, total: v.total, Run: v.Header(), Home: v.Home()}
 	if n.Version <= version {
@@ -63,17 +63,17 @@ func (v *View) Since(version int64) Delta {
 	return n
 }
 
-// Printer is an attempt that has printed something.
+// Printer is an attempt that has printed output.
 type Printer struct {
 	Attempt int32
 	Node    string
-	// Recorded reports whether the result is recorded, and Generation is then that of the record.
+	// Recorded reports whether the result has a record. Generation is then that of the record.
 	Recorded   bool
 	Generation int32
 }
 
-// printerOf returns the attempt that printed what the result of a task or an instance holds, or nil if it has not ended
-// or this run printed nothing. An attempt that was answered by the record of an earlier one printed nothing itself.
+// printerOf returns the attempt that printed the output in the result of a task or instance, or nil if it has not ended
+// or this run printed nothing. An attempt that reused the record of an earlier one has printed nothing itself.
 func printerOf(t interface {
 	GetState() string
 	GetNotice() string

@@ -6,12 +6,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// MaxMessageBytes is what the tasks of one message may take; gRPC clients
-// refuse messages over 4 MiB.
+// MaxMessageBytes bounds the tasks in one message. gRPC clients refuse messages over 4 MiB.
 const MaxMessageBytes = 1 << 20
 
-// Messages puts a delta into messages of bounded size. A task with many instances is in several messages, with some of its
-// instances in each.
+// Messages splits a delta into messages of bounded size. The instances of a large task are spread over several messages.
 func Messages(n Delta) []*v1.WatchRunResponse {
 	var messages []*v1.WatchRunResponse
 	run, size := n.Run, 0

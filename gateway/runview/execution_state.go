@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// IsOpen reports whether a run continues, possibly in another execution.
+// IsOpen reports whether a run is open. Continue-as-new counts as open.
 func IsOpen(status enumspb.WorkflowExecutionStatus) bool {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED,
@@ -16,10 +16,11 @@ func IsOpen(status enumspb.WorkflowExecutionStatus) bool {
 	return false
 }
 
-// WasClosedFromOutside reports whether a run of a status did not end by itself.
+// WasClosedFromOutside reports whether a status means that the run was terminated or timed out instead of
+// ending by itself.
 func WasClosedFromOutside(status enumspb.WorkflowExecutionStatus) bool { return reasonOf(status) != "" }
 
-// StateOf returns the state of a run whose workflow has a status.
+// StateOf returns the run state for a workflow status.
 func StateOf(status enumspb.WorkflowExecutionStatus) string {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
@@ -35,7 +36,7 @@ func StateOf(status enumspb.WorkflowExecutionStatus) string {
 	return v1.RunFailed
 }
 
-// reasonOf returns why a run ended that did not end by itself, or "" if it did.
+// reasonOf returns the reason for which a run was closed from outside, or "" if it was not.
 func reasonOf(status enumspb.WorkflowExecutionStatus) string {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:

@@ -15,9 +15,9 @@ import (
 	"switchyard/workflows/names"
 )
 
-// FinalStatus returns the whole status of a run that has closed. It is the result of the workflow or the detail of its
-// failure, or in the store if it is large. A run that was ended from outside has left neither: its workflow is queried
-// for the last status it knew, and if it does not answer, the status is made from the history.
+// FinalStatus returns the whole status of a closed run. It is in the result of the workflow or in the details of its
+// failure, or in the store if it is large. A run that was closed from outside has left neither: FinalStatus then
+// queries its workflow for the last status, or derives one from the history if the workflow does not answer.
 func (r *Reader) FinalStatus(ctx context.Context, desc *Description) (*v1.StatusResponse, error) {
 	info := desc.GetWorkflowExecutionInfo()
 	id := info.GetExecution().GetWorkflowId()
@@ -45,7 +45,7 @@ func (r *Reader) FinalStatus(ctx context.Context, desc *Description) (*v1.Status
 	status = proto.CloneOf(status)
 	run := status.Run
 	setOrigin(run, info)
-	// Temporal knows a rejected run as failed.
+	// Temporal reports a rejected run as failed.
 	if state := StateOf(info.GetStatus()); run.GetState() != state && (run.GetState() != v1.RunRejected || state != v1.RunFailed) {
 		run.State, run.Reason, run.Error = state, reasonOf(info.GetStatus()), cause
 		if run.Reason == "" && state == v1.RunFailed {
@@ -61,14 +61,14 @@ func (r *Reader) FinalStatus(ctx context.Context, desc *Description) (*v1.Status
 	return status, nil
 }
 
-// cutOff ends what had not ended of a task when its run was ended from outside.
+// cutOff marks a task and its instances as cancelled, if they had not ended when their run was closed from outside.
 func cutOff(task *v1.Task, run *v1.Run) {
 	if !v1.HasTaskEnded(task) {
 		task.State, task.Reason, task.CompletedAt, task.Notice = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt(), ""
 	}
 	for _, i := range task.GetInstances() {
 		if !v1.HasTaskEnded(i) {
-			if _, counted := task.GetCounts()[v1.TaskLost]; counted && i.GetState() == v1.TaskLost { // whose count looks ended
+			if _, counted := task.GetCounts()[v1.TaskLost]; counted && i.GetState() == v1.TaskLost { // counted like an ended one
 				task.Counts[v1.TaskCancelled]++
 				if task.Counts[v1.TaskLost]--; task.Counts[v1.TaskLost] == 0 {
 					delete(task.Counts, v1.TaskLost)
@@ -85,13 +85,13 @@ func cutOff(task *v1.Task, run *v1.Run) {
 	}
 }
 
-// isWhole reports whether a status holds all tasks of its run.
+// isWhole reports whether a status has all tasks of its run.
 func isWhole(status *v1.StatusResponse) bool {
 	return status.GetRun() != nil && int(status.GetTaskCount()) <= len(status.GetRun().GetTasks())
 }
 
-// result returns what the workflow left in Temporal, possibly nothing, and in
-// words what ended it if it did not complete.
+// result returns the status that the workflow left in Temporal, or nil, and the cause of its end if it did not
+// complete.
 func (r *Reader) result(ctx context.Context, desc *Description) (*v1.StatusResponse, string, error) {
 	info := desc.GetWorkflowExecutionInfo()
 	exec := info.GetExecution()
@@ -126,7 +126,7 @@ func (r *Reader) result(ctx context.Context, desc *Description) (*v1.StatusRespo
 	return status, failed.Message(), nil
 }
 
-// termination says who terminated a run, and why.
+// termination returns a text that tells who terminated a run, and why.
 func (r *Reader) termination(ctx context.Context, id, runID string) (string, error) {
 	event, err := r.FirstEvent(ctx, id, runID, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *Reader) termination(ctx context.Context, id, runID string) (string, err
 	return cause, nil
 }
 
-// storedStatus returns the status that the run left in the store, nil when there is none.
+// storedStatus returns the status of the run in the store, or nil if there is none.
 func (r *Reader) storedStatus(ctx context.Context, id string, header *v1.StatusResponse) (*v1.StatusResponse, error) {
 	if header.GetRun() == nil {
 		return nil, nil
@@ -160,8 +160,8 @@ func (r *Reader) storedStatus(ctx context.Context, id string, header *v1.StatusR
 	return &kept, nil
 }
 
-// LastStatus returns the last status that the workflow of a closed run knew: the one that was stored when the run was
-// ended by force, or its answer to a query. If no worker answers, it is the status that the execution started with.
+// LastStatus returns the last status of a closed run: the one that a forced end stored, or the reply of the workflow
+// to a query. If no worker answers, it is the status with which the execution started.
 func (r *Reader) LastStatus(ctx context.Context, desc *Description) (*v1.StatusResponse, error) {
 	info := desc.GetWorkflowExecutionInfo()
 	id := info.GetExecution().GetWorkflowId()

@@ -20,7 +20,7 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// FirstEvent returns the first event of a history that passes the filter.
+// FirstEvent returns the first history event that passes the filter.
 func (r *Reader) FirstEvent(ctx context.Context, id, runID string, filter enumspb.HistoryEventFilterType) (*historypb.HistoryEvent, error) {
 	events := r.client.GetWorkflowHistory(ctx, id, runID, false, filter)
 	if !events.HasNext() {
@@ -33,7 +33,7 @@ func (r *Reader) FirstEvent(ctx context.Context, id, runID string, filter enumsp
 	return event, nil
 }
 
-// Input returns the input that an execution of a run was started with, and its chain.
+// Input returns the input of an execution of a run, with its chain.
 func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*v1.RunInput, error) {
 	start, err := r.FirstEvent(ctx, exec.GetWorkflowId(), exec.GetRunId(), enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if err != nil {
@@ -61,20 +61,21 @@ func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	return whole, nil
 }
 
-// errUnreadable is why a run cannot be read that was not started by Switchyard.
+// errUnreadable reports a run that was not started by Switchyard.
 var errUnreadable = errors.New("it is not the input of a run; delete the workflow in Temporal")
 
 func unreadableInput(exec *commonpb.WorkflowExecution, err error) error {
 	return fmt.Errorf("read what run %s was started with: %w: %w", exec.GetWorkflowId(), errUnreadable, err)
 }
 
-// IsUnreadable reports whether an error is about what one run has left, and will be the same the next time.
+// IsUnreadable reports whether an error stems from the permanent state of one run, so that another attempt
+// would fail too.
 func IsUnreadable(err error) bool {
 	return errors.Is(err, errUnreadable) || errors.Is(err, store.ErrUnreadable)
 }
 
-// DefinedInput returns the input of a run if it holds the definition. The error is Aborted if the run was
-// started with the name of a stored workflow and has not read that.
+// DefinedInput returns the input of a run with its definition. The error is Aborted if the run was started
+// with the name of a stored workflow that it has not read.
 func (r *Reader) DefinedInput(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*v1.RunInput, error) {
 	in, err := r.Input(ctx, info.GetExecution())
 	if err != nil || in.GetDefinition() != nil {
@@ -83,7 +84,8 @@ func (r *Reader) DefinedInput(ctx context.Context, info *workflowpb.WorkflowExec
 	return nil, rpcerror.WrongState("run %s has no definition: it was started with the name of workflow %q, which it has not read", info.GetExecution().GetWorkflowId(), in.GetWorkflow())
 }
 
-// chainOf returns the chain of an execution, as its workflow knows it: that of a reset is its own.
+// chainOf returns the chain of an execution as its workflow sees it. A reset execution starts a chain of its
+// own.
 func chainOf(execution string, start *historypb.WorkflowExecutionStartedEventAttributes, given string) string {
 	if original := start.GetOriginalExecutionRunId(); original != "" && original != execution {
 		return execution
@@ -91,8 +93,8 @@ func chainOf(execution string, start *historypb.WorkflowExecutionStartedEventAtt
 	return cmp.Or(given, start.GetFirstExecutionRunId())
 }
 
-// plannedStatus returns what an execution of a run has been started with, as a status: the
-// definition with nothing done, or what the execution before it had done.
+// plannedStatus returns the status with which an execution of a run started: the definition with nothing
+// done, or the progress of the previous execution.
 func (r *Reader) plannedStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*v1.StatusResponse, error) {
 	id := info.GetExecution().GetWorkflowId()
 	in, err := r.Input(ctx, info.GetExecution())

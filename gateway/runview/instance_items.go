@@ -7,8 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Items returns the list of a `foreach`, or the key under which it is stored. The workflow of an open run knows it; of a
-// run that has ended, the last status or the definition holds it.
+// Items returns the list of a `foreach`, or the key under which it is stored. For an open run it comes from the
+// workflow, for an ended run from the last status or the definition.
 func (r *Reader) Items(ctx context.Context, v *View, task string) (*v1.Items, error) {
 	if !v1.IsRunTerminal(v.Run.GetState()) {
 		answer, err := r.QueryInstances(ctx, v.Run.GetId(), &v1.InstancesRequest{Task: task, Limit: 1})

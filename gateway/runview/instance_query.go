@@ -15,8 +15,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Instances returns at most limit instances of a task, by number, from a number on, or none if there are no more. The run,
-// or the child that it names, is queried for those that the view does not hold.
+// Instances returns up to limit instances of a task, by number from from on, or none if there are no more. It queries the
+// run, or the child that the run refers to, for instances that are not in the view.
 func (r *Reader) Instances(ctx context.Context, v *View, task string, from, limit int) ([]*InstanceView, error) {
 	t := v.Tasks[task]
 	var found []*InstanceView
@@ -27,7 +27,7 @@ func (r *Reader) Instances(ctx context.Context, v *View, task string, from, limi
 			continue
 		}
 		if len(found) > 0 {
-			break // the rest with the next call
+			break // the next call returns the rest
 		}
 		asked, next, err := r.askHolder(ctx, v, task, from, limit)
 		if err != nil {
@@ -41,7 +41,7 @@ func (r *Reader) Instances(ctx context.Context, v *View, task string, from, limi
 	return found, nil
 }
 
-// askHolder queries the workflow that holds an instance for it and those after it.
+// askHolder queries the workflow that holds an instance for that instance and the ones after it.
 func (r *Reader) askHolder(ctx context.Context, v *View, task string, from, limit int) (found []*InstanceView, next int, err error) {
 	holder, stored := v.Run.GetId(), false
 	req := &v1.InstancesRequest{Task: task, From: int32(from), Limit: int32(limit)}
@@ -52,11 +52,11 @@ func (r *Reader) askHolder(ctx context.Context, v *View, task string, from, limi
 	if answer.GetChild() != "" {
 		open := answer.GetOpen()
 		holder, err = answer.GetChild(), store.ErrNotFound
-		if !open { // else what it has left, if anything, is of an earlier opening
+		if !open { // otherwise a stored status stems from an earlier opening
 			answer, err = r.storedInstances(ctx, holder, req)
 			stored = err == nil
 		}
-		if errors.Is(err, store.ErrNotFound) { // it continues still
+		if errors.Is(err, store.ErrNotFound) { // the child is still open
 			answer, err = r.QueryInstances(ctx, holder, req)
 		}
 		if err != nil {
@@ -81,8 +81,7 @@ func (r *Reader) askHolder(ctx context.Context, v *View, task string, from, limi
 	return found, int(answer.GetNext()), nil
 }
 
-// storedInstances reads the instances that a child which has ended left in the store: to ask it
-// would have its whole history replayed.
+// storedInstances reads the instances of an ended child from the store. Querying the child would replay its whole history.
 func (r *Reader) storedInstances(ctx context.Context, child string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 	of, ok := names.ParseFanOutID(child)
 	if !ok {
@@ -105,7 +104,7 @@ func (r *Reader) storedInstances(ctx context.Context, child string, req *v1.Inst
 	return res, nil
 }
 
-// runningIn returns the attempts that run for a workflow, by task or instance.
+// runningIn returns the running attempts of a workflow, by task or instance.
 func (r *Reader) runningIn(ctx context.Context, workflow string) (map[string]RunningAttempt, error) {
 	desc, err := r.client.DescribeWorkflowExecution(ctx, workflow, "")
 	if err != nil {
@@ -119,8 +118,7 @@ func (r *Reader) runningIn(ctx context.Context, workflow string) (map[string]Run
 	return running, nil
 }
 
-// QueryInstances queries a workflow for instances. A query that gets no answer in time is sent again until patience has
-// passed.
+// QueryInstances queries a workflow for instances. It repeats a query that times out until patience has passed.
 func (r *Reader) QueryInstances(ctx context.Context, workflow string, req *v1.InstancesRequest) (*v1.InstancesResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

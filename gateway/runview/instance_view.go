@@ -7,16 +7,16 @@ import (
 	"switchyard/workflows/names"
 )
 
-// InstanceView is one instance of a task that has fanned out, in a view.
+// InstanceView is one instance of a fanned-out task in a view.
 type InstanceView struct {
-	Instance *v1.Instance // as the workflow knows it
+	Instance *v1.Instance // as the workflow reports it
 	Brief    *v1.Instance // as watchers see it
 	Claim    int32
 	Record   string
 	version  int64
 }
 
-// instance returns the instance of a number, or nil if the workflow has not named it.
+// instance returns the instance with the given number, or nil if the workflow has not reported it.
 func (t *TaskView) instance(index int) *InstanceView {
 	if index >= len(t.Instances) {
 		return nil
@@ -24,7 +24,7 @@ func (t *TaskView) instance(index int) *InstanceView {
 	return t.Instances[index]
 }
 
-// updateInstance takes over what the workflow reports of an instance.
+// updateInstance applies the workflow's report of an instance.
 func (t *TaskView) updateInstance(i *v1.Instance, claims map[string]int32, records map[string]string, task string) {
 	index := int(i.GetIndex())
 	for len(t.Instances) <= index {
@@ -38,7 +38,7 @@ func (t *TaskView) updateInstance(i *v1.Instance, claims map[string]int32, recor
 	known.Instance, known.Claim, known.Record = i, claims[name], records[name]
 }
 
-// briefIn returns the instance without streams, output and old attempts, and as running if its process has been started.
+// briefIn returns the instance without streams, output and old attempts. Its state is running if its process has started.
 func (i *InstanceView) briefIn(t *TaskView, task string, running map[string]RunningAttempt) *v1.Instance {
 	b := BriefInstance(i.Instance)
 	if !mayRun(b.State) {
@@ -51,8 +51,8 @@ func (i *InstanceView) briefIn(t *TaskView, task string, running map[string]Runn
 }
 
 // findAttempt returns the attempt that runs an assigned instance, and reports whether there is one. The instances of a
-// batch run one after the other. The workflow learns with the whole batch that one of them has ended; until then it counts
-// as running.
+// batch run one after the other. The workflow learns that an instance has ended only with the whole batch; until then the
+// instance counts as running.
 func (i *InstanceView) findAttempt(t *TaskView, task string, running map[string]RunningAttempt) (RunningAttempt, bool) {
 	if i.Instance.Lead == nil {
 		r, ok := running[names.AttemptID(names.InstanceName(task, int(i.Instance.GetIndex())), i.Claim)]
@@ -86,8 +86,8 @@ func BriefInstance(i *v1.Instance) *v1.Instance {
 	}
 }
 
-// counts are the instances of a task by state, as the workflow counts them, but for those that run: that it does not
-// know.
+// counts returns the number of instances in each state. It corrects the workflow's counts by the running ones, which only
+// heartbeats report.
 func (t *TaskView) counts(task string, running map[string]RunningAttempt) map[string]int32 {
 	if t.Task.Count == nil {
 		return nil
@@ -100,7 +100,7 @@ func (t *TaskView) counts(task string, running map[string]RunningAttempt) map[st
 		}
 	}
 	if len(t.Instances) < int(t.Task.GetCount()) {
-		for id := range running { // of those that are not listed one by one
+		for id := range running { // of instances that are not listed individually
 			name, _, _ := names.ParseAttemptID(id)
 			if of, index, ok := names.ParseInstanceName(name); ok && of == task && index >= len(t.Instances) {
 				run++
@@ -117,7 +117,7 @@ func (t *TaskView) counts(task string, running map[string]RunningAttempt) map[st
 	return counts
 }
 
-// CopyWithoutInstances returns a copy of a task without its instances. The copy shares what the task refers to.
+// CopyWithoutInstances returns a shallow copy of a task without its instances.
 func CopyWithoutInstances(t *v1.Task) *v1.Task {
 	return &v1.Task{
 		State: t.State, Reason: t.Reason, Type: t.Type, Node: t.Node, Attempt: t.Attempt, Error: t.Error, Result: t.Result,

@@ -31,13 +31,13 @@ func ListedRun(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 	}
 }
 
-// setOrigin adds what only visibility knows of a run: what started its newest generation, and the run whose task did.
+// setOrigin adds the origin of a run, which only visibility has: the trigger of its newest generation, and the parent run.
 func setOrigin(run *v1.Run, info *workflowpb.WorkflowExecutionInfo) {
 	known := visibility.Decode(info.GetSearchAttributes())
 	run.Trigger, run.Parent = known.Trigger, known.Parent
 }
 
-// submittedAt returns when a run was submitted. Until a control process has begun the run, that is when it was started.
+// submittedAt returns the submission time of a run. Until a control process has begun the run, this is its start time.
 func submittedAt(info *workflowpb.WorkflowExecutionInfo, known visibility.Attributes) *timestamppb.Timestamp {
 	if known.Submitted.IsZero() {
 		return info.GetStartTime()
@@ -45,8 +45,8 @@ func submittedAt(info *workflowpb.WorkflowExecutionInfo, known visibility.Attrib
 	return timestamppb.New(known.Submitted)
 }
 
-// listedState returns the state of a run as lists show it: the one in its search attributes if that is more exact than the
-// status in Temporal.
+// listedState returns the state of a run in lists: the state in its search attributes if it is more precise than
+// Temporal's status.
 func listedState(info *workflowpb.WorkflowExecutionInfo, known visibility.Attributes) string {
 	state := StateOf(info.GetStatus())
 	switch {
@@ -58,7 +58,7 @@ func listedState(info *workflowpb.WorkflowExecutionInfo, known visibility.Attrib
 	return state
 }
 
-// MemoText returns a text in the memo of a run, or "" if it has none.
+// MemoText returns a text in the memo of a run, or "" if there is none.
 func MemoText(info *workflowpb.WorkflowExecutionInfo, key string) string {
 	var text string
 	payload := info.GetMemo().GetFields()[key]
@@ -68,8 +68,8 @@ func MemoText(info *workflowpb.WorkflowExecutionInfo, key string) string {
 	return text
 }
 
-// listedProblem returns why an open run makes no progress, as lists show it: its workflow task fails, or it says itself
-// what it waits for.
+// listedProblem returns why an open run makes no progress, as lists show it: its workflow task fails, or the run itself
+// reports what it waits for. It returns "" if there is no problem.
 func listedProblem(info *workflowpb.WorkflowExecutionInfo) string {
 	if problem := reportedProblem(info); problem != "" || !IsOpen(info.GetStatus()) {
 		return problem

@@ -9,8 +9,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// mergeAnswers returns the status that the parts of an answer of a run make together, of which the later ones are newer. It
-// shares tasks with them.
+// mergeAnswers merges the partial responses of a run to one status. Later responses are newer. The status shares tasks with
+// them.
 func mergeAnswers(answers []*v1.StatusResponse) *v1.StatusResponse {
 	all := &v1.StatusResponse{Run: &v1.Run{}, Records: map[string]string{}, Claims: map[string]int32{}, Checkpoints: map[string]*v1.Checkpoint{}}
 	tasks := map[string]*v1.Task{}
@@ -39,7 +39,7 @@ func mergeAnswers(answers []*v1.StatusResponse) *v1.StatusResponse {
 	return all
 }
 
-// copyClaim copies what a reports about the record, the claim and the checkpoint of a task or an instance to all.
+// copyClaim copies the record, claim and checkpoint of a task or instance from a to all.
 func copyClaim(all, a *v1.StatusResponse, name string) {
 	delete(all.Records, name)
 	if record := a.GetRecords()[name]; record != "" {
@@ -55,7 +55,7 @@ func copyClaim(all, a *v1.StatusResponse, name string) {
 	}
 }
 
-// withInstances returns a task with the instances of earlier answers added.
+// withInstances returns a task with the instances of earlier responses added.
 func withInstances(task *v1.Task, earlier []*v1.Instance) *v1.Task {
 	if len(earlier) == 0 {
 		return task

@@ -5,7 +5,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// PartID returns the workflow id of the child that carries a part of a run through.
+// PartID returns the workflow id of the child that carries a part of a fan-out of a run.
 func PartID(run string, p *v1.PartReport) string {
 	return names.FanOut{Run: run, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }

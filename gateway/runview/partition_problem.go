@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// stuckPartsAge is how long the answer of visibility about stuck parts is used again, for all runs.
+	// stuckPartsAge is how long a list of stuck parts is reused for all runs.
 	stuckPartsAge = 5 * time.Second
-	// maxStuckParts bounds that answer. Where more are stuck, it is not the fault of single runs.
+	// maxStuckParts bounds that list. If more parts are stuck, the cause lies outside single runs.
 	maxStuckParts = 100
-	// stuckPartsQuery finds the parts of large fan-outs whose workflow task fails again and again.
+	// stuckPartsQuery selects the parts of large fan-outs whose workflow task keeps failing.
 	stuckPartsQuery = "WorkflowType = '" + names.FanOutWorkflow + "' AND ExecutionStatus = 'Running' AND " + names.ReportedProblemsAttribute + " IS NOT NULL"
 )
 
-// stuckParts are the stuck parts of all runs, as visibility has named them last. The zero value is ready.
+// stuckParts caches the stuck parts of all runs according to visibility. The zero value is ready to use.
 type stuckParts struct {
 	mu    sync.Mutex
 	asked time.Time
 	found []*workflowpb.WorkflowExecutionInfo
 }
 
-// partProblem returns why a part of a large fan-out of a run makes no progress, or "" if each does.
+// partProblem returns why a part of a large fan-out of a run makes no progress, or "" if all parts do.
 func (r *Reader) partProblem(ctx context.Context, run string) string {
 	for _, info := range r.findStuckParts(ctx) {
 		id := info.GetExecution().GetWorkflowId()
@@ -49,7 +49,7 @@ func (r *Reader) partProblem(ctx context.Context, run string) string {
 	return ""
 }
 
-// ListPartProblems sets the problem of the open runs of a list that have none of their own to that of one of their parts.
+// ListPartProblems sets the problem of each open run without one to the problem of one of its parts.
 func (r *Reader) ListPartProblems(ctx context.Context, runs []*v1.Run) {
 	quiet := map[string]*v1.Run{}
 	for _, run := range runs {

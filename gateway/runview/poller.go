@@ -12,8 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Poller keeps the view of one run up to date until the run has ended. Watchers read what has changed since they last
-// looked: one that looks seldom sees the newest state only, holds up no other and costs no memory.
+// Poller keeps the view of one run up to date until the run has ended. Watchers read the changes since their last
+// call, so a slow watcher skips intermediate states, does not hold up others and costs no memory.
 type Poller struct {
 	id       string
 	reader   *Reader
@@ -22,19 +22,19 @@ type Poller struct {
 	cancel   context.CancelFunc
 	watchers int // guarded by pollers.mu
 
-	// What the poller's own goroutine remembers of its last look.
+	// The state of the last poll, used only by the poller's goroutine.
 	runID  string
 	events int64
 
 	mu      sync.Mutex
 	view    *View
-	history int64 // length, when the run was last looked at
+	history int64 // length as of the last poll
 	done    bool
 	err     error
 	changed chan struct{} // closed at the next change
 }
 
-// run polls until the run has ended, has gone, or ctx is done.
+// run polls until the run has ended or no longer exists, or ctx is done.
 func (p *Poller) run(ctx context.Context) {
 	closed := make(chan struct{}, 1)
 	var wg sync.WaitGroup
@@ -43,7 +43,7 @@ func (p *Poller) run(ctx context.Context) {
 	defer cancel()
 	wg.Go(func() { p.awaitClose(ctx, closed) })
 	var silentSince time.Time
-	var before time.Duration // what the look before took
+	var before time.Duration // duration of the previous poll
 	for {
 		start := time.Now()
 		done, err := p.poll(ctx)
@@ -76,19 +76,19 @@ func (p *Poller) run(ctx context.Context) {
 	}
 }
 
-// maxPause is the longest wait between looks that do not take long themselves.
+// maxPause bounds the pause between polls that are fast.
 const maxPause = time.Second
 
-// pause is the wait until the next look. Looks that usually take some time get a
-// tenth of the time; a single slow one, which waited for the workflow, does not count.
+// pause returns the pause until the next poll. Polling takes at most about a tenth of the time if polls are usually
+// slow. A single slow poll, which had to wait for the workflow, does not count.
 func (p *Poller) pause(usual, last time.Duration) time.Duration {
 	return max(p.interval, min(10*usual, max(maxPause, last)))
 }
 
-// awaitClose sends to closed when the run has ended; Temporal answers at once then.
+// awaitClose sends to closed as soon as the run has ended.
 func (p *Poller) awaitClose(ctx context.Context, closed chan<- struct{}) {
 	for {
-		// The error is how the run ended, or that it is not known; poll finds out which.
+		// The error is the outcome of the run, or that the run is unknown; poll distinguishes the two.
 		_ = p.reader.client.GetWorkflow(ctx, p.id, "").Get(ctx, nil)
 		select {
 		case closed <- struct{}{}:
@@ -102,8 +102,8 @@ func (p *Poller) awaitClose(ctx context.Context, closed chan<- struct{}) {
 	}
 }
 
-// poll looks once. What the workflow says follows from its history, so it is
-// asked only when that has grown.
+// poll reads the run once. The state of the workflow follows from its history, so poll queries the workflow only if
+// the history has grown.
 func (p *Poller) poll(ctx context.Context) (done bool, err error) {
 	desc, err := p.reader.Describe(ctx, p.id)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *Poller) poll(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// publishStuck shows the problem of a run that does not answer, and what is known of it.
+// publishStuck publishes the problem of a run that does not answer, with its last known status.
 func (p *Poller) publishStuck(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) error {
 	var known []*v1.StatusResponse
 	if p.view.version == 0 {
@@ -161,7 +161,7 @@ func (p *Poller) publishStuck(ctx context.Context, info *workflowpb.WorkflowExec
 	return nil
 }
 
-// publish changes the view and wakes the watchers if they would see a difference.
+// publish applies a change to the view, and wakes the watchers if the view differs for them.
 func (p *Poller) publish(change func(*View)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +184,7 @@ func (p *Poller) wake() {
 	p.changed = make(chan struct{})
 }
 
-// Since returns what is newer than a version, or everything if the version is 0.
+// Since returns the changes after a version, or everything if version is 0.
 func (p *Poller) Since(version int64) Delta {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +193,7 @@ func (p *Poller) Since(version int64) Delta {
 	return n
 }
 
-// Check calls check with the view of the run and returns its error. The view does not change meanwhile.
+// Check calls check with the view of the run and returns its error. The view does not change during the call.
 func (p *Poller) Check(check func(*View) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

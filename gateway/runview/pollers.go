@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Pollers holds one poller for each run that is being watched.
+// Pollers holds one poller per watched run.
 type Pollers struct {
 	reader   *Reader
 	interval time.Duration
@@ -18,10 +18,10 @@ type Pollers struct {
 
 	mu      sync.Mutex
 	byRun   map[string]*Poller
-	started int // pollers that have ever been started
+	started int // number of pollers that have ever been started
 }
 
-// NewPollers returns pollers that look at their runs once an interval at most. Close ends them.
+// NewPollers returns pollers that poll their runs at most once per interval. The caller must Close them.
 func NewPollers(r *Reader, interval time.Duration, log *slog.Logger) *Pollers {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Pollers{reader: r, interval: interval, log: log, ctx: ctx, cancel: cancel, byRun: map[string]*Poller{}}
@@ -62,7 +62,7 @@ func (ps *Pollers) Watch(id string) (p *Poller, release func()) {
 	})
 }
 
-// forget makes the next watcher of a run start a poller of its own.
+// forget removes a poller, so that the next watcher of the run starts a new one.
 func (ps *Pollers) forget(p *Poller) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -75,21 +75,21 @@ func (ps *Pollers) forgetLocked(p *Poller) {
 	}
 }
 
-// CountOpen returns how many runs are being watched.
+// CountOpen returns the number of watched runs.
 func (ps *Pollers) CountOpen() int {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return len(ps.byRun)
 }
 
-// CountStarted returns how many pollers have ever been started.
+// CountStarted returns the number of pollers that have ever been started.
 func (ps *Pollers) CountStarted() int {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return ps.started
 }
 
-// Close ends all pollers and waits for them. Watch starts no poller after it.
+// Close stops all pollers and waits for them. Later calls of Watch start no poller.
 func (ps *Pollers) Close() {
 	ps.mu.Lock()
 	ps.cancel()

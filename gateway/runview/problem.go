@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// problemAttempts is the attempt of a workflow task from which on a run has a problem.
-	// A worker reports only the first failure; each one after that is a time-out.
+	// problemAttempts is the attempt of a workflow task from which a run counts as having a problem. A worker
+	// reports only the first failure; each later one is a time-out.
 	problemAttempts = 3
 	// problemWait is how long a workflow task may wait for a control process.
 	problemWait = 15 * time.Second
-	// problemEvents is how many events are searched for the failure of a workflow task.
+	// problemEvents is the number of events that are searched for the failure of a workflow task.
 	problemEvents = 50
 )
 
-// problem returns why an open run, or a part of it, makes no progress, for people, or "" if all does.
+// problem returns a text that explains why an open run, or a part of it, makes no progress, or "" if there is
+// no problem.
 func (r *Reader) problem(ctx context.Context, desc *Description) string {
 	if problem := r.ownProblem(ctx, desc); problem != "" || !IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
 		return problem
@@ -32,7 +33,7 @@ func (r *Reader) problem(ctx context.Context, desc *Description) string {
 	return r.partProblem(ctx, desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId())
 }
 
-// ownProblem returns why the open workflow of a run, or of a part, makes no progress, or "" if it does.
+// ownProblem returns why the workflow of an open run or part makes no progress, or "" if there is no problem.
 func (r *Reader) ownProblem(ctx context.Context, desc *Description) string {
 	info, task := desc.GetWorkflowExecutionInfo(), desc.GetPendingWorkflowTask()
 	if !IsOpen(info.GetStatus()) {
@@ -48,7 +49,7 @@ func (r *Reader) ownProblem(ctx context.Context, desc *Description) string {
 	return fmt.Sprintf("its workflow task has failed %d times in a row: %s", task.GetAttempt()-1, r.taskFailure(ctx, info))
 }
 
-// taskFailure returns how the workflow task of an execution failed last, as far as its history says.
+// taskFailure returns the last failure of an execution's workflow task, according to its history.
 func (r *Reader) taskFailure(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) string {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -71,7 +72,7 @@ func (r *Reader) taskFailure(ctx context.Context, info *workflowpb.WorkflowExecu
 	return "see the control process's log for the reason"
 }
 
-// reportedProblem returns the problem of a run as visibility knows it, or "" if there is none.
+// reportedProblem returns the problem of a run according to visibility, or "" if there is none.
 func reportedProblem(info *workflowpb.WorkflowExecutionInfo) string {
 	if !IsOpen(info.GetStatus()) || info.GetSearchAttributes().GetIndexedFields()[names.ReportedProblemsAttribute] == nil {
 		return ""
@@ -79,7 +80,7 @@ func reportedProblem(info *workflowpb.WorkflowExecutionInfo) string {
 	return "its workflow task fails again and again; see `runs get` for the error"
 }
 
-// stuck returns what is known of an open run that does not answer because of a problem.
+// stuck returns the last known status of an open run that does not answer because of a problem.
 func (r *Reader) stuck(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, problem string) (*v1.StatusResponse, error) {
 	exec := info.GetExecution()
 	if known := r.statuses.get(exec.GetWorkflowId(), exec.GetRunId()); known != nil {
@@ -92,7 +93,7 @@ func (r *Reader) stuck(ctx context.Context, info *workflowpb.WorkflowExecutionIn
 	return withProblem(planned, problem), nil
 }
 
-// withProblem is a status that shares all but the problem of its run.
+// withProblem returns a status with the problem of its run replaced. It shares everything else.
 func withProblem(status *v1.StatusResponse, problem string) *v1.StatusResponse {
 	run := headerOf(status.GetRun())
 	run.Context, run.Input, run.Tasks, run.Problem = status.GetRun().GetContext(), status.GetRun().GetInput(), status.GetRun().GetTasks(), problem

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// queryTries is how often a query is sent that found the run gone on.
+	// queryTries is how often a query is sent to a run that continues as new meanwhile.
 	queryTries = 3
-	// noWorkerPause is the pause between queries that found no worker.
+	// noWorkerPause is the pause after a query that found no worker.
 	noWorkerPause = 200 * time.Millisecond
 )
 
-// Query queries the newest execution of a workflow and reads its answer. It gives up after queryTimeout.
+// Query queries the newest execution of a workflow and decodes the reply into answer. It gives up after queryTimeout.
 func (r *Reader) Query(ctx context.Context, id, name string, req, answer proto.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -43,15 +43,15 @@ func (r *Reader) Query(ctx context.Context, id, name string, req, answer proto.M
 	}
 }
 
-// foundNoWorker reports whether a query was refused because no worker has polled its task queue lately. A server that
-// was started again forgets those that did, until they poll it.
+// foundNoWorker reports whether a query was refused because no worker has polled its task queue lately. A restarted server
+// does not know its pollers until they poll again.
 func foundNoWorker(err error) bool {
 	return rpcerror.Is[*serviceerror.FailedPrecondition](err) && strings.Contains(err.Error(), "no poller seen")
 }
 
-// isOvertaken reports whether a query came to a worker that had let go of the execution, mostly because it has just ended,
-// and whose history had grown since the query was sent: the SDK takes that for an illegal state (temporalio/sdk-go issue
-// 755). The same query, sent again, finds the current state.
+// isOvertaken reports whether a query failed because its worker had evicted the execution, usually one that has just
+// ended, and the history grew after the query was sent: the SDK reports an illegal state (temporalio/sdk-go issue 755).
+// The same query succeeds when it is sent again.
 func isOvertaken(err error) bool {
 	return rpcerror.Is[*serviceerror.QueryFailed](err) && strings.Contains(err.Error(), "invalid state transition")
 }

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// queryTimeout bounds one query; a run whose worker is gone does not answer.
+	// queryTimeout bounds one query. A run without a worker does not answer.
 	queryTimeout = 5 * time.Second
-	// patience is how long a call, or the log, waits for a run that does not answer.
+	// patience is how long a call or a log stream waits for a run that does not answer.
 	patience = 10 * time.Second
-	// retryPause is the wait before a run that did not answer is asked again.
+	// retryPause is the pause before a run that did not answer is queried again.
 	retryPause = 200 * time.Millisecond
 )
 
-// Description is what Temporal knows of an execution.
+// Description is Temporal's description of an execution.
 type Description = workflowservice.DescribeWorkflowExecutionResponse
 
-// Reader reads what is known of runs. It remembers their answers for a few seconds.
+// Reader reads the state of runs. It caches their replies for a few seconds.
 type Reader struct {
 	client    client.Client
 	namespace string
@@ -39,12 +39,12 @@ type Reader struct {
 	stuckParts stuckParts
 }
 
-// NewReader returns a reader of the runs in a namespace of Temporal, whose results are in a store.
+// NewReader returns a reader of the runs in a Temporal namespace, with their results in a store.
 func NewReader(c client.Client, namespace string, kept *store.Store, log *slog.Logger) *Reader {
 	return &Reader{client: c, namespace: namespace, store: kept, log: log}
 }
 
-// Describe returns what Temporal knows of a run. A workflow that is no run is not found.
+// Describe returns Temporal's description of a run. A workflow of another type is reported as not found.
 func (r *Reader) Describe(ctx context.Context, id string) (*Description, error) {
 	desc, err := r.client.DescribeWorkflowExecution(ctx, id, "")
 	if err == nil && desc.GetWorkflowExecutionInfo().GetType().GetName() != names.RunWorkflow {
@@ -56,12 +56,12 @@ func (r *Reader) Describe(ctx context.Context, id string) (*Description, error) 
 	return desc, err
 }
 
-// ask asks the workflow of a run for everything after a revision.
+// ask queries the workflow of a run for all changes after a revision.
 func (r *Reader) ask(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, since int64) ([]*v1.StatusResponse, error) {
 	return r.askFor(ctx, info, &v1.StatusRequest{Since: since})
 }
 
-// askFor asks the workflow of a run for everything after the revision of a request.
+// askFor queries the workflow of a run for all changes after the revision in req, over as many responses as that takes.
 func (r *Reader) askFor(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, req *v1.StatusRequest) ([]*v1.StatusResponse, error) {
 	id := info.GetExecution().GetWorkflowId()
 	var answers []*v1.StatusResponse
@@ -73,7 +73,7 @@ func (r *Reader) askFor(ctx context.Context, info *workflowpb.WorkflowExecutionI
 		setOrigin(answer.GetRun(), info)
 		answers = append(answers, answer)
 		if answer.GetRevision() < since {
-			// Another execution under the same id counts anew.
+			// Another execution under the same id counts revisions anew.
 			answers, since = nil, 0
 			continue
 		}
@@ -84,8 +84,8 @@ func (r *Reader) askFor(ctx context.Context, info *workflowpb.WorkflowExecutionI
 	}
 }
 
-// Read reads all of a run. It queries a run that does not answer again until patience has passed. The view is shared and
-// must not be changed.
+// Read reads the whole state of a run. It repeats queries to a run that does not answer until patience has passed. The
+// view is shared and must not be changed.
 func (r *Reader) Read(ctx context.Context, id string) (*View, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -102,7 +102,7 @@ func (r *Reader) Read(ctx context.Context, id string) (*View, error) {
 	}
 }
 
-// ReadSettled reads all of a run, and returns what Temporal knows of the execution that was read.
+// ReadSettled reads the whole state of a run, and returns Temporal's description of the same execution.
 func (r *Reader) ReadSettled(ctx context.Context, id string) (*Description, *View, error) {
 	for {
 		before, err := r.Describe(ctx, id)
@@ -153,7 +153,7 @@ func (r *Reader) readOnce(ctx context.Context, id string) (*View, error) {
 	return (&CachedStatus{Status: status}).viewWith(id, running), nil
 }
 
-// closedStatus returns the whole status of a run that has closed.
+// closedStatus returns the whole status of a closed run.
 func (r *Reader) closedStatus(ctx context.Context, desc *Description) (*CachedStatus, error) {
 	exec := desc.GetWorkflowExecutionInfo().GetExecution()
 	if known := r.statuses.get(exec.GetWorkflowId(), exec.GetRunId()); known != nil && known.events == closedEvents {
@@ -166,11 +166,11 @@ func (r *Reader) closedStatus(ctx context.Context, desc *Description) (*CachedSt
 	return r.statuses.add(exec.GetWorkflowId(), exec.GetRunId(), closedEvents, status), nil
 }
 
-// closedEvents stands for all events of an execution that has closed.
+// closedEvents stands for all events of a closed execution.
 const closedEvents = -1
 
 // OpenStatus returns the whole status of an open run. The status follows from the history of the workflow, so the workflow
-// is queried only for what has changed since the last query.
+// is queried only for changes since the last query.
 func (r *Reader) OpenStatus(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (*CachedStatus, error) {
 	id, execution := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
 	known := r.statuses.get(id, execution)

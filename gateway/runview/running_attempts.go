@@ -15,13 +15,13 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// RunningAttempt is when the node accepted an attempt that runs, and when its process started there. Of a batch, ended is
-// how many of its instances have ended.
+// RunningAttempt holds when the node accepted a running attempt, and when its process started. For a batch, ended is the number
+// of instances that have ended.
 type RunningAttempt struct {
 	assigned, Started *timestamppb.Timestamp
 	ended             int
-	// waits is what the attempt waits for, or "". silentSince is when the newest heartbeat came of a node from which one
-	// is overdue, or zero.
+	// waits is what the attempt waits for, or "". If a heartbeat of the node is overdue, silentSince is the time of the last one;
+	// otherwise it is zero.
 	waits       string
 	silentSince time.Time
 }
@@ -38,7 +38,8 @@ func (r RunningAttempt) equal(other RunningAttempt) bool {
 	return r.ended == other.ended && r.waits == other.waits && r.silentSince.Equal(other.silentSince) && proto.Equal(r.assigned, other.assigned) && proto.Equal(r.Started, other.Started)
 }
 
-// LoginKeys adds to found the public keys that may log in to machines, one a line, of which heartbeats tell, by task or instance.
+// LoginKeys adds the public keys that may log in to machines, according to heartbeats, to found: one key per line, by task or
+// instance.
 func LoginKeys(found map[string]string, pending []*workflowpb.PendingActivityInfo) {
 	for _, p := range pending {
 		progress, ok := progressOf(p.GetHeartbeatDetails())
@@ -49,11 +50,11 @@ func LoginKeys(found map[string]string, pending []*workflowpb.PendingActivityInf
 	}
 }
 
-// RunningAttempts returns the attempts whose process has been started, by activity id, as their heartbeats report.
+// RunningAttempts returns the attempts whose process has started according to their heartbeats, by activity id.
 func RunningAttempts(pending []*workflowpb.PendingActivityInfo, now time.Time) map[string]RunningAttempt {
 	running := map[string]RunningAttempt{}
 	for _, p := range pending {
-		// One that is being cancelled runs until its processes are gone.
+		// An attempt that is being cancelled runs until its processes have ended.
 		started := p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
 		if p.GetActivityType().GetName() != names.ExecuteActivity || !started {
 			continue
@@ -62,7 +63,7 @@ func RunningAttempts(pending []*workflowpb.PendingActivityInfo, now time.Time) m
 		if !ok || !progress.GetSpawned() && progress.GetStartedAt() == nil {
 			continue
 		}
-		// Of an activity that was tried again, this is the claim that beats.
+		// After a retry of the activity, the heartbeat may stem from an earlier claim.
 		if _, claim, ok := names.ParseAttemptID(p.GetActivityId()); !ok || claim != progress.GetClaim() {
 			continue
 		}
@@ -78,8 +79,8 @@ func RunningAttempts(pending []*workflowpb.PendingActivityInfo, now time.Time) m
 	return running
 }
 
-// silentSince returns when the newest heartbeat of an activity came, if the next one is overdue, or the zero time. A node
-// sends several in a heartbeat time-out, and ends the attempt when none was acknowledged for as long as this.
+// silentSince returns the time of an activity's last heartbeat if the next one is overdue, or the zero time. A node sends several
+// heartbeats per time-out, and ends the attempt if none is acknowledged within it.
 func silentSince(p *workflowpb.PendingActivityInfo, now time.Time) time.Time {
 	timeout, last := p.GetActivityOptions().GetHeartbeatTimeout().AsDuration(), p.GetLastHeartbeatTime()
 	if timeout <= 0 || last == nil || now.Sub(last.AsTime()) < timeout*6/10 {

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// cacheTime is how long it is remembered what a run has said, and memoryBytes how much of all of them.
+	// cacheTime is how long the status of a run is cached, and cacheBytes bounds the size of the cache.
 	cacheTime  = 10 * time.Second
 	cacheBytes = 32 << 20
 )
 
-// statusCache remembers the last statuses of runs, so that the pages of a large run, and repeated looks at it, cost only
-// what has changed. It is safe for concurrent use. What it returns must not be changed.
+// statusCache caches the last statuses of runs, so that the pages of a large run, and repeated reads of it, cost only the
+// changes. It is safe for concurrent use. Its statuses must not be changed.
 type statusCache struct {
 	mu    sync.Mutex
 	runs  map[string]*CachedStatus
@@ -26,18 +26,18 @@ type statusCache struct {
 
 // CachedStatus is the whole status of a run as of an event of an execution.
 type CachedStatus struct {
-	execution string // Temporal's own id
-	events    int64  // in its history
+	execution string // Temporal's run id
+	events    int64  // length of the history
 	Status    *v1.StatusResponse
 	at        time.Time
 	bytes     int
 
-	// mu guards view: the last view made of the status, which is never changed.
+	// mu guards view, the last view made of the status. Views are immutable.
 	mu   sync.Mutex
 	view *View
 }
 
-// viewWith returns the view of a run with the status while these attempts run. The view is shared and must not be changed.
+// viewWith returns a view of the status with the given running attempts. The view is shared and must not be changed.
 func (s *CachedStatus) viewWith(run string, running map[string]RunningAttempt) *View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *CachedStatus) viewWith(run string, running map[string]RunningAttempt) *
 	return s.view
 }
 
-// get returns the last status of an execution of a run, or nil if it is not remembered.
+// get returns the cached status of an execution of a run, or nil.
 func (m *statusCache) get(run, execution string) *CachedStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,7 +59,7 @@ func (m *statusCache) get(run, execution string) *CachedStatus {
 	return nil
 }
 
-// add returns the status of an execution of a run, and remembers it unless it is too large.
+// add returns the status of an execution of a run as a cache entry, and caches it unless the cache is full.
 func (m *statusCache) add(run, execution string, events int64, status *v1.StatusResponse) *CachedStatus {
 	s := &CachedStatus{execution: execution, events: events, Status: status, at: time.Now(), bytes: proto.Size(status)}
 	m.mu.Lock()

@@ -9,13 +9,13 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// NoTask returns the error for a task that the run does not have, which suggests names.
+// NoTask returns the error for a task that the run does not have. It suggests similar names.
 func (v *View) NoTask(task string) error {
 	return rpcerror.NotFound("run %s has no task %q; %s", v.Run.GetId(), task, suggestNames(task, v.Names))
 }
 
-// KnownTasks returns those of the wanted names that are tasks of the run, sorted and once each, or all tasks if none is
-// wanted.
+// KnownTasks returns the wanted names that are tasks of the run, sorted and without duplicates, or all tasks if wanted
+// is empty.
 func (v *View) KnownTasks(wanted []string) []string {
 	if len(wanted) == 0 {
 		return v.Names
@@ -25,10 +25,10 @@ func (v *View) KnownTasks(wanted []string) []string {
 	return slices.Compact(known)
 }
 
-// maxSuggested is how many names an error suggests.
+// maxSuggested is the number of names that an error suggests.
 const maxSuggested = 5
 
-// suggestNames returns a text that suggests the known names that are nearest to an unknown one.
+// suggestNames returns a text that suggests the known names that are most similar to name.
 func suggestNames(name string, known []string) string {
 	if near := nearest.Word(name, known); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)

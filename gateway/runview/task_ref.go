@@ -8,16 +8,16 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TaskRef is the task or the instance that a request is about.
+// TaskRef refers to the task or instance that a request is about.
 type TaskRef struct {
 	Name     string    // "each" or "each[3]"
 	TaskName string    // "each"
 	Task     *TaskView // the task
-	// Instance is the instance; nil: it is the task itself.
+	// Instance is the instance, or nil if the reference is to the task itself.
 	Instance *InstanceView
 }
 
-// TaskRef returns the task or the instance of a name: "each" or "each[3]".
+// TaskRef returns the task or instance with the given name: "each" or "each[3]".
 func (r *Reader) TaskRef(ctx context.Context, v *View, name string) (TaskRef, error) {
 	if t := v.Tasks[name]; t != nil {
 		return TaskRef{Name: name, TaskName: name, Task: t}, nil
@@ -43,7 +43,7 @@ func (r *Reader) TaskRef(ctx context.Context, v *View, name string) (TaskRef, er
 	return TaskRef{Name: name, TaskName: task, Task: t, Instance: found[0]}, nil
 }
 
-// Brief returns the task or the instance as watchers see it, in the form of a task.
+// Brief returns the task or instance as watchers see it, in the form of a task.
 func (s TaskRef) Brief() *v1.Task {
 	if s.Instance == nil {
 		return s.Task.Brief

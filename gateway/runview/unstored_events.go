@@ -8,8 +8,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// UnstoredEvents queries the workflow of a run for the events that it holds, from a number on, and for the number of parts
-// that it has stored before them.
+// UnstoredEvents queries the workflow of a run for the events that it has not stored, from offset on, and for the number
+// of parts that it has stored before them.
 func (r *Reader) UnstoredEvents(ctx context.Context, id string, offset int) (events []*v1.Event, parts int32, err error) {
 	for {
 		answer, err := r.queryEvents(ctx, id, offset+len(events))
@@ -17,7 +17,7 @@ func (r *Reader) UnstoredEvents(ctx context.Context, id string, offset int) (eve
 			return nil, 0, fmt.Errorf("ask the workflow: %w", err)
 		}
 		if len(events) > 0 && answer.GetParts() != parts {
-			events = nil // what has been read so far is stored by now
+			events = nil // the events read so far have been stored meanwhile
 			continue
 		}
 		events, parts = append(events, answer.GetEvents()...), answer.GetParts()

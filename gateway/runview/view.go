@@ -11,49 +11,49 @@ import (
 	"switchyard/workflows/names"
 )
 
-// View is what the gateway knows of one run: what its workflow has reported, merged with what only Temporal knows, that an
-// attempt has started. Every change that people can see has a version, which only grows. Messages in a view are never
-// changed, only replaced. A View is not safe for concurrent use.
+// View is the state of one run as the gateway sees it. It merges the reports of the workflow with the starts of attempts,
+// which only Temporal has. Every visible change gets a version, and versions only grow. Messages in a view are replaced,
+// never changed. A View is not safe for concurrent use.
 type View struct {
 	Run   *v1.Run // with context and input, without tasks
-	chain string  // of its executions
+	chain string  // of the run's executions
 	Tasks map[string]*TaskView
-	Names []string // of the tasks, sorted
-	total int32    // tasks that the run has
-	// states are the tasks by state, and instanceStates the instances of those that have fanned out.
+	Names []string // task names, sorted
+	total int32    // number of tasks of the run
+	// states counts the tasks by state, and instanceStates the instances of fanned-out tasks.
 	states, instanceStates map[string]int32
 
-	version int64 // of the newest look
-	// Versions of the newest change, and of that of context and input.
+	version int64 // version of the newest update
+	// newest is the version of the last change, and contextVersion that of the last change of context or input.
 	newest, contextVersion int64
-	// revision is the one from which the next answer of the workflow continues.
+	// revision is the revision after which the workflow's next response continues.
 	revision int64
-	// Running are the attempts that run, by activity id.
+	// Running holds the running attempts, by activity id.
 	Running map[string]RunningAttempt
 }
 
 // TaskView is one task in a view.
 type TaskView struct {
-	Task    *v1.Task // as the workflow knows it, with what it holds of the streams; its instances may be old
+	Task    *v1.Task // as the workflow reports it, with its part of the streams; its instances may be stale
 	Brief   *v1.Task // as watchers see it, without instances
 	Claim   int32
 	Record  string
 	version int64
-	// Instances are those of a task that has fanned out, by number, with nil for those that the workflow has
-	// not reported yet.
+	// Instances holds the instances of a fanned-out task, by number, with nil for those that the workflow has not reported
+	// yet.
 	Instances []*InstanceView
 }
 
-// NewView returns the view of a run of which nothing is known yet.
+// NewView returns an empty view of a run.
 func NewView(id string) *View {
 	return &View{Run: &v1.Run{Id: id}, Tasks: map[string]*TaskView{}, states: map[string]int32{}, instanceStates: map[string]int32{}}
 }
 
-// Home returns where the run keeps what it stores.
+// Home returns the prefix of the run's keys in the store.
 func (v *View) Home() string { return names.Home(v.Run.GetId(), v.chain) }
 
-// Update takes over the answers of the workflow, in its order, and which attempts run. It costs what has changed and what
-// runs, not what the run holds.
+// Update applies responses of the workflow, in order, and the set of running attempts. Its cost depends on the changes and
+// the running attempts, not on the size of the run.
 func (v *View) Update(answers []*v1.StatusResponse, running map[string]RunningAttempt) {
 	v.version++
 	touched := changes{}
@@ -76,7 +76,7 @@ func (v *View) Update(answers []*v1.StatusResponse, running map[string]RunningAt
 		for index := range instances {
 			i := t.instance(index)
 			if i == nil {
-				continue // of an older generation
+				continue // belongs to an older generation
 			}
 			if brief := i.briefIn(t, name, running); !proto.Equal(brief, i.Brief) {
 				i.Brief, i.version = brief, v.version
@@ -90,7 +90,7 @@ func (v *View) Update(answers []*v1.StatusResponse, running map[string]RunningAt
 	}
 }
 
-// setProblem sets why the run makes no progress, or "" if it does.
+// setProblem sets why the run makes no progress, or "" if there is no problem.
 func (v *View) setProblem(problem string) {
 	if v.Run.GetProblem() == problem {
 		return
@@ -101,7 +101,7 @@ func (v *View) setProblem(problem string) {
 	v.Run, v.newest = header, v.version
 }
 
-// changes are the tasks that may look different, each with the numbers of its instances that may.
+// changes maps the tasks that may have changed visibly to the numbers of the instances that may have.
 type changes map[string]map[int]bool
 
 func (c changes) task(name string) {
@@ -110,8 +110,8 @@ func (c changes) task(name string) {
 	}
 }
 
-// run notes what the start or the end of an attempt changes: of a task, of an instance, or of a batch, which has the
-// name of its first instance.
+// run records the effect of an attempt's start or end: on a task, an instance, or a batch, which has the name of its first
+// instance.
 func (c changes) run(v *View, name string) {
 	task, index, ok := names.ParseInstanceName(name)
 	if !ok {
@@ -129,7 +129,8 @@ func (c changes) run(v *View, name string) {
 	}
 }
 
-// batches notes the instances of the batches with these first instances: which of them runs hangs on the others.
+// batches records the instances of the batches with the given first instances: which of them is running depends on the
+// others.
 func (c changes) batches(task string, t *TaskView, leads map[int]bool) {
 	if len(leads) == 0 {
 		return
@@ -144,7 +145,7 @@ func (c changes) batches(task string, t *TaskView, leads map[int]bool) {
 func (v *View) apply(a *v1.StatusResponse, touched changes) {
 	run := a.GetRun()
 	if run.GetGeneration() != v.Run.GetGeneration() || a.GetRevision() < v.revision {
-		// Another execution under the same id: nothing of the old one holds.
+		// Another execution under the same id invalidates everything in the view.
 		clear(v.Tasks)
 		clear(v.states)
 		clear(v.instanceStates)
@@ -202,7 +203,7 @@ func headerOf(run *v1.Run) *v1.Run {
 	}
 }
 
-// briefOf returns a copy of a task without streams, output and instances, as running if its process has been started.
+// briefOf returns a copy of a task without streams, output and instances. Its state is running if its process has started.
 func briefOf(name string, t *TaskView, running map[string]RunningAttempt) *v1.Task {
 	b := &v1.Task{
 		State: t.Task.GetState(), Reason: t.Task.GetReason(), Type: t.Task.GetType(), Node: t.Task.GetNode(),
@@ -219,11 +220,11 @@ func briefOf(name string, t *TaskView, running map[string]RunningAttempt) *v1.Ta
 	return b
 }
 
-// mayRun reports whether the process of a task that the workflow shows in a state may have been started. The process of a
-// paused task has been, unless the task waits for an approval.
+// mayRun reports whether a task in the given state, as the workflow reports it, may have a running process. A paused task
+// has one unless it waits for an approval.
 func mayRun(state string) bool { return state == v1.TaskAssigned || state == v1.TaskPaused }
 
-// shownRunning returns the state in which a task is shown whose process has been started.
+// shownRunning returns the state in which a task with a running process is shown.
 func shownRunning(state string) string {
 	if state == v1.TaskPaused {
 		return state
@@ -243,8 +244,7 @@ func briefResult(res *v1.TaskResult) *v1.TaskResult {
 	}
 }
 
-// recount counts a task and its instances by their states, and takes them off the states in which they were shown. was is
-// nil if the task was not shown before.
+// recount replaces the states of a task and its instances in the counts. was is nil if the task is new.
 func (v *View) recount(was, is *v1.Task) {
 	if was != nil {
 		addCount(v.states, was.GetState(), -1)
@@ -258,7 +258,7 @@ func (v *View) recount(was, is *v1.Task) {
 	}
 }
 
-// addCount adds n to the count of a state, and removes a count of 0.
+// addCount adds n to the count of a state, and removes a count that becomes 0.
 func addCount(counts map[string]int32, state string, n int32) {
 	if counts[state] += n; counts[state] == 0 {
 		delete(counts, state)
@@ -272,7 +272,7 @@ func (v *View) Header() *v1.Run {
 	return run
 }
 
-// DeadLetteredAt returns when the retries of a task or an instance were spent, or nil if it is no dead letter.
+// DeadLetteredAt returns when a task or instance was dead-lettered, or nil if it is not a dead letter.
 func DeadLetteredAt(of interface {
 	GetState() string
 	GetCompletedAt() *timestamppb.Timestamp

@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// gapEvent is the name of an event that says that events have been left out.
+	// gapEvent is the name of the event that reports omitted events.
 	gapEvent = "gap"
-	// maxReplay is how far back the events of all runs may be continued.
+	// maxReplay is how far back a stream of the events of all runs can resume.
 	maxReplay = time.Hour
-	// replaysAtOnce is how many clients are sent what has happened before they came at the same time.
+	// replaysAtOnce is the number of clients that may replay past events concurrently.
 	replaysAtOnce = 2
 )
 
-// allID is the id of an event of a stream of all runs: a number in a feed, and the time before which everything has been
-// sent. Another gateway, or a later feed, continues from the time.
+// allID is the id of an event in a stream of all runs: a number in a feed, and a time before which every event has been
+// sent. Another gateway, or a later feed, resumes from that time.
 type allID struct {
 	feed     string
 	number   int64
 	complete time.Time
 }
 
-// noFeed is the name in the ids of events that no feed has published.
+// noFeed is the feed name in the ids of events that no feed has published.
 const noFeed = "0"
 
 func (id allID) text() string {
@@ -57,14 +57,14 @@ func parseAllID(text string) (allID, error) {
 	return allID{}, rpcerror.Invalid("%q is no id of an event of all runs; continue with the id that the stream has sent", text)
 }
 
-// gapData is the data of an event that says that the events between two times have been left out.
+// gapData is the data of a gap event. Events between Since and Until have been omitted.
 type gapData struct {
 	Since  string `json:"since"`
 	Until  string `json:"until"`
 	Reason string `json:"reason"`
 }
 
-// allEvents sends the events of all runs.
+// allEvents serves a stream of the events of all runs.
 func (h *Handler) allEvents(ctx context.Context, _ http.ResponseWriter, r *http.Request, s *eventstream.Stream, _ pathValues) error {
 	p := newParameters(r)
 	p.flag(followParameter, true)
@@ -108,12 +108,12 @@ type allFollower struct {
 	feed    *allFeed
 	replays chan struct{}
 	filter  *runevents.Filter
-	seen    allID // what the client has seen last
+	seen    allID // last id that the client has received
 	out     batch
 }
 
-// follow sends events until the client leaves. from is the time from which it has to be sent what has happened already,
-// unless it is zero.
+// follow sends events until the client disconnects. If from is not zero, it first replays the events since then that the
+// feed no longer keeps.
 func (f *allFollower) follow(ctx context.Context, stopping <-chan struct{}, from time.Time) error {
 	if !f.feed.keeps(f.seen) {
 		if err := f.replay(ctx, stopping, from); err != nil {
@@ -123,7 +123,7 @@ func (f *allFollower) follow(ctx context.Context, stopping <-chan struct{}, from
 	for {
 		entries, kept, changed := f.feed.after(f.seen.number)
 		if !kept {
-			// The client has been slower than the feed.
+			// The client has fallen behind the feed.
 			if err := f.replay(ctx, stopping, f.seen.complete.Add(-lag)); err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ func (f *allFollower) follow(ctx context.Context, stopping <-chan struct{}, from
 	}
 }
 
-// replay sends what has happened from a time on until now, unless the time is zero.
+// replay sends the events between from and now, or none if from is zero.
 func (f *allFollower) replay(ctx context.Context, stopping <-chan struct{}, from time.Time) error {
 	f.seen = f.feed.head()
 	if from.IsZero() {
@@ -188,7 +188,7 @@ func (f *allFollower) replay(ctx context.Context, stopping <-chan struct{}, from
 	return cmp.Or(err, f.out.flush())
 }
 
-// sendGap says that the events from a time on until now are left out.
+// sendGap reports that the events between from and now are omitted.
 func (f *allFollower) sendGap(from time.Time, reason string) error {
 	data, err := json.Marshal(gapData{from.UTC().Format(time.RFC3339Nano), time.Now().UTC().Format(time.RFC3339Nano), reason})
 	if err != nil {
@@ -200,7 +200,7 @@ func (f *allFollower) sendGap(from time.Time, reason string) error {
 	return f.out.flush()
 }
 
-// longestUnseen returns at most n runs, those that have not been looked at for the longest time.
+// longestUnseen returns the n runs that have not been read for the longest time, or fewer.
 func longestUnseen(due []string, runs map[string]*followedRun, n int) []string {
 	slices.SortStableFunc(due, func(a, b string) int { return runs[a].looked.Compare(runs[b].looked) })
 	return due[:min(n, len(due))]

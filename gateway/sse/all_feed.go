@@ -21,25 +21,26 @@ import (
 const (
 	// roundInterval is the shortest time between two rounds of the feed of all runs.
 	roundInterval = time.Second
-	// maxRuns is how many open runs, and how many that have just ended, the feed looks at.
+	// maxRuns bounds the number of open runs, and of recently ended runs, that the feed reads.
 	maxRuns = 1000
-	// maxLooks is how many open runs it looks at in one round, and looksAtOnce how many at the same time.
+	// maxLooks bounds the number of open runs that one round reads, and looksAtOnce how many of them concurrently.
 	maxLooks    = 100
 	looksAtOnce = 8
-	// idleRounds is how many rounds the feed continues without a follower, so that one that returns misses nothing.
+	// idleRounds is the number of rounds that the feed continues without followers, so that a returning client misses
+	// nothing.
 	idleRounds = 60
-	// lag is how much later than an event the feed may learn of the event, and of its run.
+	// lag bounds the delay with which the feed may learn of an event and of its run.
 	lag = time.Minute
 )
 
-// allFeed reads the events of all runs once, however many clients follow them, and keeps the newest.
+// allFeed reads the events of all runs once for any number of followers, and keeps the newest ones.
 //
-// A round searches for the runs that are open and those that have ended, looks at the open ones whose turn it is, and reads
-// the events of those whose history has grown.
+// Each round lists the open runs and the runs that have ended recently, checks the open ones that are due, and reads the
+// events of those with new history.
 type allFeed struct {
 	recentRuns
 	log    *slog.Logger
-	pause  time.Duration // between rounds
+	pause  time.Duration // between two rounds
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -47,31 +48,31 @@ type allFeed struct {
 	mu        sync.Mutex
 	followers int
 	running   bool
-	// name distinguishes the feed from those before it and those of other gateways: it is a part of the ids.
+	// name is a part of the event ids. It distinguishes the feed from earlier feeds and from those of other gateways.
 	name    string
 	entries []*allEntry
 	first   int64 // number of the first entry
 	bytes   int
-	// complete is the time before which everything that happened has been published.
+	// complete is the time before which every event has been published.
 	complete time.Time
 	changed  chan struct{}
 }
 
-// allEntry is an event of the feed of all runs, encoded. It is never changed.
+// allEntry is an encoded event in the feed of all runs. It is immutable.
 type allEntry struct {
 	event *v1.Event
 	owner string // of its run
 	frame []byte
 }
 
-// followedRun is a run that the feed looks at.
+// followedRun is a run that the feed reads.
 type followedRun struct {
 	tail      *runTail
 	owner     string
-	execution string // as of the last look
+	execution string // as of the last read
 	history   int64
-	looked    time.Time // everything before it has been read
-	closed    bool      // and read
+	looked    time.Time // every event before it has been read
+	closed    bool      // the run has ended and every event has been read
 }
 
 func newAllFeed(runs recentRuns, pause time.Duration, log *slog.Logger) *allFeed {
@@ -79,7 +80,7 @@ func newAllFeed(runs recentRuns, pause time.Duration, log *slog.Logger) *allFeed
 	return &allFeed{recentRuns: runs, log: log, pause: pause, ctx: ctx, cancel: cancel, changed: make(chan struct{})}
 }
 
-// follow makes the feed read until release is called, and a while longer.
+// follow keeps the feed reading until release is called, and for idleRounds longer.
 func (f *allFeed) follow() (release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +98,7 @@ func (f *allFeed) follow() (release func()) {
 	})
 }
 
-// close ends the feed and waits for it.
+// close stops the feed and waits for it.
 func (f *allFeed) close() {
 	f.mu.Lock()
 	f.cancel()
@@ -105,7 +106,7 @@ func (f *allFeed) close() {
 	f.wg.Wait()
 }
 
-// run makes rounds until there has been no follower for a while.
+// run makes rounds until the feed has had no followers for idleRounds.
 func (f *allFeed) run() {
 	began := time.Now()
 	runs := map[string]*followedRun{}
@@ -131,7 +132,7 @@ func (f *allFeed) run() {
 	}
 }
 
-// round looks at the runs whose turn it is. The feed has begun at a time, before which nothing is published.
+// round reads the runs that are due. began is the start of the feed; earlier events are not published.
 func (f *allFeed) round(runs map[string]*followedRun, began time.Time) error {
 	start := time.Now()
 	found, err := f.index.ActiveSince(f.ctx, later(began, start.Add(-2*lag)), maxRuns)
@@ -168,7 +169,7 @@ func (f *allFeed) round(runs map[string]*followedRun, began time.Time) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // look reports its errors itself
+	_ = group.Wait() // look logs its own errors
 	complete := start
 	for _, r := range runs {
 		if r.looked.Before(complete) {
@@ -205,11 +206,11 @@ func (f *allFeed) look(id string, r *followedRun) {
 		r.looked, r.closed = start, true
 	default:
 		f.log.Debug("a run is left out of the events of all runs for now", "run", id, "error", err)
-		r.looked = start // a run that does not answer holds up no other
+		r.looked = start // an unresponsive run must not hold up complete
 	}
 }
 
-// publish adds events of a run, and drops the oldest ones beyond the bounds.
+// publish appends events of a run, and drops the oldest entries beyond the limits.
 func (f *allFeed) publish(owner string, read []*v1.Event) {
 	if len(read) == 0 {
 		return
@@ -235,22 +236,22 @@ func (f *allFeed) publish(owner string, read []*v1.Event) {
 	f.changed = make(chan struct{})
 }
 
-// head returns the id of what has been published last.
+// head returns the id of the last published event.
 func (f *allFeed) head() allID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return allID{f.name, f.first + int64(len(f.entries)) - 1, f.complete}
 }
 
-// keeps reports whether the feed has all events after the one with an id.
+// keeps reports whether the feed still has every event after the given id.
 func (f *allFeed) keeps(id allID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return id.feed == f.name && id.number >= f.first-1 && id.number < f.first+int64(len(f.entries))
 }
 
-// after returns the entries after the one with a number, or false if it no longer keeps them. changed is closed when there
-// are more.
+// after returns the entries after the given number. kept is false if the feed no longer has all of them. changed is closed
+// when there are more.
 func (f *allFeed) after(number int64) (entries []*allEntry, kept bool, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

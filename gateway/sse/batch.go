@@ -2,16 +2,16 @@ package sse
 
 import "switchyard/gateway/eventstream"
 
-// maxWrite is how many bytes of events are gathered for one write.
+// maxWrite is the number of bytes that are gathered for one write.
 const maxWrite = 64 << 10
 
-// batch gathers events for a stream.
+// batch buffers events for a stream.
 type batch struct {
 	stream *eventstream.Stream
 	text   []byte
 }
 
-// add adds an event, and sends what has been gathered if that is much.
+// add buffers an event, and flushes a full buffer.
 func (b *batch) add(frame []byte) error {
 	b.text = append(b.text, frame...)
 	if len(b.text) < maxWrite {
@@ -20,7 +20,7 @@ func (b *batch) add(frame []byte) error {
 	return b.flush()
 }
 
-// flush sends what has been gathered.
+// flush writes the buffered events.
 func (b *batch) flush() error {
 	if len(b.text) == 0 {
 		return nil

@@ -12,13 +12,13 @@ import (
 // endEvent is the name of the last event of a stream.
 const endEvent = "end"
 
-// marshalMessage returns a message as one line of JSON, with its fields that are zero, as the lists of REST have it.
+// marshalMessage returns a message as one line of JSON, including zero fields, as in the lists of REST.
 func marshalMessage(m proto.Message) ([]byte, error) {
 	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", m.ProtoReflect().Descriptor().Name(), err)
 	}
-	var line bytes.Buffer // protojson puts spaces at random places
+	var line bytes.Buffer // protojson inserts spaces at random
 	if err := json.Compact(&line, text); err != nil {
 		return nil, fmt.Errorf("encode %s: %w", m.ProtoReflect().Descriptor().Name(), err)
 	}

@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// DefaultKeepAlive is the pause after which a stream sends a comment.
+	// DefaultKeepAlive is the idle time after which a stream sends a comment.
 	DefaultKeepAlive = 15 * time.Second
-	// DefaultWriteTimeout is how long a client may take nothing of what is sent.
+	// DefaultWriteTimeout is how long a write to a client may block.
 	DefaultWriteTimeout = 30 * time.Second
 
 	contentType     = "text/event-stream"
@@ -38,11 +38,11 @@ const (
 // errStopping ends the streams of a gateway that shuts down.
 var errStopping = connect.NewError(connect.CodeUnavailable, errors.New("the gateway is shutting down"))
 
-// LogSource sends the logs that a request selects, and calls accept once the request has turned out to be valid, before it
-// sends anything.
+// LogSource sends the logs that a request selects. It calls accept after validating the request and before sending
+// anything.
 type LogSource func(ctx context.Context, req *v1.StreamRunLogsRequest, accept func() error, send func(*v1.StreamRunLogsResponse) error) error
 
-// Config is what a Handler is made of.
+// Config holds the dependencies and settings of a Handler.
 type Config struct {
 	Index   *runindex.Index
 	Reader  *runview.Reader
@@ -53,15 +53,15 @@ type Config struct {
 	Log     *slog.Logger
 	// RoundInterval is the shortest time between two rounds of the feed of all runs. Default: 1 s.
 	RoundInterval time.Duration
-	// Stopping is closed when streams are to end because the gateway shuts down.
+	// Stopping is closed when the gateway shuts down and streams must end.
 	Stopping <-chan struct{}
-	// KeepAlive is the pause after which a stream sends a comment. Default: DefaultKeepAlive.
+	// KeepAlive is the idle time after which a stream sends a comment. Default: DefaultKeepAlive.
 	KeepAlive time.Duration
-	// WriteTimeout is how long a client may take nothing of what is sent. Default: DefaultWriteTimeout.
+	// WriteTimeout is how long a write to a client may block. Default: DefaultWriteTimeout.
 	WriteTimeout time.Duration
 }
 
-// WithDefaults returns c with what is missing filled in.
+// WithDefaults returns a copy of c with default values for unset fields.
 func (c Config) WithDefaults() Config {
 	if c.KeepAlive == 0 {
 		c.KeepAlive = DefaultKeepAlive
@@ -75,13 +75,13 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Handler answers requests for streams of server-sent events. It is safe for concurrent use. Close ends it.
+// Handler serves streams of server-sent events. It is safe for concurrent use. The caller must Close it.
 type Handler struct {
 	Config
 	feeds   *runFeeds
 	all     *allFeed
-	replays chan struct{} // holds a token of each replay
-	// validations holds a token of each client whose id is being looked up.
+	replays chan struct{} // holds one token per replay
+	// validations holds one token per client whose id is being validated.
 	validations chan struct{}
 }
 
@@ -95,36 +95,36 @@ func New(c Config) *Handler {
 	}
 }
 
-// Close ends what the handler reads for its streams, and waits for it.
+// Close stops the feeds of the handler and waits for them.
 func (h *Handler) Close() {
 	h.feeds.close()
 	h.all.close()
 }
 
-// CountFeeds returns how many feeds of runs have ever been started.
+// CountFeeds returns the number of feeds of runs that have ever been started.
 func (h *Handler) CountFeeds() int { return h.feeds.countStarted() }
 
-// CountOpen returns how many feeds are open.
+// CountOpen returns the number of open feeds.
 func (h *Handler) CountOpen() int { return h.feeds.countOpen() }
 
-// pathValues are what the path of a stream names.
+// pathValues holds the values in the path of a stream.
 type pathValues struct{ run, task string }
 
-// serve answers one request with a stream that it begins once nothing is wrong with the request.
+// serve answers one request with a stream, which it begins after validating the request.
 type serve func(ctx context.Context, w http.ResponseWriter, r *http.Request, s *eventstream.Stream, path pathValues) error
 
-// route is a path of streams.
+// route is the handler of a path with streams.
 type route struct {
 	serve serve
-	call  protoreflect.MethodDescriptor // whose rules the path has
+	call  protoreflect.MethodDescriptor // determines the rules of the path
 }
 
-// call returns the call of RunService of a name.
+// call returns the call of RunService with the given name.
 func call(name protoreflect.Name) protoreflect.MethodDescriptor {
 	return v1.File_switchyard_v1_run_service_proto.Services().ByName("RunService").Methods().ByName(name)
 }
 
-// Wrap returns a handler that answers requests for streams, and leaves all others to next.
+// Wrap returns a handler that serves requests for streams and passes all others to next.
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch found, path := h.route(r); {
@@ -138,11 +138,11 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// route returns the route of a request; it serves nothing if there is no stream under the path.
+// route returns the route of a request, or a zero route if the path has no streams.
 func (h *Handler) route(r *http.Request) (route, pathValues) {
 	escaped := r.URL.EscapedPath()
 	if r.Method != http.MethodGet || strings.Contains(strings.ToLower(escaped), "%2f") || strings.ContainsFunc(r.URL.Path, unicode.IsControl) {
-		return route{}, pathValues{} // REST says what is wrong with the path
+		return route{}, pathValues{} // REST reports the problem with the path
 	}
 	var parts []string
 	for part := range strings.SplitSeq(strings.Trim(escaped, "/"), "/") {
@@ -173,8 +173,8 @@ func (h *Handler) route(r *http.Request) (route, pathValues) {
 	return route{}, pathValues{}
 }
 
-// wantsStream reports whether a request asks for a stream: by its parameter follow, or by what it accepts. A follow that is
-// neither true nor false is an error of a stream.
+// wantsStream reports whether a request asks for a stream, by its parameter follow or its Accept header. An invalid value
+// of follow counts as a stream, which then reports the error.
 func wantsStream(r *http.Request) bool {
 	query := r.URL.Query()
 	if acceptsStream(r) || !query.Has(followParameter) {
@@ -184,7 +184,7 @@ func wantsStream(r *http.Request) bool {
 	return err != nil || follow
 }
 
-// withoutFollow returns a request without the parameter follow, which lists do not have.
+// withoutFollow returns a request without the parameter follow, which lists do not accept.
 func withoutFollow(r *http.Request) *http.Request {
 	query := r.URL.Query()
 	if !query.Has(followParameter) {
@@ -196,7 +196,7 @@ func withoutFollow(r *http.Request) *http.Request {
 	return r
 }
 
-// acceptsStream reports whether a request names the type of streams as one that it accepts.
+// acceptsStream reports whether the Accept header of a request lists the content type of streams.
 func acceptsStream(r *http.Request) bool {
 	for _, header := range r.Header.Values("Accept") {
 		for accepted := range strings.SplitSeq(header, ",") {

@@ -18,11 +18,11 @@ const (
 	logEndID = "end"
 	// logMark separates the number of lines from the positions in the id of a line.
 	logMark = "~"
-	// maxCursor is the longest id of a line. Proxies refuse requests with much longer headers.
+	// maxCursor is the maximum length of the id of a line. Proxies refuse requests with much longer headers.
 	maxCursor = 6 << 10
 )
 
-// logPosition is the place of the next chunk of the log of one dispatch.
+// logPosition is the position of the next chunk in the log of one dispatch.
 type logPosition struct {
 	Task       string `json:"t"`
 	Generation int32  `json:"g,omitempty"`
@@ -36,21 +36,21 @@ func (p logPosition) isOfLog(q logPosition) bool {
 	return p == q
 }
 
-// logCursor is how far the logs of a stream have been sent: to a chunk of each log, and to a line after the chunk of the
-// first of them, which is being sent. Its text is the id of that line.
+// logCursor is the position of a stream of logs: a chunk in each log, and a line after the chunk of the current log,
+// which comes first. Its text is the id of that line.
 type logCursor struct {
-	ended bool // the end event has been seen
+	ended bool // the client has received the end event
 	at    []logPosition
-	// next is where the log that is being sent continues after the message.
+	// next is the position in the current log after the message.
 	next int64
-	// lines are how many lines of the message have been passed, and skip how many an earlier stream has sent of the log
-	// that it was sending.
+	// lines is the number of lines of the message that have been passed, and skip the number of lines of the log skipped
+	// that an earlier stream has already sent.
 	lines, skip int
 	skipped     logPosition
-	encoded     string // of at; "" if it has to be made
+	encoded     string // encoded form of at, or "" if it is out of date
 }
 
-// parseLogCursor returns the cursor of the id of a line, or that of a stream that begins.
+// parseLogCursor returns the cursor for the id of a line, or a new cursor if the id is "".
 func parseLogCursor(text string) (*logCursor, error) {
 	c := &logCursor{}
 	if text == "" {
@@ -78,7 +78,7 @@ func parseLogCursor(text string) (*logCursor, error) {
 	return c, nil
 }
 
-// positions returns where a stream that resumes this one begins.
+// positions returns the positions at which a stream that resumes this one begins.
 func (c *logCursor) positions() []*v1.LogPosition {
 	var all []*v1.LogPosition
 	for _, p := range c.at {
@@ -87,8 +87,8 @@ func (c *logCursor) positions() []*v1.LogPosition {
 	return all
 }
 
-// begin makes the log of a message the one that is being sent. position is where the log continues after the message, or
-// nil if the message is of no log.
+// begin makes the log of a message the current one. position is the position in the log after the message, or nil if the
+// message belongs to no log.
 func (c *logCursor) begin(position *v1.LogPosition) {
 	c.lines = 0
 	if position == nil {
@@ -105,7 +105,7 @@ func (c *logCursor) begin(position *v1.LogPosition) {
 		c.at = slices.Delete(c.at, k, k+1)
 	}
 	if _, _, _, batch := storekey.ParseBatchName(p.Task); !batch {
-		// Attempts of a task come one after the other.
+		// Attempts of a task run one after the other, so the log of the previous attempt is complete.
 		c.at = slices.DeleteFunc(c.at, func(q logPosition) bool {
 			return q.Task == p.Task && cmp.Or(cmp.Compare(q.Generation, p.Generation), cmp.Compare(q.Claim, p.Claim)) < 0
 		})
@@ -113,7 +113,7 @@ func (c *logCursor) begin(position *v1.LogPosition) {
 	c.at, c.encoded = slices.Insert(c.at, 0, p), ""
 }
 
-// pass moves the cursor after a line, and reports whether the line is to be sent.
+// pass moves the cursor past a line and reports whether the line must be sent.
 func (c *logCursor) pass() bool {
 	c.lines++
 	if c.skip > 0 && c.at[0].isOfLog(c.skipped) {
@@ -123,7 +123,7 @@ func (c *logCursor) pass() bool {
 	return true
 }
 
-// finish moves the cursor after the message.
+// finish moves the cursor past the message.
 func (c *logCursor) finish() {
 	if len(c.at) > 0 && c.next > c.at[0].Next {
 		c.at[0].Next, c.encoded = c.next, ""
@@ -131,10 +131,10 @@ func (c *logCursor) finish() {
 	c.lines = 0
 }
 
-// text returns the cursor as text, or "" if the text would be too long.
+// text returns the text form of the cursor, or "" if it would be too long.
 func (c *logCursor) text() string {
 	if c.encoded == "" {
-		data, _ := json.Marshal(c.at) // texts and numbers
+		data, _ := json.Marshal(c.at) // strings and numbers cannot fail
 		c.encoded = base64.RawURLEncoding.EncodeToString(data)
 	}
 	if len(c.encoded) > maxCursor {

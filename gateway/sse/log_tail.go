@@ -5,26 +5,26 @@ import (
 )
 
 const (
-	// maxTail is the most lines of each task that a stream begins with, if it does not begin with the first.
+	// maxTail bounds the number of last lines per task with which a stream may begin.
 	maxTail = 1000
-	// maxTailBytes is how much of the last lines of all tasks is held.
+	// maxTailBytes bounds the memory for the last lines of all tasks.
 	maxTailBytes = 16 << 20
 )
 
-// logTail keeps the last lines of each task while what has been printed so far is read.
+// logTail keeps the last lines of each task while the existing output is read.
 type logTail struct {
 	lines int
 	bytes int
-	order []string // of the tasks, by their first lines
+	order []string // tasks in the order of their first lines
 	kept  map[string][][]byte
-	// missing are the events of logs that are missing.
+	// missing holds the events for missing logs.
 	missing [][]byte
 }
 
-// newLogTail returns a tail of so many lines of each task.
+// newLogTail returns a tail of the given number of lines per task.
 func newLogTail(lines int) *logTail { return &logTail{lines: lines, kept: map[string][][]byte{}} }
 
-// add takes the event of a line of a task.
+// add appends the event of a line of a task, and drops the oldest one beyond the limit.
 func (t *logTail) add(task string, frame []byte) error {
 	if t.lines == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (t *logTail) add(task string, frame []byte) error {
 	return nil
 }
 
-// send sends the lines, task by task.
+// send sends the kept lines, task by task.
 func (t *logTail) send(out *batch) error {
 	for _, task := range t.order {
 		for _, frame := range t.kept[task] {

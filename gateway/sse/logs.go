@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	// logEvent is the name of an event that is a line of a log, and missingEvent of one that a log is missing.
+	// logEvent is the name of the event for a line of a log, and missingEvent of the event for a missing log.
 	logEvent     = "log"
 	missingEvent = "missing"
-	// positionEvent is the name of an event that only has an id.
+	// positionEvent is the name of an event that carries only an id.
 	positionEvent = "position"
 )
 
-// logData is the data of an event of a log: a line, or a piece of one.
+// logData is the data of a log event: a line, or a piece of one.
 type logData struct {
 	Task       string `json:"task"`
 	Generation int32  `json:"generation"`
 	Attempt    int32  `json:"attempt"`
 	Stream     string `json:"stream"`
 	Time       string `json:"time"`
-	// Text is the line without its end. Bytes that are no UTF-8 are replaced.
+	// Text is the line without its line end. Invalid UTF-8 is replaced.
 	Text string `json:"text"`
-	// Bytes is the line as it was printed, if Text is not.
+	// Bytes is the original line if Text differs from it.
 	Bytes []byte `json:"bytes,omitempty"`
 	// Partial reports whether the line continues in the next event of the same task, attempt and stream.
 	Partial bool `json:"partial"`
 	Notice  bool `json:"notice"`
 }
 
-// missingData is the data of an event about a log that is missing.
+// missingData is the data of the event for a missing log.
 type missingData struct {
 	Task    string `json:"task"`
 	Attempt int32  `json:"attempt"`
@@ -53,7 +53,7 @@ type logEnd struct {
 	Task string `json:"task"`
 }
 
-// logs sends the logs of a run, or of a task.
+// logs serves a stream of the logs of a run or task.
 func (h *Handler) logs(ctx context.Context, w http.ResponseWriter, r *http.Request, s *eventstream.Stream, path pathValues) error {
 	p := newParameters(r)
 	req := &v1.StreamRunLogsRequest{
@@ -101,7 +101,7 @@ func (h *Handler) logs(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return out.finish(req.GetId(), req.GetTask())
 }
 
-// sendTail sends the last lines of what each task has printed so far.
+// sendTail sends the last lines that each task has printed so far.
 func (h *Handler) sendTail(ctx context.Context, req *v1.StreamRunLogsRequest, out *logSender, lines int) error {
 	so := proto.CloneOf(req)
 	so.Follow = false
@@ -115,23 +115,23 @@ func (h *Handler) sendTail(ctx context.Context, req *v1.StreamRunLogsRequest, ou
 		return err
 	}
 	if req.GetFollow() {
-		tail.missing = nil // they come again
+		tail.missing = nil // they will be reported again
 	}
 	if err := tail.send(&out.out); err != nil {
 		return err
 	}
-	// The lines have no ids, so that a client that loses the stream among them gets all of them again.
+	// The lines have no ids, so a client that loses the stream among them gets all of them again.
 	return out.sendCursor()
 }
 
 // logSender sends the messages of a stream of logs as events.
 type logSender struct {
 	cursor *logCursor
-	tail   *logTail // of what lies before the first pause; nil: everything is sent
+	tail   *logTail // collects the existing output; nil once everything is sent directly
 	out    batch
 }
 
-// send sends a message, each line as an event.
+// send sends each line of a message as an event.
 func (l *logSender) send(m *v1.StreamRunLogsResponse) error {
 	if missing := m.GetMissing(); missing != nil {
 		data, err := json.Marshal(missingData{missing.GetTask(), missing.GetAttempt(), missing.GetNode()})
@@ -163,7 +163,7 @@ func (l *logSender) send(m *v1.StreamRunLogsResponse) error {
 	return l.out.flush()
 }
 
-// add sends the event of a line, or keeps it for the tail.
+// add sends the event of a line, or adds it to the tail.
 func (l *logSender) add(task string, data []byte) error {
 	if l.tail != nil {
 		return l.tail.add(task, eventstream.Frame(logEvent, "", data))
@@ -171,7 +171,7 @@ func (l *logSender) add(task string, data []byte) error {
 	return l.out.add(eventstream.Frame(logEvent, l.cursor.text(), data))
 }
 
-// addMissing adds the event of a log that is missing, or keeps it for the tail.
+// addMissing sends the event for a missing log, or adds it to the tail.
 func (l *logSender) addMissing(frame []byte) error {
 	if l.tail != nil {
 		l.tail.missing = append(l.tail.missing, frame)
@@ -180,7 +180,7 @@ func (l *logSender) addMissing(frame []byte) error {
 	return l.out.add(frame)
 }
 
-// sendCursor sends the id with which a client that loses the stream continues here.
+// sendCursor sends the current id, at which a client that loses the stream resumes.
 func (l *logSender) sendCursor() error {
 	if len(l.cursor.at) == 0 {
 		return l.out.flush()
@@ -191,7 +191,7 @@ func (l *logSender) sendCursor() error {
 	return l.out.flush()
 }
 
-// newLogData returns the data of a line, or of a piece of a line that is not whole.
+// newLogData returns the data of a line. whole is false for a piece of a line that continues.
 func newLogData(e *v1.LogEntry, line []byte, whole bool) logData {
 	d := logData{
 		Task: e.GetTask(), Generation: e.GetGeneration(), Attempt: e.GetAttempt(), Stream: e.GetStream(),

@@ -14,7 +14,7 @@ import (
 	"switchyard/gateway/rpcerror"
 )
 
-// parameters are those of the query of a request. Each is read once; the first error is kept.
+// parameters holds the query parameters of a request. Its methods record the first error.
 type parameters struct {
 	values url.Values
 	known  []string
@@ -31,7 +31,7 @@ func newParameters(r *http.Request) *parameters {
 	return p
 }
 
-// text returns a parameter, or "" if it is absent.
+// text returns the value of a parameter, or "" if it is absent.
 func (p *parameters) text(name string) string {
 	p.known = append(p.known, name)
 	values := p.values[name]
@@ -44,7 +44,7 @@ func (p *parameters) text(name string) string {
 	return values[0]
 }
 
-// flag returns a parameter that is true or false, or fallback if it is absent.
+// flag returns the value of a boolean parameter, or fallback if it is absent.
 func (p *parameters) flag(name string, fallback bool) bool {
 	text := p.text(name)
 	if text == "" {
@@ -57,7 +57,7 @@ func (p *parameters) flag(name string, fallback bool) bool {
 	return value
 }
 
-// number returns a parameter that is a number from 0 on, or nil if it is absent.
+// number returns the value of a non-negative integer parameter, or nil if it is absent.
 func (p *parameters) number(name string) *int32 {
 	text := p.text(name)
 	if text == "" {
@@ -71,7 +71,7 @@ func (p *parameters) number(name string) *int32 {
 	return new(int32(value))
 }
 
-// time returns a parameter that is a time, or nil if it is absent.
+// time returns the value of a time parameter, or nil if it is absent.
 func (p *parameters) time(name string) *timestamppb.Timestamp {
 	text := p.text(name)
 	if text == "" {
@@ -85,8 +85,8 @@ func (p *parameters) time(name string) *timestamppb.Timestamp {
 	return timestamppb.New(at)
 }
 
-// lastEventID returns the id of the last event that the client has seen, or "" if it begins: the header that a browser
-// sends when it returns, and otherwise the parameter with which a program begins.
+// lastEventID returns the id of the last event that the client has received, or "" for a new client. It prefers the
+// header, which browsers send when they reconnect, to the parameter, which programs use.
 func (p *parameters) lastEventID(r *http.Request) string {
 	id := p.text("lastEventId")
 	if header := r.Header.Get("Last-Event-ID"); header != "" {
@@ -95,14 +95,14 @@ func (p *parameters) lastEventID(r *http.Request) string {
 	return id
 }
 
-// fail keeps the first error.
+// fail records an error unless there already is one.
 func (p *parameters) fail(format string, args ...any) {
 	if p.err == nil {
 		p.err = rpcerror.Invalid(format, args...)
 	}
 }
 
-// finish returns the first error, or one that names a parameter that has not been read.
+// finish returns the first error. A parameter that was never read is an error too.
 func (p *parameters) finish() error {
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		if !slices.Contains(p.known, name) {

@@ -11,10 +11,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// readTimeout bounds what one look at a run takes, so that a run that does not answer holds up few others.
+// readTimeout bounds one read of a run, so that an unresponsive run holds up few others.
 const readTimeout = 3 * time.Second
 
-// runTail reads the events of one run from a time on.
+// runTail reads the events of one run since a given time.
 type runTail struct {
 	tail  *runevents.Tail
 	since *runevents.Since
@@ -24,7 +24,7 @@ func newRunTail(events *runevents.Reader, from time.Time) *runTail {
 	return &runTail{tail: events.Tail(runevents.Position{}), since: runevents.NewSince(from)}
 }
 
-// read calls take with the events of a run that are new.
+// read calls take with each new event of a run.
 func (t *runTail) read(ctx context.Context, reader *runview.Reader, id string, take func(*v1.Event) error) error {
 	v, err := reader.Read(ctx, id)
 	if err != nil {
@@ -40,14 +40,15 @@ func (t *runTail) read(ctx context.Context, reader *runview.Reader, id string, t
 	})
 }
 
-// recentRuns reads the events of all runs from a time on, once.
+// recentRuns reads the events of all runs since a given time.
 type recentRuns struct {
 	index  *runindex.Index
 	reader *runview.Reader
 	events *runevents.Reader
 }
 
-// read calls take with the events of the runs that the caller reaches, run by run, the oldest run first. A run that cannot be read is reported to skip.
+// read calls take with the events of the runs that the caller may see, run by run, the oldest run first. It calls skip for a run
+// that cannot be read.
 func (r *recentRuns) read(ctx context.Context, from time.Time, take func(*v1.Event) error, skip func(run string, err error)) error {
 	found, err := r.index.ActiveSince(ctx, from, maxRuns)
 	if err != nil {
@@ -59,7 +60,7 @@ func (r *recentRuns) read(ctx context.Context, from time.Time, take func(*v1.Eve
 			continue
 		}
 		id := found[k].GetExecution().GetWorkflowId()
-		var broken error // of take
+		var broken error // error of take
 		look, cancel := context.WithTimeout(ctx, readTimeout)
 		err := newRunTail(r.events, from).read(look, r.reader, id, func(e *v1.Event) error {
 			broken = take(e)

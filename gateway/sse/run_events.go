@@ -24,14 +24,14 @@ import (
 const (
 	// answerTime is how long a client waits for a run that does not answer.
 	answerTime = 10 * time.Second
-	// validationsAtOnce is how many clients have the ids that they return with looked up at the same time.
+	// validationsAtOnce is the number of clients whose ids are validated concurrently.
 	validationsAtOnce = 4
 )
 
-// startEvent is the name under which the start of an attempt is sent that only its heartbeat reports so far.
+// startEvent is the name of the event for a start that only the heartbeat of the attempt reports so far.
 const startEvent = v1.TaskRunning
 
-// endSuffix is what the id of an end event has after the generation that has ended.
+// endSuffix follows the generation in the id of an end event.
 const endSuffix = "-end"
 
 // endData is the data of the end event of a run.
@@ -45,25 +45,25 @@ type endData struct {
 
 // endFrame returns the end event of a run.
 func endFrame(run *v1.Run) []byte {
-	data, _ := json.Marshal(endData{run.GetId(), run.GetGeneration(), run.GetState(), run.GetReason(), run.GetError()}) // texts and a number
+	data, _ := json.Marshal(endData{run.GetId(), run.GetGeneration(), run.GetState(), run.GetReason(), run.GetError()}) // strings and a number cannot fail
 	return eventstream.Frame(endEvent, strconv.Itoa(int(run.GetGeneration()))+endSuffix, data)
 }
 
-// parseEnd returns the generation of the id of an end event.
+// parseEnd returns the generation in the id of an end event.
 func parseEnd(id string) (generation int32, ok bool) {
 	text, ok := strings.CutSuffix(id, endSuffix)
 	n, err := strconv.ParseInt(text, 10, 32)
 	return int32(n), ok && err == nil && n >= 0
 }
 
-// eventRequest returns the request for events that the parameters of a stream make.
+// eventRequest returns the event filter in the parameters of a stream.
 func eventRequest(p *parameters) *v1.ListRunEventsRequest {
 	return &v1.ListRunEventsRequest{
 		Task: p.text("task"), Event: p.text("event"), Node: p.text("node"), Since: p.time("since"), Until: p.time("until"),
 	}
 }
 
-// runEvents sends the events of a run until it has ended.
+// runEvents serves a stream of the events of a run, which ends with the run.
 func (h *Handler) runEvents(ctx context.Context, w http.ResponseWriter, r *http.Request, s *eventstream.Stream, path pathValues) error {
 	p := newParameters(r)
 	p.flag(followParameter, true)
@@ -98,7 +98,7 @@ func (h *Handler) runEvents(ctx context.Context, w http.ResponseWriter, r *http.
 		return err
 	}
 	var subject runevents.Subject
-	over := false // the stream that the client returns to has sent everything
+	over := false // the client has already received every event
 	if err := poller.Check(func(v *runview.View) error {
 		subject = runevents.SubjectOf(v)
 		over = isEnd && v.Run.GetGeneration() == ended && v1.IsRunTerminal(v.Run.GetState())
@@ -122,7 +122,7 @@ func (h *Handler) runEvents(ctx context.Context, w http.ResponseWriter, r *http.
 	return f.follow(ctx, h.Stopping, subject)
 }
 
-// awaitFirst returns when a poller has looked at its run.
+// awaitFirst waits until a poller has read its run once.
 func (h *Handler) awaitFirst(ctx context.Context, id string, poller *runview.Poller) error {
 	patience := time.After(answerTime)
 	for {
@@ -145,7 +145,7 @@ func (h *Handler) awaitFirst(ctx context.Context, id string, poller *runview.Pol
 	}
 }
 
-// validateTask returns an error if a run has no such task or instance, and never will.
+// validateTask returns an error if the run can have no task or instance with the given name.
 func validateTask(v *runview.View, name string) error {
 	if name == "" || v.Tasks[name] != nil {
 		return nil
@@ -161,8 +161,8 @@ func validateTask(v *runview.View, name string) error {
 	return nil
 }
 
-// followFeed returns the feed of a run for a follower that begins at a position, or InvalidArgument if the run has no event
-// before the position. When many clients return at once, those that come after the first are spared the look.
+// followFeed returns the feed of a run for a follower at a position. The error is InvalidArgument if the run has no event
+// before the position. If many clients reconnect at once, only the first needs the validation.
 func (h *Handler) followFeed(ctx context.Context, id string, at runevents.Position, subject runevents.Subject) (*runFeed, func(), error) {
 	if feed, release := h.feeds.followKnown(id, at); feed != nil {
 		return feed, release, nil
@@ -188,7 +188,7 @@ func (h *Handler) followFeed(ctx context.Context, id string, at runevents.Positi
 // runFollower sends the events of a feed to one client.
 type runFollower struct {
 	feed   *runFeed
-	tail   *runevents.Tail // reads what the feed no longer keeps; nil while the feed keeps everything
+	tail   *runevents.Tail // reads events that the feed no longer keeps, or nil while the feed keeps them all
 	at     runevents.Position
 	filter *runevents.Filter
 	out    batch
@@ -250,10 +250,10 @@ func (f *runFollower) follow(ctx context.Context, stopping <-chan struct{}, subj
 	}
 }
 
-// errRetried ends a stream whose feed is of a generation that has been followed by another one just now.
+// errRetried ends a stream if the run has just started a new generation.
 var errRetried = connect.NewError(connect.CodeUnavailable, errors.New("the run has been retried"))
 
-// ended returns why a stream ends whose feed has ended with err.
+// ended returns the error of a stream after its feed has ended with err.
 func (f *runFollower) ended(err error, stopping <-chan struct{}) error {
 	select {
 	case <-stopping:
@@ -263,7 +263,7 @@ func (f *runFollower) ended(err error, stopping <-chan struct{}) error {
 	}
 }
 
-// catchUp sends what lies between the position of the follower and what the feed keeps.
+// catchUp sends the events between the position of the follower and the first event that the feed keeps.
 func (f *runFollower) catchUp(ctx context.Context, subject runevents.Subject) error {
 	if f.tail == nil {
 		f.tail = f.feed.events.Tail(f.at)
@@ -283,11 +283,11 @@ func (f *runFollower) catchUp(ctx context.Context, subject runevents.Subject) er
 	return err
 }
 
-// sendEntry sends an entry of the feed that the client has not seen yet.
+// sendEntry sends an entry of the feed unless the client has already received it.
 func (f *runFollower) sendEntry(e *feedEntry, place feedPlace) error {
 	if e.isStart() {
 		if place.next < place.head {
-			return nil // place.starts has those that still run
+			return nil // place.starts has those that are still running
 		}
 		return f.sendStart(e)
 	}
@@ -298,7 +298,7 @@ func (f *runFollower) sendEntry(e *feedEntry, place feedPlace) error {
 	if e.at.Covers(f.at) {
 		f.at = e.at
 	} else {
-		// The client has been sent events of other parts that the feed read later.
+		// The client has received events of other parts that the feed read later.
 		f.at = f.at.After(e.event)
 		own, err := newEntry(e.event, f.at)
 		if err != nil {

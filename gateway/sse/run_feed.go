@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxEntries and maxEntryBytes are how many events of a run a feed keeps for followers that are slower than it.
+	// maxEntries and maxEntryBytes bound the events of a run that a feed keeps for slower followers.
 	maxEntries    = 4096
 	maxEntryBytes = 4 << 20
-	// feedInterval is the longest time between two looks of a feed at the length of the history of its run.
+	// feedInterval is the longest time between two checks of the history length of a run.
 	feedInterval = time.Second
 )
 
-// runFeed reads the events of one run once, however many clients follow them, and keeps the newest.
+// runFeed reads the events of one run once for any number of followers, and keeps the newest ones.
 type runFeed struct {
 	id      string
 	events  *runevents.Reader
@@ -36,38 +36,38 @@ type runFeed struct {
 	mu      sync.Mutex
 	entries []*feedEntry
 	first   int64 // number of the first entry
-	bytes   int   // of the entries
+	bytes   int   // size of the entries
 	// start is the position before the first entry.
 	start runevents.Position
-	// newest is the position after the last event that has been read.
+	// newest is the position after the last event that was read.
 	newest  runevents.Position
 	subject runevents.Subject
-	// starts are the starts that only heartbeats report now.
+	// starts holds the starts that only heartbeats report so far.
 	starts map[startKey]*feedEntry
-	end    *v1.Run // when it has ended
+	end    *v1.Run // the run, once it has ended
 	done   bool
-	err    error         // why the feed is done, if the run has not ended
+	err    error         // why the feed stopped, if the run has not ended
 	change chan struct{} // closed at the next change
 }
 
-// feedEntry is an event of a feed, encoded. It is never changed.
+// feedEntry is an encoded event of a feed. It is immutable.
 type feedEntry struct {
 	event *v1.Event
 	frame []byte
-	// at is the position after the event. A start that only a heartbeat reports has no position of its own.
+	// at is the position after the event. A start that only a heartbeat reports has no position.
 	at runevents.Position
 }
 
-// isStart reports whether only a heartbeat reports the event.
+// isStart reports whether the event is a start that only a heartbeat reports.
 func (e *feedEntry) isStart() bool { return e.event.GetId() == "" }
 
-// startKey names an attempt whose start a heartbeat reports.
+// startKey identifies an attempt whose start a heartbeat reports.
 type startKey struct {
 	task  string
 	claim int32
 }
 
-// newEntry encodes an event that has the position at after it.
+// newEntry encodes an event. at is the position after it.
 func newEntry(e *v1.Event, at runevents.Position) (*feedEntry, error) {
 	data, err := marshalMessage(e)
 	if err != nil {
@@ -80,13 +80,13 @@ func newEntry(e *v1.Event, at runevents.Position) (*feedEntry, error) {
 	return &feedEntry{event: e, at: at, frame: eventstream.Frame(name, at.Text(e), data)}, nil
 }
 
-// run reads until the run has ended or ctx is done.
+// run reads events until the run has ended or ctx is done.
 func (f *runFeed) run(ctx context.Context) {
 	poller, release := f.pollers.Watch(f.id)
 	defer release()
 	tail := f.events.Tail(f.start)
 	var seen, history int64
-	read := false // of what there is
+	read := false // whether the existing events have been read
 	for {
 		n := poller.Since(seen)
 		if n.Done && n.Err != nil {
@@ -126,7 +126,7 @@ func (f *runFeed) run(ctx context.Context) {
 	}
 }
 
-// read publishes the events that are new.
+// read publishes the new events.
 func (f *runFeed) read(ctx context.Context, poller *runview.Poller, tail *runevents.Tail) error {
 	var subject runevents.Subject
 	var starts []*v1.Event
@@ -154,7 +154,7 @@ func (f *runFeed) read(ctx context.Context, poller *runview.Poller, tail *runeve
 	return nil
 }
 
-// publish adds entries, and the starts that heartbeats report and that are new. starts is nil while there is more to read.
+// publish adds entries, and the new starts that heartbeats report. starts is nil if there are more events to read.
 func (f *runFeed) publish(subject runevents.Subject, read []*feedEntry, starts []*v1.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,7 +171,7 @@ func (f *runFeed) publish(subject runevents.Subject, read []*feedEntry, starts [
 		}
 		entry, err := newEntry(e, runevents.Position{})
 		if err != nil {
-			continue // the event comes again, with an id
+			continue // the event will be repeated with an id
 		}
 		f.starts[key] = entry
 		f.add(entry)
@@ -181,7 +181,7 @@ func (f *runFeed) publish(subject runevents.Subject, read []*feedEntry, starts [
 	}
 }
 
-// add adds an entry, and drops the oldest ones beyond the bounds.
+// add appends an entry, and drops the oldest entries beyond the limits.
 func (f *runFeed) add(e *feedEntry) {
 	f.entries = append(f.entries, e)
 	f.bytes += len(e.frame)
@@ -210,22 +210,23 @@ func (f *runFeed) wake() {
 	f.change = make(chan struct{})
 }
 
-// hasRead reports whether the feed has shown that the run has what lies before a position.
+// hasRead reports whether the feed has read past a position, which proves that the position is valid.
 func (f *runFeed) hasRead(at runevents.Position) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return at.IsStart() || at.Generation() == f.newest.Generation() && f.newest.Covers(at)
 }
 
-// feedPlace is a place of a follower in the entries of a feed.
+// feedPlace is the position of a follower in the entries of a feed.
 type feedPlace struct {
 	next int64 // number of the next entry
-	// head is the number of the entries when the follower came. It sees what runs then in starts, not in older entries.
+	// head is the number of the next entry when the follower joined. Attempts that were running then are in starts, not in
+	// older entries.
 	head   int64
 	starts []*feedEntry
 }
 
-// join returns the place of a follower that has read to a position, or false if the feed no longer keeps what comes next.
+// join returns the place of a follower at a position, or false if the feed no longer keeps the next event.
 func (f *runFeed) join(at runevents.Position) (feedPlace, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -242,17 +243,17 @@ func (f *runFeed) join(at runevents.Position) (feedPlace, bool) {
 	return p, true
 }
 
-// feedNews is what a follower has to send.
+// feedNews holds what a follower has not sent yet.
 type feedNews struct {
 	entries []*feedEntry
-	lost    bool // the feed no longer keeps what comes next
+	lost    bool // the feed no longer keeps the next event
 	done    bool
 	end     *v1.Run
 	err     error
 	changed <-chan struct{}
 }
 
-// since returns what is new at a place.
+// since returns the news after a place.
 func (f *runFeed) since(p feedPlace) feedNews {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -263,7 +264,7 @@ func (f *runFeed) since(p feedPlace) feedNews {
 	return n
 }
 
-// current returns the subject of the newest read, or fallback if there was none yet.
+// current returns the subject of the newest read, or fallback if there was none.
 func (f *runFeed) current(fallback runevents.Subject) runevents.Subject {
 	f.mu.Lock()
 	defer f.mu.Unlock()

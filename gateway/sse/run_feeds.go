@@ -9,7 +9,7 @@ import (
 	"switchyard/gateway/runview"
 )
 
-// runFeeds holds one feed for each run whose events are followed.
+// runFeeds holds one feed per followed run.
 type runFeeds struct {
 	events  *runevents.Reader
 	pollers *runview.Pollers
@@ -20,7 +20,7 @@ type runFeeds struct {
 
 	mu      sync.Mutex
 	byRun   map[string]*runFeed
-	started int // feeds that have ever been started
+	started int // number of feeds that have ever been started
 }
 
 func newRunFeeds(events *runevents.Reader, pollers *runview.Pollers, log *slog.Logger) *runFeeds {
@@ -28,7 +28,7 @@ func newRunFeeds(events *runevents.Reader, pollers *runview.Pollers, log *slog.L
 	return &runFeeds{events: events, pollers: pollers, log: log, ctx: ctx, cancel: cancel, byRun: map[string]*runFeed{}}
 }
 
-// follow returns the feed of a run. A feed that is new begins at a position. It reads until every caller of follow has
+// follow returns the feed of a run. A new feed begins at the position at. The feed reads until every caller of follow has
 // called release.
 func (fs *runFeeds) follow(id string, at runevents.Position) (f *runFeed, release func()) {
 	fs.mu.Lock()
@@ -56,7 +56,7 @@ func (fs *runFeeds) follow(id string, at runevents.Position) (f *runFeed, releas
 	return f, fs.enterLocked(f)
 }
 
-// followKnown is follow for a feed that there is, and that has read up to a position at least. Otherwise the feed is nil.
+// followKnown returns the existing feed of a run if the feed has read past at. Otherwise it returns nil.
 func (fs *runFeeds) followKnown(id string, at runevents.Position) (f *runFeed, release func()) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -66,7 +66,7 @@ func (fs *runFeeds) followKnown(id string, at runevents.Position) (f *runFeed, r
 	return f, fs.enterLocked(f)
 }
 
-// enterLocked counts one more follower of a feed, until release is called.
+// enterLocked counts another follower of a feed until release is called.
 func (fs *runFeeds) enterLocked(f *runFeed) (release func()) {
 	f.followers++
 	return sync.OnceFunc(func() {
@@ -79,7 +79,7 @@ func (fs *runFeeds) enterLocked(f *runFeed) (release func()) {
 	})
 }
 
-// forget makes the next follower of a run start a feed of its own.
+// forget removes a feed, so that the next follower of the run starts a new one.
 func (fs *runFeeds) forget(f *runFeed) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -104,7 +104,7 @@ func (fs *runFeeds) countOpen() int {
 	return len(fs.byRun)
 }
 
-// close ends all feeds and waits for them. follow starts no feed after it.
+// close stops all feeds and waits for them. Later calls of follow start no feed.
 func (fs *runFeeds) close() {
 	fs.mu.Lock()
 	fs.cancel()
