@@ -7,7 +7,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// a2a warns of a workflow that is offered to other agents and that they will not find, or not choose.
+// a2a warns about a workflow that is offered to other agents although they will not find or choose it.
 func (d *decoder) a2a(def *v1.Definition, p *source.Path) {
 	switch {
 	case !def.GetA2A() || d.IsSettled(p):

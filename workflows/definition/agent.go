@@ -126,7 +126,7 @@ func (d *decoder) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
 	if err == nil {
 		compiler := jsonschema.NewCompiler()
 		compiler.UseLoader(noSchemas{})
-		const name = "outputSchema:/" // errors name it, and a relative name would become a path of this machine
+		const name = "outputSchema:/" // errors show it, and a relative name would become a path on this machine
 		if err = compiler.AddResource(name, value); err == nil {
 			_, err = compiler.Compile(name)
 		}
@@ -136,10 +136,10 @@ func (d *decoder) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
 	}
 }
 
-// noSchemas loads no schema from elsewhere.
+// noSchemas is a schema loader that loads nothing.
 type noSchemas struct{}
 
-// Load returns an error.
+// Load always returns an error.
 func (noSchemas) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a schema cannot refer to %s", url)
 }

@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// alias returns the field that other systems call name, as a path within message.
+// alias returns the field that other systems call name, as a path within message, or "" if there is none.
 func alias(name string, message protoreflect.MessageDescriptor) string {
 	name = nearest.Fold(name)
 	switch message.FullName() {

@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// wordHint says which of the words that a field takes was probably meant.
+// wordHint returns a hint that names the allowed word that was probably meant, or "".
 func wordHint(word string, field protoreflect.FieldDescriptor, words []string) string {
 	if use := aliasedWord(nearest.Fold(strings.TrimSuffix(word, "()")), field); slices.Contains(words, use) {
 		return "did you mean " + use + "?"
@@ -22,10 +22,10 @@ func wordHint(word string, field protoreflect.FieldDescriptor, words []string) s
 	return nearest.DidYouMean(word, words)
 }
 
-// whenField has words for how parents end.
+// whenField is the field whose words describe how parents end.
 const whenField = protoreflect.FullName("switchyard.v1.TaskDefinition.when")
 
-// aliasedWord returns what other systems call word in a field, or "".
+// aliasedWord returns the allowed word for a word of other systems, or "".
 func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 	switch field.FullName() {
 	case typeField, defaultTypeField:
@@ -76,7 +76,7 @@ func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 	return ""
 }
 
-// truthHint says how to write a truth that is spelled otherwise.
+// truthHint returns a hint for a misspelled boolean, or "".
 func truthHint(text string) string {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "yes", "on", "y", "true":
@@ -87,8 +87,7 @@ func truthHint(text string) string {
 	return ""
 }
 
-// numberHint says how to write what is no number in a field for numbers; whole: it
-// must be an integer.
+// numberHint returns a hint for a value in a number field that is not a number, or "". whole is set if it must be an integer.
 func numberHint(text string, field protoreflect.FieldDescriptor, whole bool) string {
 	text = strings.TrimSpace(text)
 	if n, err := strconv.ParseFloat(text, 64); err == nil && (!whole || n == float64(int64(n))) {
@@ -113,7 +112,7 @@ func numberHint(text string, field protoreflect.FieldDescriptor, whole bool) str
 	return ""
 }
 
-// mebibytes reads a size such as 512Mi or 4GB.
+// mebibytes parses a size such as 512Mi or 4GB.
 func mebibytes(text string) (int64, bool) {
 	text = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(strings.ReplaceAll(text, " ", "")), "b"), "i")
 	for unit, factor := range map[string]int64{"m": 1, "g": 1024, "t": 1024 * 1024} {

@@ -7,7 +7,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// Approval returns the spec of a checked task of type approval, but for its message, which may have expressions.
+// Approval returns the spec of a checked approval task without its message, which may have expressions.
 func Approval(task *v1.TaskDefinition) *v1.ApprovalSpec {
 	fields := task.GetSpec().GetFields()
 	spec := &v1.ApprovalSpec{
@@ -19,10 +19,10 @@ func Approval(task *v1.TaskDefinition) *v1.ApprovalSpec {
 	return spec
 }
 
-// ApprovalTimeout is how long a task of type approval waits for people; 0: no limit.
+// ApprovalTimeout returns how long an approval task waits; 0 means no limit.
 func ApprovalTimeout(spec *v1.ApprovalSpec) time.Duration { return duration(spec.GetTimeout()) }
 
-// approvalSpec applies the rules for the spec of an approval that the model does not say.
+// approvalSpec checks the rules for the spec of an approval that the model does not express.
 func (d *decoder) approvalSpec(spec *v1.ApprovalSpec, p *source.Path) {
 	d.duration(spec.GetTimeout(), p.Field("timeout"))
 	on := p.Field("onTimeout")

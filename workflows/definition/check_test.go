@@ -22,8 +22,8 @@ func spec(t *testing.T, fields map[string]any) *structpb.Struct {
 	return s
 }
 
-// TestCheckMessage holds that a message is under the rules of a document, and
-// that problems tell the path where there is no position.
+// TestCheckMessage checks that a message follows the rules of a document, and that problems show the path if there is no
+// position.
 func TestCheckMessage(t *testing.T) {
 	def := &v1.Definition{
 		Name: "_Bad",
@@ -42,7 +42,7 @@ func TestCheckMessage(t *testing.T) {
 	checkGolden(t, "testdata/message.golden", err.Error()+"\n")
 }
 
-// TestCheckCondition holds that CEL's own rendering stands where there is no document.
+// TestCheckCondition checks that CEL's own rendering of the fault is used if there is no document.
 func TestCheckCondition(t *testing.T) {
 	err := Check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
 		"b": {Type: "approval", Condition: "1 +"},
@@ -61,7 +61,7 @@ func TestCheckNothing(t *testing.T) {
 	}
 }
 
-// TestCheckKeeps holds that Check changes nothing.
+// TestCheckKeeps checks that Check does not modify the definition.
 func TestCheckKeeps(t *testing.T) {
 	def := &v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
 		"b": {Type: "shell", Spec: spec(t, map[string]any{"working_directory": "/x", "command": "y"})},

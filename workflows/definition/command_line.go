@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// commandLines warns of data that becomes part of a command line.
+// commandLines warns about data that becomes part of a command line.
 func (d *decoder) commandLines(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, p *source.Path) {
 	for _, line := range scripts(spec, p) {
 		if !condition.HasTemplate(line.text) {
@@ -21,7 +21,7 @@ func (d *decoder) commandLines(def *v1.Definition, task *v1.TaskDefinition, spec
 		}
 		t, err := condition.ParseTemplate(line.text)
 		if err != nil {
-			continue // it is reported where templates are checked
+			continue // the check of templates reports it
 		}
 		for offset, expression := range t.Places() {
 			if d.inCommands++; d.inCommands > maxInCommands {
@@ -34,16 +34,16 @@ func (d *decoder) commandLines(def *v1.Definition, task *v1.TaskDefinition, spec
 	}
 }
 
-// maxInCommands bounds the expressions in command lines that are looked at: one takes a tenth of a millisecond.
+// maxInCommands limits the expressions in command lines that are checked: each takes a tenth of a millisecond.
 const maxInCommands = 5000
 
-// argument is a text of a spec.
+// argument is a text in a spec with its path.
 type argument struct {
 	text string
 	at   *source.Path
 }
 
-// scripts returns the texts of a spec that a shell runs.
+// scripts returns the texts of a spec that a shell executes.
 func scripts(spec proto.Message, p *source.Path) []argument {
 	s, ok := spec.(interface{ GetCommand() *structpb.Value })
 	if !ok {
@@ -68,7 +68,7 @@ func scripts(spec proto.Message, p *source.Path) []argument {
 	return nil
 }
 
-// appendArguments adds a program, or a list of one and its arguments.
+// appendArguments appends a program, or a list of a program and its arguments.
 func appendArguments(all []argument, v *structpb.Value, p *source.Path) []argument {
 	if text := v.GetStringValue(); text != "" {
 		return append(all, argument{text, p})
@@ -79,8 +79,8 @@ func appendArguments(all []argument, v *structpb.Value, p *source.Path) []argume
 	return all
 }
 
-// chosenByAuthor reports whether an input of the run, or a field of the input of a task, has only values that the
-// definition lists, or that are no texts.
+// chosenByAuthor reports whether an input of the run, or an input field of the task, can only have values that the definition
+// lists or that are not text.
 func chosenByAuthor(def *v1.Definition, task *v1.TaskDefinition, ofRun bool, field string) bool {
 	if ofRun {
 		in := def.GetInputs()[field]
@@ -92,7 +92,7 @@ func chosenByAuthor(def *v1.Definition, task *v1.TaskDefinition, ofRun bool, fie
 	case "item":
 		return task.GetInput().GetFields()[field] != nil || task.GetForeach().GetListValue() != nil
 	}
-	return true // the task's own input holds no expressions
+	return true // the task's own input contains no expressions
 }
 
 func (d *decoder) warnOfCommandLine(expression string, at source.Position, p *source.Path) {
@@ -101,7 +101,7 @@ func (d *decoder) warnOfCommandLine(expression string, at source.Position, p *so
 		throughEnv(expression))
 }
 
-// throughEnv says how a command line is given the value of an expression as data.
+// throughEnv returns a hint to pass the value of an expression to a command line as data.
 func throughEnv(expression string) string {
 	name := variableFor(expression)
 	return fmt.Sprintf(`pass it through env, as %s: "${{ %s }}", and write "$%s" here`, name, expression, name)
@@ -112,7 +112,7 @@ var (
 	shellCommand = lazyPattern(`^-[a-z]*c$`)
 )
 
-// shellScript returns the index of the script that a program and its arguments have a shell run, or -1.
+// shellScript returns the index of the script in a command that runs a shell, or -1 if there is none.
 func shellScript(command []argument) int {
 	if len(command) < 3 || !shellProgram().MatchString(command[0].text) {
 		return -1
@@ -125,10 +125,10 @@ func shellScript(command []argument) int {
 	return -1
 }
 
-// lastName finds the last name in an expression.
+// lastName matches the last name in an expression.
 var lastName = lazyPattern(`([A-Za-z_][A-Za-z0-9_]*)\W*$`)
 
-// variableFor returns a name for an environment variable that holds the value of an expression.
+// variableFor returns an environment variable name for the value of an expression.
 func variableFor(expression string) string {
 	found := lastName().FindStringSubmatch(expression)
 	if found == nil {

@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Constraints are those of a task, with what its spec needs of a node. They are not to be changed.
+// Constraints returns the constraints of a task, including what its spec requires of a node. The caller must not modify them.
 func Constraints(task *v1.TaskDefinition) *v1.Constraints {
 	said := task.GetConstraints()
 	if isContainerMachine(task) && !slices.Contains(said.GetRequiresExecutors(), v1.TypeContainer) {
@@ -33,7 +33,8 @@ func Constraints(task *v1.TaskDefinition) *v1.Constraints {
 	return c
 }
 
-// isContainerMachine reports whether a task is a machine that is made of a container, which the engine of containers must be up for.
+// isContainerMachine reports whether a task is a machine made of a container, so that its node needs a running container
+// engine.
 func isContainerMachine(task *v1.TaskDefinition) bool {
 	return task.GetType() == v1.TypeVPS && v1.BackendOf(task.GetSpec()) == v1.BackendDocker
 }
@@ -45,7 +46,7 @@ func cloneOrNew(c *v1.Constraints) *v1.Constraints {
 	return proto.CloneOf(c)
 }
 
-// neededCapability returns the capability that the spec of a task needs, or "" if it needs none.
+// neededCapability returns the node capability that the spec of a task requires, or "" if there is none.
 func neededCapability(task *v1.TaskDefinition) string {
 	switch {
 	case Sandboxed(task):

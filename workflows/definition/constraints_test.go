@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A machine goes to a node that has what it is made of.
+// A machine goes to a node that has its backend.
 func TestMachinesNeedTheirBackend(t *testing.T) {
 	task := func(backend string, constraints *v1.Constraints) *v1.TaskDefinition {
 		fields := map[string]*structpb.Value{}

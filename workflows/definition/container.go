@@ -8,8 +8,8 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// ContainerNeeds returns what the container of a task, or its machine, needs its node to allow, or nil if that is nothing.
-// What templates give is not known yet and left out. The definition is in canonical form.
+// ContainerNeeds returns what the container or the machine of a task requires its node to allow, or nil if nothing. Values from
+// templates are not known yet and are left out. The definition must be in canonical form.
 func ContainerNeeds(task *v1.TaskDefinition) *v1.ContainerNeeds {
 	if task.GetType() != v1.TypeContainer && task.GetType() != v1.TypeVPS {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// Forms of what a container's spec names.
+// These patterns match names in the spec of a container.
 var (
 	capabilityName = lazyPattern(`^[A-Z]+(_[A-Z]+)*$`)
 	networkName    = lazyPattern(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
@@ -30,20 +30,20 @@ var (
 const (
 	autoAddress = "auto"
 	alwaysPull  = "always"
-	// ownLabels begins the labels that Switchyard puts on containers.
+	// ownLabels is the prefix of the labels that Switchyard sets on containers.
 	ownLabels = "switchyard."
 )
 
-// ownMounts are where a container finds what every task has.
+// ownMounts are the paths of the directories that every task's container has.
 var ownMounts = []string{"/switchyard", "/local_temp", "/shared"}
 
-// givenNetworks are those that an engine has by itself, which have no addresses to choose from.
+// givenNetworks are the built-in networks of an engine, in which a container cannot choose an address.
 var givenNetworks = []string{"", "default", "bridge", "none", policy.HostNetwork}
 
-// ulimitNames are the limits that a container engine knows.
+// ulimitNames are the limits that a container engine accepts.
 var ulimitNames = []string{"core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"}
 
-// containerFields are the fields that the specs of containers and of machines have in common.
+// containerFields are the fields that the specs of containers and of machines share.
 type containerFields interface {
 	policy.Spec
 	GetImage() string
@@ -57,7 +57,7 @@ type containerFields interface {
 	GetEnvironment() string
 }
 
-// containerSpec checks the spec of a task of type container.
+// containerSpec checks the spec of a container task.
 func (d *decoder) containerSpec(spec *v1.ContainerSpec, p *source.Path) {
 	d.containerFields(spec, p)
 	_, shell := spec.GetCommand().GetKind().(*structpb.Value_StringValue)
@@ -71,7 +71,7 @@ func (d *decoder) containerSpec(spec *v1.ContainerSpec, p *source.Path) {
 	}
 }
 
-// containerFields checks what the specs of containers and of machines have in common.
+// containerFields checks the fields that the specs of containers and of machines share.
 func (d *decoder) containerFields(spec containerFields, p *source.Path) {
 	d.word(spec.GetImage(), p.Field("image"), isImage, "no name of an image", `such as "ubuntu:22.04"; names are in lower case`)
 	d.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "no absolute path", "it is a directory in the container")
@@ -85,8 +85,7 @@ func (d *decoder) containerFields(spec containerFields, p *source.Path) {
 	d.imageSource(spec, p)
 }
 
-// word reports a text that is not of the form it must be of. One with a template is not
-// known yet.
+// word reports a text that the function good rejects. It skips a text with a template, whose value is not known yet.
 func (d *decoder) word(text string, p *source.Path, good func(string) bool, what, hint string) {
 	if text == "" || condition.HasTemplate(text) || d.IsSettled(p) || good(text) {
 		return
@@ -101,7 +100,7 @@ func isImage(text string) bool {
 
 func isCapability(text string) bool { return capabilityName().MatchString(policy.Capability(text)) }
 
-// mounts checks the directories that a container sees.
+// mounts checks the mounts of a container.
 func (d *decoder) mounts(mounts []*v1.Mount, p *source.Path) {
 	where := map[string]int{}
 	for i, m := range mounts {
@@ -125,7 +124,7 @@ func (d *decoder) mounts(mounts []*v1.Mount, p *source.Path) {
 	}
 }
 
-// network checks the network of a container, and the address in it.
+// network checks the network of a container and its address there.
 func (d *decoder) network(spec containerFields, p *source.Path) {
 	name, at := spec.GetNetwork(), p.Field("network")
 	hint := `write "none", "host", or the name of one made with docker network create`
@@ -150,7 +149,7 @@ func (d *decoder) network(spec containerFields, p *source.Path) {
 	}
 }
 
-// ulimits checks the limits of the processes of a container.
+// ulimits checks the process limits of a container.
 func (d *decoder) ulimits(limits []*v1.Ulimit, p *source.Path) {
 	seen := map[string]bool{}
 	for i, l := range limits {
@@ -168,7 +167,7 @@ func (d *decoder) ulimits(limits []*v1.Ulimit, p *source.Path) {
 	}
 }
 
-// imageSource checks where a container's image comes from.
+// imageSource checks the source of a container's image.
 func (d *decoder) imageSource(spec containerFields, p *source.Path) {
 	auth, tarball, pull := p.Field("registryAuth"), p.Field("imageTarball"), p.Field("pullPolicy")
 	d.imageOrEnvironment(p, "image", spec.GetImage(), spec.GetEnvironment(), imageHint)

@@ -9,12 +9,11 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// maxCycles bounds the cycles that are reported; a dense graph has more than there
-// is time for, and taking one edge away mostly ends many.
+// maxCycles is the most cycles that are reported. A dense graph has more than there is time to list, and removing one edge
+// usually breaks many.
 const maxCycles = 20
 
-// cycles reports the cycles of the graph, each once, where its first task in
-// the document names the next.
+// cycles reports each cycle of the graph once, at the place where its first task in the document names the next.
 func (d *decoder) cycles(def *v1.Definition, g *graph) {
 	told := map[string]bool{}
 	for _, cycle := range g.cycles() {
@@ -36,8 +35,8 @@ func (d *decoder) cycles(def *v1.Definition, g *graph) {
 	}
 }
 
-// turn names the tasks of a cycle, beginning with the one that is first in the
-// document, or by name where there is no document.
+// turn returns the names of the tasks in a cycle, beginning with the first one in the document, or with the first by name if
+// there is no document.
 func (d *decoder) turn(g *graph, cycle []int) []string {
 	names := make([]string, len(cycle))
 	first, best := 0, source.Position{}
@@ -52,8 +51,8 @@ func (d *decoder) turn(g *graph, cycle []int) []string {
 	return slices.Concat(names[first:], names[:first])
 }
 
-// cycles finds, by depth-first search along the dependencies, one cycle for
-// each dependency that closes one. Every cyclic part of the graph has such.
+// cycles returns one cycle for each dependency that closes one, found by depth-first search along the dependencies. Every
+// cyclic part of the graph has such a dependency.
 func (g *graph) cycles() [][]int {
 	const white, grey, black = 0, 1, 2
 	type step struct{ task, next int }

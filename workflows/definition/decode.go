@@ -16,17 +16,17 @@ import (
 	"switchyard/workflows/secretref"
 )
 
-// decoder fills messages from a tree and remembers where everything was.
+// decoder fills messages from a tree and records the place of every value.
 type decoder struct {
 	*source.Report
-	base     *source.Path              // where the definition begins: the root, or the spec that it is inline in
-	depth    int                       // definitions around this one
-	places   map[string]place          // by path; none for a definition that came as a message
-	meant    []*source.Path            // named by hints, not yet settled
-	inner    map[string]*v1.Definition // that are inline, by the path of the spec
-	stored   *[]StoredReference        // of this definition and those that are inline
-	heritage *heritage                 // or nil if there are no defaults
-	// inCommands counts the expressions in command lines.
+	base     *source.Path              // start of the definition: the root, or the spec that contains it inline
+	depth    int                       // number of enclosing definitions
+	places   map[string]place          // by path; nil for a definition that came as a message
+	meant    []*source.Path            // fields named by hints, not settled yet
+	inner    map[string]*v1.Definition // inline definitions by the path of the spec
+	stored   *[]StoredReference        // from this definition and its inline definitions
+	heritage *heritage                 // nil if there are no defaults
+	// inCommands is the number of expressions in command lines checked so far.
 	inCommands int
 }
 
@@ -34,14 +34,13 @@ func newDecoder(r *source.Report) *decoder {
 	return &decoder{Report: r, stored: new([]StoredReference)}
 }
 
-// place is where a field or an entry of a map is in the document.
+// place is the position of a field or a map entry in the document.
 type place struct {
 	key   source.Position
 	value *source.Node
 }
 
-// definition decodes the document. specs are the tasks' specs as messages of
-// their types, without those that cannot be read.
+// definition decodes the document. specs holds the tasks' specs as messages of their types, without unreadable ones.
 func (d *decoder) definition(n *source.Node) (def *v1.Definition, specs map[string]proto.Message) {
 	if d.places == nil {
 		d.places = map[string]place{}
@@ -59,8 +58,8 @@ func (d *decoder) definition(n *source.Node) (def *v1.Definition, specs map[stri
 	return def, specs
 }
 
-// complete brings a definition into its canonical form: tasks have what they
-// inherit, and specs the shape of their types. It returns the specs as messages.
+// complete brings a definition into its canonical form: tasks have their inherited values, and specs the shape of their types.
+// It returns the specs as messages.
 func (d *decoder) complete(def *v1.Definition) map[string]proto.Message {
 	d.inputTexts(def)
 	d.inherit(def)
@@ -85,8 +84,7 @@ func (d *decoder) complete(def *v1.Definition) map[string]proto.Message {
 	return specs
 }
 
-// locate returns the position of the value of p, or of the nearest place
-// around it that has one.
+// locate returns the position of the value at p, or that of the closest enclosing place that has one.
 func (d *decoder) locate(p *source.Path) source.Position {
 	if found, ok := d.places[p.String()]; ok && found.value.Kind != source.Null {
 		return found.value.At
@@ -94,8 +92,7 @@ func (d *decoder) locate(p *source.Path) source.Position {
 	return d.locateKey(p)
 }
 
-// nodeAt returns the value of p in the document, that of free-form data too; nil
-// when there is none.
+// nodeAt returns the value at p in the document, including free-form data, or nil if there is none.
 func (d *decoder) nodeAt(p *source.Path) *source.Node {
 	if found, ok := d.places[p.String()]; ok {
 		return found.value
@@ -118,7 +115,7 @@ func (d *decoder) nodeAt(p *source.Path) *source.Node {
 	return nil
 }
 
-// locateFree is locate for a value inside free-form data.
+// locateFree is like locate, for a value inside free-form data.
 func (d *decoder) locateFree(p *source.Path) source.Position {
 	if n := d.nodeAt(p); n != nil && n.Kind != source.Null {
 		return n.At
@@ -126,7 +123,7 @@ func (d *decoder) locateFree(p *source.Path) source.Position {
 	return d.locate(p)
 }
 
-// locateFreeKey is locateKey for a key inside free-form data.
+// locateFreeKey is like locateKey, for a key inside free-form data.
 func (d *decoder) locateFreeKey(p *source.Path) source.Position {
 	if around := d.nodeAt(p.Parent); around != nil {
 		for _, e := range around.Entries {
@@ -138,7 +135,7 @@ func (d *decoder) locateFreeKey(p *source.Path) source.Position {
 	return d.locateKey(p)
 }
 
-// locateKey returns the position of the key of p, or of the nearest one around it.
+// locateKey returns the position of the key of p, or that of the closest enclosing key.
 func (d *decoder) locateKey(p *source.Path) source.Position {
 	for {
 		if found, ok := d.places[p.String()]; ok {
@@ -184,16 +181,15 @@ func (d *decoder) message(n *source.Node, m protoreflect.Message, p *source.Path
 	}
 }
 
-// extensionPrefix begins the keys at the top of a definition that are the author's own:
-// a place for anchors.
+// extensionPrefix is the prefix of top-level keys that are reserved for the author, for example for anchors.
 const extensionPrefix = "x-"
 
-// isExtension reports whether a key of a message is the author's own.
+// isExtension reports whether a key of a message is reserved for the author.
 func isExtension(key string, m protoreflect.MessageDescriptor) bool {
 	return strings.HasPrefix(key, extensionPrefix) && m.FullName() == "switchyard.v1.Definition"
 }
 
-// shortHint says how to write a message that people write as if it were one value.
+// shortHint returns a hint for a message that was written as a single value, or "".
 func shortHint(message protoreflect.Name, n *source.Node) string {
 	text, _ := n.ScalarText()
 	switch {
@@ -220,7 +216,7 @@ func shortHint(message protoreflect.Name, n *source.Node) string {
 	return ""
 }
 
-// writtenType returns the type that the document has for the task at p, its own or the default one, or "".
+// writtenType returns the type in the document of the task at p, its own or the default one, or "".
 func (d *decoder) writtenType(p *source.Path) string {
 	for _, at := range []*source.Path{p.Key("type"), d.base.Field("defaults").Key("type")} {
 		if n := d.nodeAt(at); n != nil && n.Kind == source.Str {
@@ -230,7 +226,7 @@ func (d *decoder) writtenType(p *source.Path) string {
 	return ""
 }
 
-// specHint says how to write a spec that is no mapping, of a task of a type.
+// specHint returns a hint for a spec that is not a mapping, given the type of its task, or "".
 func specHint(taskType string, n *source.Node) string {
 	text, scalar := n.ScalarText()
 	shown := source.Quote(text)
@@ -251,19 +247,19 @@ func (d *decoder) put(p *source.Path, at place) {
 	}
 }
 
-// Messages that stand for free-form data.
+// These are messages for free-form data, and the fields that have special rules.
 const (
 	structName = protoreflect.FullName("google.protobuf.Struct")
 	valueName  = protoreflect.FullName("google.protobuf.Value")
-	// typeField says which message specField is.
+	// typeField determines the message of specField.
 	typeField = protoreflect.FullName("switchyard.v1.TaskDefinition.type")
-	// defaultTypeField is the type of tasks that do not say it.
+	// defaultTypeField is the type of tasks that have none of their own.
 	defaultTypeField = protoreflect.FullName("switchyard.v1.TaskDefaults.type")
-	// specField is a struct in the model and a message of its task's type here.
+	// specField is a struct in the model; here it is a message that depends on the type of its task.
 	specField = protoreflect.FullName("switchyard.v1.TaskDefinition.spec")
 	// inlineField is a struct in the model that holds a whole definition.
 	inlineField = protoreflect.FullName("switchyard.v1.RunSpec.definition")
-	// commandField and entrypointField are values in the model, of which only some kinds can be run.
+	// commandField and entrypointField are values in the model; only some kinds of them can be executed.
 	commandField    = protoreflect.Name("command")
 	entrypointField = protoreflect.Name("entrypoint")
 )
@@ -308,14 +304,13 @@ func (d *decoder) mapField(n *source.Node, m protoreflect.Message, field protore
 		d.put(at, place{e.At, e.Value})
 		value, ok := d.value(e.Value, entries.NewValue(), field.MapValue(), at)
 		if ok || field.MapValue().Message() != nil {
-			// A task that cannot be read is kept, so that tasks that depend on it are not blamed.
+			// A task that cannot be decoded is kept, so that tasks that depend on it are not reported.
 			entries.Set(protoreflect.ValueOfString(e.Key).MapKey(), value)
 		}
 	}
 }
 
-// listField decodes a list; a single scalar is a list of one, because that is
-// what people write: `dependsOn: build`.
+// listField decodes a list. It accepts a single scalar as a list of one, because people write `dependsOn: build`.
 func (d *decoder) listField(n *source.Node, m protoreflect.Message, field protoreflect.FieldDescriptor, p *source.Path) {
 	items := n.Items
 	if n.Kind != source.Sequence {
@@ -334,14 +329,14 @@ func (d *decoder) listField(n *source.Node, m protoreflect.Message, field protor
 		d.put(at, place{item.At, item})
 		value, ok := d.value(item, list.NewElement(), field, at)
 		if !ok && field.Message() == nil {
-			value = list.NewElement() // so that the indices of the rest stay right
+			value = list.NewElement() // keeps the indices of the following items right
 		}
 		list.Append(value)
 	}
 }
 
-// value decodes a single value. empty is a new value of its kind, which is
-// filled when it is a message. Not ok: the value was reported.
+// value decodes a single value. empty is a new value of its kind, which value fills if it is a message. ok is false if value
+// has reported a problem.
 func (d *decoder) value(n *source.Node, empty protoreflect.Value, field protoreflect.FieldDescriptor, p *source.Path) (protoreflect.Value, bool) {
 	wrong := func(want, hint string) (protoreflect.Value, bool) {
 		if field.Parent().Name() == secretEnvEntry {
@@ -357,7 +352,7 @@ func (d *decoder) value(n *source.Node, empty protoreflect.Value, field protoref
 		switch field.Message().FullName() {
 		case structName:
 			if field.FullName() == specField {
-				// What it must hold depends on the type, which may come later.
+				// Its content depends on the type, which may come later.
 				if n.Kind != source.Mapping {
 					return wrong("a mapping", specHint(d.writtenType(p.Parent), n))
 				}
@@ -425,12 +420,11 @@ func (d *decoder) freeStruct(n *source.Node, p *source.Path) (*structpb.Struct, 
 	return v.GetStructValue(), ok
 }
 
-// maxExact bounds the integers that stay what they are as doubles, which is
-// what JSON numbers are; from here on two integers share one double.
+// maxExact is the limit below which integers are exact as doubles, which JSON numbers are. From here on, two integers share one
+// double.
 const maxExact = 1 << 53
 
-// freeValue decodes free-form data. An integer that a double cannot hold is a
-// problem, because it would come out as another one.
+// freeValue decodes free-form data. It reports an integer that a double cannot hold, because the value would change.
 func (d *decoder) freeValue(n *source.Node, p *source.Path) (*structpb.Value, bool) {
 	switch n.Kind {
 	case source.Boolean:

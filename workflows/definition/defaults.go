@@ -12,9 +12,8 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// inherit gives each task what the defaults say and it does not, and takes the
-// defaults away, so that a definition that is read again means the same: that a
-// task has said 0 or false does not show in a message.
+// inherit fills the missing fields of each task from the defaults and then removes the defaults. Without the removal, a
+// definition that is read again could mean something else, because a message does not show that a task has set 0 or false.
 func (d *decoder) inherit(def *v1.Definition) {
 	if def.GetDefaults() == nil {
 		return
@@ -30,8 +29,8 @@ func (d *decoder) inherit(def *v1.Definition) {
 	def.Defaults = nil
 }
 
-// checkDefaults applies the rules that need no task, and returns the fields
-// that broke one: no task inherits them, or each would be blamed.
+// checkDefaults checks the rules that need no task, and returns the fields that violate one. Tasks do not inherit these fields,
+// because each task would be reported.
 func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *source.Path) (bad map[string]bool) {
 	before := len(d.Kept)
 	d.noTemplates(defaults.ProtoReflect(), p)
@@ -58,17 +57,16 @@ func (d *decoder) checkDefaults(defaults *v1.TaskDefaults, p *source.Path) (bad 
 	return bad
 }
 
-// heir is a task that inherits.
+// heir is a task that inherits from the defaults.
 type heir struct {
 	*decoder
 	bad  map[string]bool // fields of the defaults that are not inherited
 	task *v1.TaskDefinition
 }
 
-// take moves what is in one message, at path above, into those fields of the
-// other, at path at, that are not there. Messages are merged field by field, and
-// so are env and secretEnv; any other list or mapping counts as one value. top: these are the
-// defaults and the task themselves.
+// take copies the fields of one message, at path above, to the missing fields of another, at path at. It merges messages field
+// by field, and env and secretEnv entry by entry; any other list or mapping counts as one value. top is set for the defaults
+// and the task themselves.
 func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bool) {
 	fields := from.Descriptor().Fields() // in order: the type comes first
 	for i := range fields.Len() {
@@ -100,15 +98,15 @@ func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bo
 	}
 }
 
-// setsVariable reports whether the task has a variable of this name, secret or not. Both fields that are inherited entry
-// by entry have variables.
+// setsVariable reports whether the task has a variable of this name, secret or not. Both fields that are inherited entry by
+// entry hold variables.
 func (h heir) setsVariable(name string) bool {
 	_, plain := h.task.GetEnv()[name]
 	_, secret := h.task.GetSecretEnv()[name]
 	return plain || secret
 }
 
-// said reports whether the document has a value for p, zero or not.
+// said reports whether the document has a value for p, even a zero one.
 func (d *decoder) said(p *source.Path) bool {
 	if d.places == nil {
 		return false
@@ -117,7 +115,7 @@ func (d *decoder) said(p *source.Path) bool {
 	return ok && found.value.Kind != source.Null
 }
 
-// borrow makes the place of a value that is inherited that of the default.
+// borrow sets the place of an inherited value to that of the default.
 func (d *decoder) borrow(from, p *source.Path) {
 	if d.places == nil {
 		return

@@ -37,8 +37,8 @@ tasks:
   ask: { type: approval }
 `
 
-// TestDefaults holds that a task's own value wins whatever it is, and that what
-// comes out has no defaults, so that it means the same when it is read again.
+// TestDefaults checks that a task's own value always wins, and that the result has no defaults, so that it means the same when
+// it is read again.
 func TestDefaults(t *testing.T) {
 	def := parse(t, "a.yaml", inherits)
 	all := &v1.TaskDefinition{
@@ -62,8 +62,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestComplete holds that a message with defaults becomes what a document does,
-// and that the message itself is left alone.
+// TestComplete checks that a message with defaults is completed like a document, and that the original message is not modified.
 func TestComplete(t *testing.T) {
 	given := &v1.Definition{
 		Name: "a",
@@ -97,7 +96,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestInline holds that the definition in a spec is one like any other.
+// TestInline checks that the definition in a spec is treated like any other.
 func TestInline(t *testing.T) {
 	def := parse(t, "a.yaml", `
 name: a
@@ -133,7 +132,7 @@ tasks:
 	}
 }
 
-// A default limit of processes is inherited where something enforces it, and what is inherited may be read again.
+// A default limit of processes is inherited only where something enforces it, and the result can be read again.
 func TestDefaultsAreInheritedWhereTheyHaveAnEffect(t *testing.T) {
 	def := parse(t, "a.yaml", `
 name: a
@@ -163,7 +162,7 @@ tasks:
 	}
 }
 
-// A default that has no effect on any task is warned of.
+// A default that has no effect on any task produces a warning.
 func TestDefaultsWithoutEffectAreWarnedOf(t *testing.T) {
 	checked, err := ParseChecked("a.yaml", []byte(`
 name: a
@@ -188,8 +187,8 @@ tasks:
 	}
 }
 
-// References to secrets are inherited entry by entry, and a task's own variable, plain or secret, counts before the
-// default one of either kind.
+// References to secrets are inherited entry by entry. A task's own variable, plain or secret, takes precedence over a default
+// of either kind.
 func TestSecretsAreInheritedBesideVariables(t *testing.T) {
 	def := parse(t, "a.yaml", `
 name: a

@@ -11,9 +11,9 @@ import (
 // Checked is a definition that passes every rule.
 type Checked struct {
 	Definition *v1.Definition
-	// Warnings say what is allowed and will hardly do what its author means.
+	// Warnings holds problems that are allowed but hardly what the author means.
 	Warnings source.Problems
-	// Stored are the places that name a stored workflow, also those in inline definitions.
+	// Stored holds the places that name a stored workflow, including those in inline definitions.
 	Stored []StoredReference
 	// Schedule is the place of the schedule, or nil if the definition has none.
 	Schedule *v1.Problem // without a message
@@ -25,7 +25,7 @@ type StoredReference struct {
 	Place *v1.Problem // without a message
 }
 
-// noteStored notes a place that names a stored workflow.
+// noteStored records a place that names a stored workflow.
 func (d *decoder) noteStored(name string, p *source.Path) {
 	*d.stored = append(*d.stored, StoredReference{Name: name, Place: d.Place(d.locate(p), p)})
 }
@@ -36,14 +36,11 @@ func Parse(file string, data []byte) (*v1.Definition, error) {
 	return checked.Definition, err
 }
 
-// ParseChecked reads a definition in YAML or JSON and checks it. file names the
-// document in messages; one that ends in ".json" is JSON, and so is any other
-// whose first character is '{', unless it only makes sense as YAML.
+// ParseChecked reads a definition in YAML or JSON and checks it. file names the document in messages. A file that ends in
+// ".json" is JSON, and so is any other whose first character is '{', unless it is only valid as YAML.
 //
-// The error is Problems, in the order of the document. The definition that is
-// returned is in canonical form: spec fields have their JSON names, tasks have
-// what they inherit of the defaults, of which there are none any more, and
-// everything in it passes Check.
+// The error is Problems, in the order of the document. The returned definition is in canonical form: spec fields have their
+// JSON names, tasks have their inherited values, the defaults are removed, and Check accepts it.
 func ParseChecked(file string, data []byte) (Checked, error) {
 	r := &source.Report{File: file}
 	tree := r.Read(data)
@@ -56,7 +53,7 @@ func ParseChecked(file string, data []byte) (Checked, error) {
 	return d.checked(def)
 }
 
-// checked returns what has been found out about a definition.
+// checked returns the definition with its warnings, or all problems.
 func (d *decoder) checked(def *v1.Definition) (Checked, error) {
 	if err := d.Err(); err != nil {
 		return Checked{}, err
@@ -74,11 +71,9 @@ func Complete(def *v1.Definition) (*v1.Definition, error) {
 	return checked.Definition, err
 }
 
-// CompleteChecked does with a definition that came as a message what Parse does with a
-// document: it returns it checked and in canonical form, and changes nothing of
-// the one that it is given. A zero in a message cannot be distinguished from nothing, so
-// that it does not keep a default away. The error is Problems, which have paths
-// but no positions.
+// CompleteChecked is like ParseChecked for a definition that came as a message. It returns a checked copy in canonical form and
+// does not modify its argument. Because a message cannot distinguish a zero from a missing value, a zero does not override a
+// default. The error is Problems, which have paths but no positions.
 func CompleteChecked(def *v1.Definition) (Checked, error) {
 	def = proto.CloneOf(def)
 	if def == nil {
@@ -94,15 +89,14 @@ func CompleteChecked(def *v1.Definition) (Checked, error) {
 	return d.checked(def)
 }
 
-// Check reports whether Complete takes a definition.
+// Check returns the problems of a definition, or nil if Complete accepts it.
 func Check(def *v1.Definition) error {
 	_, err := Complete(def)
 	return err
 }
 
-// FromStruct does with a definition that came as free-form data what Parse does
-// with a document: the inline definition of a task of type run is one. The
-// error is Problems, which have paths but no positions.
+// FromStruct is like Parse for a definition that came as free-form data, such as the inline definition of a task of type run.
+// The error is Problems, which have paths but no positions.
 func FromStruct(s *structpb.Struct) (*v1.Definition, error) {
 	n := source.StructNode(s)
 	if n == nil {

@@ -38,8 +38,8 @@ func goodFiles(t testing.TB) []string {
 	return files
 }
 
-// TestGoodDocuments compares what good documents mean, and that they mean the
-// same as YAML, as JSON and as a message.
+// TestGoodDocuments compares the meaning of good documents with golden files, and checks that YAML, JSON and messages mean the
+// same.
 func TestGoodDocuments(t *testing.T) {
 	for _, file := range goodFiles(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -68,8 +68,7 @@ func TestGoodDocuments(t *testing.T) {
 	}
 }
 
-// sameButNumberText compares but for the text of a number, "1.50", that a JSON
-// encoder rewrites.
+// sameButNumberText compares two definitions, ignoring the text of a number, "1.50", that a JSON encoder rewrites.
 func sameButNumberText(a, b *v1.Definition) bool {
 	a, b = proto.CloneOf(a), proto.CloneOf(b)
 	for _, def := range []*v1.Definition{a, b} {
@@ -80,7 +79,7 @@ func sameButNumberText(a, b *v1.Definition) bool {
 	return proto.Equal(a, b)
 }
 
-// canonicalJSON is indented by encoding/json, because protojson varies its spaces.
+// canonicalJSON returns JSON indented by encoding/json, because protojson varies its spaces.
 func canonicalJSON(t *testing.T, def *v1.Definition) string {
 	t.Helper()
 	data, err := protojson.Marshal(def)
@@ -116,7 +115,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestScalars holds what stands for a string and what does not.
+// TestScalars checks which scalars count as strings.
 func TestScalars(t *testing.T) {
 	def := parse(t, "a.yaml", `
 name: 2024
@@ -153,7 +152,7 @@ func checkOnly(t *testing.T, err error, want string) {
 	}
 }
 
-// TestManyProblems holds that a document full of problems is answered in bounded space and time.
+// TestManyProblems checks that a document full of problems is handled in bounded space and time.
 func TestManyProblems(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("name: a\ntasks:\n")
@@ -174,8 +173,7 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// TestLargeForeach holds that a list of all the items that are allowed is read,
-// and that each item more is refused.
+// TestLargeForeach checks that a list with the maximum number of items is accepted, and that one more item is refused.
 func TestLargeForeach(t *testing.T) {
 	start := time.Now()
 	document := func(items int) string {
@@ -194,8 +192,7 @@ func TestLargeForeach(t *testing.T) {
 	}
 }
 
-// TestLargeTemplates holds that a document of whose tasks each has expressions
-// of its own is read, and says what they read.
+// TestLargeTemplates checks that a document whose tasks each have their own expressions is accepted, with their references.
 func TestLargeTemplates(t *testing.T) {
 	start := time.Now()
 	def := parse(t, "large.yaml", templated(5000))
@@ -208,8 +205,8 @@ func TestLargeTemplates(t *testing.T) {
 	}
 }
 
-// generous is far above what anything here takes on a busy machine with the race
-// detector, and far below what quadratic work would.
+// generous is far longer than anything here takes on a busy machine with the race detector, and far shorter than quadratic work
+// would take.
 const generous = 2 * time.Minute
 
 func largeDocument(tasks int) string {
@@ -235,7 +232,7 @@ func TestLargeDocument(t *testing.T) {
 	}
 }
 
-// templated is a large document of whose tasks each has an expression of its own.
+// templated returns a large document in which each task has its own expression.
 func templated(tasks int) string {
 	var b strings.Builder
 	b.WriteString("name: large\ninputs: { release: { default: none } }\ntasks:\n")

@@ -1,19 +1,18 @@
 // Package definition reads, checks and explains workflow definitions: the
 // YAML and JSON documents that people write, as the message v1.Definition.
 //
-// A document goes through four steps, each of which adds to one list of
-// problems, so that a person sees all of them at once, and to one of warnings (warnings.go):
+// A document goes through four steps. Each step adds to one list of problems, so that a person sees all of them at once, and to
+// one list of warnings (warnings.go):
 //
 //	text ── yaml.go, json.go ──> node tree ── decode.go, defaults.go, spec.go ──> message ── rules.go, graph.go, expressions.go ──> checked
 //	                             (positions)                                     (places)
 //
-// The definition that is inline in a task of type run takes the same steps by
-// itself (inline.go). task_fields.go lists which fields have no effect on which tasks. inputs.go and input_texts.go are about what a run is given,
-// run_defaults.go about what a fleet settles where a definition does not say.
+// The inline definition of a task of type run goes through the same steps separately (inline.go). task_fields.go lists the
+// fields that have no effect on certain tasks. inputs.go and input_texts.go handle the input of a run, and run_defaults.go the
+// values that a fleet supplies where a definition has none.
 //
-// The two front ends end in the same tree, which is why YAML and JSON are
-// equal; everything after that knows no format. A definition that arrives as a
-// message takes the last step only, without positions.
+// Both front ends produce the same tree, so YAML and JSON are equivalent and no later step depends on the format. A definition
+// that arrives as a message goes through the last step only, without positions.
 //
 // The package is pure: it imports proto, workflows/condition, workflows/cron, workflows/nearest,
 // workflows/podspec, workflows/policy, workflows/secretref, workflows/sshkey, protovalidate and a YAML parser, and neither Temporal nor

@@ -16,17 +16,17 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// What becomes of a field that has a value other than its default.
+// These are the effects of a field that has a non-default value.
 const (
-	refused    = "refused"    // it is a problem, at its place
+	refused    = "refused"    // it is a problem at its place
 	warned     = "warned"     // there is a warning
 	read       = "read"       // code that runs workflows reads it
-	translated = "translated" // what it says is written into other fields
+	translated = "translated" // its value is written to other fields
 	ignored    = "ignored"
 )
 
-// TestEveryFieldHasAnEffect gives each field of each message of the language a value that is not its default, on tasks of
-// each type, and compares what becomes of it. What is accepted without a word must be read by code that runs workflows.
+// TestEveryFieldHasAnEffect sets each field of each message of the language to a non-default value, on tasks of each type, and
+// compares the effect. Code that runs workflows must read every value that is accepted silently.
 func TestEveryFieldHasAnEffect(t *testing.T) {
 	reads := fieldReads(t)
 	types := rulesOf((&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields().ByName("type")).in
@@ -56,10 +56,10 @@ func TestEveryFieldHasAnEffect(t *testing.T) {
 	checkGolden(t, "testdata/effects.golden", table.String())
 }
 
-// aPublicKey is one that may log in.
+// aPublicKey is a valid SSH public key.
 const aPublicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2q0WZhYbT0sQ9VlLk1c6yGJQzH1FqyT1hVqPj8xQmD me@host"
 
-// minimalSpecs has, for each type, a spec that is accepted.
+// minimalSpecs holds an accepted spec for each type.
 var minimalSpecs = map[string]map[string]any{
 	v1.TypeShell:       {"command": "x"},
 	v1.TypeContainer:   {"image": "x"},
@@ -71,9 +71,9 @@ var minimalSpecs = map[string]map[string]any{
 	v1.TypeApproval:    {},
 }
 
-// samples are values of fields for which one made from the kind of the field would not do.
+// samples holds values for fields where a value made from the kind of the field would be refused.
 var samples = map[string]any{
-	"Definition.tasks":                map[string]any{"t": nil}, // in place of what is there
+	"Definition.tasks":                map[string]any{"t": nil}, // replaces the existing tasks
 	"Definition.inputs":               map[string]any{"i": map[string]any{}},
 	"Definition.defaults":             map[string]any{"deadline": "2h"},
 	"Definition.deadline":             "1h",
@@ -90,7 +90,7 @@ var samples = map[string]any{
 	"TaskDefaults.resources":          map[string]any{"memoryMb": 1},
 	"TaskDefaults.retry":              map[string]any{"maxRetries": 1},
 	"TaskDefaults.heartbeatTimeout":   "1m",
-	"TaskDefinition.spec":             nil, // that of the type
+	"TaskDefinition.spec":             nil, // the spec of the type
 	"TaskDefinition.constraints":      map[string]any{"avoidGaming": true},
 	"TaskDefinition.resources":        map[string]any{"memoryMb": 1},
 	"TaskDefinition.retry":            map[string]any{"maxRetries": 1},
@@ -146,7 +146,7 @@ var samples = map[string]any{
 	"RunSpec.definition":              map[string]any{"name": "inner", "tasks": map[string]any{"t": map[string]any{"type": "approval"}}},
 }
 
-// companions are what else a field needs to be accepted at all, in the message that it is in.
+// companions holds the sibling fields that a field needs to be accepted.
 var companions = map[string]map[string]any{
 	"Definition.a2a":              {"description": "x"},
 	"RunConcurrency.strategy":     {"maxRuns": 1},
@@ -185,7 +185,7 @@ var companions = map[string]map[string]any{
 	"InputDefinition.enum":        {"default": "x"},
 }
 
-// sampleOf returns a value of a field that is not its default.
+// sampleOf returns a non-default value of a field.
 func sampleOf(field protoreflect.FieldDescriptor) any {
 	if sample, ok := samples[shortName(field)]; ok {
 		return sample
@@ -212,8 +212,8 @@ func shortName(field protoreflect.FieldDescriptor) string {
 	return string(field.Parent().Name()) + "." + field.JSONName()
 }
 
-// documentWith returns a document that has a field of a message with a value, in or about a task of a type, and the
-// path of the field; without has the same but the field. Not ok: such a task has no such message.
+// documentWith returns a document in which a field of a message is set, in or about a task of a type, and the path of the
+// field. Unless with is set, the field is left out. ok is false if such a task has no such message.
 func documentWith(field protoreflect.FieldDescriptor, taskType string, value any, with bool) (document map[string]any, path string, ok bool) {
 	spec := maps.Clone(minimalSpecs[taskType])
 	task := map[string]any{"type": taskType, "spec": spec}
@@ -277,7 +277,7 @@ func documentWith(field protoreflect.FieldDescriptor, taskType string, value any
 	case path == "defaults.type" && with:
 		delete(task, "type")
 		value = taskType
-	case path == "defaults.type": // another type, so that the default one is seen to have an effect
+	case path == "defaults.type": // another type, to show that the default has an effect
 		task["type"] = map[bool]string{true: v1.TypeShell, false: v1.TypeApproval}[taskType == v1.TypeApproval]
 		task["spec"] = minimalSpecs[task["type"].(string)]
 	case value == nil:
@@ -289,7 +289,7 @@ func documentWith(field protoreflect.FieldDescriptor, taskType string, value any
 	return document, path, true
 }
 
-// effectOf returns what becomes of a field on a task of a type.
+// effectOf returns the effect of a field on a task of a type.
 func effectOf(t *testing.T, field protoreflect.FieldDescriptor, taskType string, reads map[protoreflect.FullName]bool) string {
 	t.Helper()
 	parsed := func(with bool) (Checked, error, string, bool) {
@@ -332,7 +332,7 @@ func effectOf(t *testing.T, field protoreflect.FieldDescriptor, taskType string,
 	return ignored
 }
 
-// hasField reports whether a definition still has a field of the definition itself or of its task.
+// hasField reports whether a definition still has a certain field, in the definition itself or in its task.
 func hasField(def *v1.Definition, field protoreflect.FieldDescriptor) bool {
 	switch field.Parent().Name() {
 	case "Definition":

@@ -9,11 +9,11 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// imageHint says what a container may be made of.
+// imageHint is the hint for the source of a container's image.
 const imageHint = "write image: NAME, or environment: NAME of one that `switchyard env list` shows"
 
-// Environments returns the names of the environments that the tasks of a definition are made of, sorted. What templates give is not
-// known yet and left out. The definition is in canonical form.
+// Environments returns the sorted names of the environments that the tasks of a definition use. Names from templates are not
+// known yet and are left out. The definition must be in canonical form.
 func Environments(def *v1.Definition) []string {
 	found := map[string]bool{}
 	for _, task := range def.GetTasks() {
@@ -35,7 +35,7 @@ func (d *decoder) environment(name string, p *source.Path) {
 	d.word(name, p.Field("environment"), v1.IsEnvironmentName, "no name of an environment", "it is at most 63 of [a-z0-9._-], the first and the last a letter or digit")
 }
 
-// imageOrEnvironment checks that a spec has either of a field and environment.
+// imageOrEnvironment checks that a spec has exactly one of a field and environment.
 func (d *decoder) imageOrEnvironment(p *source.Path, field, value, environment, hint string) {
 	at, other := p.Field(field), p.Field("environment")
 	switch {
@@ -47,7 +47,7 @@ func (d *decoder) imageOrEnvironment(p *source.Path, field, value, environment, 
 	}
 }
 
-// excluded reports the fields that are set and do not apply; of is what they are for.
+// excluded reports the fields that are set but do not apply. of describes what they are for.
 func (d *decoder) excluded(p *source.Path, of string, isSet map[string]bool) {
 	for _, field := range slices.Sorted(maps.Keys(isSet)) {
 		if at := p.Field(field); isSet[field] && !d.IsSettled(at) {

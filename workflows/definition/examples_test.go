@@ -13,10 +13,10 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// withoutExamples are specs that need what a machine may not have, a cluster.
+// withoutExamples are specs that need a cluster, which a machine may not have.
 var withoutExamples = []protoreflect.Name{"K8sJobSpec"}
 
-// fieldsWithoutExamples are fields of agents that need what a machine may not have: a sandbox, an engine, programs, the
+// fieldsWithoutExamples are fields of agents that need things that a machine may not have: a sandbox, an engine, programs, the
 // internet.
 var fieldsWithoutExamples = map[protoreflect.FullName]bool{
 	"switchyard.v1.SubagentSpec.image": true, "switchyard.v1.SubagentSpec.network": true, "switchyard.v1.SubagentSpec.fetch_hosts": true,
@@ -25,9 +25,8 @@ var fieldsWithoutExamples = map[protoreflect.FullName]bool{
 	"switchyard.v1.McpServer.url": true, "switchyard.v1.McpServer.headers": true, "switchyard.v1.McpServer.tools": true,
 }
 
-// TestExamplesUseEverything holds that the examples, which are run and compared
-// with what is expected of them, have every field of the model, and that each of
-// them is accepted without a warning.
+// TestExamplesUseEverything checks that the examples, which other tests run, use every field of the model, and that each
+// example is accepted without a warning.
 func TestExamplesUseEverything(t *testing.T) {
 	files, err := filepath.Glob("../../dev/examples/*.yaml")
 	if err != nil || len(files) < 10 {
@@ -62,11 +61,10 @@ func TestExamplesUseEverything(t *testing.T) {
 	}
 }
 
-// uses are the fields that documents have.
+// uses is the set of fields that documents have.
 type uses map[protoreflect.FullName]bool
 
-// message notes the fields of a message; taskType is the type of a task that
-// does not say it.
+// message records the fields of a message. taskType is the type of tasks that have none of their own.
 func (u uses) message(m protoreflect.MessageDescriptor, n *source.Node, taskType string) {
 	for _, e := range n.Entries {
 		if e.Key == "defaults" {

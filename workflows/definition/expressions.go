@@ -12,13 +12,11 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// maxExpressions bounds the different expressions of a definition: one takes a
-// tenth of a millisecond.
+// maxExpressions is the most distinct expressions in a definition: each takes a tenth of a millisecond to check.
 const maxExpressions = 20_000
 
-// References returns, for each task with an expression, the ancestors whose
-// results its expressions read. The error is Problems; a checked definition has
-// none.
+// References returns, for each task with an expression, the ancestors whose results its expressions read. The error is
+// Problems; a checked definition has none.
 func References(def *v1.Definition) (map[string]*v1.ConditionReferences, error) {
 	d := &decoder{Report: &source.Report{}}
 	references := d.expressions(def, newGraph(def))
@@ -47,22 +45,21 @@ func (d *decoder) expressions(def *v1.Definition, g *graph) map[string]*v1.Condi
 	return references
 }
 
-// sight is what the expressions of a definition may see, and what of them has
-// been checked.
+// sight is what the expressions of a definition may see, and the state of checking them.
 type sight struct {
 	*decoder
 	graph  *graph
 	fanOut []string
 	inputs []string
-	// good are the shapes of expressions, by kind, that have been found to be good.
+	// good holds the shapes of expressions, by kind, that are known to be valid.
 	good map[condition.Kind]map[string]bool
-	// checked counts the expressions that had to be checked.
+	// checked is the number of expressions that had to be checked.
 	checked int
 
-	// Of the task that is looked at.
+	// These fields describe the current task.
 	number    int
 	dependsOn []string
-	ancestors []string // nil: not known yet
+	ancestors []string // nil until computed
 	found     *v1.ConditionReferences
 }
 
@@ -79,7 +76,7 @@ func newSight(d *decoder, def *v1.Definition, g *graph) *sight {
 	return s
 }
 
-// task checks the expressions of a task and returns what they read; nil when it has none.
+// task checks the expressions of a task and returns what they read, or nil if it has none.
 func (s *sight) task(number int, task *v1.TaskDefinition, at *source.Path) *v1.ConditionReferences {
 	s.number, s.dependsOn, s.ancestors, s.found = number, task.GetDependsOn(), nil, nil
 	fan, _ := Fan(task)
@@ -95,7 +92,7 @@ func (s *sight) task(number int, task *v1.TaskDefinition, at *source.Path) *v1.C
 	return s.found
 }
 
-// expression checks one expression; there is none where the text is blank.
+// expression checks one expression. A blank text is not an expression.
 func (s *sight) expression(kind condition.Kind, text string, p *source.Path) {
 	if strings.TrimSpace(text) == "" || s.IsSettled(p) {
 		return
@@ -103,7 +100,7 @@ func (s *sight) expression(kind condition.Kind, text string, p *source.Path) {
 	s.check(kind, text, 1, p, func(scope condition.Scope) ([]string, error) { return condition.Check(text, scope) })
 }
 
-// check checks a text of a kind, of so many expressions, and notes what it reads.
+// check checks a text that holds count expressions of a kind, and records what they read.
 func (s *sight) check(kind condition.Kind, text string, count int, p *source.Path, ask func(condition.Scope) ([]string, error)) {
 	if s.found == nil {
 		s.found = &v1.ConditionReferences{}
@@ -139,7 +136,7 @@ func (s *sight) fansOut(task string) bool {
 	return is
 }
 
-// above returns the ancestors of the task, sorted.
+// above returns the ancestors of the current task, sorted.
 func (s *sight) above() []string {
 	if s.ancestors == nil {
 		s.ancestors = s.graph.ancestors(s.number)
@@ -147,7 +144,7 @@ func (s *sight) above() []string {
 	return s.ancestors
 }
 
-// mayRead says that tasks are ancestors of the task. Mostly they are its parents.
+// mayRead reports whether tasks are ancestors of the current task. Usually they are its parents.
 func (s *sight) mayRead(tasks []string) bool {
 	for _, name := range tasks {
 		if slices.Contains(s.dependsOn, name) && name != s.graph.names[s.number] {
@@ -160,7 +157,7 @@ func (s *sight) mayRead(tasks []string) bool {
 	return true
 }
 
-// reads notes what an expression reads.
+// reads records what an expression reads.
 func (s *sight) reads(kind condition.Kind, tasks []string) {
 	if len(tasks) == 0 {
 		return
@@ -177,7 +174,7 @@ func (s *sight) reads(kind condition.Kind, tasks []string) {
 	}
 }
 
-// merge adds sorted names to sorted names.
+// merge returns the union of two sorted lists of names, sorted.
 func merge(names, more []string) []string {
 	if len(names) == 0 {
 		return more
@@ -187,7 +184,7 @@ func merge(names, more []string) []string {
 	return slices.Compact(all)
 }
 
-// unread says that a list, or one of its items, could not be read.
+// unread reports whether a list, or one of its items, could not be decoded.
 func (d *decoder) unread(list *source.Path, items int) bool {
 	if len(d.Failed) == 0 {
 		return false
@@ -200,8 +197,7 @@ func (d *decoder) unread(list *source.Path, items int) bool {
 	return d.IsSettled(list)
 }
 
-// badExpression reports all that is wrong with an expression, at the places in the
-// document where its text has it.
+// badExpression reports every fault of an expression, at its place in the document.
 func (d *decoder) badExpression(err error, p *source.Path) {
 	label := p.Local() + ": "
 	bad, ok := errors.AsType[*condition.Error](err)
@@ -219,7 +215,7 @@ func (d *decoder) badExpression(err error, p *source.Path) {
 func (d *decoder) fault(bad *condition.Error, p *source.Path) {
 	label := p.Local() + ": "
 	if strings.HasPrefix(bad.Message, p.Local()+" ") {
-		label = "" // the message begins so: "foreach must be a list"
+		label = "" // the message already begins with it: "foreach must be a list"
 	}
 	at, exact := d.locate(p), false
 	if n := d.nodeAt(p); n != nil {
@@ -227,7 +223,7 @@ func (d *decoder) fault(bad *condition.Error, p *source.Path) {
 	}
 	problem := d.Add(at, p, label+bad.Message, bad.Hint)
 	if !exact {
-		// The mark under the document's line is not under the fault; CEL's own is.
+		// The marker under the document's line would not be under the fault; CEL's own marker is.
 		_, problem.Snippet, _ = strings.Cut(bad.Caret, "\n")
 	}
 }

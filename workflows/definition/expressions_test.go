@@ -10,8 +10,8 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// TestConditionPlaces holds that every bad condition is reported once and marked
-// where package condition says, however it is written.
+// TestConditionPlaces checks that every bad condition is reported once, at the position that package condition reports, however
+// the condition is written.
 func TestConditionPlaces(t *testing.T) {
 	data, err := os.ReadFile("testdata/conditions.yaml")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestConditionPlaces(t *testing.T) {
 		}
 		snippet := strings.Split(p.GetSnippet(), "\n")
 		if task == "fold" {
-			// The line of the document is another than that of the expression, so CEL's rendering stands.
+			// The line of the document differs from that of the expression, so CEL's rendering is used.
 			if p.GetLine() != 33 || p.GetColumn() != 7 || !strings.Contains(snippet[0], "parent.nope") {
 				t.Errorf("%s: %v", task, p)
 			}
@@ -53,7 +53,7 @@ func TestConditionPlaces(t *testing.T) {
 	}
 }
 
-// TestInside holds that a place in a value is found in the document for every way to write the value.
+// TestInside checks that a position in a value maps to the document for every way to write the value.
 func TestInside(t *testing.T) {
 	for name, document := range map[string]string{
 		"plain":            `v: é one HERE two`,
@@ -87,7 +87,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// holder finds the text with HERE in it.
+// holder returns the node whose text contains HERE.
 func holder(n *source.Node) *source.Node {
 	if strings.Contains(n.Text, "HERE") {
 		return n
@@ -105,8 +105,8 @@ func holder(n *source.Node) *source.Node {
 	return nil
 }
 
-// TestConditionsAreNotBlamed holds that what is wrong with dependencies is not
-// reported again as conditions that read no ancestor.
+// TestConditionsAreNotBlamed checks that a problem in dependencies is not reported a second time as a condition that reads no
+// ancestor.
 func TestConditionsAreNotBlamed(t *testing.T) {
 	for _, dependsOn := range []string{"dependsOn: [biuld]", "needs: [build]", "dependsOn: [[build]]", "dependsOn: {build: 1}"} {
 		_, err := Parse("a.yaml", []byte("name: a\ntasks:\n  build: {type: shell, spec: {command: x}}\n"+

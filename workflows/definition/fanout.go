@@ -22,21 +22,19 @@ const (
 	autoBatch = "auto"
 )
 
-// FanOut is how a task makes its instances. Either the number or the list is
-// written out, or Expression gives it.
+// FanOut describes how a task makes its instances. The number or the list is either literal or given by Expression.
 type FanOut struct {
-	// Foreach says that each instance is for an item of a list; else the task has
-	// a number of instances.
+	// Foreach is set if each instance is for an item of a list. Otherwise the task has a number of instances.
 	Foreach bool
-	// Expression in CEL, empty when the definition has the number or the list itself.
+	// Expression is a CEL expression, or empty if the definition has the number or the list itself.
 	Expression string
-	// Count is the number of instances where there is no expression.
+	// Count is the number of instances if there is no expression.
 	Count int
-	// Items are those of a `foreach` that is written out, one an instance.
+	// Items holds the items of a literal `foreach`, one for each instance.
 	Items []*structpb.Value
 }
 
-// Fan returns how a checked task fans out; not ok: it does not.
+// Fan returns how a checked task fans out. ok is false if it does not.
 func Fan(task *v1.TaskDefinition) (fan FanOut, ok bool) {
 	switch v := task.GetParallel().GetKind().(type) {
 	case *structpb.Value_NumberValue:
@@ -53,11 +51,11 @@ func Fan(task *v1.TaskDefinition) (fan FanOut, ok bool) {
 	return FanOut{}, false
 }
 
-// BatchOf returns how many instances of a checked task run in one go, at least
-// 1. auto: as many as make about a second of work; size is 1 then.
+// BatchOf returns how many instances of a checked task run in one batch, at least 1. If auto is set, size is 1 and a batch
+// takes about a second of work.
 func BatchOf(task *v1.TaskDefinition) (size int, auto bool) {
 	if v1.IsRemote(task.GetType()) {
-		return 1, false // each is one of its own where it runs
+		return 1, false // each runs separately in its cluster
 	}
 	if task.GetBatch().GetStringValue() == autoBatch {
 		return 1, true
@@ -65,8 +63,7 @@ func BatchOf(task *v1.TaskDefinition) (size int, auto bool) {
 	return max(1, int(task.GetBatch().GetNumberValue())), false
 }
 
-// fanOut checks how a task fans out, and that what is about instances stands
-// only where there are some.
+// fanOut checks how a task fans out, and reports fields about instances in a task without any.
 func (d *decoder) fanOut(task *v1.TaskDefinition, at *source.Path) {
 	parallel, foreach, batch := at.Field("parallel"), at.Field("foreach"), at.Field("batch")
 	if task.GetParallel() != nil && task.GetForeach() != nil {
@@ -96,7 +93,7 @@ func (d *decoder) fanOut(task *v1.TaskDefinition, at *source.Path) {
 	}
 }
 
-// count checks `parallel`: a number of instances, or what gives one.
+// count checks `parallel`: a number of instances, or an expression for one.
 func (d *decoder) count(v *structpb.Value, p *source.Path) {
 	const want = "; it must be a whole number, or an expression such as discover.count"
 	n := source.ValueNode(v)
@@ -110,7 +107,7 @@ func (d *decoder) count(v *structpb.Value, p *source.Path) {
 	}
 }
 
-// items checks `foreach`: a list, or what gives one.
+// items checks `foreach`: a list, or an expression for one.
 func (d *decoder) items(v *structpb.Value, p *source.Path) {
 	switch n := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
@@ -142,7 +139,7 @@ func (d *decoder) batch(v *structpb.Value, p *source.Path) {
 	}
 }
 
-// emptyText refuses an expression that is none.
+// emptyText reports an empty expression.
 func (d *decoder) emptyText(text string, p *source.Path) {
 	if strings.TrimSpace(text) == "" {
 		d.Fail(d.locate(p), p, p.Local()+" is empty", "")

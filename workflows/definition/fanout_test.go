@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestFan holds what is said of how tasks make their instances.
+// TestFan checks how the fan-out of tasks is read.
 func TestFan(t *testing.T) {
 	def := parse(t, "a.yaml", `
 name: a
@@ -67,8 +67,7 @@ tasks:
 	}
 }
 
-// TestCheckFanOut holds that values of the wrong kind in a message are found,
-// which no document can hold.
+// TestCheckFanOut checks that values of the wrong kind in a message are found. No document can hold such values.
 func TestCheckFanOut(t *testing.T) {
 	for want, task := range map[string]*v1.TaskDefinition{
 		"tasks.a.parallel: parallel is empty; it must be a whole number, or an expression such as discover.count": {Parallel: structpb.NewNullValue()},

@@ -32,7 +32,7 @@ const (
 	itself = module + "workflows/definition"
 )
 
-// readByName has the packages that read a spec from its JSON form, field by field, and not as its message.
+// readByName holds the packages that read a spec field by field from its JSON form and not as its message.
 var readByName = map[string]protoreflect.Name{
 	module + "activities/executor/shell": "ShellSpec",
 	module + "activities/taskrunner":     "VpsSpec",
@@ -40,7 +40,7 @@ var readByName = map[string]protoreflect.Name{
 	module + "workflows/run":             "ApprovalSpec",
 }
 
-// checking are the exported functions of this package that check definitions: what only they read has no effect.
+// checking holds the exported functions of this package that check definitions. A field that only they read has no effect.
 var checking = []string{"Parse", "ParseChecked", "Complete", "CompleteChecked", "Check", "FromStruct", "References", "Schema"}
 
 // listed is a package as `go list` describes it.
@@ -49,8 +49,8 @@ type listed struct {
 	GoFiles                 []string
 }
 
-// fieldReads returns which fields of the model are read by the code that runs workflows, by the types of what is
-// selected. Of this package only what other packages call counts.
+// fieldReads returns the fields of the model that the code that runs workflows reads, determined by the types of selector
+// expressions. In this package, only code that other packages call counts.
 func fieldReads(t *testing.T) map[protoreflect.FullName]bool {
 	t.Helper()
 	c := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles",
@@ -78,7 +78,7 @@ func fieldReads(t *testing.T) map[protoreflect.FullName]bool {
 		fset: token.NewFileSet(), names: modelNames(t), reads: map[protoreflect.FullName]bool{}, called: map[string]bool{},
 	}
 	r.importer = importer.ForCompiler(r.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
-	slices.SortStableFunc(packages, func(a, b listed) int { // this package last, when it is known what others call
+	slices.SortStableFunc(packages, func(a, b listed) int { // this package comes last, when it is known what others call
 		return strings.Compare(strconv.FormatBool(a.ImportPath == itself), strconv.FormatBool(b.ImportPath == itself))
 	})
 	for _, p := range packages {
@@ -89,7 +89,7 @@ func fieldReads(t *testing.T) map[protoreflect.FullName]bool {
 	return r.reads
 }
 
-// modelNames returns the fields of the model by the names of their types and fields in Go.
+// modelNames maps the Go type and field names of the model to its fields.
 func modelNames(t *testing.T) map[[2]string]protoreflect.FullName {
 	names := map[[2]string]protoreflect.FullName{}
 	for _, file := range []protoreflect.FileDescriptor{v1.File_switchyard_v1_definition_proto, v1.File_switchyard_v1_spec_proto} {
@@ -121,7 +121,7 @@ type fieldReader struct {
 	called   map[string]bool // functions and methods of this package that others call
 }
 
-// read notes what a package reads.
+// read records the fields that a package reads.
 func (r *fieldReader) read(p listed) error {
 	var files []*ast.File
 	for _, name := range p.GoFiles {
@@ -153,7 +153,7 @@ func (r *fieldReader) read(p listed) error {
 	return nil
 }
 
-// readOwn notes what those functions of this package read that others call, and the functions that these call.
+// readOwn records the fields read by those functions of this package that others call, and by the functions that these call.
 func (r *fieldReader) readOwn(files []*ast.File, info *types.Info) {
 	bodies := map[string]ast.Node{}
 	var open []string
@@ -189,7 +189,7 @@ func (r *fieldReader) readOwn(files []*ast.File, info *types.Info) {
 	}
 }
 
-// readIn notes the fields whose values are used in a part of a file.
+// readIn records the fields whose values are used in a part of a file.
 func (r *fieldReader) readIn(part ast.Node, info *types.Info) {
 	written := map[ast.Expr]bool{}
 	ast.Inspect(part, func(n ast.Node) bool {
@@ -217,7 +217,7 @@ func (r *fieldReader) readIn(part ast.Node, info *types.Info) {
 	})
 }
 
-// readNames notes the fields of a message whose JSON names a file looks up or distinguishes.
+// readNames records the fields of a message whose JSON names occur as keys or cases in a file.
 func (r *fieldReader) readNames(file *ast.File, message protoreflect.Name) {
 	fields := v1.File_switchyard_v1_spec_proto.Messages().ByName(message).Fields()
 	note := func(e ast.Expr) {

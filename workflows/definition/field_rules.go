@@ -11,15 +11,15 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// fieldRules are the rules that the model gives for one field, as far as it
-// uses any. Messages and the JSON Schema both show them.
+// fieldRules are the rules of the model for one field, limited to the kinds that the model uses. Messages and the JSON Schema
+// both show them.
 type fieldRules struct {
 	required   bool
 	minLen     uint64
 	maxLen     uint64
 	pattern    string
-	in         []string // without the empty text, which stands for the default
-	optional   bool     // the empty text, or none, is allowed
+	in         []string // without the empty text, which means the default
+	optional   bool     // an empty or missing text is allowed
 	gte, lte   *float64
 	minPairs   uint64
 	minItems   uint64
@@ -75,7 +75,7 @@ func bounds[R interface {
 	return get("gte"), get("lte")
 }
 
-// wants says in words what the rules ask for, to follow "it must be".
+// wants returns the rules in words that follow "it must be".
 func (f fieldRules) wants() string {
 	switch {
 	case f.gte != nil && f.lte != nil:
@@ -94,7 +94,7 @@ func (f fieldRules) wants() string {
 
 func formatNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// alternatives renders words as "a, b or c".
+// alternatives formats words as "a, b or c".
 func alternatives(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -11,27 +11,25 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Timeout returns the longest time that one attempt of a task may run; 0 is no
-// limit. A duration that Check refuses counts as none, here and below.
+// Timeout returns the longest time that one attempt of a task may run; 0 means no limit. Here and below, a duration that Check
+// refuses counts as 0.
 func Timeout(task *v1.TaskDefinition) time.Duration { return duration(task.GetTimeout()) }
 
-// HeartbeatTimeout returns how long the node of an attempt of a task may be silent;
-// 0 is the default of the run.
+// HeartbeatTimeout returns how long the node of a task's attempt may be silent; 0 means the default of the run.
 func HeartbeatTimeout(task *v1.TaskDefinition) time.Duration {
 	return duration(task.GetHeartbeatTimeout())
 }
 
-// Deadline returns the longest time that a task may take, all attempts and waits
-// included; 0 is no limit.
+// Deadline returns the longest time that a task may take, including all attempts and waits; 0 means no limit.
 func Deadline(task *v1.TaskDefinition) time.Duration { return duration(task.GetDeadline()) }
 
-// RunDeadline returns the longest time that a run may take; 0 is no limit.
+// RunDeadline returns the longest time that a run may take; 0 means no limit.
 func RunDeadline(def *v1.Definition) time.Duration { return duration(def.GetDeadline()) }
 
-// CacheTTL returns how old a cached result of a task may be; 0 is any age.
+// CacheTTL returns the maximum age of a cached result of a task; 0 means any age.
 func CacheTTL(task *v1.TaskDefinition) time.Duration { return duration(task.GetCache().GetTtl()) }
 
-// DefaultCatchUp is how late a start of a schedule may be that does not say so.
+// DefaultCatchUp is how late a start of a schedule may be if the schedule has no catchUp.
 const DefaultCatchUp = time.Hour
 
 // CatchUp returns how late a start of a schedule may be.
@@ -39,7 +37,7 @@ func CatchUp(s *v1.ScheduleDefinition) time.Duration {
 	return cmp.Or(duration(s.GetCatchUp()), DefaultCatchUp)
 }
 
-// Jitter returns the longest delay of a start of a schedule; 0 is none.
+// Jitter returns the longest delay of a start of a schedule; 0 means no delay.
 func Jitter(s *v1.ScheduleDefinition) time.Duration { return duration(s.GetJitter()) }
 
 func duration(text string) time.Duration {
@@ -55,7 +53,7 @@ var (
 	errNegative   = errors.New("negative")
 )
 
-// parseDuration reads what time.ParseDuration does, and days before it: "1d12h".
+// parseDuration parses the durations of time.ParseDuration with optional leading days, such as "1d12h".
 func parseDuration(s string) (time.Duration, error) {
 	s = strings.TrimSpace(s)
 	if s == "" || s == "0" {
@@ -83,15 +81,15 @@ func parseDuration(s string) (time.Duration, error) {
 	case total >= math.MaxInt64:
 		return 0, errNoDuration
 	case rest == s:
-		return sum, nil // exact, which a float need not be
+		return sum, nil // exact; a float may not be
 	}
 	return time.Duration(total), nil
 }
 
-// spokenDuration matches an amount and a unit as people say them.
+// spokenDuration matches an amount and a unit in everyday form.
 var spokenDuration = lazyPattern(`^\s*([0-9]+)\s*([a-z]+)[\s,]*`)
 
-// meantDuration returns how a duration such as "10 min" or 1w is written, or "".
+// meantDuration returns the correct form of a duration such as "10 min" or 1w, or "" if it is not one.
 func meantDuration(text string) string {
 	var meant strings.Builder
 	for rest := strings.ToLower(strings.TrimSpace(text)); rest != ""; {

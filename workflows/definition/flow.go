@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// flow checks what the fields of a task ask of one another.
+// flow checks the rules between fields of a task.
 func (d *decoder) flow(task *v1.TaskDefinition, at *source.Path) {
 	if p := at.Field("when"); task.GetWhen() != "" && !d.IsSettled(p) {
 		if len(task.GetDependsOn()) == 0 && !d.IsSettled(at.Field("dependsOn")) {
@@ -53,14 +53,14 @@ func (d *decoder) runSpec(spec *v1.RunSpec, p *source.Path) {
 	}
 }
 
-// concurrency checks how many runs of the workflow may be open.
+// concurrency checks the limit on open runs of the workflow.
 func (d *decoder) concurrency(c *v1.RunConcurrency, p *source.Path) {
 	if c.GetStrategy() != "" && c.GetMaxRuns() == 0 && !d.IsSettled(p.Field("maxRuns")) {
 		d.Add(d.locateKey(p.Field("strategy")), p.Field("strategy"), "concurrency.strategy has no effect without maxRuns", "maxRuns: 1 lets one run at a time")
 	}
 }
 
-// task applies the rules for one task that the model does not say.
+// task checks the rules for one task that the model does not express.
 func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
 	if spec != nil {
 		d.validate(spec, at.Field("spec"))
@@ -101,7 +101,7 @@ func (d *decoder) task(def *v1.Definition, task *v1.TaskDefinition, spec proto.M
 	d.warnings(def, task, spec, at)
 }
 
-// tasks applies the rules for each task.
+// tasks checks the rules for each task.
 func (d *decoder) tasks(def *v1.Definition, specs map[string]proto.Message) {
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		d.task(def, def.GetTasks()[name], specs[name], d.base.Field("tasks").Key(name))

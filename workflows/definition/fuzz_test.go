@@ -33,8 +33,8 @@ func addSeeds(f *testing.F, wanted func(string) bool) {
 	}
 }
 
-// checkParse holds for any bytes: no panic, and either problems that point into
-// the document or a definition that survives being written and read again.
+// checkParse checks that any bytes lead to no panic, and either to problems that point into the document or to a definition
+// that survives being written and read again.
 func checkParse(t *testing.T, file string, data []byte) {
 	def, err := Parse(file, data)
 	if err != nil {
@@ -86,7 +86,7 @@ func FuzzJSON(f *testing.F) {
 	addSeeds(f, func(file string) bool { return strings.HasSuffix(file, ".json") })
 	f.Fuzz(func(t *testing.T, data []byte) {
 		checkParse(t, "fuzz.json", data)
-		// The scanner is our own, so the standard one says what JSON is.
+		// The scanner is our own, so the standard one decides what valid JSON is.
 		r := &source.Report{File: "fuzz.json"}
 		tree := r.Read(data)
 		plain := strings.TrimPrefix(string(data), "\ufeff")
@@ -100,7 +100,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// FuzzInput holds that whatever is given to a run is either refused or what a run can have.
+// FuzzInput checks that whatever is given to a run is either refused or a valid input.
 func FuzzInput(f *testing.F) {
 	def := parse(f, "a.yaml", withInputs)
 	for _, seed := range [][2]string{

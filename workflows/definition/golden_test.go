@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// TestBadDocuments compares what a person is told about each bad document.
+// TestBadDocuments compares the problems reported for each bad document with golden files.
 func TestBadDocuments(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*")
 	if err != nil {
@@ -61,7 +61,8 @@ func checkGolden(t *testing.T, file, got string) {
 	}
 }
 
-// TestWarnedDocuments compares what a person is warned of in good documents, and that a message has the same warnings.
+// TestWarnedDocuments compares the warnings about good documents with golden files, and checks that a message produces the same
+// warnings.
 func TestWarnedDocuments(t *testing.T) {
 	files, err := filepath.Glob("testdata/warned/*.yaml")
 	if err != nil || len(files) == 0 {

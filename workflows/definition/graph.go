@@ -12,16 +12,16 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// graph is the tasks of a definition by number, in the order of their names.
+// graph holds the tasks of a definition, numbered in the order of their names.
 type graph struct {
 	names   []string
 	numbers map[string]int
 	parents [][]int
-	// guessed are the parents that misspelled dependencies probably mean. They
-	// count for what a condition sees, so that a slip is not reported twice.
+	// guessed holds the parents that misspelled dependencies probably mean. A condition may read them, so that one mistake is
+	// not reported twice.
 	guessed [][]int
 
-	// What ancestors works with.
+	// These are buffers of ancestors.
 	seen  []bool
 	open  []int
 	above []string
@@ -44,8 +44,8 @@ func newGraph(def *v1.Definition) *graph {
 	return g
 }
 
-// ancestors returns the names of all tasks upstream of one, sorted. They are
-// good until the next call: it is called for each of thousands of tasks.
+// ancestors returns the names of all tasks upstream of a task, sorted. The slice is valid until the next call, because
+// ancestors is called for each of thousands of tasks.
 func (g *graph) ancestors(task int) []string {
 	if g.seen == nil {
 		g.seen, g.above = make([]bool, len(g.names)), []string{}
@@ -76,7 +76,7 @@ func (g *graph) follow(parents []int) {
 	}
 }
 
-// Ancestors returns the names of all tasks that must end before one may start, sorted.
+// Ancestors returns the names of all tasks that must end before a task may start, sorted.
 func Ancestors(def *v1.Definition, task string) []string {
 	g := newGraph(def)
 	number, ok := g.numbers[task]
@@ -86,9 +86,8 @@ func Ancestors(def *v1.Definition, task string) []string {
 	return g.ancestors(number)
 }
 
-// Order returns the tasks with parents before children; of those that could
-// come next, the first by name does. Tasks on a cycle, and those after it, are
-// left out; a checked definition has none.
+// Order returns the tasks with parents before children. Among the tasks that could come next, the first by name does. Tasks on
+// or behind a cycle are left out; a checked definition has none.
 func Order(def *v1.Definition) []string {
 	g := newGraph(def)
 	missing := make([]int, len(g.names))
@@ -116,7 +115,7 @@ func Order(def *v1.Definition) []string {
 	return order
 }
 
-// numberHeap gives the smallest number first.
+// numberHeap is a heap with the smallest number first.
 type numberHeap []int
 
 func (h numberHeap) Len() int           { return len(h) }
@@ -130,8 +129,7 @@ func (h *numberHeap) Pop() any {
 	return x
 }
 
-// dependencies reports dependencies on nothing, on the task itself, and those
-// that are there twice.
+// dependencies reports dependencies on unknown tasks, on the task itself, and duplicates. It returns the graph.
 func (d *decoder) dependencies(def *v1.Definition) *graph {
 	g := newGraph(def)
 	for i, name := range g.names {
@@ -166,7 +164,7 @@ func (d *decoder) dependencies(def *v1.Definition) *graph {
 	return g
 }
 
-// maxListed bounds the names that a message lists.
+// maxListed is the most names that a message lists.
 const maxListed = 10
 
 func shortList(names []string) string {

@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// graphOf makes a definition from "a: ; b: a; c: a b".
+// graphOf returns a definition from a text such as "a: ; b: a; c: a b".
 func graphOf(text string) *v1.Definition {
 	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{}}
 	for part := range strings.SplitSeq(text, ";") {
@@ -38,7 +38,7 @@ func TestOrderAndAncestors(t *testing.T) {
 	}
 }
 
-// TestOrderProperty compares Order, Ancestors and cycles with their definitions on random graphs.
+// TestOrderProperty compares Order, Ancestors and cycles with their specifications on random graphs.
 func TestOrderProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "tasks")
@@ -53,7 +53,7 @@ func TestOrderProperty(t *testing.T) {
 			}
 			def.Tasks[fmt.Sprintf("t%02d", i)] = task
 		}
-		// reach is the transitive closure by repetition, which is slow and plain.
+		// reach is the transitive closure by repetition, which is slow and simple.
 		reach := map[string]map[string]bool{}
 		for name, task := range def.Tasks {
 			reach[name] = map[string]bool{}

@@ -8,10 +8,10 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// hostileBytes is a quarter of what is allowed: enough to tell quadratic work, and fast.
+// hostileBytes is a quarter of the size limit: large enough to reveal quadratic work, and fast.
 const hostileBytes = source.MaxBytes / 4
 
-// TestHostileDocuments holds that no document takes long, whatever it is made of.
+// TestHostileDocuments checks that no document takes long to read, whatever its content.
 func TestHostileDocuments(t *testing.T) {
 	fill := func(before, unit, after string) string {
 		return before + strings.Repeat(unit, (hostileBytes-len(before)-len(after))/len(unit)) + after

@@ -10,12 +10,11 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// maxInline bounds how deep definitions may be in one another.
+// maxInline is the deepest nesting of inline definitions.
 const maxInline = 8
 
-// inline reads and checks the definition in the spec of a task of type run, and
-// returns it in canonical form. It is a definition like any other: what is
-// around it does not show in it.
+// inline decodes and checks the definition in the spec of a task of type run, and returns it in canonical form. It is a
+// definition like any other and sees nothing of the enclosing one.
 func (d *decoder) inline(n *source.Node, p *source.Path) (*structpb.Struct, bool) {
 	if d.depth >= maxInline {
 		d.Fail(n.At, p, fmt.Sprintf("definitions are in one another more than %d deep", maxInline), "store the inner ones, and name them with workflow")
@@ -37,5 +36,5 @@ func (d *decoder) inline(n *source.Node, p *source.Path) (*structpb.Struct, bool
 	if err == nil {
 		err = protojson.Unmarshal(data, canonical)
 	}
-	return canonical, err == nil // what cannot be written has been reported
+	return canonical, err == nil // what cannot be written has already been reported
 }

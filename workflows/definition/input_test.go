@@ -24,7 +24,7 @@ inputs:
 tasks: { a: { type: approval } }
 `
 
-// TestInput holds what a run gets: what is given, and the defaults of the rest.
+// TestInput checks that a run gets the given values and the defaults of the others.
 func TestInput(t *testing.T) {
 	def := parse(t, "a.yaml", withInputs)
 	got, err := Input(def, spec(t, map[string]any{"who": "me", "count": 4, "ratio": nil, "labels": map[string]any{"x": 1}}))
@@ -46,7 +46,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestInputProblems holds that everything that is wrong with an input is told at once.
+// TestInputProblems checks that all problems of an input are reported at once.
 func TestInputProblems(t *testing.T) {
 	_, err := Input(parse(t, "a.yaml", withInputs), spec(t, map[string]any{
 		"version": "2", "count": 1.5, "ratio": "high", "fast": 1, "hosts": "a", "labels": []any{}, "hots": 1, "unlike_any": 1,
@@ -71,7 +71,7 @@ input.who: input who is missing
 	}
 }
 
-// TestManyUnknownInputs gives so many that comparing each with each would take minutes.
+// TestManyUnknownInputs passes so many inputs that comparing each with each would take minutes.
 func TestManyUnknownInputs(t *testing.T) {
 	const n = 20_000
 	def := &v1.Definition{Inputs: map[string]*v1.InputDefinition{}}
@@ -87,8 +87,8 @@ func TestManyUnknownInputs(t *testing.T) {
 	}
 }
 
-// TestParseInput holds that a text means what the input's type says, and JSON or
-// itself where none is declared.
+// TestParseInput checks that a text is read as the type of its input demands, and as JSON or plain text if no input is
+// declared.
 func TestParseInput(t *testing.T) {
 	def := parse(t, "a.yaml", withInputs)
 	got, err := ParseInput(def, []string{

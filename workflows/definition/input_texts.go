@@ -11,12 +11,10 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// ParseInput reads the input of a run as people give it: a document in YAML or
-// JSON, which may be empty, and pairs "key=value", which win. An input that is
-// declared is read as its type asks: a string is the text as it stands, a list
-// or an object is YAML or JSON. Any other is what JSON makes of it, or else a
-// text. def may be nil. Nil stands for nothing given; whether all is there that
-// must be says Input. The error is Problems.
+// ParseInput parses the input of a run as people give it: a document in YAML or JSON, which may be empty, and pairs
+// "key=value", which take precedence. A declared input is read as its type demands: a string is the plain text, a list or an
+// object is YAML or JSON. Any other input is read as JSON if it is valid JSON, otherwise as text. def may be nil. The result is
+// nil if nothing was given; Input checks that required inputs are present. The error is Problems.
 func ParseInput(def *v1.Definition, pairs []string, file []byte) (*structpb.Struct, error) {
 	r := &inputReader{decoder: &decoder{Report: &source.Report{File: "input"}, places: map[string]place{}}, def: def}
 	if len(strings.TrimSpace(string(file))) > 0 {
@@ -43,7 +41,7 @@ func ParseInput(def *v1.Definition, pairs []string, file []byte) (*structpb.Stru
 	return r.values, nil
 }
 
-// inputReader collects an input.
+// inputReader collects the input of a run.
 type inputReader struct {
 	*decoder
 	def    *v1.Definition
@@ -77,7 +75,7 @@ func (r *inputReader) document(file []byte) {
 	}
 }
 
-// pair reads the value of one pair; in is nil when the input is not declared.
+// pair parses the value of one pair. in is nil if the input is not declared.
 func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) *structpb.Value {
 	switch {
 	case in == nil:
@@ -85,7 +83,7 @@ func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) 
 	case inputType(in) == "string":
 		return structpb.NewStringValue(text)
 	}
-	inner := &decoder{Report: &source.Report{File: "input.yaml"}} // YAML, of which JSON is a part
+	inner := &decoder{Report: &source.Report{File: "input.yaml"}} // JSON is a subset of YAML
 	n := inner.Read([]byte(text))
 	var v *structpb.Value
 	if n != nil {
@@ -99,8 +97,8 @@ func (r *inputReader) pair(in *v1.InputDefinition, text string, p *source.Path) 
 	return v
 }
 
-// guess is what a text stands for when no type is given: JSON, where it is that and
-// no number of it would be rounded, because ids must not be; else a text.
+// guess returns the value of a text without a declared type: JSON if it is valid JSON and none of its numbers would be rounded,
+// because IDs must stay exact, otherwise text.
 func guess(text string) *structpb.Value {
 	v := &structpb.Value{}
 	if !json.Valid([]byte(text)) || !exact(text) || v.UnmarshalJSON([]byte(text)) != nil {
@@ -109,8 +107,7 @@ func guess(text string) *structpb.Value {
 	return v
 }
 
-// exact says that no number in a JSON text is an integer that a float64, which
-// numbers become, would change.
+// exact reports whether no integer in a JSON text would change as a float64.
 func exact(text string) bool {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

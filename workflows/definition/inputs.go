@@ -14,16 +14,15 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// maxEnum bounds the values that an input may be one of.
+// maxEnum is the most values in the enum of an input.
 const maxEnum = 1000
 
-// maxInputsCompared bounds how often the names of inputs are compared to find what was
-// meant: what is given may hold many thousands.
+// maxInputsCompared limits how many pairs of input names are compared to find the one that was meant, because the given input
+// may hold many thousands.
 const maxInputsCompared = 100_000
 
-// Input returns the input of a run: what is given, and the defaults of what is
-// not. A null counts as not given. Where the definition declares no inputs,
-// anything may be given. The error is Problems, all of them, with paths such as
+// Input returns the input of a run: the given values, and the defaults of the others. A null counts as not given. If the
+// definition declares no inputs, anything may be given. The error is Problems, which lists all of them with paths such as
 // "input.version".
 func Input(def *v1.Definition, given *structpb.Struct) (*structpb.Struct, error) {
 	if len(def.GetInputs()) == 0 {
@@ -37,8 +36,8 @@ func Input(def *v1.Definition, given *structpb.Struct) (*structpb.Struct, error)
 	return all, nil
 }
 
-// input checks what is given to a run and adds the defaults. templated: what
-// holds a template is not known yet, and taken as it is.
+// input checks the input given to a run and adds the defaults. If templated is set, a value with a template is not known yet
+// and is not checked.
 func (d *decoder) input(def *v1.Definition, given *structpb.Struct, at *source.Path, templated bool) *structpb.Struct {
 	all := &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	declared := slices.Sorted(maps.Keys(def.GetInputs()))
@@ -88,7 +87,7 @@ func (d *decoder) unknownInput(name string, declared []string, p *source.Path) {
 	d.Add(d.locateFreeKey(p), p, "there is no input "+source.Quote(name), hint)
 }
 
-// inputType is the type of an input.
+// inputType returns the type of an input.
 func inputType(in *v1.InputDefinition) string {
 	if in.GetType() == "" {
 		return "string"
@@ -96,7 +95,7 @@ func inputType(in *v1.InputDefinition) string {
 	return in.GetType()
 }
 
-// inputValue reports whether a value is of the type of an input, and reports it if not.
+// inputValue reports whether a value has the type of an input, and adds a problem if it does not.
 func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *source.Path) bool {
 	n := source.ValueNode(v)
 	good, want, hint := false, "", ""
@@ -122,7 +121,7 @@ func (d *decoder) inputValue(in *v1.InputDefinition, v *structpb.Value, p *sourc
 	return good
 }
 
-// oneOf checks that a value of the right type is among those that are allowed.
+// oneOf checks that a value of the right type is among the allowed ones.
 func (d *decoder) oneOf(in *v1.InputDefinition, v *structpb.Value, p *source.Path) {
 	if len(in.GetEnum()) == 0 {
 		return
@@ -137,7 +136,7 @@ func (d *decoder) oneOf(in *v1.InputDefinition, v *structpb.Value, p *source.Pat
 	d.Fail(d.locateFree(p), p, fmt.Sprintf("%s is %s; it must be %s", p.Local(), source.ValueNode(v), alternatives(words[:min(len(words), maxListed)])), nearest.DidYouMean(v.GetStringValue(), words))
 }
 
-// plainText is a value of an enum, for people.
+// plainText formats a value of an enum for people.
 func plainText(v *structpb.Value) string {
 	switch n := source.ValueNode(v); n.Kind {
 	case source.Sequence, source.Mapping:
@@ -175,8 +174,8 @@ func (d *decoder) inputs(def *v1.Definition) {
 	}
 }
 
-// inputTexts makes the default and the enum of an input that is a text what the
-// document says, where that looks like something else: 1.10, or no.
+// inputTexts restores the text from the document for the default and the enum of a string input, where the text looks like
+// another type: 1.10, or no.
 func (d *decoder) inputTexts(def *v1.Definition) {
 	for name, in := range def.GetInputs() {
 		if inputType(in) != "string" || len(in.GetEnum()) > maxEnum {

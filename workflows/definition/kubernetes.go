@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/podspec"
 )
 
-// kubernetesSpec checks a task of type k8s_job with its spec. at is the place of the task.
+// kubernetesSpec checks a task of type k8s_job and its spec. at is the path of the task.
 func (d *decoder) kubernetesSpec(task *v1.TaskDefinition, spec *v1.K8SJobSpec, at *source.Path) {
 	p := at.Field("spec")
 	if d.IsSettled(p) {
@@ -53,7 +53,7 @@ func (d *decoder) podProblem(problem podspec.Problem, p *source.Path) {
 	d.Add(position, p, problem.Text, problem.Hint)
 }
 
-// cluster checks the name of the cluster, by which a node is found that reaches it.
+// cluster checks the name of the cluster, which determines the nodes that can reach it.
 func (d *decoder) cluster(spec *v1.K8SJobSpec, p *source.Path) {
 	cluster, context := p.Field("cluster"), p.Field("clusterContext")
 	for _, named := range []struct {

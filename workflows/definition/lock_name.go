@@ -11,7 +11,7 @@ import (
 
 var (
 	lockName = lazyPattern(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
-	// inLockName matches a part of such a name.
+	// inLockName matches a part of a lock name.
 	inLockName = lazyPattern(`^[a-z0-9.-]*$`)
 )
 
@@ -25,10 +25,10 @@ func LockName(task *v1.TaskDefinition) string {
 	return task.GetSemaphore().GetName()
 }
 
-// HasLockTemplate reports whether the name of the lock of a task is not yet known.
+// HasLockTemplate reports whether the name of a task's lock is not known yet.
 func HasLockTemplate(task *v1.TaskDefinition) bool { return condition.HasTemplate(LockName(task)) }
 
-// CheckLockName returns why a name that expressions have given is not that of a lock, or nil if it is.
+// CheckLockName returns why a name that expressions have produced is not a valid lock name, or nil if it is.
 func CheckLockName(template, name string) error {
 	if lockName().MatchString(name) {
 		return nil

@@ -12,16 +12,15 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// maxCombinations bounds the instances of a matrix: each of them becomes an item of the
-// definition.
+// maxCombinations is the most combinations of a matrix, because each becomes an item of the definition.
 const maxCombinations = 1000
 
 const matrixField = protoreflect.FullName("switchyard.v1.TaskDefinition.matrix")
 
-// axisName matches what an expression can select of an item.
+// axisName matches a name that an expression can select in an item.
 var axisName = lazyPattern(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// matrices replaces each matrix by the foreach that it stands for.
+// matrices replaces each matrix with the equivalent foreach.
 func (d *decoder) matrices(def *v1.Definition) {
 	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
 		task, at := def.GetTasks()[name], d.base.Field("tasks").Key(name)
@@ -44,8 +43,8 @@ func (d *decoder) matrices(def *v1.Definition) {
 	}
 }
 
-// combinations returns the items of a matrix, in the order of the names of its axes,
-// the last of which changes fastest. Not ok: what is wrong was reported.
+// combinations returns the items of a matrix, in the order of the names of its axes; the last axis changes fastest. It returns
+// false if it has reported problems.
 func (d *decoder) combinations(matrix *structpb.Struct, p *source.Path) (*structpb.ListValue, bool) {
 	before := len(d.Kept) + d.Dropped
 	axes := slices.Sorted(maps.Keys(matrix.GetFields()))

@@ -10,8 +10,8 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// TestNearMissHidesNothing holds that a mistyped field keeps quiet about the one
-// that was meant only where that one is missing.
+// TestNearMissHidesNothing checks that a misspelled field suppresses the problem about the field that was meant only if that
+// field is missing.
 func TestNearMissHidesNothing(t *testing.T) {
 	const task = "tasks: { a: { type: shell, spec: { command: x } } }\n"
 	for name, test := range map[string]struct {
@@ -67,8 +67,7 @@ func TestNearMissInMessage(t *testing.T) {
 	}
 }
 
-// TestContextSize holds that a context that no run may have is a problem before
-// there is a run.
+// TestContextSize checks that a context too large for any run is a problem of the definition.
 func TestContextSize(t *testing.T) {
 	document := func(size int) string {
 		return "name: a\ncontext: { big: " + strings.Repeat("x", size) + " }\ntasks: { a: { type: shell, spec: { command: x } } }\n"

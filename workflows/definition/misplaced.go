@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// expressionFields hold an expression, for which `${{` is reported on its own.
+// expressionFields hold an expression; a separate rule reports `${{` in them.
 var expressionFields = map[protoreflect.FullName]bool{
 	"switchyard.v1.TaskDefinition.condition": true,
 	"switchyard.v1.TaskDefinition.parallel":  true,
@@ -34,8 +34,7 @@ var templateFields = map[protoreflect.FullName]bool{
 	"switchyard.v1.Semaphore.name":       true,
 }
 
-// noTemplates reports `${{` where nothing replaces it: it would be taken for
-// what it says.
+// noTemplates reports `${{` in fields where no template is replaced and the text would be taken literally.
 func (d *decoder) noTemplates(m protoreflect.Message, p *source.Path) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if templateFields[field.FullName()] {
@@ -77,7 +76,7 @@ func (d *decoder) noTemplate(field protoreflect.FieldDescriptor, value protorefl
 	}
 }
 
-// noTemplateIn is noTemplate of free-form data.
+// noTemplateIn is like noTemplate, for free-form data.
 func (d *decoder) noTemplateIn(v *structpb.Value, p *source.Path) {
 	if !holdsTemplate(v) {
 		return
@@ -96,7 +95,7 @@ func (d *decoder) noTemplateIn(v *structpb.Value, p *source.Path) {
 	}
 }
 
-// bareExpression reports an expression that stands in `${{ }}`.
+// bareExpression reports an expression in `${{ }}` in a field that takes a bare expression.
 func (d *decoder) bareExpression(field protoreflect.FieldDescriptor, value protoreflect.Value, p *source.Path) {
 	text := ""
 	if field.Kind() == protoreflect.StringKind {
@@ -116,7 +115,7 @@ func (d *decoder) bareExpression(field protoreflect.FieldDescriptor, value proto
 	}
 }
 
-// misplaced reports a template where none is replaced.
+// misplaced reports a template in a place where none is replaced.
 func (d *decoder) misplaced(p *source.Path) {
 	if d.IsSettled(p) {
 		return
