@@ -15,8 +15,9 @@ import (
 	"switchyard/activities/executor"
 )
 
-// cpuTime reports, with the time of an operation, what processor time it takes in this
-// process and in its children: on a busy machine it says more. It is called first.
+// cpuTime makes a benchmark also report the processor time of an operation in this
+// process and its children, which is more meaningful on a busy machine. It is called
+// first.
 func cpuTime(b *testing.B) {
 	used := func() (sum time.Duration) {
 		for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
@@ -32,9 +33,9 @@ func cpuTime(b *testing.B) {
 	b.Cleanup(func() { b.ReportMetric(float64((used()-before).Microseconds())/float64(b.N), "cpu-us/op") })
 }
 
-// BenchmarkTrue compares `true` through the executor, by itself and in a batch, with
-// the bare start of the program, and with what os/exec needs for it when nothing is
-// kept together, sampled or cleaned up.
+// BenchmarkTrue compares `true` run through the executor, alone and in a batch, with
+// the bare start of the program, and with os/exec, which neither contains, samples nor
+// cleans up.
 func BenchmarkTrue(b *testing.B) {
 	b.Run("spawn", func(b *testing.B) {
 		null, err := os.Open(os.DevNull)

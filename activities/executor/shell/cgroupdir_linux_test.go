@@ -17,8 +17,8 @@ func needCgroups(t *testing.T) Mechanism {
 	return Cgroup
 }
 
-// A directory is used again by the next attempt, alone or in a batch, unless the one
-// before may have left something in it that the next one would feel.
+// The next attempt reuses a directory, alone or in a batch, unless the previous
+// attempt may have left something in it that affects the next one.
 func TestCgroupsAreUsedAgain(t *testing.T) {
 	const own = `d=$PARENT/$(sed -n 's#^0::.*/##p' /proc/self/cgroup); `
 	for name, test := range map[string]struct {
@@ -75,7 +75,8 @@ func TestCgroupsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// A directory whose lease was lost may be killed by the watchdog at any time.
+// The directory of a lost lease is not reused, since the watchdog may kill it at any
+// time.
 func TestCgroupsOfALostLeaseAreNotUsedAgain(t *testing.T) {
 	e := newExecutor(t, Options{Mechanism: needCgroups(t)})
 	all := e.trees.(*cgroupFactory)

@@ -61,7 +61,7 @@ func make8MiB() []byte {
 	return b
 }
 
-// programSpec runs a program of the suite through `sh -c`.
+// programSpec returns a spec that runs a program of the suite through `sh -c`.
 func programSpec(p executortest.Program) *structpb.Struct {
 	fields := map[string]*structpb.Value{"command": structpb.NewStringValue(p.Script())}
 	if p.NotFound {

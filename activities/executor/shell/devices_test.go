@@ -48,7 +48,7 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
-// fakeNumactl prints its options and then does what numactl does after them.
+// fakeNumactl prints its options and then executes the program, like numactl.
 const fakeNumactl = `#!/bin/sh
 echo "$1 $2 $3"
 shift 3

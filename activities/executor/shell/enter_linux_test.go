@@ -17,16 +17,16 @@ import (
 	"switchyard/activities/executor/executortest"
 )
 
-// lasting is an attempt that runs until the end of the test, or until it is ended.
+// lasting is an attempt that runs until it or the test ends.
 type lasting struct {
 	executor.Attempt
 	inside executor.Inside
 	end    func()
-	// result is there after end.
+	// result is set after end.
 	result executor.Result
 }
 
-// startLasting starts an attempt that prints "ready" and runs on.
+// startLasting starts an attempt that prints "ready" and continues to run.
 func startLasting(t *testing.T, e *Executor, a executor.Attempt) *lasting {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -49,7 +49,7 @@ func startLasting(t *testing.T, e *Executor, a executor.Attempt) *lasting {
 	case <-ended:
 		t.Fatal("the attempt has not started")
 	}
-	// It is known when spawned has returned.
+	// The attempt can be entered only once spawned has returned.
 	eventually(t, "the attempt can be entered", func() bool {
 		var err error
 		l.inside, err = e.Enter(t.Context(), a.ID)
@@ -140,7 +140,7 @@ func TestEnteredSandboxIsThatOfTheAttempt(t *testing.T) {
 			t.Errorf("%s prints %q, want %q", script, got, want)
 		}
 	}
-	// The network is the attempt's own, and its port is not one of the node.
+	// The network is the attempt's own, so the port is not one of the node.
 	listener, err := l.inside.Listen(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestEnteredSandboxIsThatOfTheAttempt(t *testing.T) {
 		conn.Close()
 		t.Error("the node has the port, too")
 	}
-	// Its terminal can be opened by name.
+	// The program can open its terminal by name.
 	var out strings.Builder
 	status, err := l.inside.Exec(t.Context(), executor.Command{Args: []string{"sh", "-c", `echo named >"$(tty)"`}, Stdout: &out, Terminal: &executor.Terminal{}})
 	if err != nil || status.Code != 0 || out.String() != "named\r\n" {

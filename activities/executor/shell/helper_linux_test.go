@@ -15,7 +15,8 @@ import (
 	"switchyard/activities/executor/shell/cgroup"
 )
 
-// mechanismsHere are those that this machine has; Mark works on every Linux.
+// mechanismsHere returns the mechanisms that work on this machine, best first.
+// EnvMarker works on every Linux.
 func mechanismsHere(t testing.TB) []Mechanism {
 	t.Helper()
 	all := []Mechanism{EnvMarker}
@@ -30,7 +31,8 @@ func mechanismsHere(t testing.TB) []Mechanism {
 	return append([]Mechanism{Cgroup}, all...)
 }
 
-// leftOf looks for the marker of an attempt with nothing of the code under test.
+// leftOf finds the processes with the marker of an attempt, without using the
+// code under test.
 func leftOf(t *testing.T, id string) []string {
 	t.Helper()
 	var left []string
@@ -48,7 +50,7 @@ func leftOf(t *testing.T, id string) []string {
 	return left
 }
 
-// leftovers looks for what the whole of the tests may have left.
+// leftovers returns an error if the tests have left anything behind.
 func leftovers() error {
 	var err error
 	out, _ := exec.Command("ps", "-o", "pid=,stat=,args=", "--ppid", strconv.Itoa(os.Getpid())).Output()

@@ -18,8 +18,8 @@ import (
 	"switchyard/activities/executor/shell/watchdogproc"
 )
 
-// A worker that is stopped cannot end its attempts; the watchdog does, and the
-// worker knows when it continues.
+// A stopped worker cannot end its attempts, so the watchdog does. The worker notices when
+// it continues.
 func TestWatchdogEndsTheTreeOfAStoppedWorker(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
@@ -46,7 +46,8 @@ func endsTheTreeOfAStopped(t *testing.T, m Mechanism, env ...string) {
 	eventually(t, "the task's processes are dead", func() bool {
 		return gone(h.grandchild) && len(livingMarked(h.id)) == 0
 	})
-	// The watchdog had received a renewal when the worker was stopped, or not long before.
+	// The last renewal reached the watchdog no later than when the worker was stopped, and
+	// not long before.
 	if took := time.Since(stopped); took < helperStop/2 {
 		t.Errorf("it was ended %v after the worker was stopped", took)
 	}
@@ -58,13 +59,14 @@ func endsTheTreeOfAStopped(t *testing.T, m Mechanism, env ...string) {
 	}
 }
 
-// livingMarked lists the processes that have the marker of an attempt and live.
+// livingMarked returns the living processes with the marker of an attempt.
 func livingMarked(id string) []procfs.Process {
 	living, _ := procfs.NewSearch(id).Find()
 	return living
 }
 
-// What is written to the pipe of a watchdog, line by line.
+// hearing returns a watchdog whose process is replaced by a function that returns the next
+// line written to its pipe.
 func hearing(t *testing.T) (*watchdog, func() string) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -85,8 +87,8 @@ func hearing(t *testing.T) (*watchdog, func() string) {
 	}
 }
 
-// The watchdog is sent a lease when it begins, is renewed, and is the watchdog's
-// alone no more because the worker has asked the attempt to stop.
+// The worker sends a lease to the watchdog when the lease begins, when it is renewed, and
+// when the worker has asked the attempt to stop, after which the watchdog only kills it.
 func TestWatchdogIsToldOfLeases(t *testing.T) {
 	w, next := hearing(t)
 	begin := executor.Now()
@@ -117,7 +119,7 @@ func TestWatchdogIsToldOfLeases(t *testing.T) {
 	if got := next(); got != `remove "a"` {
 		t.Errorf("told %s", got)
 	}
-	// Without a lease it is never over.
+	// An attempt without a lease is never over.
 	if err := w.add("b", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -131,12 +133,13 @@ func TestWatchdogIsToldOfLeases(t *testing.T) {
 	}
 }
 
-// marked starts a program that has the marker of an attempt and has printed ready.
+// markedProgram starts a program with the marker of an attempt, and returns once the
+// program has printed ready.
 func markedProgram(t *testing.T, id, script string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Env = append(os.Environ(), procfs.Marker+"="+id)
-	// Something to wait for that makes no further process.
+	// Standard input lets the program wait without starting another process.
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +167,8 @@ func say(t *testing.T, w *watchdogproc.Table, format string, args ...any) {
 	}
 }
 
-// An attempt is asked to stop once, at its time, and ended at its time, again and
-// again: what is about to fork may do so late.
+// The watchdog asks an attempt to stop once, at its stop time. From its kill time on, it
+// kills the attempt repeatedly, since a fork may come late.
 func TestWatchdogEnforcesLeases(t *testing.T) {
 	t.Parallel()
 	id := fmt.Sprintf("%d-%d/enforced/c1", os.Getpid(), time.Now().UnixNano())
@@ -212,7 +215,7 @@ func TestWatchdogAsksToStop(t *testing.T) {
 	}
 }
 
-// A watchdog that was held up itself first receives what it was sent meanwhile.
+// A watchdog that was held up processes pending messages before it acts on a lease.
 func TestWatchdogHearsBeforeItActs(t *testing.T) {
 	t.Parallel()
 	id := fmt.Sprintf("%d-%d/heard/c1", os.Getpid(), time.Now().UnixNano())
@@ -238,7 +241,8 @@ func TestWatchdogHearsBeforeItActs(t *testing.T) {
 	}
 }
 
-// An attempt whose lease ended while the worker was held up before the fork does not start.
+// An attempt does not start if its lease ended while the worker was held up before the
+// fork.
 func TestNoStartWithoutLease(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {

@@ -17,10 +17,10 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// hog takes 200 MB of memory and keeps them for a moment.
+// hog uses 200 MB of memory for a moment.
 const hog = `head -c 200000000 /dev/zero | tail -c 199000000 >/dev/null`
 
-// needLimits skips a test where limits cannot be set.
+// needLimits skips a test if limits cannot be set.
 func needLimits(t *testing.T, e *Executor) {
 	t.Helper()
 	if err := e.bounds.can(); err != nil {
@@ -62,7 +62,7 @@ func memoryLimit(t *testing.T, mechanisms []Mechanism) {
 				"only memory counts": {executor.Attempt{Limits: executor.Limits{Cores: 0.001, Processes: 1}}, "sh -c true; true", 0, false},
 			} {
 				t.Run(name, func(t *testing.T) {
-					for range 2 { // the second one may have the first one's directory
+					for range 2 { // the second attempt may reuse the directory of the first
 						r, _, err := run(t, e, test.a, test.script)
 						if err != nil || r.ExitCode != test.code || r.OOMKilled != test.oom {
 							t.Errorf("%+v, error %v; want exit code %d, OOM %v", r, err, test.code, test.oom)
@@ -74,7 +74,7 @@ func memoryLimit(t *testing.T, mechanisms []Mechanism) {
 	}
 }
 
-// What a batch takes is limited as a whole, and each attempt gets its own end.
+// A batch is limited as a whole, and each attempt in it has its own outcome.
 func TestMemoryLimitOfABatch(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {
@@ -103,7 +103,7 @@ func TestMemoryLimitOfABatch(t *testing.T) {
 	}
 }
 
-// Each of many at once has a limit of its own.
+// Concurrent attempts have separate limits.
 func TestManyWithLimits(t *testing.T) {
 	t.Parallel()
 	manyWithLimits(t, 8)
@@ -133,7 +133,7 @@ func manyWithLimits(t *testing.T, count int) {
 	all.Wait()
 }
 
-// What keeps attempts within limits is used again, unless the next one would feel it.
+// Directories with limits are reused, unless that would affect the next attempt.
 func TestLimitsAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{})
@@ -159,7 +159,7 @@ func TestLimitsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// The limit is written anew for each attempt.
+// The limits are written again for each attempt.
 func TestLimitsOfTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{})

@@ -22,7 +22,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// needSandbox makes an Executor that can make sandboxes, or skips.
+// needSandbox returns an Executor that can create sandboxes, or skips the test.
 func needSandbox(t *testing.T, o Options) *Executor {
 	t.Helper()
 	e := newExecutor(t, o)
@@ -67,7 +67,7 @@ func TestLongSandboxConformance(t *testing.T) {
 	}
 }
 
-// sandbox is a place for attempts in sandboxes.
+// sandbox is an Executor with directories for attempts in sandboxes.
 type sandbox struct {
 	*Executor
 	workspace, base string
@@ -76,7 +76,7 @@ type sandbox struct {
 func newSandbox(t *testing.T) *sandbox {
 	t.Helper()
 	s := &sandbox{Executor: needSandbox(t, Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "NODES_SECRET=x"}, PassEnv: []string{"NODES_SECRET"}})}
-	// As a worker has them: in a folder of its own.
+	// The workspaces are in a private directory, as a worker has them.
 	root := filepath.Join(t.TempDir(), "private", "attempts")
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func (s *sandbox) attempt(t *testing.T, script string) (executor.Attempt, *strin
 	}, out
 }
 
-// says runs a script, which must end well, and returns what it printed.
+// says runs a script, fails the test unless it succeeds, and returns its output.
 func (s *sandbox) says(t *testing.T, script string) string {
 	t.Helper()
 	a, out := s.attempt(t, script)
@@ -137,7 +137,7 @@ func TestSandboxIsAUserOfItsOwnWithoutPrivileges(t *testing.T) {
 			t.Errorf("%s", line)
 		}
 	}
-	// A program that belongs to root and is setuid.
+	// A setuid program that belongs to root.
 	program, err := os.ReadFile("/usr/bin/id")
 	if err != nil {
 		testneeds.Missing(t, "%v", err)
@@ -222,7 +222,7 @@ true`)
 	}
 }
 
-// Two that run at once are users of their own, with a /tmp each.
+// Two concurrent sandboxes run as different users, each with a /tmp of its own.
 func TestSandboxesAreApart(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
@@ -272,7 +272,7 @@ func TestSandboxLimits(t *testing.T) {
 		}
 	})
 	t.Run("processes", func(t *testing.T) {
-		// Each process starts two more; what is left at the end is killed.
+		// Each process starts two more; the remaining ones are killed at the end.
 		a, out := s.attempt(t, `bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 0.3; ls -d /proc/[0-9]* | wc -l`)
 		a.Limits.Processes, a.Stderr = 60, nil
 		r, err := s.Run(t.Context(), a, func() {})
@@ -294,7 +294,7 @@ func TestSandboxLimits(t *testing.T) {
 	})
 }
 
-// A temporary directory outside of the workspace is /tmp, and those beside it are not seen.
+// A temporary directory outside the workspace becomes /tmp, and the directories beside it are hidden.
 func TestSandboxWithTemporaryDirectoryElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
@@ -313,7 +313,7 @@ func TestSandboxWithTemporaryDirectoryElsewhere(t *testing.T) {
 	}
 }
 
-// An attempt that says nothing of a workspace has a /tmp, too.
+// An attempt without a workspace has a private /tmp, too.
 func TestSandboxWithoutWorkspace(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
@@ -355,7 +355,7 @@ func TestSandboxInABatch(t *testing.T) {
 	}
 }
 
-// What cannot be built is the node's fault, and said.
+// A sandbox that cannot be built is a fault of the node, and the error says why.
 func TestSandboxThatCannotBeBuilt(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
@@ -401,7 +401,7 @@ func TestUsersAreNotSharedByWorkers(t *testing.T) {
 	if err := a.close(); err != nil {
 		t.Error(err)
 	}
-	// Of a worker that is gone, but whose task is not.
+	// The worker has ended, but its task still runs.
 	left := exec.Command("sleep", "1000")
 	left.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(one.id), Gid: uint32(one.id)}}
 	if err := left.Start(); err != nil {
@@ -417,7 +417,7 @@ func TestUsersAreNotSharedByWorkers(t *testing.T) {
 	}
 }
 
-// An attempt in a sandbox finds the variables of no other process, be it another attempt in a sandbox or without one.
+// An attempt in a sandbox cannot read the variables of other attempts, whether they run in a sandbox or not.
 func TestSandboxSeesNoVariablesOfOthers(t *testing.T) {
 	s := newSandbox(t)
 	root := filepath.Dir(s.workspace)

@@ -11,10 +11,11 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// dialArgument asks this program, as a task, to dial what follows it.
+// dialArgument makes this program, run as a task, dial the addresses that follow.
 const dialArgument = "shell-test-dial"
 
-// dialIfAsked dials each address, "self" being a listener of its own, and prints who answers.
+// dialIfAsked dials each address and prints which listeners answer. "self" stands for a listener of
+// its own.
 func dialIfAsked() {
 	if len(os.Args) < 2 || os.Args[1] != dialArgument {
 		return
@@ -40,7 +41,7 @@ func dialIfAsked() {
 	os.Exit(0)
 }
 
-// dialer puts this program where a sandbox sees it.
+// dialer copies this program to where a sandbox sees it, and returns the path.
 func (s *sandbox) dialer(t *testing.T) string {
 	t.Helper()
 	program, err := os.ReadFile("/proc/self/exe")

@@ -21,7 +21,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// run runs a command line and returns what it printed.
+// run runs a command and returns its output.
 func run(t *testing.T, e *Executor, a executor.Attempt, command any) (executor.Result, string, error) {
 	t.Helper()
 	var out strings.Builder
@@ -79,7 +79,7 @@ func TestProgramThatHasEndedIsNotStopped(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	r := &running{attempt: executor.Attempt{Grace: time.Minute}, done: make(chan struct{})}
-	r.stop(program.Process.Pid) // terminates nothing: there is no tree
+	r.stop(program.Process.Pid) // terminates nothing, since there is no tree
 	if !r.stopAt.IsZero() {
 		t.Error("a program is stopped that has ended by itself and was not waited for yet")
 	}
@@ -136,7 +136,7 @@ func TestMalformedEnvironmentIsAStartError(t *testing.T) {
 	}
 }
 
-// What a ${{ }} comes to may hold a NUL, where the definition cannot.
+// The value of a ${{ }} expression may contain NUL, although the definition cannot.
 func TestNULIsNamedByItsField(t *testing.T) {
 	e := newExecutor(t, Options{})
 	for want, a := range map[string]executor.Attempt{
@@ -150,7 +150,7 @@ func TestNULIsNamedByItsField(t *testing.T) {
 	}
 }
 
-// A list runs as it is: no shell sees it, and programs are found as the task would find them.
+// A list runs without a shell, and its program is found as the task would find it.
 func TestListRunsWithoutAShell(t *testing.T) {
 	e := newExecutor(t, Options{})
 	dir := t.TempDir()
@@ -214,7 +214,7 @@ func TestUsage(t *testing.T) {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
 			e := newExecutor(t, Options{Mechanism: m})
-			// The child of the shell works, not the shell.
+			// The child of the shell uses the processor, not the shell itself.
 			r, _, err := run(t, e, executor.Attempt{}, `sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done'; true`)
 			if err != nil {
 				t.Fatal(err)
@@ -222,7 +222,7 @@ func TestUsage(t *testing.T) {
 			if r.CPUTime < 50*time.Millisecond || r.CPUTime > 20*time.Second {
 				t.Errorf("CPU time %v, want that of 400,000 rounds, a few tenths of a second", r.CPUTime)
 			}
-			// It keeps its memory for long enough to be looked at: this process may be larger.
+			// The task holds its memory long enough to be sampled, since this process may be larger.
 			r, _, err = run(t, e, executor.Attempt{}, `(head -c 200000000 /dev/zero; sleep 3) | tail -n 1 | wc -c`)
 			if err != nil {
 				t.Fatal(err)
@@ -241,8 +241,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestPeakOfGrowingWorker holds that the memory of a worker that grows while it
-// starts programs is never taken for theirs.
+// TestPeakOfGrowingWorker checks that the memory of a worker that grows while it starts programs is never
+// attributed to them.
 func TestPeakOfGrowingWorker(t *testing.T) { peakOfGrowingWorker(t, 20) }
 
 func TestLongPeakOfGrowingWorker(t *testing.T) {
@@ -293,8 +293,7 @@ func TestPeakMemory(t *testing.T) {
 	}
 }
 
-// Short-lived orphans end while the program still runs; only the
-// subreaper can reap them.
+// Short-lived orphans that end while the program still runs can be reaped only by the subreaper.
 func TestNoZombiesAreLeft(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
@@ -317,8 +316,7 @@ func TestNoZombiesAreLeft(t *testing.T) {
 	}
 }
 
-// The subreaper must not take an exit status that other code waits for, not
-// even that of a child that leads a session.
+// The subreaper leaves the exit statuses that other code waits for, even that of a child that leads a session.
 func TestOtherChildrenKeepTheirExitStatus(t *testing.T) {
 	e := newExecutor(t, Options{Mechanism: EnvMarker})
 	var others sync.WaitGroup
@@ -340,7 +338,8 @@ func TestOtherChildrenKeepTheirExitStatus(t *testing.T) {
 	others.Wait()
 }
 
-// An Executor that closes leaves alone what another one of this process has started and has not waited for yet.
+// Closing an Executor does not reap programs of another Executor of this process that have not been waited for
+// yet.
 func TestClosedExecutorTakesNoExitStatusOfAnother(t *testing.T) {
 	newExecutor(t, Options{Mechanism: EnvMarker})
 	closing, err := New(Options{Mechanism: EnvMarker})
@@ -362,7 +361,7 @@ func TestClosedExecutorTakesNoExitStatusOfAnother(t *testing.T) {
 	}
 }
 
-// An attempt's end is no other's: what two attempts leave is kept apart.
+// The end of an attempt does not affect the processes of another.
 func TestAttemptsDoNotEndEachOther(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {
@@ -384,7 +383,7 @@ func TestAttemptsDoNotEndEachOther(t *testing.T) {
 			})
 			<-started
 			for i := range 5 {
-				a := executor.Attempt{ID: t.Name() + "/long/c1" + strconv.Itoa(i)} // the other's id is a prefix
+				a := executor.Attempt{ID: t.Name() + "/long/c1" + strconv.Itoa(i)} // the other attempt's id is a prefix
 				if _, _, err := run(t, e, a, "(setsid sleep 100000 &); true"); err != nil {
 					t.Error(err)
 				}
@@ -398,7 +397,7 @@ func TestAttemptsDoNotEndEachOther(t *testing.T) {
 	}
 }
 
-// A process that wipes the marker is found by session or by descent.
+// A process that clears its marker is found by its session or by descent.
 func TestMarkIsNotTheOnlyTrace(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{Mechanism: EnvMarker})

@@ -13,13 +13,13 @@ import (
 	"switchyard/activities/executor"
 )
 
-// ticking counts by adding bytes to files, each in a process of its own: one that forks
-// all the time, and one in a session of its own.
+// ticking counts by appending bytes to files, in two processes: one that forks all the
+// time, and one in a session of its own.
 const ticking = `trap 'printf bye; exit 3' TERM
 setsid sh -c 'while :; do printf x >>b; done' &
 while :; do (printf x >>a); done`
 
-// steerable is an attempt that ticks, and how it has ended.
+// steerable is an attempt that runs ticking, with its outcome.
 type steerable struct {
 	dir    string
 	id     string
@@ -49,7 +49,7 @@ func startTicking(t *testing.T, e *Executor) *steerable {
 		s.result, s.err = e.Run(ctx, a, func() {})
 	}()
 	t.Cleanup(func() { cancel(); <-s.done })
-	// Its program may run before the executor can steer it.
+	// The program may run before the executor can suspend it.
 	eventually(t, "it can be steered", func() bool { return !errors.Is(e.Resume(t.Context(), s.id), executor.ErrNotRunning) })
 	s.goesOn(t)
 	return s
@@ -67,7 +67,7 @@ func (s *steerable) size(t *testing.T, name string) int64 {
 	return info.Size()
 }
 
-// goesOn waits until both loops have gone round.
+// goesOn waits until both loops have made progress.
 func (s *steerable) goesOn(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"a", "b"} {
@@ -80,7 +80,7 @@ func (s *steerable) goesOn(t *testing.T) {
 	}
 }
 
-// stands wants that nothing has gone on for a while.
+// stands fails the test if either loop makes progress for a while.
 func (s *steerable) stands(t *testing.T) {
 	t.Helper()
 	a, b := s.size(t, "a"), s.size(t, "b")
@@ -94,7 +94,7 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {
 		if m == Group {
-			continue // it does not hold what starts a session
+			continue // a process group does not hold processes that start a session
 		}
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +117,7 @@ func TestPause(t *testing.T) {
 				}
 				s.goesOn(t)
 			}
-			// What is stopped while it is suspended receives that.
+			// An attempt that is stopped while suspended receives the signal.
 			if err := e.Pause(t.Context(), s.id); err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// What one attempt was suspended for is no business of the next one in its process tree.
+// The suspension of one attempt does not affect the next one in the same process tree.
 func TestPauseInABatch(t *testing.T) {
 	t.Parallel()
 	for _, m := range mechanismsHere(t) {

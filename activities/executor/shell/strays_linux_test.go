@@ -12,7 +12,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// logged is what a logger has written.
+// logged is a buffer for the output of a logger.
 type logged struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -57,7 +57,7 @@ echo $line`)
 	eventually(t, "that is logged", func() bool { return strings.Contains(log.String(), "had left the cgroup of its attempt") })
 }
 
-// An attempt whose id is used again is none that has ended.
+// The strays do not include an attempt whose id is in use again.
 func TestStraysLeaveWhatHasBegunAgain(t *testing.T) {
 	s := newStrays(slog.New(slog.DiscardHandler))
 	s.hasEnded("again")

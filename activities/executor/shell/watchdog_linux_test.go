@@ -30,12 +30,12 @@ const (
 	helperSession   = "SHELL_TEST_SESSION"
 	helperClaim     = "helper/task/c1"
 
-	// The lease of a helper's task, which it renews all the time.
+	// Length of the lease of a helper's task, which the helper renews continuously.
 	helperStop, helperKill = 3 * time.Second, 4 * time.Second
 )
 
-// stubborn is a task with a grandchild that no signal but SIGKILL ends, in a
-// session of its own. It prints the grandchild's pid, then "ready".
+// stubborn is a task with a grandchild that only SIGKILL ends, in a session of its own. It prints
+// the grandchild's PID, then "ready".
 const stubborn = `
 trap '' TERM
 (setsid sh -c 'trap "" TERM HUP INT; echo $$; exec sleep 100000' &)
@@ -43,8 +43,8 @@ sleep 100000 &
 sleep 0.3; echo ready
 wait`
 
-// runHelperIfAsked is a worker that a test can kill: it runs a stubborn task
-// and prints what that prints.
+// runHelperIfAsked runs this process as a worker that a test can kill: it runs a stubborn task and
+// prints the task's output.
 func runHelperIfAsked() {
 	m, asked := os.LookupEnv(helperMechanism)
 	if !asked {
@@ -75,11 +75,12 @@ func runHelperIfAsked() {
 	os.Exit(1)
 }
 
-// runSession runs a program in an attempt, with a terminal and another program that leaves it.
+// runSession runs a program with a terminal in an attempt, and another program that the first one
+// detaches.
 func runSession(e *Executor, id string) {
 	for {
 		in, err := e.Enter(context.Background(), id)
-		if err != nil { // it has not started yet
+		if err != nil { // the attempt has not started yet
 			time.Sleep(time.Millisecond)
 			continue
 		}
@@ -92,7 +93,7 @@ func runSession(e *Executor, id string) {
 	}
 }
 
-// helper is a worker process with a task that has printed ready.
+// helper is a worker process whose task has printed ready.
 type helper struct {
 	*exec.Cmd
 	id         string
@@ -117,7 +118,7 @@ func startHelper(t *testing.T, m Mechanism, watchdog string, env ...string) *hel
 	t.Cleanup(func() {
 		_ = h.Process.Kill()
 		_ = h.Wait()
-		// Whatever a failed test has left behind.
+		// Kill whatever a failed test has left behind.
 		for _, line := range leftOf(t, h.id) {
 			pid, _ := strconv.Atoi(strings.TrimPrefix(strings.Fields(line)[0], "/proc/"))
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -140,7 +141,7 @@ func startHelper(t *testing.T, m Mechanism, watchdog string, env ...string) *hel
 	return nil
 }
 
-// kill ends the worker as nothing can prevent.
+// kill kills the worker with SIGKILL.
 func (h *helper) kill(t *testing.T) {
 	t.Helper()
 	if len(leftOf(t, h.id)) < 3 {
@@ -152,7 +153,8 @@ func (h *helper) kill(t *testing.T) {
 	_ = h.Wait()
 }
 
-// gone does not count a zombie: when it is reaped is up to the machine's init.
+// gone reports whether a process has ended. It ignores zombies, since the machine's init decides
+// when to reap them.
 func gone(pid int) bool { return len(livingOf([]int{pid})) == 0 }
 
 func TestWatchdogEndsTheTreeOfAKilledWorker(t *testing.T) {
@@ -192,7 +194,7 @@ func endsTheTree(t *testing.T, m Mechanism, env ...string) {
 	if len(dogs) != 1 {
 		t.Fatalf("watchdogs %v, want one", dogs)
 	}
-	// What a terminal, or an administrator, sends to everything must not end it.
+	// Signals that a terminal or an administrator sends to all processes do not end the watchdog.
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if err := syscall.Kill(dogs[0], s); err != nil {
 			t.Fatal(err)
@@ -206,8 +208,8 @@ func endsTheTree(t *testing.T, m Mechanism, env ...string) {
 	}
 }
 
-// Without a watchdog the program itself dies by its parent-death signal. The
-// rest is ended by the next worker that starts, where there are cgroups.
+// Without a watchdog, the parent-death signal ends the program itself. With cgroups, the next
+// worker that starts ends the other processes.
 func TestNextWorkerEndsWhatAKilledOneLeft(t *testing.T) {
 	if mechanismsHere(t)[0] != Cgroup {
 		testneeds.Missing(t, "no cgroups here")
@@ -224,7 +226,7 @@ func TestNextWorkerEndsWhatAKilledOneLeft(t *testing.T) {
 	}
 }
 
-// A living worker's tasks are none of the business of the next one.
+// A new worker leaves the tasks of a living worker alone.
 func TestNextWorkerLeavesALivingOneAlone(t *testing.T) {
 	if mechanismsHere(t)[0] != Cgroup {
 		testneeds.Missing(t, "no cgroups here")
@@ -284,7 +286,7 @@ func TestKilledWatchdogIsReplaced(t *testing.T) {
 	}
 }
 
-// A program whose main does not ask for the watchdog works, without one.
+// A program whose main does not call ServeIfAsked works, but without a watchdog.
 func TestWatchdogThatDoesNotStay(t *testing.T) {
 	for _, m := range mechanismsHere(t) {
 		t.Run(string(m), func(t *testing.T) {
@@ -331,7 +333,7 @@ func runTrue(t *testing.T, e *Executor) {
 	}
 }
 
-// watchdogsOf lists the watchdogs of a worker.
+// watchdogsOf returns the PIDs of a worker's watchdogs.
 func watchdogsOf(t *testing.T, worker int) []int {
 	t.Helper()
 	all, err := procfs.List()
@@ -341,7 +343,7 @@ func watchdogsOf(t *testing.T, worker int) []int {
 	var dogs []int
 	for _, p := range all {
 		var line []byte
-		eventually(t, "the process has its arguments", func() bool { // which it gets late in exec
+		eventually(t, "the process has its arguments", func() bool { // set late during exec
 			line, _ = os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "cmdline"))
 			now, err := procfs.Read(strconv.Itoa(p.PID))
 			return len(line) > 0 || p.Parent != worker || err != nil || now.Zombie

@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// FreeDir and LimitedDir hold the directories of attempts without and with limits,
-	// if controllers are available.
+	// FreeDir and LimitedDir hold the directories of attempts without and with limits, if controllers are available.
 	FreeDir, LimitedDir = "free", "limited"
-	// workerDir is where this process goes to.
+	// workerDir is the directory that this process moves to.
 	workerDir = "worker.switchyard"
 )
 
-// NewDelegatedParent makes the parent of the directories of attempts: where this process is, in own, or in the root of cgroup2 if
-// controllers are available only there. undelegated is why they are available in neither, or nil.
+// NewDelegatedParent creates the parent of the attempts' directories. The parent is in own, the directory of this process, or in
+// the root of cgroup2 if controllers are available only there. undelegated is the reason if they are available in neither.
 func NewDelegatedParent(own string) (parent *Parent, undelegated, err error) {
 	bases := []string{own}
 	if root, err := Root(); err == nil && root != own {
@@ -43,8 +42,8 @@ func NewDelegatedParent(own string) (parent *Parent, undelegated, err error) {
 	return parent, undelegated, err
 }
 
-// root is the root of cgroup2, where directories have controllers although
-// there are processes beside them. That of a cgroup namespace is none.
+// Root returns the root of cgroup2, where directories may have controllers although there are processes beside them. It returns
+// an error for the root of a cgroup namespace, which is not exempt.
 func Root() (string, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -60,9 +59,8 @@ func Root() (string, error) {
 	return root, nil
 }
 
-// delegate makes the controllers available below the parent. cgroup2 gives none to
-// directories beside which there are processes, so that this process, if it is alone where
-// it is, as a service with Delegate=yes, moves to a directory below.
+// delegate enables the controllers below the parent. cgroup2 refuses controllers to directories that have processes beside them.
+// So this process moves to a directory below, if it is alone in its own, as in a service with Delegate=yes.
 func (p *Parent) delegate(base string) error {
 	if err := enableControllers(base); errors.Is(err, unix.EBUSY) {
 		if err := moveBelow(base); err != nil {
@@ -85,7 +83,7 @@ func (p *Parent) delegate(base string) error {
 	return enableControllers(filepath.Join(p.Path, LimitedDir))
 }
 
-// enableControllers gives what lies below a directory its controllers.
+// enableControllers enables a directory's controllers for the directories below it.
 func enableControllers(dir string) error {
 	has, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
@@ -113,7 +111,7 @@ func contains(list []byte, word string) bool {
 	return slices.ContainsFunc(bytes.Fields(list), func(w []byte) bool { return string(w) == word })
 }
 
-// moveBelow moves this process out of a directory in which there is no other.
+// moveBelow moves this process to a directory below base, provided that base holds no other process.
 func moveBelow(base string) error {
 	text, err := os.ReadFile(filepath.Join(base, "cgroup.procs"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kill kills all processes in and below a directory, new forks included.
+// Kill kills all processes in and below a directory, including new forks.
 func Kill(path string) error {
 	f, err := os.OpenFile(filepath.Join(path, "cgroup.kill"), os.O_WRONLY, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func PIDs(path string) []int {
 	return pids
 }
 
-// Remove removes a directory without processes and those below it.
+// Remove removes a directory and those below it. None may hold a process.
 func Remove(path string) error {
 	var dirs []string
 	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
@@ -58,7 +58,7 @@ func Remove(path string) error {
 	return nil
 }
 
-// Count returns the number of a name in a file of "name number" lines, or -1 if the name is not there.
+// Count returns the number for a name in a file of "name number" lines, or -1 if the name is missing.
 func Count(text []byte, name string) int {
 	for line := range bytes.Lines(text) {
 		if value, ok := bytes.CutPrefix(line, []byte(name+" ")); ok {
@@ -79,7 +79,7 @@ func Freeze(path string, frozen bool) error {
 	return os.WriteFile(filepath.Join(path, "cgroup.freeze"), []byte(value), 0)
 }
 
-// IsFrozen reports whether they are all suspended.
+// IsFrozen reports whether all processes in and below a directory are suspended.
 func IsFrozen(path string) bool {
 	events, err := os.ReadFile(filepath.Join(path, "cgroup.events"))
 	return err == nil && Count(events, "frozen") == 1

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Own returns the directory of this process in the cgroup2 file system, which
-// may be one of several where older hierarchies are mounted, too.
+// Own returns the directory of this process in the cgroup2 file system. Older
+// hierarchies may be mounted beside it.
 func Own() (string, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -27,9 +27,10 @@ func Own() (string, error) {
 	return dir, err
 }
 
-// Find takes the texts of /proc/self/mountinfo and /proc/self/cgroup, for
-// which see proc_pid_mountinfo(5) and cgroups(7). The directory is that in cgroup2, or
-// with a controller that in the hierarchy of cgroup v1 which has it.
+// Find returns the directory of this process in cgroup2, or with a controller in the
+// cgroup v1 hierarchy that has this controller. mounts and groups are the texts of
+// /proc/self/mountinfo and /proc/self/cgroup, see proc_pid_mountinfo(5) and
+// cgroups(7).
 func Find(mounts, groups, controller string) (string, error) {
 	kind, path := "cgroup2", ""
 	if controller != "" {
@@ -55,8 +56,8 @@ func Find(mounts, groups, controller string) (string, error) {
 		if controller != "" && !slices.Contains(strings.Split(source[len(source)-1], ","), controller) {
 			continue
 		}
-		// A container may see only a part of the hierarchy: then the mount's
-		// root is that part's path.
+		// A container may see only a part of the hierarchy. The root of the mount is
+		// then the path of that part.
 		relative, err := filepath.Rel(unescape(fields[3]), path)
 		if err != nil || relative == ".." || strings.HasPrefix(relative, "../") {
 			continue
@@ -73,7 +74,7 @@ func controllerSuffix(controller string) string {
 	return " with " + controller
 }
 
-// unescape undoes the octal escapes of mountinfo, such as \040 for a space.
+// unescape replaces the octal escapes of mountinfo, such as \040 for a space.
 func unescape(s string) string {
 	var b strings.Builder
 	for {

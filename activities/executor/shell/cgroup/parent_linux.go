@@ -14,24 +14,23 @@ import (
 	"switchyard/activities/executor/shell/poll"
 )
 
-// ParentPrefix begins the names of all parents.
+// ParentPrefix is the prefix of the names of all parents.
 const ParentPrefix = "switchyard-"
 
-// parentName matches the names of parents. Others have cgroups with the prefix, too, such as that of a service.
+// parentName matches the names of parents. Other cgroups may have the prefix, too, such as that of a service.
 var parentName = regexp.MustCompile(`^` + ParentPrefix + `[0-9]+-[0-9]+$`)
 
-// Parent is the directory that holds those of all attempts, named
-// "switchyard-<pid>-<random>". A process that lives holds a lock on its own, which
-// distinguishes the dead from the living also across pid namespaces.
+// Parent is the directory that holds the directories of all attempts, named "switchyard-<pid>-<random>". A live
+// process holds a lock on its own parent, which distinguishes it from dead ones even across PID namespaces.
 type Parent struct {
 	Path string
 	FD   int
 	dir  *os.File
 }
 
-// NewParent makes a parent below a directory, and locks it.
+// NewParent creates a parent below a directory and locks it.
 func NewParent(base string) (*Parent, error) {
-	// Between making and locking it, another process may take it for stale.
+	// Before the lock is taken, another process may mistake the new directory for a stale one and remove it.
 	for range 10 {
 		path, err := os.MkdirTemp(base, ParentPrefix+strconv.Itoa(os.Getpid())+"-")
 		if err != nil {
@@ -55,12 +54,12 @@ func NewParent(base string) (*Parent, error) {
 	return nil, fmt.Errorf("%s: new cgroups are taken away", base)
 }
 
-// Remove kills all that is left below, and removes the directory.
+// Remove kills all processes below the parent and removes it.
 func (p *Parent) Remove() error {
 	return errors.Join(Clear(p.Path), p.dir.Close())
 }
 
-// Clear kills all processes in and below a directory, and removes it.
+// Clear kills all processes in and below a directory and removes it.
 func Clear(path string) error {
 	if err := Kill(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -75,8 +74,7 @@ func Clear(path string) error {
 	}, func() error { return err })
 }
 
-// RemoveStale kills and removes what processes have left that were killed
-// together with their watchdog.
+// RemoveStale kills and removes what is left by processes that were killed together with their watchdog.
 func RemoveStale(base string) {
 	paths, _ := filepath.Glob(filepath.Join(base, ParentPrefix+"*"))
 	for _, path := range paths {

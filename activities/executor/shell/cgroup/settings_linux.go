@@ -9,22 +9,22 @@ import (
 // Controllers are the controllers that limits need.
 var Controllers = [...]string{"memory", "cpu", "pids"}
 
-// cpuPeriod is the time, in microseconds, in which a share of the processors is given.
+// cpuPeriod is the period of the processor quota, in microseconds.
 const cpuPeriod = 100_000
 
-// Setting is what is written to a file of a cgroup.
+// Setting is a value for a file of a cgroup.
 type Setting struct {
 	Controller, File, Value string
-	// Optional: where there is no such file, there is no need for it.
+	// Optional settings are skipped if the file does not exist.
 	Optional bool
 }
 
-// SettingsV2 returns the settings of cgroup2, in the order in which they are written; a limit of 0 is
-// none. See Documentation/admin-guide/cgroup-v2.rst in Linux.
+// SettingsV2 returns the settings of cgroup2 in the order in which they must be written; a limit of 0
+// means unlimited. See Documentation/admin-guide/cgroup-v2.rst in Linux.
 func SettingsV2(l executor.Limits) []Setting {
 	swap, quota := "max", "max"
 	if l.Memory > 0 {
-		swap = "0" // there is no limit for both together
+		swap = "0" // cgroup2 has no limit for memory and swap together
 	}
 	if l.Cores > 0 {
 		quota = strconv.FormatInt(cpuQuota(l.Cores), 10)
@@ -37,8 +37,9 @@ func SettingsV2(l executor.Limits) []Setting {
 	}
 }
 
-// SettingsV1 returns the settings of cgroup v1. The limit of memory and swap together can never be
-// below that of memory, so that it is lifted first. See admin-guide/cgroup-v1 in Linux.
+// SettingsV1 returns the settings of cgroup v1 in the order in which they must be written. The limit
+// of memory and swap together can never be below that of memory, so it is lifted first. See
+// admin-guide/cgroup-v1 in Linux.
 func SettingsV1(l executor.Limits) []Setting {
 	quota := int64(-1)
 	if l.Cores > 0 {
@@ -54,7 +55,8 @@ func SettingsV1(l executor.Limits) []Setting {
 	}
 }
 
-// cpuQuota is the processor time in each period, in microseconds; Linux takes none below 1 ms.
+// cpuQuota returns the processor time in each period, in microseconds. Linux accepts no less than 1
+// ms.
 func cpuQuota(cores float64) int64 { return max(int64(cores*cpuPeriod), 1000) }
 
 func orWord(limit int64, none string) string {

@@ -6,8 +6,8 @@ import (
 )
 
 // Forker starts all programs from one OS thread, because the parent-death
-// signal comes when the thread ends that forked. The Go runtime forks under a
-// lock in any case, so more threads would start nothing sooner.
+// signal is sent when the forking thread ends. The Go runtime forks under a
+// lock in any case, so more threads would not start programs sooner.
 type Forker struct {
 	requests chan *request
 	ended    chan struct{}
@@ -23,7 +23,7 @@ type request struct {
 	done    chan struct{}
 }
 
-// New returns a forker, whose thread ends with Close.
+// New returns a forker, whose thread runs until Close.
 func New() *Forker {
 	f := &Forker{requests: make(chan *request), ended: make(chan struct{})}
 	go f.serve()
@@ -39,7 +39,7 @@ func (f *Forker) serve() {
 	}
 }
 
-// Start starts a process as os.StartProcess does.
+// Start starts a process like os.StartProcess.
 func (f *Forker) Start(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
 	s := &request{path: path, argv: argv, attr: attr, done: make(chan struct{}, 1)}
 	f.requests <- s
@@ -47,7 +47,7 @@ func (f *Forker) Start(path string, argv []string, attr *os.ProcAttr) (*os.Proce
 	return s.process, s.err
 }
 
-// Close ends the thread. No Start may be under way.
+// Close ends the thread. No Start may be in progress.
 func (f *Forker) Close() {
 	close(f.requests)
 	<-f.ended

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Dedicated has the two pipes of an attempt that runs by itself.
+// Dedicated holds the two pipes of an attempt that runs alone.
 type Dedicated struct {
 	out, errs *stream
 	copies    sync.WaitGroup
@@ -16,7 +16,8 @@ type Dedicated struct {
 
 var _ Pipes = (*Dedicated)(nil)
 
-// NewDedicated returns pipes that copy to out and errs, which may be nil. buffers holds *Chunk.
+// NewDedicated returns pipes that copy to out and errs; either may be nil. buffers is a pool of
+// *Chunk.
 func NewDedicated(out, errs io.Writer, buffers *sync.Pool) (*Dedicated, error) {
 	o, err := newStream(out, buffers)
 	if err != nil {
@@ -33,19 +34,19 @@ func NewDedicated(out, errs io.Writer, buffers *sync.Pool) (*Dedicated, error) {
 // Files returns the files that the program writes to.
 func (p *Dedicated) Files() (out, errs *os.File) { return p.out.write, p.errs.write }
 
-// Forked leaves the pipes to the program, so that they end with it.
+// Forked closes this process's write ends, so that the pipes end with the program.
 func (p *Dedicated) Forked() {
 	p.out.write.Close()
 	p.errs.write.Close()
 }
 
-// Begin starts to copy.
+// Begin starts to copy the output.
 func (p *Dedicated) Begin() {
 	p.copies.Go(p.out.copy)
 	p.copies.Go(p.errs.copy)
 }
 
-// Finish copies the rest, and returns the error of a writer.
+// Finish copies the remaining output and returns the errors of the writers.
 func (p *Dedicated) Finish() error {
 	p.out.finish()
 	p.errs.finish()

@@ -2,15 +2,17 @@ package pipes
 
 import "os"
 
-// Pipes pass on what a program prints.
+// Pipes forwards the output of a program.
 type Pipes interface {
-	// Files are what the program writes to. Nothing is passed on before Begin.
+	// Files returns the files that the program writes to. Nothing is forwarded
+	// before Begin.
 	Files() (out, errs *os.File)
-	// Forked is called when the program has started, or could not be.
+	// Forked is called once the program has started or failed to start.
 	Forked()
-	// Begin passes on what the program prints. It is left out when none has started.
+	// Begin starts to forward the output. It is not called if no program has
+	// started.
 	Begin()
-	// Finish is called when nothing of the program is left. It passes on the rest of
-	// what it has printed, and nothing afterwards. The error is that of a writer.
+	// Finish is called when no process of the program is left. It forwards the
+	// remaining output and nothing afterwards. Its error is that of a writer.
 	Finish() error
 }

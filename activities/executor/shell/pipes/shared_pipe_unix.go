@@ -10,16 +10,16 @@ import (
 	"syscall"
 )
 
-// sharedPipe is one stream of a batch of programs: a pipe that stays open, from which a
-// goroutine reads. What is in it when nothing of a program is left was printed by that
-// program, so that no end of the pipe is needed to find where its output ends.
+// sharedPipe is one stream of a batch of programs: a pipe that stays open and that a goroutine
+// reads from. Once nothing of a program is left, everything in the pipe was printed by that
+// program, so the end of its output is known without closing the pipe.
 type sharedPipe struct {
 	read, write *os.File
 	raw         syscall.RawConn
 	buffers     *sync.Pool
 	ended       chan struct{} // closed when the goroutine has ended
 
-	// mu is held by each reader, and from take to begin so that none is read.
+	// mu is held for each read, and from assign to begin to prevent reads.
 	mu       sync.Mutex
 	assigned bool
 	to       io.Writer
@@ -52,7 +52,8 @@ func newSharedPipe(buffers *sync.Pool) (*sharedPipe, error) {
 	return c, nil
 }
 
-// next passes on what one read gives. It is 0 when nothing is there for now. mu is held.
+// next forwards the output of one read. n is 0 if there is nothing to read now. The caller holds
+// mu.
 func (c *sharedPipe) next(fd int) (n int, end bool) {
 	buffer := c.buffers.Get().(*Chunk)
 	defer c.buffers.Put(buffer)
@@ -70,13 +71,13 @@ func (c *sharedPipe) next(fd int) (n int, end bool) {
 		break
 	}
 	if c.err == nil {
-		// As in stream.copy, the program continues.
+		// As in stream.writeOut, the program continues despite the error.
 		_, c.err = c.to.Write(buffer[:n])
 	}
 	return n, false
 }
 
-// assign sets where the output of the next program goes, and holds it back until begin.
+// assign sets the destination of the next program's output, and holds the output back until begin.
 func (c *sharedPipe) assign(to io.Writer) {
 	c.mu.Lock()
 	c.assigned, c.to, c.err = true, to, nil
@@ -90,14 +91,14 @@ func (c *sharedPipe) begin() {
 	c.mu.Unlock()
 }
 
-// finish passes on what is left in the pipe.
+// finish forwards what is left in the pipe.
 func (c *sharedPipe) finish() error {
 	if !c.assigned {
 		c.mu.Lock()
 	}
 	c.assigned = false
 	defer c.mu.Unlock()
-	left := leakBytes // more was written by another process that has the pipe
+	left := leakBytes // another process that holds the pipe wrote anything beyond that
 	_ = c.raw.Control(func(fd uintptr) {
 		for left > 0 {
 			n, _ := c.next(int(fd))
@@ -112,19 +113,19 @@ func (c *sharedPipe) finish() error {
 	return err
 }
 
-// close ends the goroutine. No program is running.
+// close ends the goroutine. No program may be running.
 func (c *sharedPipe) close() {
 	c.write.Close()
 	c.read.Close()
 	<-c.ended
 }
 
-// Shared has the two pipes that the programs of a batch write to, one program after the other.
+// Shared holds the two pipes that the programs of a batch write to, one after the other.
 type Shared struct{ out, errs *sharedPipe }
 
 var _ Pipes = (*Shared)(nil)
 
-// NewShared returns the pipes of a batch. buffers holds *Chunk.
+// NewShared returns the pipes of a batch. buffers is a pool of *Chunk.
 func NewShared(buffers *sync.Pool) (*Shared, error) {
 	out, err := newSharedPipe(buffers)
 	if err != nil {
@@ -138,7 +139,7 @@ func NewShared(buffers *sync.Pool) (*Shared, error) {
 	return &Shared{out, errs}, nil
 }
 
-// Assign sets where the output of the next program goes, which Finish ends.
+// Assign sets the destinations of the next program's output, until Finish.
 func (c *Shared) Assign(out, errs io.Writer) {
 	c.out.assign(out)
 	c.errs.assign(errs)
@@ -150,19 +151,19 @@ func (c *Shared) Files() (out, errs *os.File) { return c.out.write, c.errs.write
 // Forked does nothing: the pipes stay open for the next program.
 func (c *Shared) Forked() {}
 
-// Begin starts to copy.
+// Begin starts to copy the output.
 func (c *Shared) Begin() {
 	c.out.begin()
 	c.errs.begin()
 }
 
-// Finish copies the rest of what the program has printed, and returns the error of a writer.
+// Finish copies the remaining output of the program and returns the errors of the writers.
 func (c *Shared) Finish() error {
 	out, errs := c.out.finish(), c.errs.finish()
 	return errors.Join(writeError("standard output", out), writeError("standard error", errs))
 }
 
-// Close closes the pipes. No program is running.
+// Close closes the pipes. No program may be running.
 func (c *Shared) Close() {
 	c.out.close()
 	c.errs.close()

@@ -11,30 +11,30 @@ import (
 
 const (
 	chunkSize = 32 << 10
-	// leakWait is how long a stream may stay silent once no process of the
-	// attempt is left, but something outside of it holds the pipe open.
+	// leakWait is how long a stream must be silent before it ends, once no process of the attempt is
+	// left but a process outside of it holds the pipe open.
 	leakWait = 250 * time.Millisecond
-	// leakBytes is what is still read then. More than a pipe holds was written
-	// by that outsider, which may never stop.
+	// leakBytes bounds how much is read in that case. Anything beyond the capacity of a pipe was written
+	// by the outside process, which may never stop.
 	leakBytes = 1 << 20
 )
 
 // Chunk is a buffer for output.
 type Chunk [chunkSize]byte
 
-// stream copies what the program prints to a writer. A silent stream holds no
-// buffer, a busy one holds one chunk; a slow writer slows the program down.
+// stream copies the program's output to a writer. A silent stream holds no buffer and a busy one holds
+// one chunk. A slow writer slows the program down.
 type stream struct {
 	read    *os.File
 	write   *os.File
 	to      io.Writer
 	buffers *sync.Pool
-	// before is the stream whose output comes first where both have some, because nothing shows in which
-	// order it was printed, or nil if that is this one.
+	// before is the stream whose output is written first if both have some, since nothing shows in which
+	// order it was printed. It is nil for the first stream.
 	before *stream
 	// order is held from reading output until it is written, so that drain cannot overtake copy.
 	order sync.Mutex
-	// treeEmpty is set when no process is left that could belong to the attempt.
+	// treeEmpty is set when no process of the attempt is left.
 	treeEmpty atomic.Bool
 	err       error
 }
@@ -50,7 +50,7 @@ func newStream(to io.Writer, buffers *sync.Pool) (*stream, error) {
 	return &stream{read: read, write: write, to: to, buffers: buffers}, nil
 }
 
-// copy returns when all writers have closed the pipe, or soon after finish.
+// copy copies output until all writers have closed the pipe, or until soon after finish.
 func (s *stream) copy() {
 	left := leakBytes
 	for left > 0 {
@@ -72,23 +72,23 @@ func (s *stream) copy() {
 		if over {
 			left -= n
 		}
-		// A deadline that finish has set may strike while the writer was slow;
-		// only one that this loop has set means silence.
+		// The deadline that finish sets may expire while the writer is slow. Only a deadline that this
+		// loop has set means silence.
 		if err != nil && (over || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			return
 		}
 	}
 }
 
-// writeOut writes output. The caller holds turn. The program must not hang, nor die of
-// SIGPIPE, because its output has no place: what follows an error is thrown away.
+// writeOut writes output. The caller holds order. After an error it discards all further output: the
+// program must neither hang nor die of SIGPIPE because its output cannot be written.
 func (s *stream) writeOut(output []byte) {
 	if s.err == nil {
 		_, s.err = s.to.Write(output)
 	}
 }
 
-// finish says that no process of the attempt is left.
+// finish reports that no process of the attempt is left.
 func (s *stream) finish() {
 	s.treeEmpty.Store(true)
 	s.read.SetReadDeadline(time.Now().Add(leakWait))

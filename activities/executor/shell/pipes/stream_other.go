@@ -2,7 +2,8 @@
 
 package pipes
 
-// next reads into a buffer that is held while it waits. It returns with turn held.
+// next reads into a buffer, which it holds while it waits. It returns with order
+// held.
 func (s *stream) next() (*Chunk, int, error) {
 	buffer := s.buffers.Get().(*Chunk)
 	n, err := s.read.Read(buffer[:])
@@ -10,5 +11,6 @@ func (s *stream) next() (*Chunk, int, error) {
 	return buffer, n, err
 }
 
-// drain does nothing: only a read that may wait would show whether there is output.
+// drain does nothing, since only a blocking read would show whether there is
+// output.
 func (s *stream) drain() {}

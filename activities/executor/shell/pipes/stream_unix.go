@@ -8,8 +8,8 @@ import (
 )
 
 // next waits for output before it takes a buffer, so that a thousand silent
-// tasks hold none. It returns a nil buffer when there was nothing to read, and
-// always with turn held.
+// tasks hold none. It returns a nil buffer if there was nothing to read. It
+// always returns with order held.
 func (s *stream) next() (*Chunk, int, error) {
 	raw, err := s.read.SyscallConn()
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *stream) next() (*Chunk, int, error) {
 	return buffer, n, nil
 }
 
-// drain writes what there is to read, at most about what a pipe holds.
+// drain writes the available output, up to about the capacity of a pipe.
 func (s *stream) drain() {
 	raw, err := s.read.SyscallConn()
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *stream) drain() {
 	defer s.buffers.Put(buffer)
 	s.order.Lock()
 	defer s.order.Unlock()
-	// The error is that the pipe is closed, and then there is nothing.
+	// An error means that the pipe is closed, so there is no output.
 	_ = raw.Control(func(fd uintptr) {
 		for range maxDrain {
 			n, err := readNow(fd, buffer)
@@ -65,7 +65,7 @@ func (s *stream) drain() {
 	})
 }
 
-// maxDrain is how many chunks drain reads.
+// maxDrain bounds the number of chunks that drain reads.
 const maxDrain = 2
 
 func readNow(fd uintptr, buffer *Chunk) (n int, err error) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// lines notes in which order two streams are written.
+// lines records the order in which two streams are written.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -23,8 +23,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Output comes in the order in which it was printed, and standard output first where
-// both streams have some before the node reads.
+// Output arrives in the order in which it was printed. If both streams have some
+// before the node reads, standard output comes first.
 func TestStandardOutputComesBeforeWhatFollowsOnStandardError(t *testing.T) {
 	buffers := &sync.Pool{New: func() any { return new(Chunk) }}
 	for range 50 {

@@ -1,2 +1,3 @@
-// Package poll waits for what the kernel gives no notice of. It imports nothing of this module.
+// Package poll waits for conditions that the kernel does not notify of. It imports nothing of this
+// module.
 package poll

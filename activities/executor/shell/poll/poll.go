@@ -2,14 +2,14 @@ package poll
 
 import "time"
 
-// KillWait is how long processes may take to be gone after SIGKILL. One that
-// hangs in the kernel, on a dead network file system for instance, may take longer.
+// KillWait is how long processes may take to disappear after SIGKILL. A process that hangs in the kernel, for
+// example on a dead network file system, may take longer.
 const KillWait = 10 * time.Second
 
-// MaxPause bounds the pause between two tries.
+// MaxPause bounds the pause between two checks.
 const MaxPause = 20 * time.Millisecond
 
-// Until repeats done, with growing pauses, until it returns true. After KillWait it returns late().
+// Until calls done, with growing pauses, until it returns true. After KillWait it returns late().
 func Until(done func() bool, late func() error) error {
 	deadline := time.Now().Add(KillWait)
 	for pause := 50 * time.Microsecond; !done(); pause = min(2*pause, MaxPause) {
@@ -21,7 +21,8 @@ func Until(done func() bool, late func() error) error {
 	return nil
 }
 
-// While repeats done, with growing pauses, until it returns true. It returns the error of wanted once that has one.
+// While calls done, with growing pauses, until it returns true. If wanted returns an error first, While returns
+// that error.
 func While(wanted func() error, done func() bool) error {
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, MaxPause) {
 		if err := wanted(); err != nil {

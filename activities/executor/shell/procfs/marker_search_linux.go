@@ -12,7 +12,8 @@ import (
 	"switchyard/activities/executor/shell/poll"
 )
 
-// KillAll kills what find returns until it returns nothing. It returns the error of late if that takes too long.
+// KillAll kills the processes that find returns until it returns none. If that takes too long, it returns the
+// error of late.
 func KillAll(find func() []Process, late func(left []Process) error) error {
 	var left []Process
 	return poll.Until(func() bool {
@@ -24,12 +25,12 @@ func KillAll(find func() []Process, late func(left []Process) error) error {
 	}, func() error { return late(left) })
 }
 
-// Search finds the processes of one attempt. It remembers the sessions that it
-// has met, since a process that has wiped its environment can still be in one.
+// Search finds the processes of one attempt. It remembers the sessions it has seen, since a process that has
+// cleared its environment may still be in one of them.
 type Search struct {
 	entry []byte
 	own   int
-	// Since leaves out what was started before, unread; see process.start.
+	// Since excludes processes that started earlier, without reading their environment; see Process.Start.
 	Since    int
 	Sessions map[int]bool
 	buffer   bytes.Buffer
@@ -86,7 +87,7 @@ func (f *Search) Find() (living, dead []Process) {
 	return living, dead
 }
 
-// KillMarked kills the processes that are marked as those of an attempt, until none is left.
+// KillMarked kills the processes marked with an attempt's id until none is left.
 func KillMarked(id string) error {
 	f := NewSearch(id)
 	return KillAll(func() []Process {

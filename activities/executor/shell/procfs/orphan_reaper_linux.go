@@ -9,27 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slowWait is how long a child of another part of this process may have been
-// dead before its parent code asks for its exit status.
+// slowWait is how long a dead child of other code in this process is left unreaped, so that this
+// code can ask for its exit status.
 const slowWait = time.Second
 
-// OrphanReaper takes dead orphans off the hands of a process that adopts them, as a
-// subreaper or as process 1, without taking an exit status that other code waits
-// for: an orphan of an attempt is in a foreign session, and the children of
-// other code are in this process's own, but for those that lead a new one. A dead
-// leader of a session is therefore left alone for a while at first.
+// OrphanReaper reaps dead orphans in a process that adopts them, as a subreaper or as process 1. It
+// does not take exit statuses that other code waits for. An orphan of an attempt is in a foreign
+// session, while children of other code are in this process's own session, unless they lead a new
+// one. So the reaper leaves a dead session leader alone for a while first.
 //
-// All Executors of a process share one reaper, as they share its children: none
-// takes the exit status of another's program.
+// All Executors of a process share one reaper, as they share its children, so that none takes the
+// exit status of another's program.
 type OrphanReaper struct {
 	mu sync.Mutex
-	// users counts the Executors that are open.
+	// users counts the open Executors.
 	users int
-	// adopting says that this process adopts orphans. Until then nothing is reaped.
+	// adopting reports that this process adopts orphans. Until then nothing is reaped.
 	adopting bool
-	// excluded are the programs of attempts, which are waited for by pid.
+	// excluded holds the PIDs of attempts' programs, which are waited for individually.
 	excluded map[int]bool
-	// leaders holds when a dead session leader was first seen.
+	// leaders holds when each dead session leader was first seen.
 	leaders map[int]time.Time
 }
 
@@ -43,7 +42,7 @@ func adopts() bool {
 // Orphans is the reaper of this process.
 var Orphans = &OrphanReaper{excluded: make(map[int]bool), leaders: make(map[int]time.Time)}
 
-// Open returns the reaper of this process for one more Executor, which calls close at its end.
+// Open registers one more Executor and returns the reaper. The Executor calls Close in the end.
 func (r *OrphanReaper) Open() *OrphanReaper {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,8 +51,9 @@ func (r *OrphanReaper) Open() *OrphanReaper {
 	return r
 }
 
-// Close reaps what is dead. The last Executor to close also reaps session leaders that have just
-// died; until then one may be a program that another Executor has started and does not keep yet.
+// Close reaps dead orphans. The last Executor to close also reaps session leaders that have just
+// died. Before that, such a leader may be a program that another Executor has started and not
+// excluded yet.
 func (r *OrphanReaper) Close() {
 	r.mu.Lock()
 	r.users--
@@ -66,7 +66,7 @@ func (r *OrphanReaper) Close() {
 	}
 }
 
-// Exclude leaves a process to others until Include.
+// Exclude keeps a process from being reaped until Include.
 func (r *OrphanReaper) Exclude(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *OrphanReaper) Include(pid int) {
 	delete(r.excluded, pid)
 }
 
-// Reap reaps the orphans that are dead.
+// Reap reaps the dead orphans.
 func (r *OrphanReaper) Reap() { r.reap(slowWait) }
 
 func (r *OrphanReaper) reap(patience time.Duration) {
@@ -121,14 +121,14 @@ func (r *OrphanReaper) reap(patience time.Duration) {
 	r.leaders = seen
 }
 
-// zombieChild reports, at the cost of one call, whether there is anything to do.
+// zombieChild reports whether there is anything to reap, at the cost of one system call.
 func zombieChild() bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 	return err == nil && info.Signo != 0
 }
 
-// ReapChild takes the exit status of a dead child. It does nothing for any other process.
+// ReapChild reaps a dead child. It does nothing for any other process.
 func ReapChild(pid int) {
 	for {
 		_, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)

@@ -10,18 +10,18 @@ import (
 	"strconv"
 )
 
-// Process is what /proc/<pid>/stat says about a process.
+// Process holds the fields of /proc/<pid>/stat.
 type Process struct {
 	PID, Parent, Group, session int
-	// Start is when it was started, in clock ticks since the machine was.
+	// Start is the start time, in clock ticks since the machine booted.
 	Start  int
 	Zombie bool
-	// State is the letter for what it does: R, S, D, T, t, Z and so on.
+	// State is the letter of the process state: R, S, D, T, t, Z and so on.
 	State byte
 }
 
-// IsStopped reports whether a process is stopped, or will be before it returns to its program. One that waits in the
-// kernel, for a disk or for the child of a vfork, stops on its way back if it has been signalled.
+// IsStopped reports whether a process is stopped, or will stop before it returns to its program. A process that
+// waits in the kernel, for a disk or for the child of a vfork, stops on its way back if it has been signalled.
 func (p Process) IsStopped(signalled bool) bool {
 	switch p.State {
 	case 'T', 't':
@@ -32,7 +32,7 @@ func (p Process) IsStopped(signalled bool) bool {
 	return false
 }
 
-// List returns all processes that /proc shows.
+// List returns all processes that are visible in /proc.
 func List() ([]Process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -48,7 +48,7 @@ func List() ([]Process, error) {
 		if name[0] < '1' || name[0] > '9' {
 			continue
 		}
-		// One that cannot be read has ended meanwhile.
+		// A process that cannot be read has ended meanwhile.
 		if p, err := Read(name); err == nil {
 			all = append(all, p)
 		}
@@ -56,7 +56,7 @@ func List() ([]Process, error) {
 	return all, nil
 }
 
-// Read returns the process with an id.
+// Read returns the process with a PID.
 func Read(pid string) (Process, error) {
 	text, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
@@ -65,14 +65,14 @@ func Read(pid string) (Process, error) {
 	return parseStat(text)
 }
 
-// HasExited reports whether a child of this process has ended, waited for or not.
+// HasExited reports whether a child of this process has ended, whether it has been waited for or not.
 func HasExited(pid int) bool {
 	p, err := Read(strconv.Itoa(pid))
 	return errors.Is(err, fs.ErrNotExist) || p.Zombie
 }
 
-// parseStat reads the text of a stat file, see proc_pid_stat(5). The name in
-// parentheses may hold anything, parentheses and spaces included.
+// parseStat parses a stat file, see proc_pid_stat(5). The name in parentheses may itself contain parentheses and
+// spaces.
 func parseStat(text []byte) (Process, error) {
 	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 1 || shut < open {
@@ -93,12 +93,12 @@ func parseStat(text []byte) (Process, error) {
 	return p, nil
 }
 
-// maxEnvironment bounds what is read of one environment; Linux allows 6 MiB
-// at most for arguments and environment together with usual limits.
+// maxEnvironment bounds how much of an environment is read. With the usual limits, Linux allows at most 6 MiB for
+// arguments and environment together.
 const maxEnvironment = 8 << 20
 
-// Environ reads the environment that a process started with into buffer. It
-// is empty for a zombie, and for a process that may not be looked at.
+// Environ reads the environment with which a process started into buffer. The result is empty for a zombie, and for
+// a process that this one may not inspect.
 func Environ(pid int, buffer *bytes.Buffer) []byte {
 	buffer.Reset()
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
@@ -112,7 +112,7 @@ func Environ(pid int, buffer *bytes.Buffer) []byte {
 	return buffer.Bytes()
 }
 
-// hasEntry reports whether an environment holds exactly this KEY=value.
+// hasEntry reports whether an environment has exactly the entry KEY=value.
 func hasEntry(environ []byte, entry []byte) bool {
 	for len(environ) > 0 {
 		one, rest, _ := bytes.Cut(environ, []byte{0})
@@ -124,7 +124,7 @@ func hasEntry(environ []byte, entry []byte) bool {
 	return false
 }
 
-// PeakMemory returns the largest resident set that a process has had, in bytes, or 0 if that is not known.
+// PeakMemory returns the largest resident set that a process has had, in bytes, or 0 if unknown.
 func PeakMemory(pid int) int64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

@@ -2,8 +2,8 @@
 
 package procfs
 
-// PeakMemory returns 0: the peak is not known on this system.
+// PeakMemory returns 0, since the peak is unknown on this system.
 func PeakMemory(int) int64 { return 0 }
 
-// HasExited returns false: whether a process has ended is not known on this system.
+// HasExited returns false, since the state of a process is unknown on this system.
 func HasExited(int) bool { return false }

@@ -6,12 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EnteredSpaces are the namespaces that a Plan with Enter joins, as /proc/PID/ns names them, in the order of their descriptors.
+// EnteredSpaces are the namespaces that a Plan with Enter joins, by their names in /proc/PID/ns and in the order of their
+// descriptors.
 var EnteredSpaces = []string{"net", "ipc", "mnt"}
 
-// enter joins the namespaces of a sandbox, on this thread, which executes the program. It ends in the working directory.
+// enter joins the namespaces of a sandbox on this thread, which executes the program. It leaves the thread in the working
+// directory.
 func (p *Plan) enter() error {
-	// The thread has a root and a working directory of its own then, which its mounts demand.
+	// The thread needs a root and a working directory of its own before it can join a mount namespace.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("enter the sandbox: %w", err)
 	}
@@ -27,5 +29,5 @@ func (p *Plan) enter() error {
 	return nil
 }
 
-// dirMessage begins the error of a working directory that cannot be entered.
+// dirMessage is the prefix of the error for a working directory that cannot be entered.
 const dirMessage = "working directory: "

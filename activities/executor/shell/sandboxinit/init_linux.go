@@ -17,44 +17,43 @@ import (
 // Name is the argv[0] of this program while it builds a sandbox.
 const Name = "switchyard-sandbox"
 
-// Descriptors of a sandbox that is being built.
+// File descriptors of the process that builds a sandbox.
 const (
 	sayPipe  = 3
 	planPipe = 4
-	// firstSpace is there for plans that enter.
+	// firstSpace is open for plans with Enter.
 	firstSpace = 5
 )
 
-// ExecMessage is said before the program is executed; the number of the error follows when
-// it cannot be.
+// ExecMessage is written to the starter before the program is executed. If that fails, the number of the error follows.
 const ExecMessage = "exec "
 
-// Plan says what is to be built, and what runs in it then.
+// Plan describes a sandbox and the program that runs in it.
 type Plan struct {
-	// Parent is the worker.
+	// Parent is the PID of the worker.
 	Parent int
-	// User is the id of the user and of its only group.
+	// User is the id of the user and of the user's only group.
 	User          int
 	Path          string
 	Argv, Environ []string
 	// Dir is the working directory. All directories are absolute.
 	Dir string
-	// Workspace, Temp and Shared may be written to, and Temp is /tmp, too; empty: there is none.
+	// Workspace, Temp and Shared are writable, and Temp is also mounted at /tmp. Each is "" if there is none.
 	Workspace, Temp, Shared string
-	// NodeNetwork leaves the node's network to the sandbox.
+	// NodeNetwork gives the sandbox the node's network.
 	NodeNetwork bool
-	// ShmBytes bounds /dev/shm; 0: half of the machine's memory.
+	// ShmBytes bounds /dev/shm; 0 means half of the machine's memory.
 	ShmBytes int64
-	// Join are the files of the cgroups that it goes into.
+	// Join lists the cgroup files through which the process enters its cgroups.
 	Join []string
-	// Enter says that there is a sandbox already: its namespaces are the descriptors from firstSpace on, in the order of
-	// EnteredSpaces. No directory but Dir counts then, nor does NodeNetwork.
+	// Enter joins an existing sandbox, whose namespaces are the descriptors from firstSpace on, in the order of
+	// EnteredSpaces. All directories except Dir are then ignored, and so is NodeNetwork.
 	Enter bool
 }
 
-// Run builds a sandbox and executes the program in it; it does not return.
+// Run builds a sandbox and executes the program in it. It does not return.
 func Run() {
-	// What counts is the thread that executes: the others end then.
+	// Only the executing thread matters, since exec ends the others.
 	runtime.LockOSThread()
 	unix.CloseOnExec(sayPipe)
 	unix.CloseOnExec(planPipe)
@@ -83,9 +82,9 @@ func readPlan() (*Plan, error) {
 	return plan, json.Unmarshal(text, plan)
 }
 
-// build makes this process the inside of the sandbox.
+// build turns this process into the inside of the sandbox.
 func (p *Plan) build() error {
-	// While they can be written to.
+	// Open them while they are still writable.
 	var joins []*os.File
 	for _, path := range p.Join {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -117,7 +116,7 @@ func (p *Plan) build() error {
 	return p.dropPrivileges()
 }
 
-// ownStreams lets the user open its own streams by their names, such as /dev/stdout.
+// ownStreams lets the user open its own streams by name, such as /dev/stdout.
 func (p *Plan) ownStreams() error {
 	first := 1
 	if p.Enter {

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespaces are those of its own that every sandbox has, see network for one more. It has
-// no pid namespace: its first program would be the init of that, to which SIGTERM does nothing by default.
+// Namespaces are the separate namespaces of every sandbox; network may add one more. There is no PID namespace,
+// since the program would be its init process, which ignores SIGTERM by default.
 const Namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
-// place is a directory that is put where it was after other things have hidden it.
+// place is a directory that is mounted again at its path after other mounts have hidden it.
 type place struct {
 	path     string
 	fd       int
 	writable bool
 }
 
-// mount makes the file system of the sandbox: all as it is, but read-only; /tmp,
-// /dev/shm and /proc of its own; the workspace and the shared directory as they are; and
-// no way to the other workspaces. It ends in the working directory.
+// mount sets up the file system of the sandbox. Everything becomes read-only, except for the workspace and the
+// shared directory. /tmp, /dev/shm and /proc are private, and the other workspaces are inaccessible. mount leaves
+// the process in the working directory.
 func (p *Plan) mount() error {
 	if err := unix.Unshare(Namespaces); err != nil {
 		return fmt.Errorf("make namespaces: %w", err)
 	}
-	// What is mounted here stays here, and what is mounted elsewhere there.
+	// Stop the propagation of mounts in both directions.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("separate the mounts: %w", err)
 	}
@@ -88,7 +88,7 @@ func (p *Plan) mount() error {
 	return nil
 }
 
-// temp is what /tmp will be: the attempt's temporary directory; -1: there is none.
+// temp returns a mount of the attempt's temporary directory for /tmp, or -1 if there is none.
 func (p *Plan) temp() (int, error) {
 	if p.Temp == "" {
 		return -1, nil
@@ -103,7 +103,7 @@ func (p *Plan) temp() (int, error) {
 	return fd, nil
 }
 
-// ownMounts makes what is the sandbox's own.
+// ownMounts mounts the sandbox's private /tmp, /dev/shm and /proc.
 func (p *Plan) ownMounts(temp int) error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
 	owner := fmt.Sprintf("mode=1777,uid=%d,gid=%d", p.User, p.User)
@@ -123,15 +123,15 @@ func (p *Plan) ownMounts(temp int) error {
 	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", flags, owner+size); err != nil && err != unix.ENOENT {
 		return fmt.Errorf("private /dev/shm: %w", err)
 	}
-	// The processes of others are not to be seen in it.
+	// hidepid hides the processes of other users.
 	if err := unix.Mount("proc", "/proc", "proc", flags|unix.MS_NOEXEC, "hidepid=2"); err != nil {
 		return fmt.Errorf("private /proc: %w", err)
 	}
 	return nil
 }
 
-// hide covers what lies around the workspace and the temporary directory, and what the user could not go through on
-// its way to it. It returns all directories that are covered, /tmp included.
+// hide covers the directories around the workspace and the temporary directory, and directories on the way that the
+// user could not pass. It returns all covered directories, including /tmp.
 func (p *Plan) hide() ([]string, error) {
 	hidden := []string{"/tmp"}
 	for _, path := range []string{p.Workspace, p.Temp, p.Shared} {
@@ -156,7 +156,7 @@ func (p *Plan) hide() ([]string, error) {
 	return hidden, nil
 }
 
-// barrier is the first directory above a path that not everybody may go through; empty: none.
+// barrier returns the topmost directory above a path that others may not pass through, or "" if there is none.
 func barrier(path string) (string, error) {
 	parts := strings.Split(filepath.Dir(path), "/")
 	for i := range parts {
@@ -175,8 +175,8 @@ func barrier(path string) (string, error) {
 	return "", nil
 }
 
-// putBack puts directories where they were, those above first. What is hidden by nothing
-// needs that only to be written to.
+// putBack mounts places at their paths, shortest path first. A place that is not covered is mounted only if it must
+// be writable.
 func putBack(places []place, hidden []string) error {
 	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(len(a.path), len(b.path)) })
 	for _, one := range places {
@@ -200,12 +200,12 @@ func isHidden(path string, hidden []string) bool {
 	return slices.ContainsFunc(hidden, func(dir string) bool { return within(path, dir) })
 }
 
-// within reports whether a path is a directory, or lies in it.
+// within reports whether a path is a directory or lies in it.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// openTree copies what is mounted at a directory and below it.
+// openTree clones the mounts at and below a directory.
 func openTree(path string) (int, error) {
 	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 }

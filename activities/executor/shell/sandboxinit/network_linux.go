@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network gives the sandbox a network of its own, unless it has the node's. Only a loopback
-// interface is in it, so that neither what listens on the node's nor any other machine can be
-// reached, nor the node's abstract Unix sockets.
+// network gives the sandbox a network of its own, unless it has the node's. The network has only a
+// loopback interface, so the program can reach neither other machines nor what listens on the node,
+// nor the node's abstract Unix sockets.
 func (p *Plan) network() error {
 	if p.NodeNetwork {
 		return nil
@@ -22,7 +22,7 @@ func (p *Plan) network() error {
 	return nil
 }
 
-// startLoopback brings up the loopback interface; the kernel gives it its addresses.
+// startLoopback brings up the loopback interface. The kernel assigns its addresses.
 func startLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

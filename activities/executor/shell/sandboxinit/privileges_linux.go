@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sandboxPrivileges are what building a sandbox needs of Linux' capabilities.
+// sandboxPrivileges are the Linux capabilities that building a sandbox needs.
 var sandboxPrivileges = []struct {
 	number int
 	name   string
@@ -27,7 +27,8 @@ var sandboxPrivileges = []struct {
 	{unix.CAP_SYS_PTRACE, "SYS_PTRACE"},
 }
 
-// HasPrivileges reports whether this process has them.
+// HasPrivileges returns an error that names the capabilities this process lacks for
+// building sandboxes, or nil.
 func HasPrivileges() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -47,13 +48,13 @@ func HasPrivileges() error {
 	return nil
 }
 
-// dropPrivileges makes this process one of the user's, who can get nothing more. The
-// parent-death signal is lost with the identity, and so set again.
+// dropPrivileges switches this process to the user and prevents it from gaining
+// privileges. The switch clears the parent-death signal, so it is set again.
 func (p *Plan) dropPrivileges() error {
 	for c := uintptr(0); ; c++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
 			if errors.Is(err, unix.EINVAL) {
-				break // there are no more
+				break // no further capabilities
 			}
 			return fmt.Errorf("drop capabilities: %w", err)
 		}

@@ -12,28 +12,29 @@ import (
 )
 
 const (
-	// EnforceStep bounds how long one timer is trusted: timers stand still while
-	// the machine sleeps, and the deadlines do not.
+	// EnforceStep bounds how long a single timer is trusted: timers stand still
+	// while the machine sleeps, but the deadlines do not.
 	EnforceStep = time.Second
-	// Time between two looks at what is left of an attempt whose lease is over: a
-	// worker that wakes up may fork one that it was about to. It doubles.
+	// Pauses between kills of an attempt whose lease is over: a worker that wakes
+	// up may complete a fork. The pause doubles from the first to the last value.
 	firstKillPause, lastKillPause = 20 * time.Millisecond, 2 * time.Second
 )
 
-// Attempt is what the watchdog knows of an attempt.
+// Attempt is an attempt registered with the watchdog.
 type Attempt struct {
 	StopAt, KillAt executor.Instant
-	// Stopped says that it has been asked to stop.
+	// Stopped reports that the watchdog has asked the attempt to stop.
 	Stopped bool
-	// Killed is when it was last killed, and pause when it is to be again.
+	// Killed is when the attempt was last killed, and pause the time until the
+	// next kill.
 	Killed executor.Instant
 	pause  time.Duration
-	// finder is nil until it is needed, and with cgroups.
+	// finder is nil until it is needed, and always nil with cgroups.
 	finder *procfs.Search
 }
 
-// Enforce ends the attempts whose lease has ended, and returns how long there
-// is nothing more to do; -1: for ever.
+// Enforce stops and kills the attempts whose deadlines have passed. It returns
+// the time until it must be called again, or -1 if there are no deadlines.
 func (w *Table) Enforce() (wait time.Duration) {
 	now := executor.Now()
 	wait = -1
@@ -69,7 +70,7 @@ func (w *Table) terminate(name string, a *Attempt) {
 		_ = unix.Kill(pid, unix.SIGCONT)
 	}
 	if w.Cgroup != "" {
-		_ = cgroup.Freeze(filepath.Join(w.Cgroup, name), false) // it may have been suspended
+		_ = cgroup.Freeze(filepath.Join(w.Cgroup, name), false) // the attempt may be suspended
 	}
 }
 
@@ -83,7 +84,7 @@ func (w *Table) kill(name string, a *Attempt) {
 	}
 }
 
-// pids lists the processes of an attempt.
+// pids returns the PIDs of an attempt.
 func (w *Table) pids(name string, a *Attempt) []int {
 	if w.Cgroup != "" {
 		return cgroup.PIDs(filepath.Join(w.Cgroup, name))

@@ -1,5 +1,5 @@
-// Package watchdogproc is the watchdog process of a worker: it ends the attempts whose lease ends, and all of them when
-// the worker dies.
+// Package watchdogproc is the watchdog process of a worker. It ends each attempt whose lease ends, and all attempts
+// when the worker dies.
 //
 //	watching ──(the lease of an attempt ends)──> SIGTERM ──(grace period)──> SIGKILL
 //	    └──(the worker has died)──> all attempts end ──> exit

@@ -18,23 +18,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name is the watchdog's argv[0]; it is how a process knows that it is
-// one, and what `ps` shows.
+// Name is the argv[0] of a watchdog, by which the process recognises its role and which `ps` shows.
 const Name = "switchyard-watchdog"
 
 const (
-	// inputPipe is the descriptor that a watchdog reads from.
+	// inputPipe is the file descriptor that a watchdog reads from.
 	inputPipe = 3
-	// listenPause is the time between two looks into the pipe while there is something
-	// in it: short tasks have a lot to report, and waking up for each costs more than to read.
+	// listenPause is the pause between reads while messages arrive: short tasks cause many messages,
+	// and waking up for each costs more than reading it.
 	listenPause = 20 * time.Millisecond
 )
 
-// Run reads from a pipe what there is to watch; it does not return. When the
-// pipe is closed without a good-bye, the worker has died, and it ends all attempts. When
-// a lease ends, the worker is held up, and it ends that attempt.
+// Run watches the attempts that it reads about from a pipe; it does not return. If the pipe is closed
+// without a "bye", the worker has died, and Run ends all attempts. If a lease ends, the worker is held
+// up, and Run ends that attempt.
 func Run() {
-	// Whoever ends the worker politely gets a good-bye from it.
+	// On a clean shutdown, the worker sends "bye" itself.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	if err := KeepWatch(inputPipe); err != nil {
 		os.Exit(1)
@@ -42,23 +41,23 @@ func Run() {
 	os.Exit(0)
 }
 
-// Table is what the watchdog ends when the worker dies.
+// Table holds the attempts of the worker.
 type Table struct {
-	Cgroup   string // of the worker's attempts, or ""
+	Cgroup   string // directory of the worker's attempts, or ""
 	Attempts map[string]*Attempt
 }
 
 // NewTable returns a table without attempts.
 func NewTable() *Table { return &Table{Attempts: make(map[string]*Attempt)} }
 
-// KeepWatch reads from a pipe, given by its descriptor, to the end.
+// KeepWatch reads messages from a pipe, given by its descriptor, until its end.
 func KeepWatch(pipe int) error {
 	w := NewTable()
 	buffer := make([]byte, 64<<10)
 	var text []byte
 	for {
-		// A lease ends only when all was received: its renewal may be in the pipe,
-		// where this process is the one that was held up.
+		// Enforce leases only when the pipe is empty: a renewal may still be in it if this process was
+		// the one that was held up.
 		if ready, err := readable(pipe, 0); err != nil || !ready {
 			if err == nil {
 				_, err = readable(pipe, w.Enforce())
@@ -94,7 +93,8 @@ func KeepWatch(pipe int) error {
 	}
 }
 
-// readable waits until there is something to read, the end included, or the time is over; -1: for ever.
+// readable waits until the pipe has data or has ended, and returns true, or false after wait. A wait of
+// -1 has no limit.
 func readable(fd int, wait time.Duration) (bool, error) {
 	ms := -1
 	if wait >= 0 {
@@ -107,7 +107,7 @@ func readable(fd int, wait time.Duration) (bool, error) {
 	return n > 0, err
 }
 
-// Receive takes one message.
+// Receive processes one message. It returns bye for the message that announces a clean end.
 func (w *Table) Receive(line string) (bye bool, err error) {
 	verb, rest, _ := strings.Cut(line, " ")
 	if verb == "bye" {
