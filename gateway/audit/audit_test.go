@@ -42,7 +42,7 @@ func open(t *testing.T, location string) *store.Store {
 	return s
 }
 
-// list returns all entries that a request selects, page by page.
+// list returns all entries that a request selects, over all pages.
 func list(t *testing.T, s Service, req *v1.ListAuditEntriesRequest) []*v1.AuditEntry {
 	t.Helper()
 	var all []*v1.AuditEntry
@@ -61,7 +61,7 @@ func list(t *testing.T, s Service, req *v1.ListAuditEntriesRequest) []*v1.AuditE
 	}
 }
 
-// TestEntriesOfSeveralGatewaysAreListed records at two gateways at once, over several days.
+// TestEntriesOfSeveralGatewaysAreListed records at two gateways concurrently, over several days.
 func TestEntriesOfSeveralGatewaysAreListed(t *testing.T) {
 	dir := t.TempDir()
 	var mu sync.Mutex
@@ -129,7 +129,7 @@ func TestEntriesOfSeveralGatewaysAreListed(t *testing.T) {
 	}
 }
 
-// TestEntriesOutlastTheStore takes the store away while calls are recorded.
+// TestEntriesOutlastTheStore takes the store down while calls are recorded.
 func TestEntriesOutlastTheStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	kept := open(t, dir)
@@ -167,7 +167,7 @@ func TestEntriesOfAClosingGatewayAreKept(t *testing.T) {
 	}
 }
 
-// clock is a time that tests set.
+// clock is a settable clock.
 type clock struct{ at atomic.Int64 }
 
 func newClock() *clock {
@@ -180,7 +180,7 @@ func (c *clock) now() time.Time { return time.Unix(0, c.at.Load()).UTC() }
 
 func (c *clock) add(d time.Duration) { c.at.Add(int64(d)) }
 
-// refuse records a refused request from an address, which has a token wherever one may be.
+// refuse records a refused request from an address, with a token in every place where one can be.
 func refuse(r *Recorder, address string) {
 	req := httptest.NewRequest("GET", "/v1/tokens/sy_a_secret?access_token=sy_a_secret", nil)
 	req.RemoteAddr = address
@@ -208,7 +208,7 @@ func TestFloodOfRefusalsIsCounted(t *testing.T) {
 		}
 		entries, omitted = entries+1, omitted+int(e.GetOmitted())
 	}
-	// The recorder may have looked for the end of a flood in between, which makes an entry of one that was left out.
+	// The recorder may have swept the flood in between, which turns one omitted refusal into an entry.
 	if entries+omitted != 102 || entries < floodSome+2 || entries > floodSome+3 {
 		t.Errorf("%d entries, %d left out: %v", entries, omitted, all)
 	}
@@ -261,10 +261,10 @@ func TestFloodFromManyAddressesIsBounded(t *testing.T) {
 	}
 }
 
-// awayStore is away; while its answers are lost, it stores what it is asked to, and fails.
+// awayStore is a store that is down. With lost set, it stores each value but fails as if the reply had been lost.
 type awayStore struct {
 	*store.Store
-	tries  chan struct{} // has a token for each try
+	tries  chan struct{} // holds a token per attempt
 	answer atomic.Bool
 	lost   bool
 }
@@ -283,7 +283,7 @@ func (a *awayStore) PutMessageIfAbsent(ctx context.Context, key string, m proto.
 	return false, errors.Join(err, errors.New("connection reset by peer"))
 }
 
-// TestEntriesOutlastALostAnswer has the store keep a value and the answer get lost, while another entry comes.
+// TestEntriesOutlastALostAnswer loses the reply of a store that has stored a value, while another entry arrives.
 func TestEntriesOutlastALostAnswer(t *testing.T) {
 	kept := &awayStore{Store: open(t, t.TempDir()), tries: make(chan struct{}, 1), lost: true}
 	r := NewRecorder(kept, time.Now, quiet)
@@ -309,7 +309,7 @@ func TestEntriesOutlastALostAnswer(t *testing.T) {
 	}
 }
 
-// TestFloodLeavesRoomForCalls fills the memory of a recorder with refusals while the store is away.
+// TestFloodLeavesRoomForCalls fills the memory of a recorder with refusals while the store is down.
 func TestFloodLeavesRoomForCalls(t *testing.T) {
 	at := newClock()
 	r := NewRecorder(&awayStore{}, at.now, quiet)
@@ -326,7 +326,7 @@ func TestFloodLeavesRoomForCalls(t *testing.T) {
 	}
 }
 
-// TestListReadsOnlyTheTimesItIsAskedFor counts what is read of entries of each minute of four days.
+// TestListReadsOnlyTheTimesItIsAskedFor counts the reads of lists over entries for each minute of four days.
 func TestListReadsOnlyTheTimesItIsAskedFor(t *testing.T) {
 	kept := open(t, t.TempDir())
 	first := time.Date(2026, 11, 22, 0, 0, 30, 0, time.UTC)
@@ -365,7 +365,7 @@ func TestListReadsOnlyTheTimesItIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestListOfManyValuesIsContinued lists more values than a page reads, of which few are wanted.
+// TestListOfManyValuesIsContinued lists more values than a page reads, few of which match.
 func TestListOfManyValuesIsContinued(t *testing.T) {
 	kept := open(t, "mem://")
 	first := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
@@ -413,9 +413,9 @@ func TestOnlyRefusalsSayWhy(t *testing.T) {
 	}
 }
 
-// TestObjectsOfEveryWrite finds in the rules what each call that changes something is about.
+// TestObjectsOfEveryWrite checks that the objects of each call that changes something can be determined.
 func TestObjectsOfEveryWrite(t *testing.T) {
-	without := map[string]bool{"TaskService/SubmitTasks": true} // its answer has the batch
+	without := map[string]bool{"TaskService/SubmitTasks": true} // its response has the batch
 	for _, service := range v1.Services() {
 		for i := range service.Methods().Len() {
 			call := service.Methods().Get(i)
@@ -437,7 +437,8 @@ func TestObjectsOfEveryWrite(t *testing.T) {
 	}
 }
 
-// TestObjectsOfRequestsAndAnswers has calls whose answers know more than their requests, and texts that are no names.
+// TestObjectsOfRequestsAndAnswers covers calls whose responses are more precise than their requests, and texts that
+// are not names.
 func TestObjectsOfRequestsAndAnswers(t *testing.T) {
 	const token = "sy_abc_hunter2"
 	for name, test := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxText bounds each text of an entry that a caller chooses, in bytes.
+// maxText bounds each caller-chosen text of an entry, in bytes.
 const maxText = 256
 
 // newEntry returns an entry about the caller of ctx.
@@ -27,7 +27,7 @@ func newEntry(ctx context.Context, action, address, forwarded string) *v1.AuditE
 	}
 }
 
-// end adds how a call has ended. Only a refusal says why: other errors may repeat what the call carried.
+// end sets the result of a call. Only refusals include the reason, because other errors may repeat the contents of the call.
 func end(e *v1.AuditEntry, err error) {
 	e.Result = v1.AuditOK
 	if err == nil {
@@ -51,8 +51,8 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// objectKinds has the kind of object that a field of a request or an answer names: by the message, or by the service, or
-// with "" for all.
+// objectKinds maps the name of a field in a request or response to the kind of object that it names. The outer key is a
+// message or a service, or "" for all.
 var objectKinds = map[protoreflect.Name]map[protoreflect.Name]string{
 	"":                   {"run": "run", "task": "task", "workflow": "workflow", "node": "node", "batch": "batch", "batch_id": "batch"},
 	"RunService":         {"id": "run"},
@@ -69,13 +69,13 @@ var objectKinds = map[protoreflect.Name]map[protoreflect.Name]string{
 	"BlobService":        {"key": "value", "prefix": "value"},
 }
 
-// subjects are the messages within messages that name objects.
+// subjects are the nested messages that name objects.
 var subjects = []protoreflect.FullName{
 	(&v1.Token{}).ProtoReflect().Descriptor().FullName(), (&v1.Key{}).ProtoReflect().Descriptor().FullName(), (&v1.Environment{}).ProtoReflect().Descriptor().FullName(),
 }
 
-// addObjects adds the objects that a message of a call names. An answer is added after its request, and knows better: people
-// may shorten ids.
+// addObjects adds the objects that a message of a call names. The response is added after its request and takes precedence,
+// because a request may have a shortened id.
 func addObjects(e *v1.AuditEntry, call protoreflect.MethodDescriptor, message protoreflect.Message) {
 	fields := message.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -96,7 +96,7 @@ func addObjects(e *v1.AuditEntry, call protoreflect.MethodDescriptor, message pr
 	}
 }
 
-// objectKind returns the kind of object that a text of a call names, or "" if it names none.
+// objectKind returns the kind of object that a field of a call names, or "" if it names none.
 func objectKind(call protoreflect.MethodDescriptor, field protoreflect.FieldDescriptor) string {
 	for _, of := range []protoreflect.Name{field.ContainingMessage().Name(), call.Parent().Name(), ""} {
 		if kind := objectKinds[of][field.Name()]; kind != "" {
@@ -118,12 +118,12 @@ func addObject(e *v1.AuditEntry, kind, name string) {
 	}
 }
 
-// actionOf names a call.
+// actionOf returns the name of a call in the audit.
 func actionOf(call protoreflect.MethodDescriptor) string {
 	return string(call.Parent().Name()) + "/" + string(call.Name())
 }
 
-// hostOf returns the host of an address.
+// hostOf returns the host part of an address.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
@@ -131,11 +131,11 @@ func hostOf(address string) string {
 	return cut(address)
 }
 
-// secretText finds what gives the text of a caller away as a token of this system or as one of an issuer: people paste them
-// where an id or a path belongs.
+// secretText matches tokens of this system and of OIDC issuers in a caller's text. Users sometimes paste them in place of an
+// id or a path.
 var secretText = regexp.MustCompile(`(sy_[^_/\s]{0,16}_|eyJ[\w-]+\.)[^/\s]+`)
 
-// cut returns the text of a caller as an entry may have it: short, and without tokens.
+// cut returns a caller's text in the form that an entry may have: truncated, and with tokens masked.
 func cut(text string) string {
 	text = secretText.ReplaceAllString(strings.ToValidUTF8(text, ""), "${1}***")
 	if len(text) > maxText {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// filled is a message with a text in each field that is one.
+// filled is a message with text in each string field.
 type filled = dynamicpb.Message
 
 func fill(message protoreflect.MessageDescriptor) *filled {

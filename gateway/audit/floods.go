@@ -9,30 +9,31 @@ import (
 )
 
 const (
-	// floodTime is the time in which refusals are counted: floodSome of one address have entries, and floodAll of all.
+	// floodTime is the period over which refusals are counted. In each period, floodSome refusals per address and floodAll
+	// in total get entries.
 	floodTime           = time.Second
 	floodSome, floodAll = 5, 200
-	// maxFlooding bounds the addresses that are remembered.
+	// maxFlooding bounds the number of addresses that are tracked.
 	maxFlooding = 4096
 )
 
-// floods bounds the entries about refused calls, which anyone can cause. It is safe for concurrent use.
+// floods bounds the number of entries about refused calls, which anyone can cause. It is safe for concurrent use.
 type floods struct {
 	mu  sync.Mutex
 	all flood
 	by  map[string]*flood // by network
 }
 
-// flood counts the refusals of a network in a floodTime.
+// flood counts the refusals of a network in one floodTime.
 type flood struct {
 	began time.Time
 	count int
-	// omitted is how many have no entry, and last the newest of them.
+	// omitted is the number of refusals without an entry, and last is the newest of them.
 	omitted int32
 	last    *v1.AuditEntry
 }
 
-// admit reports whether an entry about a refusal is stored, and has it count those before it that are not.
+// admit reports whether to store the entry of a refusal. An admitted entry also counts the omitted ones before it.
 func (f *floods) admit(e *v1.AuditEntry) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,7 +44,7 @@ func (f *floods) admit(e *v1.AuditEntry) bool {
 			f.by = map[string]*flood{}
 		}
 		if len(f.by) >= maxFlooding {
-			network = "" // of all that there is no room for
+			network = "" // shared by all networks beyond the limit
 		}
 		if of = f.by[network]; of == nil {
 			of = &flood{}
@@ -64,15 +65,15 @@ func (f *floods) admit(e *v1.AuditEntry) bool {
 	return true
 }
 
-// begin resets the count once its time has passed.
+// begin resets the count once floodTime has passed.
 func (f *flood) begin(now time.Time) {
 	if age := now.Sub(f.began); age >= floodTime || age < 0 {
 		f.began, f.count = now, 0
 	}
 }
 
-// sweep forgets the floods that began before a time. For each it returns the last entry that was left out, which counts the
-// others.
+// sweep removes the floods that began before a given time. For each it returns the last omitted entry, which counts the
+// other omitted ones.
 func (f *floods) sweep(before time.Time) (last []*v1.AuditEntry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,12 +90,12 @@ func (f *floods) sweep(before time.Time) (last []*v1.AuditEntry) {
 	return last
 }
 
-// networkOf returns an address, or the /64 network of an IPv6 address, all of which one host may have.
+// networkOf returns an address, or the /64 network of an IPv6 address, because one host may use all of it.
 func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {
 		return address
 	}
-	network, _ := ip.WithZone("").Prefix(64) // which such an address has
+	network, _ := ip.WithZone("").Prefix(64) // IPv6 addresses have this prefix length, so there is no error
 	return network.String()
 }

@@ -12,15 +12,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// forwardedHeader is how proxies name the client that a call comes from. Any client may send it.
+// forwardedHeader is the header in which proxies name the original client. Any client can send it.
 const forwardedHeader = "X-Forwarded-For"
 
-// Interceptor records calls. It stands before the one that holds them to their roles.
+// Interceptor records calls. It must run outside the interceptor that checks roles.
 type Interceptor struct{ Recorder *Recorder }
 
 var _ connect.Interceptor = Interceptor{}
 
-// WrapUnary records a call that changes something, or that is refused, before it is answered.
+// WrapUnary records a call that changes something or is refused, before the caller gets the response.
 func (i Interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		res, err := next(ctx, req)
@@ -47,7 +47,7 @@ func (i Interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// WrapStreamingHandler records a stream that is refused. No stream changes anything.
+// WrapStreamingHandler records refused streams. No stream changes anything.
 func (i Interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		err := next(ctx, conn)
@@ -65,13 +65,13 @@ func (i Interceptor) WrapStreamingClient(next connect.StreamingClientFunc) conne
 	return next
 }
 
-// isRecorded reports whether a call that has ended with err has an entry.
+// isRecorded reports whether a call that has ended with err gets an entry.
 func isRecorded(call protoreflect.MethodDescriptor, err error) bool {
 	rules := v1.RulesOf(call)
 	return rules.GetEffect() == v1.Effect_EFFECT_WRITE && !rules.GetUnaudited() || err != nil && isRefusal(rpcerror.CodeOf(err))
 }
 
-// NoteRequest records a request that was refused before it has reached a call.
+// NoteRequest records a request that was refused before it reached a call.
 func (r *Recorder) NoteRequest(req *http.Request, err error) {
 	e := newEntry(req.Context(), req.Method+" "+req.URL.Path, req.RemoteAddr, req.Header.Get(forwardedHeader))
 	end(e, err)

@@ -8,11 +8,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// loginAction is what a login by SSH is called in the audit.
+// loginAction is the name of an SSH login in the audit.
 const loginAction = "SSH login"
 
-// RecordLogin records that the caller of ctx has logged in by SSH to a task of a run, and returns once the entry is stored, or
-// after some seconds.
+// RecordLogin records that the caller of ctx has logged in to a task of a run over SSH. It returns once the entry is stored,
+// or after maxWait.
 func (r *Recorder) RecordLogin(ctx context.Context, address, run, task string) {
 	e := newEntry(ctx, loginAction, address, "")
 	addObject(e, "run", run)
@@ -23,7 +23,7 @@ func (r *Recorder) RecordLogin(ctx context.Context, address, run, task string) {
 	r.Record(ctx, e)
 }
 
-// NoteRefusedLogin records that an SSH client was refused which has claimed a user name, with the fingerprint of its key.
+// NoteRefusedLogin records the refusal of an SSH client, with the user name that it claimed and the fingerprint of its key.
 func (r *Recorder) NoteRefusedLogin(ctx context.Context, address, user, fingerprint string, err error) {
 	e := newEntry(ctx, loginAction, address, "")
 	addObject(e, "user", user)

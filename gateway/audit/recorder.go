@@ -20,26 +20,26 @@ import (
 const (
 	// maxWait is how long a call waits for its entry to be stored.
 	maxWait = 2 * time.Second
-	// maxPending is how many entries wait for the store, maxNotes how many of them may be about refused calls, which anyone
-	// can cause, and maxPart how many one value has.
+	// maxPending bounds the entries that wait for the store, maxNotes those among them about refused calls, which anyone can
+	// cause, and maxPart the entries in one value.
 	maxPending, maxNotes, maxPart = 10_000, 5_000, 1000
-	// maxSpan is the longest time between the first entry of a value, which its key has the time of, and the others.
+	// maxSpan is the longest time between the first entry of a value, whose time is in the key, and the others.
 	maxSpan = time.Minute
-	// storeTimeout bounds one try to store entries; longestPause is the longest wait before another one.
+	// storeTimeout bounds one attempt to store entries. longestPause is the longest pause before another attempt.
 	storeTimeout, longestPause = 5 * time.Second, 10 * time.Second
 	// closeTimeout is how long Close waits for the store.
 	closeTimeout = 5 * time.Second
 )
 
-// Values is where a Recorder stores entries.
+// Values is the part of a store that a Recorder needs.
 type Values interface {
-	// PutMessageIfAbsent stores a message unless there is one with the key. A try that fails may have stored it.
+	// PutMessageIfAbsent stores a message unless the key exists. A failed call may have stored the message.
 	PutMessageIfAbsent(ctx context.Context, key string, m proto.Message) (existed bool, err error)
 }
 
 var _ Values = (*store.Store)(nil)
 
-// Recorder stores entries. It is safe for concurrent use. Close ends it.
+// Recorder stores entries. It is safe for concurrent use. The caller must Close it.
 type Recorder struct {
 	store Values
 	now   func() time.Time
@@ -52,20 +52,20 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	pending []*v1.AuditEntry
-	stored  *sync.Cond // there are fewer pending entries, or the writer has ended
-	ended   bool       // the writer stores no more
+	stored  *sync.Cond // signals that fewer entries are pending or the writer has ended
+	ended   bool       // whether the writer has stopped storing entries
 	oldest  int64      // number of the first pending entry
 	next    int64      // number of the next entry
-	part    int        // how many entries the value has that could not be stored yet; 0: there is none
-	dropped int        // since entries were stored last
+	part    int        // number of entries in the value whose storing has failed, or 0
+	dropped int        // since the last successful store
 
-	news    chan struct{} // has a token if there may be pending entries
+	news    chan struct{} // holds a token if there may be pending entries
 	closing chan struct{}
 	closed  chan struct{}
 	once    sync.Once
 }
 
-// NewRecorder returns a recorder that stores entries in a store.
+// NewRecorder returns a recorder that stores entries in s. The caller must Close it.
 func NewRecorder(s Values, now func() time.Time, log *slog.Logger) *Recorder {
 	name := make([]byte, 4)
 	_, _ = rand.Read(name) // never fails
@@ -78,13 +78,13 @@ func NewRecorder(s Values, now func() time.Time, log *slog.Logger) *Recorder {
 	return r
 }
 
-// Close stores what waits, for some seconds at most. A second Close does nothing.
+// Close stores the pending entries, for at most closeTimeout. A second Close is a no-op.
 func (r *Recorder) Close() {
 	r.once.Do(func() { close(r.closing) })
 	<-r.closed
 }
 
-// Record adds an entry and returns once it is stored, or after maxWait: an entry that is late is stored when the store is back.
+// Record adds an entry and returns once it is stored, or after maxWait. A late entry is stored when the store is back.
 func (r *Recorder) Record(ctx context.Context, e *v1.AuditEntry) {
 	number, ok := r.add(e, maxPending)
 	if !ok {
@@ -95,13 +95,13 @@ func (r *Recorder) Record(ctx context.Context, e *v1.AuditEntry) {
 	if r.await(ctx, number) {
 		return
 	}
-	// The gateway has closed while it answered the call.
+	// The gateway closed while it was answering the call.
 	if err := r.storeSome(ctx); err != nil {
 		r.log.Error("an entry of the audit is lost, because the store is away", "action", e.GetAction(), "error", err)
 	}
 }
 
-// await waits until an entry is stored or ctx ends, and returns false if no writer is left to store it.
+// await waits until an entry is stored or ctx ends. It returns false if the writer has ended without storing the entry.
 func (r *Recorder) await(ctx context.Context, number int64) bool {
 	defer context.AfterFunc(ctx, func() {
 		r.mu.Lock()
@@ -116,7 +116,8 @@ func (r *Recorder) await(ctx context.Context, number int64) bool {
 	return r.oldest > number || !r.ended
 }
 
-// Note adds an entry about a refused call and does not wait. Of many at once it leaves some out, which a later entry counts.
+// Note adds an entry about a refused call without waiting for the store. During a flood it omits entries, and a later entry
+// counts them.
 func (r *Recorder) Note(e *v1.AuditEntry) {
 	e.At = timestamppb.New(r.now())
 	if r.floods.admit(e) {
@@ -124,7 +125,7 @@ func (r *Recorder) Note(e *v1.AuditEntry) {
 	}
 }
 
-// add adds an entry and returns its number, or false if as many wait as may.
+// add adds an entry and returns its number, or false if most entries are already pending.
 func (r *Recorder) add(e *v1.AuditEntry, most int) (number int64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +152,7 @@ func (r *Recorder) write() {
 	defer close(r.closed)
 	sweep := time.NewTicker(floodTime)
 	defer sweep.Stop()
-	var retry <-chan time.Time // nil: the last try has succeeded
+	var retry <-chan time.Time // nil unless the last attempt failed
 	pause := time.Duration(0)
 	for {
 		news := r.news
@@ -180,14 +181,14 @@ func (r *Recorder) write() {
 	}
 }
 
-// noteFloods adds entries about the floods of refused calls that began before a time.
+// noteFloods adds entries about the floods of refused calls that began before a given time.
 func (r *Recorder) noteFloods(before time.Time) {
 	for _, e := range r.floods.sweep(before) {
 		r.add(e, maxNotes)
 	}
 }
 
-// storeRest stores what waits when the recorder closes, and ends the waits for it.
+// storeRest stores the pending entries when the recorder closes, and wakes the calls that wait for them.
 func (r *Recorder) storeRest() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -201,14 +202,14 @@ func (r *Recorder) storeRest() {
 	}
 }
 
-// backlog returns how many entries wait, and how many calls have none for want of room.
+// backlog returns the number of pending entries, and of entries dropped for lack of room.
 func (r *Recorder) backlog() (waiting, dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.pending), r.dropped
 }
 
-// storeAll stores entries until none waits.
+// storeAll stores entries until none are pending.
 func (r *Recorder) storeAll(ctx context.Context) error {
 	for {
 		if waiting, _ := r.backlog(); waiting == 0 {
@@ -220,12 +221,12 @@ func (r *Recorder) storeAll(ctx context.Context) error {
 	}
 }
 
-// storeSome stores the entries that have waited for the longest time, as one value.
+// storeSome stores the oldest pending entries as one value.
 func (r *Recorder) storeSome(ctx context.Context) error {
 	r.storing.Lock()
 	defer r.storing.Unlock()
 	r.mu.Lock()
-	// A try that failed may have stored the value. The next one has the same entries, and no more.
+	// A failed attempt may have stored the value, so the next attempt must store exactly the same entries.
 	if r.part == 0 {
 		r.part = partLength(r.pending)
 	}
@@ -250,7 +251,7 @@ func (r *Recorder) storeSome(ctx context.Context) error {
 	return nil
 }
 
-// partLength returns how many of the first entries one value may have.
+// partLength returns how many of the first entries fit into one value.
 func partLength(entries []*v1.AuditEntry) int {
 	entries = entries[:min(len(entries), maxPart)]
 	for i, e := range entries {

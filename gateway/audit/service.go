@@ -23,12 +23,12 @@ import (
 
 const (
 	defaultPage = 100
-	// maxReads is how many values a page reads, and how many days it looks at.
+	// maxReads bounds the number of values and days that a page reads.
 	maxReads = 2000
 	day      = 24 * time.Hour
 )
 
-// Service answers the calls of AuditService. It is safe for concurrent use.
+// Service implements AuditService. It is safe for concurrent use.
 type Service struct {
 	Store *store.Store
 	Now   func() time.Time
@@ -36,7 +36,7 @@ type Service struct {
 
 var _ switchyardv1connect.AuditServiceHandler = Service{}
 
-// ListAuditEntries lists entries, the newest first.
+// ListAuditEntries lists entries, newest first.
 func (s Service) ListAuditEntries(ctx context.Context, req *connect.Request[v1.ListAuditEntriesRequest]) (*connect.Response[v1.ListAuditEntriesResponse], error) {
 	m := req.Msg
 	if err := checkResult(m.GetResult()); err != nil {
@@ -61,9 +61,9 @@ func (s Service) ListAuditEntries(ctx context.Context, req *connect.Request[v1.L
 	return connect.NewResponse(res), nil
 }
 
-// place is an entry: a key, and its index in the value.
+// place identifies an entry by the key of a value and its index in the value.
 type place struct {
-	key   string // "": the newest
+	key   string // "" for the newest entry
 	index int
 }
 
@@ -102,11 +102,11 @@ type lister struct {
 	found []*v1.AuditEntry
 	next  place // first entry of the next page
 	reads int
-	// from is the first key that is read, and before follows the last one.
+	// from is the first key to read, and before is the end of the key range.
 	from, before string
 }
 
-// read adds entries that were recorded before a time, the newest first, until the page is full.
+// read adds entries recorded before a given time, newest first, until the page is full.
 func (l *lister) read(ctx context.Context, before time.Time) error {
 	first, err := l.firstDay(ctx)
 	if err != nil || first.IsZero() {
@@ -130,7 +130,7 @@ func (l *lister) read(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// firstDay returns the day of the oldest entry, or zero if there is none.
+// firstDay returns the day of the oldest entry, or the zero time if there are no entries.
 func (l *lister) firstDay(ctx context.Context) (time.Time, error) {
 	for key, err := range l.store.Keys(ctx, storekey.AuditPrefix) {
 		if err != nil {
@@ -143,11 +143,11 @@ func (l *lister) firstDay(ctx context.Context) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// readDay adds the entries of a day, the newest first, and reports whether the page is full.
+// readDay adds the entries of a day, newest first, and reports whether the page is full.
 func (l *lister) readDay(ctx context.Context, d time.Time) (full bool, err error) {
 	prefix := storekey.AuditDay(d)
 	if l.at.key != "" && prefix > l.at.key {
-		return false, nil // of pages before
+		return false, nil // belongs to earlier pages
 	}
 	if l.spend(prefix + afterAll) {
 		return true, nil
@@ -171,7 +171,7 @@ func (l *lister) readDay(ctx context.Context, d time.Time) (full bool, err error
 		var part v1.AuditPart
 		err := l.store.GetMessage(ctx, key, &part)
 		if errors.Is(err, store.ErrNotFound) {
-			continue // it has just been collected
+			continue // the retention has just deleted it
 		}
 		if err != nil {
 			return false, fmt.Errorf("read the audit: %w", err)
@@ -190,10 +190,11 @@ func (l *lister) readDay(ctx context.Context, d time.Time) (full bool, err error
 	return false, nil
 }
 
-// afterAll follows the last key of a day.
+// afterAll sorts after every key of a day.
 const afterAll = "~"
 
-// spend counts a read, or has the next page begin with a key if this one has read enough.
+// spend counts a read. If the page has used up its reads, spend makes the next page begin at key and returns
+// true.
 func (l *lister) spend(key string) (full bool) {
 	if l.reads++; l.reads <= maxReads {
 		return false

@@ -11,27 +11,27 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Session is a session that is open, has ended or was refused.
+// Session describes a session that was opened, has ended or was refused.
 type Session struct {
-	// Kind is such as "exec".
+	// Kind is the kind of session, such as "exec".
 	Kind string
-	// What it was about; empty: not known.
+	// Run, Task, Node, Path and Port are the target of the session. Unknown ones are zero.
 	Run, Task, Node, Path string
 	Port                  uint32
 	// From is the address of the client.
 	From string
-	// Lasted is how long it was open, Sent and Received are what the client has sent and was sent, in bytes.
+	// Lasted is the duration of the session. Sent and Received are the bytes that the client sent and received.
 	Lasted         time.Duration
 	Sent, Received int64
-	// Err is why there was none.
+	// Err is the error if the session could not be opened.
 	Err error
 }
 
-// openedSuffix is what the entry about a session that has been opened is called after its action.
+// openedSuffix follows the action in the entry about an opened session.
 const openedSuffix = " opened"
 
-// RecordOpenedSession adds an entry about a session of the caller of ctx that has been opened, and returns once the entry is
-// stored, or after some seconds. One that connects to a port does not wait: a page of the web opens very many.
+// RecordOpenedSession records that the caller of ctx has opened a session. It returns once the entry is stored, or after
+// maxWait. For port connections it does not wait, because a web page opens very many.
 func (r *Recorder) RecordOpenedSession(ctx context.Context, s Session) {
 	e := sessionEntry(ctx, s)
 	e.Action += openedSuffix
@@ -43,8 +43,7 @@ func (r *Recorder) RecordOpenedSession(ctx context.Context, s Session) {
 	r.Record(ctx, e)
 }
 
-// RecordSession adds an entry about a session of the caller of ctx that has ended or was refused, and does not wait for the
-// store.
+// RecordSession records that a session of the caller of ctx has ended or was refused. It does not wait for the store.
 func (r *Recorder) RecordSession(ctx context.Context, s Session) {
 	e := sessionEntry(ctx, s)
 	end(e, s.Err)
@@ -58,7 +57,7 @@ func (r *Recorder) RecordSession(ctx context.Context, s Session) {
 	r.add(e, maxPending)
 }
 
-// sessionEntry returns an entry about a session of the caller of ctx, without how it ended.
+// sessionEntry returns an entry about a session of the caller of ctx, without its result.
 func sessionEntry(ctx context.Context, s Session) *v1.AuditEntry {
 	e := newEntry(ctx, "session "+s.Kind, s.From, "")
 	for _, object := range []struct{ kind, name string }{{"run", s.Run}, {"task", s.Task}, {"node", s.Node}, {"path", s.Path}} {

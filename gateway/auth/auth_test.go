@@ -18,7 +18,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fakeTokens has principals by token.
+// fakeTokens maps tokens to principals.
 type fakeTokens map[string]*Principal
 
 func (f fakeTokens) Authenticate(_ context.Context, bearer string) (*Principal, error) {
@@ -85,7 +85,7 @@ func TestWithoutAuthenticatorANameIsAClaim(t *testing.T) {
 	}
 }
 
-// TestOpenRequestEndsWithItsToken has a request stay open while its token is revoked.
+// TestOpenRequestEndsWithItsToken revokes the token of an open request.
 func TestOpenRequestEndsWithItsToken(t *testing.T) {
 	var revoked atomic.Bool
 	lock := Lock{Recheck: time.Millisecond, Authenticator: authenticate(func(context.Context, string) (*Principal, error) {
@@ -108,7 +108,8 @@ func TestOpenRequestEndsWithItsToken(t *testing.T) {
 	}
 }
 
-// TestRequestOutlastsTheStoreOfTokens has the answer about a token fail while its request is open.
+// TestRequestOutlastsTheStoreOfTokens checks that an open request continues while its token cannot be
+// checked.
 func TestRequestOutlastsTheStoreOfTokens(t *testing.T) {
 	var asked atomic.Int32
 	lock := Lock{Recheck: time.Millisecond, Authenticator: authenticate(func(context.Context, string) (*Principal, error) {
@@ -132,7 +133,7 @@ func TestRequestOutlastsTheStoreOfTokens(t *testing.T) {
 	handler.ServeHTTP(httptest.NewRecorder(), r)
 }
 
-// authenticate is an Authenticator.
+// authenticate is a function that implements Authenticator.
 type authenticate func(context.Context, string) (*Principal, error)
 
 func (f authenticate) Authenticate(ctx context.Context, bearer string) (*Principal, error) {
@@ -156,7 +157,7 @@ func TestRolesIncludeTheWeaker(t *testing.T) {
 	}
 }
 
-// TestCallsAreOpenToTheirRoles holds every call of the API to each role.
+// TestCallsAreOpenToTheirRoles checks every call of the API with each role.
 func TestCallsAreOpenToTheirRoles(t *testing.T) {
 	calls := 0
 	for _, service := range v1.Services() {

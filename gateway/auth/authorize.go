@@ -12,8 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Authorize returns an error unless the caller of ctx has the role that a call needs. A call without a role is refused to
-// all.
+// Authorize returns an error unless the caller of ctx has the role that a call requires. A call that declares no role is
+// refused to everyone.
 func Authorize(ctx context.Context, call protoreflect.MethodDescriptor) error {
 	rules := v1.RulesOf(call)
 	if rules.GetNode() && From(ctx).Role == v1.Role_ROLE_NODE {
@@ -22,7 +22,7 @@ func Authorize(ctx context.Context, call protoreflect.MethodDescriptor) error {
 	return authorize(ctx, rules.GetRole(), string(call.Name()))
 }
 
-// authorize returns an error unless the caller of ctx has a role.
+// authorize returns an error unless the caller of ctx has at least the given role.
 func authorize(ctx context.Context, least v1.Role, what string) error {
 	p := From(ctx)
 	if p.Role.Includes(least) {
@@ -42,8 +42,8 @@ func orNoName(text string) string {
 	return text
 }
 
-// Require returns a handler that passes requests of callers with a role on to next. It is for doors that are no calls of a
-// service.
+// Require returns a handler that passes requests of callers with at least the given role to next. It is for paths outside
+// the services.
 func Require(least v1.Role, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := authorize(r.Context(), least, r.URL.Path); err != nil {
@@ -54,12 +54,12 @@ func Require(least v1.Role, next http.Handler) http.Handler {
 	})
 }
 
-// Interceptor holds each call, unary or stream, to the role in its rules.
+// Interceptor enforces the role in the rules of each call, unary or streaming.
 type Interceptor struct{}
 
 var _ connect.Interceptor = Interceptor{}
 
-// WrapUnary holds calls with one answer.
+// WrapUnary checks unary calls.
 func (Interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		if err := authorizeSpec(ctx, req.Spec()); err != nil {
@@ -69,7 +69,7 @@ func (Interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// WrapStreamingHandler holds calls with a stream of answers.
+// WrapStreamingHandler checks streaming calls.
 func (Interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		if err := authorizeSpec(ctx, conn.Spec()); err != nil {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ByPrefix asks one of two Authenticators, by how a token begins.
+// ByPrefix selects one of two Authenticators by the prefix of the token.
 type ByPrefix struct {
 	Prefix string
-	// With knows the tokens that begin with Prefix, Without all others.
+	// With authenticates tokens that begin with Prefix, and Without all others.
 	With, Without Authenticator
 }
 

@@ -18,40 +18,40 @@ import (
 )
 
 const (
-	// maxBearer bounds a token, in bytes; one of an issuer with many groups takes some KiB.
+	// maxBearer bounds the size of a token in bytes. A token of an OIDC issuer with many groups takes some KiB.
 	maxBearer = 16 << 10
 	// maxActor bounds the name that a client claims, in characters.
 	maxActor = 80
-	// DefaultRecheck is how often the token of an open request is checked again.
+	// DefaultRecheck is the interval at which the token of an open request is checked again.
 	DefaultRecheck = 400 * time.Millisecond
-	// challenge tells HTTP clients what an answer 401 asks for.
+	// challenge is the WWW-Authenticate header of a 401 response.
 	challenge = `Bearer realm="switchyard"`
 )
 
-// Authenticator finds out who has a token. It is safe for concurrent use.
+// Authenticator identifies the holder of a token. It is safe for concurrent use.
 type Authenticator interface {
-	// Authenticate returns the principal of a token. Its error has the code Unauthenticated for a token that counts for
-	// nothing, and another one when that cannot be known now. Its text never has the token.
+	// Authenticate returns the principal of a token. The error has the code Unauthenticated for an invalid token, and
+	// another code if validity cannot be determined at the moment. Its text never contains the token.
 	Authenticate(ctx context.Context, bearer string) (*Principal, error)
 }
 
 // Lock authenticates requests.
 type Lock struct {
-	// Authenticator proves who sends a request; nil: authentication is off, and each caller is an admin by the name that it
-	// claims.
+	// Authenticator authenticates callers. If it is nil, authentication is off, and each caller is an admin under the name
+	// that it claims.
 	Authenticator Authenticator
 	// ActorHeader is the header in which a client claims a name.
 	ActorHeader string
-	// Recheck is how often the token of a request is checked again while the request is open, so that streams of a revoked
-	// token end. Default: 400 ms, which with the caches of Authenticators stays below a second.
+	// Recheck is the interval at which the token of an open request is checked again, so that streams end when their token
+	// is revoked. Default: 400 ms, which together with the caches of Authenticators stays below a second.
 	Recheck time.Duration
-	// OnRefused is called for each request that is refused; nil: nothing is.
+	// OnRefused is called for each refused request. It may be nil.
 	OnRefused func(r *http.Request, err error)
-	// Refuse answers a request that is refused. Default: with the error, in the protocol of the caller.
+	// Refuse responds to a refused request. Default: with the error, in the protocol of the caller.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// Middleware returns a handler that passes a request on to next once it is known who sends it, and refuses all others.
+// Middleware returns a handler that passes authenticated requests to next, and refuses all others.
 func (l Lock) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, bearer, err := l.principal(r)
@@ -73,7 +73,7 @@ func (l Lock) Middleware(next http.Handler) http.Handler {
 	})
 }
 
-// hookKey is the key in a context of what is called for refusals.
+// hookKey is the context key of the OnRefused hook.
 type hookKey struct{}
 
 func (l Lock) refused(r *http.Request, err error) {
@@ -82,7 +82,7 @@ func (l Lock) refused(r *http.Request, err error) {
 	}
 }
 
-// Refuse answers a request that its caller may not make. It is for doors that are no calls of a service.
+// Refuse responds to a request that its caller may not make. It is for paths outside the services.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if refused, ok := r.Context().Value(hookKey{}).(func(*http.Request, error)); ok {
 		refused(r, err)
@@ -90,8 +90,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	edge.WriteError(w, r, err)
 }
 
-// whileValid returns a context that ends once the token of a request is no longer valid, with the error of the
-// Authenticator as its cause. A request continues while that cannot be decided. release must be called.
+// whileValid returns a context that ends, with the error of the Authenticator as its cause, once the token is no longer
+// valid. While validity cannot be determined, the request continues. The caller must call release.
 func (l Lock) whileValid(parent context.Context, bearer string) (ctx context.Context, release func()) {
 	if bearer == "" {
 		return parent, func() {}
@@ -126,7 +126,7 @@ func (l Lock) recheck(ctx context.Context, cancel context.CancelCauseFunc, beare
 	}
 }
 
-// EndOf returns why a request that has ended with err was ended by the lock, or err if it was not.
+// EndOf returns the error with which the lock ended a request, or err if the lock did not end it.
 func EndOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && connect.CodeOf(cause) == connect.CodeUnauthenticated {
 		return cause
@@ -134,7 +134,7 @@ func EndOf(ctx context.Context, err error) error {
 	return err
 }
 
-// principal returns who sends a request, and the token that proves it, or "" if authentication is off.
+// principal returns the caller of a request and the token that proves its identity, or "" if authentication is off.
 func (l Lock) principal(r *http.Request) (p *Principal, bearer string, err error) {
 	if l.Authenticator == nil {
 		return &Principal{Name: claimedName(r.Header.Get(l.ActorHeader)), Role: v1.Role_ROLE_ADMIN, Kind: KindNone}, "", nil
@@ -159,7 +159,7 @@ func (l Lock) principal(r *http.Request) (p *Principal, bearer string, err error
 	return p, bearer, err
 }
 
-// tokenParameter returns the parameter of a URL that holds a token by its name, or "".
+// tokenParameter returns the name of a URL parameter that looks like a token, or "".
 func tokenParameter(u *url.URL) string {
 	for name := range u.Query() {
 		switch strings.ToLower(name) {
@@ -179,7 +179,7 @@ func claimedName(claim string) string {
 	return string(name[:min(len(name), maxActor)]) + Unverified
 }
 
-// printable drops what is no character to print, parentheses included: those are the gateway's own.
+// printable drops characters that cannot be printed, and parentheses, which the gateway reserves for itself.
 func printable(r rune) rune {
 	if !unicode.IsPrint(r) || r == unicode.ReplacementChar || r == '(' || r == ')' {
 		return -1

@@ -10,10 +10,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Unverified is behind a name that a client claims, where nothing verifies it.
+// Unverified is the suffix of a claimed name without proof.
 const Unverified = " (unverified)"
 
-// Kinds of principals, by what proved who they are.
+// The kinds of principals, by the proof of their identity.
 const (
 	KindNone  = "none" // authentication is off
 	KindToken = "token"
@@ -21,24 +21,24 @@ const (
 	KindKey   = "ssh_key"
 )
 
-// Principal is who sends a request. It must not be changed.
+// Principal is the caller of a request. It is immutable.
 type Principal struct {
-	// Name is what runs, events and the audit show. A name that nothing proves ends with Unverified; it is empty if the
-	// client claims none.
+	// Name is the name in runs, events and the audit. An unproven name ends with Unverified; it is empty if the client
+	// claims none.
 	Name string
 	Role v1.Role
 	// Node is the name of the node that a token of role node belongs to.
 	Node string
-	// Kind says what proved the name, ID is that of the token, or the fingerprint of the key.
+	// Kind is the kind of proof. ID is the id of the token or the fingerprint of the key.
 	Kind, ID string
-	// ExpiresAt is when the proof ends; zero: never.
+	// ExpiresAt is when the proof expires, or zero if it does not.
 	ExpiresAt time.Time
 }
 
-// anonymous is a caller that has passed no lock: it may do nothing.
+// anonymous is a caller that has passed no lock. It may do nothing.
 var anonymous = &Principal{}
 
-// From returns who sends the request of ctx. A context that has passed no Middleware has a principal without a role.
+// From returns the caller of the request in ctx. If ctx has passed no Middleware, the principal has no role.
 func From(ctx context.Context) *Principal {
 	if p, ok := authn.GetInfo(ctx).(*Principal); ok {
 		return p
@@ -46,22 +46,22 @@ func From(ctx context.Context) *Principal {
 	return anonymous
 }
 
-// With returns a context of a request that p sends.
+// With returns a context for a request of p.
 func With(ctx context.Context, p *Principal) context.Context { return authn.SetInfo(ctx, p) }
 
-// IsVerified reports whether something proves who the principal is.
+// IsVerified reports whether the identity of the principal is proven.
 func (p *Principal) IsVerified() bool {
 	return p.Kind == KindToken || p.Kind == KindOIDC || p.Kind == KindKey
 }
 
-// SeesAll reports whether the principal reaches what others own.
+// SeesAll reports whether the principal may see what others own.
 func (p *Principal) SeesAll() bool { return p.Role.Includes(v1.Role_ROLE_OPERATOR) }
 
-// Owns reports whether what was submitted by owner belongs to the principal. Runs of a schedule belong to no one, whatever
-// a principal is called.
+// Owns reports whether the principal owns what owner has submitted. Runs of a schedule belong to no one, whatever the name
+// of the principal is.
 func (p *Principal) Owns(owner string) bool {
 	return p.Role.Includes(v1.Role_ROLE_VIEWER) && p.Name != "" && !strings.HasSuffix(owner, Unverified) && owner != v1.TriggerSchedule && owner == p.Name
 }
 
-// Reaches reports whether the principal may see what was submitted by owner.
+// Reaches reports whether the principal may see what owner has submitted.
 func (p *Principal) Reaches(owner string) bool { return p.SeesAll() || p.Owns(owner) }

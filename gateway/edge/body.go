@@ -13,8 +13,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// boundedBody is the body of a call that has to arrive in time, and that counts
-// for as long as the call is open: its message lives that long.
+// boundedBody is the body of a call. It must arrive in time, and counts against the limits until the call
+// ends, because its message lives that long.
 type boundedBody struct {
 	io.ReadCloser
 	call       *http.Request
@@ -24,7 +24,7 @@ type boundedBody struct {
 	began      time.Time
 	deadline   time.Time
 
-	// mu guards the rest: a server may read on while the call is being released.
+	// mu guards the fields below: a server may still read while the call is being released.
 	mu       sync.Mutex
 	read     int64
 	held     int64
@@ -39,7 +39,7 @@ func newBoundedBody(b *Bounds, w http.ResponseWriter, r *http.Request) *boundedB
 	return body
 }
 
-// isCompressed reports whether a call says that its messages may be compressed.
+// isCompressed reports whether the headers of a call announce compressed messages.
 func isCompressed(r *http.Request) bool {
 	for _, header := range []string{"Content-Encoding", "Connect-Content-Encoding", "Grpc-Encoding"} {
 		if encoding := r.Header.Get(header); encoding != "" && encoding != "identity" {
@@ -49,7 +49,7 @@ func isCompressed(r *http.Request) bool {
 	return false
 }
 
-// Read reads what arrives in time and has room.
+// Read reads data that arrives in time and within the limits.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
@@ -61,7 +61,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	switch {
 	case err == nil, b.call.Context().Err() != nil:
 	case errors.Is(err, io.EOF):
-		// The deadline is the connection's; what comes after the body has others.
+		// The deadline belongs to the connection, and must not apply to what follows the body.
 		_ = b.controller.SetReadDeadline(time.Time{})
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = connect.NewError(connect.CodeDeadlineExceeded,
@@ -72,7 +72,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hold counts n more bytes.
+// hold counts n more bytes against the limits.
 func (b *boundedBody) hold(n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,19 +92,19 @@ func (b *boundedBody) hold(n int64) error {
 	return nil
 }
 
-// extend moves the deadline to when as much as has been read, and some more, has to
-// be there. It moves by a second at least, since each move costs something.
+// extend sets the deadline for the bytes read plus a margin. It moves the deadline only in steps of at least
+// a second, because each move has a cost.
 func (b *boundedBody) extend() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	deadline := b.began.Add(b.bounds.limits.BodyTime + time.Duration(b.read)*time.Second/bodyRate)
 	if deadline.Sub(b.deadline) >= time.Second {
 		b.deadline = deadline
-		_ = b.controller.SetReadDeadline(deadline) // a server without deadlines is a test's
+		_ = b.controller.SetReadDeadline(deadline) // only the servers of tests have no deadlines
 	}
 }
 
-// release gives back what is held.
+// release returns the held bytes to the limits.
 func (b *boundedBody) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

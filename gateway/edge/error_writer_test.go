@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestGuardsAnswerInTheProtocolOfTheCaller holds the form of errors that come before any handler.
+// TestGuardsAnswerInTheProtocolOfTheCaller checks the form of errors that occur before any handler.
 func TestGuardsAnswerInTheProtocolOfTheCaller(t *testing.T) {
-	none := NewBounds(Limits{}, 0) // with room for no call
+	none := NewBounds(Limits{}, 0) // admits no call
 	for _, guard := range []struct {
 		handler http.Handler
 		status  int

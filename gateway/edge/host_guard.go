@@ -9,9 +9,9 @@ import (
 	"switchyard/activities/httpguard"
 )
 
-// GuardHosts returns a handler that keeps the pages of other sites away from next, and answers them in the protocol that
-// they speak. Hosts are the names, besides localhost, the machine's own and IP addresses, that it answers to.
-// OnRefused is called for each request that is refused; nil: nothing is.
+// GuardHosts returns a handler that refuses requests from pages of other sites, in the protocol of the client, and
+// passes all others to next. hosts are the accepted host names besides localhost, the machine's own name and IP
+// addresses. onRefused is called for each refused request; it may be nil.
 func GuardHosts(hosts []string, onRefused func(r *http.Request, err error), next http.Handler) http.Handler {
 	return httpguard.Guard{Hosts: hosts, Refuse: func(w http.ResponseWriter, r *http.Request, message string) {
 		err := connect.NewError(connect.CodePermissionDenied, errors.New(message))

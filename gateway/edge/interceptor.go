@@ -9,11 +9,11 @@ import (
 	"connectrpc.com/connect"
 )
 
-// unaryTimeout bounds calls whose client has set no deadline.
+// unaryTimeout bounds calls of clients that set no deadline.
 const unaryTimeout = 30 * time.Second
 
-// interceptor is the one around every handler: it counts streams, gives errors their codes and logs calls. It logs failures
-// that are not the caller's as errors, and the rest as debug.
+// interceptor is the outermost one around every handler. It counts streams, gives errors their codes and logs calls:
+// failures that are not the caller's fault as errors, the rest as debug.
 type interceptor struct {
 	log     *slog.Logger
 	streams *openCount
@@ -21,12 +21,12 @@ type interceptor struct {
 
 var _ connect.Interceptor = interceptor{}
 
-// NewInterceptor returns an interceptor that logs to log and counts streams in bounds.
+// NewInterceptor returns an interceptor that logs to log and counts the streams in b.
 func NewInterceptor(log *slog.Logger, b *Bounds) connect.Interceptor {
 	return interceptor{log, b.streams}
 }
 
-// WrapUnary handles calls with one answer.
+// WrapUnary handles unary calls.
 func (e interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		if _, ok := ctx.Deadline(); !ok {
@@ -42,7 +42,7 @@ func (e interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// WrapStreamingHandler handles calls with a stream of answers.
+// WrapStreamingHandler handles streaming calls.
 func (e interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		start := time.Now()

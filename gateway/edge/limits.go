@@ -12,25 +12,24 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Limits bound what clients make a gateway hold. A client is an address: all clients behind one proxy are one client.
+// Limits bound the resources that clients can make a gateway hold. A client is an address, so all clients behind one proxy
+// count as one.
 type Limits struct {
-	// BodyBytes is how much of the bodies of all calls is held at once. A compressed
-	// body counts as the largest that it may unpack to. Default: 128 MiB.
+	// BodyBytes bounds the total size of the bodies of all open calls. A compressed body counts with the maximum size that
+	// it may unpack to. Default: 128 MiB.
 	BodyBytes int64
-	// BodyTime is how long a body may take, besides a second for each 64 KiB of it.
-	// Default: 20 s.
+	// BodyTime is how long a body may take to arrive, plus a second for each 64 KiB of it. Default: 20 s.
 	BodyTime time.Duration
-	// Calls and ClientCalls are how many calls are open at once, of all and of one
-	// client. Defaults: 4096 and 1024.
+	// Calls and ClientCalls bound the open calls of all clients and of one client. Defaults: 4096 and 1024.
 	Calls, ClientCalls int
-	// Streams and ClientStreams are how many of them are streams. Defaults: 1024 and 256.
+	// Streams and ClientStreams bound the open streams among them. Defaults: 1024 and 256.
 	Streams, ClientStreams int
 }
 
-// bodyRate is how many bytes of a body have to come in a second once its time is over.
+// bodyRate is the minimum rate, in bytes per second, at which a body must arrive once BodyTime is over.
 const bodyRate = 64 << 10
 
-// WithDefaults returns l with its zero fields filled in.
+// WithDefaults returns a copy of l with default values for zero fields.
 func (l Limits) WithDefaults() Limits {
 	if l.BodyBytes == 0 {
 		l.BodyBytes = 128 << 20
@@ -49,7 +48,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Validate returns an error if a bound is negative.
+// Validate returns an error if a limit is negative.
 func (l Limits) Validate() error {
 	if l.BodyBytes < 0 || l.BodyTime < 0 || l.Calls < 0 || l.ClientCalls < 0 || l.Streams < 0 || l.ClientStreams < 0 {
 		return errors.New("gateway: Limits has a negative bound")
@@ -57,18 +56,18 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// Bounds are the limits of a gateway and what is used of them. They are safe for concurrent use.
+// Bounds tracks the usage of a gateway's limits. It is safe for concurrent use.
 type Bounds struct {
 	limits Limits
-	// compressedBytes is how much a compressed body counts as.
+	// compressedBytes is the size with which a compressed body counts.
 	compressedBytes int64
 	bytes           *semaphore.Weighted
 	calls           *openCount
 	streams         *openCount
 }
 
-// NewBounds returns limits of which nothing is used. A compressed body counts as compressedBytes, the largest message that
-// it may unpack to.
+// NewBounds returns unused bounds. A compressed body counts as compressedBytes, the maximum size of a message that it may
+// unpack to.
 func NewBounds(l Limits, compressedBytes int64) *Bounds {
 	return &Bounds{
 		limits:          l,
@@ -97,8 +96,7 @@ func (b *Bounds) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// openCount counts what is open, of each client and in all. It is safe for
-// concurrent use.
+// openCount counts open calls or streams, per client and in total. It is safe for concurrent use.
 type openCount struct {
 	what      string
 	all, each int
@@ -108,14 +106,14 @@ type openCount struct {
 	byClient map[string]int
 }
 
-// count returns how many are open.
+// count returns the total number.
 func (c *openCount) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open
 }
 
-// enter counts one more of a client, until leave is called.
+// enter counts one more for a client until leave is called.
 func (c *openCount) enter(client string) (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,18 +140,18 @@ func (c *openCount) enter(client string) (leave func(), err error) {
 	}, nil
 }
 
-// EnterStream counts one more stream of the client at an address, until leave is called.
+// EnterStream counts one more stream of the client at an address until leave is called.
 func (b *Bounds) EnterStream(address string) (leave func(), err error) {
 	return b.streams.enter(clientOf(address))
 }
 
-// OpenCalls returns how many calls are open.
+// OpenCalls returns the number of open calls.
 func (b *Bounds) OpenCalls() int { return b.calls.count() }
 
-// OpenStreams returns how many streams are open.
+// OpenStreams returns the number of open streams.
 func (b *Bounds) OpenStreams() int { return b.streams.count() }
 
-// IsFree reports whether no body is held.
+// IsFree reports whether no bodies are held.
 func (b *Bounds) IsFree() bool {
 	free := b.bytes.TryAcquire(b.limits.BodyBytes)
 	if free {
@@ -162,7 +160,7 @@ func (b *Bounds) IsFree() bool {
 	return free
 }
 
-// clientOf returns the client at an address, host:port.
+// clientOf returns the client at an address of the form host:port.
 func clientOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -10,13 +10,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Observer is the interceptor that, if it is true, refuses every call that is not declared to read. No other call is a
-// stream.
+// Observer is an interceptor that, if true, refuses every call that is not declared as a read. All streams are reads.
 type Observer bool
 
 var _ connect.Interceptor = Observer(false)
 
-// WrapUnary refuses calls that change something.
+// WrapUnary refuses calls that change anything.
 func (o Observer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	if !o {
 		return next
@@ -29,13 +28,13 @@ func (o Observer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// isRead reports whether a call is declared to change nothing.
+// isRead reports whether a call is declared as a read.
 func isRead(spec connect.Spec) bool {
 	call, ok := spec.Schema.(protoreflect.MethodDescriptor)
 	return ok && v1.RulesOf(call).GetEffect() == v1.Effect_EFFECT_READ
 }
 
-// WrapStreamingHandler lets streams pass.
+// WrapStreamingHandler passes streams through.
 func (o Observer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return next
 }

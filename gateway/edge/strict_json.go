@@ -9,14 +9,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// strictJSON reads JSON requests. Unlike the codec of connect it refuses fields
-// that the model does not have: a mistyped condition or timeout would else start
-// a run without it.
+// strictJSON is a JSON codec. Unlike Connect's own codec it rejects unknown fields: a mistyped condition or
+// timeout would otherwise start a run without it.
 type strictJSON struct{ name string }
 
 var _ connect.Codec = strictJSON{}
 
-// StrictJSONs returns the codecs for both ways in which clients name JSON. They refuse unknown fields.
+// StrictJSONs returns codecs for both content types that clients use for JSON. They reject unknown fields.
 func StrictJSONs() []connect.HandlerOption {
 	return []connect.HandlerOption{
 		connect.WithCodec(strictJSON{"json"}),
@@ -24,13 +23,13 @@ func StrictJSONs() []connect.HandlerOption {
 	}
 }
 
-// Name is the part of the content type that picks the codec.
+// Name returns the part of the content type that selects the codec.
 func (c strictJSON) Name() string { return c.name }
 
-// Marshal writes a message.
+// Marshal encodes a message.
 func (c strictJSON) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
 
-// MarshalAppend writes a message behind what dst holds.
+// MarshalAppend appends the encoded message to dst.
 func (c strictJSON) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	m, ok := message.(proto.Message)
 	if !ok {
@@ -39,7 +38,7 @@ func (c strictJSON) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	return protojson.MarshalOptions{}.MarshalAppend(dst, m)
 }
 
-// Unmarshal reads a message.
+// Unmarshal decodes a message.
 func (c strictJSON) Unmarshal(data []byte, message any) error {
 	m, ok := message.(proto.Message)
 	if !ok {

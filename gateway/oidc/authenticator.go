@@ -21,39 +21,41 @@ import (
 )
 
 const (
-	// DefaultRolesClaim and DefaultNameClaim are the claims that are read where no others are named. The subject is the one
-	// claim that an issuer gives to no second person.
+	// DefaultRolesClaim and DefaultNameClaim are the claims that are read by default. The subject is the only claim that
+	// issuers guarantee to be unique per user.
 	DefaultRolesClaim, DefaultNameClaim = "roles", "sub"
-	// issuerTimeout bounds a request to the issuer, and retryAfter is the shortest time between two tries to find its keys.
+	// issuerTimeout bounds a request to the issuer. retryAfter is the shortest time between two attempts to get its keys.
 	issuerTimeout, retryAfter = 10 * time.Second, 5 * time.Second
-	// maxName bounds the name of a person, in bytes.
+	// maxName bounds the name of a user in bytes.
 	maxName = 200
 )
 
-// algorithms are those by which an issuer may sign: none with a secret that is shared, and not none.
+// algorithms are the accepted signature algorithms: no shared secrets, and not "none".
 var algorithms = []string{
 	gooidc.RS256, gooidc.RS384, gooidc.RS512, gooidc.ES256, gooidc.ES384, gooidc.ES512, gooidc.PS256, gooidc.PS384, gooidc.PS512, gooidc.EdDSA,
 }
 
-// Config says whose tokens are accepted, and for whom.
+// Config determines which tokens are accepted.
 type Config struct {
-	// Issuer is the URL of the issuer, as its tokens have it.
+	// Issuer is the URL of the issuer, exactly as in its tokens.
 	Issuer string
-	// Audience is who the tokens must be for. A token for several must name it as the party that asked for it (azp).
+	// Audience is the audience that tokens must have. A token with several audiences must name it as the authorised party
+	// (azp).
 	Audience string
-	// RolesClaim is the claim with the roles, a text or a list of texts; dots lead into objects. Default: DefaultRolesClaim.
+	// RolesClaim is the claim with the roles, a string or a list of strings. Dots select nested objects. Default:
+	// DefaultRolesClaim.
 	RolesClaim string
-	// NameClaim is the claim with the name that runs and the audit show. Default: DefaultNameClaim.
+	// NameClaim is the claim with the name for runs and the audit. Default: DefaultNameClaim.
 	NameClaim string
-	// Client reaches the issuer. Default: http.DefaultClient.
+	// Client is the HTTP client for the issuer. Default: http.DefaultClient.
 	Client *http.Client
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
-	// Logger takes what an operator should know. Default: nothing is logged.
+	// Logger receives messages for operators. Default: messages are discarded.
 	Logger *slog.Logger
 }
 
-// WithDefaults returns c with what is missing filled in.
+// WithDefaults returns a copy of c with default values for unset fields.
 func (c Config) WithDefaults() Config {
 	if c.RolesClaim == "" {
 		c.RolesClaim = DefaultRolesClaim
@@ -73,7 +75,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports what is wrong with c.
+// Validate returns an error that lists every invalid field of c.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Issuer == "" {
@@ -85,15 +87,15 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Authenticator finds out who has a token of an issuer. It is safe for concurrent use. The issuer may be away when it is made:
-// it is asked for its keys when the first token comes.
+// Authenticator authenticates the holders of an issuer's tokens. It is safe for concurrent use. The issuer may be unreachable
+// at the start: its keys are fetched with the first token.
 type Authenticator struct {
 	config Config
 
 	mu       sync.Mutex
-	verifier *gooidc.IDTokenVerifier // nil until the issuer has been found
+	verifier *gooidc.IDTokenVerifier // nil until the issuer has been reached
 	tried    time.Time
-	failure  error // of the last try
+	failure  error // error of the last attempt
 }
 
 var _ auth.Authenticator = (*Authenticator)(nil)
@@ -104,7 +106,7 @@ func New(c Config) (*Authenticator, error) {
 	return &Authenticator{config: c}, c.Validate()
 }
 
-// Authenticate returns who has a token.
+// Authenticate returns the principal of a token.
 func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.Principal, error) {
 	if strings.Count(bearer, ".") != 2 {
 		return nil, authn.Errorf("the token is not known to this gateway")
@@ -127,7 +129,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (*auth.
 	return a.principal(claims, token)
 }
 
-// principal returns whom the claims of a verified token name.
+// principal returns the principal that the claims of a verified token describe.
 func (a *Authenticator) principal(claims map[string]any, token *gooidc.IDToken) (*auth.Principal, error) {
 	name, _ := claimAt(claims, a.config.NameClaim).(string)
 	if name == "" || len(name) > maxName || strings.ContainsAny(name, "'`\"\\?()") || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -140,7 +142,7 @@ func (a *Authenticator) principal(claims map[string]any, token *gooidc.IDToken) 
 	return &auth.Principal{Name: name, Role: role, Kind: auth.KindOIDC, ID: token.Subject, ExpiresAt: token.Expiry}, nil
 }
 
-// strongest returns the strongest role of people that a claim names.
+// strongest returns the strongest user role that a claim names.
 func strongest(claim any) v1.Role {
 	var words []string
 	switch claim := claim.(type) {
@@ -162,8 +164,8 @@ func strongest(claim any) v1.Role {
 	return best
 }
 
-// claimAt returns the claim of a name, whose dots lead into objects, or nil if there is none. A claim with the whole name, as
-// issuers give that make it a URL, goes before.
+// claimAt returns the claim with a name, or nil if there is none. Dots in the name select nested objects. A claim with exactly
+// the whole name takes precedence, because some issuers use URLs as names.
 func claimAt(claims map[string]any, name string) any {
 	if claim, ok := claims[name]; ok {
 		return claim
@@ -175,7 +177,7 @@ func claimAt(claims map[string]any, name string) any {
 	return nil
 }
 
-// refusal returns why a token does not count. It has no part of the token.
+// refusal returns the reason why a token is invalid, without any part of the token.
 func (a *Authenticator) refusal(err error) error {
 	now := a.config.Now().UTC().Format(time.RFC3339)
 	if expired, ok := errors.AsType[*gooidc.TokenExpiredError](err); ok {
@@ -204,7 +206,7 @@ func isMalformed(text string) bool {
 	return strings.Contains(text, "malformed jwt") || strings.Contains(text, "failed to unmarshal claims")
 }
 
-// find returns the verifier of the issuer's tokens, for which it looks at the issuer's configuration once.
+// find returns the verifier of the issuer's tokens. It reads the issuer's configuration once.
 func (a *Authenticator) find() (*gooidc.IDTokenVerifier, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -216,7 +218,7 @@ func (a *Authenticator) find() (*gooidc.IDTokenVerifier, error) {
 		return nil, a.failure
 	}
 	a.tried = now
-	// The keys are read with this context for as long as the process lives.
+	// The verifier fetches keys with this context for the lifetime of the process.
 	provider, err := gooidc.NewProvider(gooidc.ClientContext(context.Background(), a.bounded()), a.config.Issuer)
 	if err != nil {
 		a.failure = withoutBody(err)
@@ -227,14 +229,14 @@ func (a *Authenticator) find() (*gooidc.IDTokenVerifier, error) {
 	return a.verifier, nil
 }
 
-// bounded returns the client with a bound for each request.
+// bounded returns the client with a time-out for each request.
 func (a *Authenticator) bounded() *http.Client {
 	c := *a.config.Client
 	c.Timeout = issuerTimeout
 	return &c
 }
 
-// maxCause bounds what an error repeats of the answer of an issuer, in bytes.
+// maxCause bounds how much of an issuer's response an error repeats, in bytes.
 const maxCause = 200
 
 func withoutBody(err error) error {

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// issuer is one that serves its configuration and its keys.
+// issuer serves its configuration and its keys.
 type issuer struct {
 	*httptest.Server
 
@@ -68,7 +68,7 @@ func (i *issuer) answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// rotate replaces the keys by a new one.
+// rotate replaces the keys with a new one.
 func (i *issuer) rotate(t *testing.T, id string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -86,7 +86,7 @@ func (i *issuer) setAway(away bool) {
 	i.away = away
 }
 
-// sign returns a token with claims, signed by the issuer's key.
+// sign returns a token with the given claims, signed with the issuer's key.
 func (i *issuer) sign(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	i.mu.Lock()
@@ -118,7 +118,7 @@ func signWith(t *testing.T, key jose.SigningKey, claims map[string]any) string {
 	return text
 }
 
-// claims are those of a good token, changed.
+// claims returns the claims of a valid token with some of them changed.
 func (i *issuer) claims(changes map[string]any) map[string]any {
 	all := map[string]any{
 		"iss": i.URL, "aud": "switchyard", "sub": "u-17", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(), "roles": []string{"user", "operator"},
@@ -216,7 +216,7 @@ func TestClaimsAreFoundWhereTheyAre(t *testing.T) {
 	}
 }
 
-// TestIssuerMayBeAway has the issuer be away at the start, and later change its keys.
+// TestIssuerMayBeAway starts while the issuer is unreachable, and later rotates its keys.
 func TestIssuerMayBeAway(t *testing.T) {
 	i := newIssuer(t)
 	i.setAway(true)

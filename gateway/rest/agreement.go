@@ -12,7 +12,8 @@ import (
 	"switchyard/gateway/rpcerror"
 )
 
-// checkAgreement returns an error for a request that has two values for one field: in its path, its query and its body.
+// checkAgreement returns an error for a request that sets one field more than once in its path, query and body to
+// different values.
 func (e *endpoint) checkAgreement(r *http.Request, query url.Values, body []byte) error {
 	fields := e.call.Input().Fields()
 	variables := e.variables(r.URL.Path)
@@ -23,7 +24,7 @@ func (e *endpoint) checkAgreement(r *http.Request, query url.Values, body []byte
 	}
 	in := map[string]json.RawMessage{}
 	if e.route.Body == "*" {
-		// What is no JSON object is refused when it is decoded.
+		// A body that is not a JSON object is rejected when it is decoded.
 		_ = json.Unmarshal(body, &in)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -43,7 +44,7 @@ func (e *endpoint) checkAgreement(r *http.Request, query url.Values, body []byte
 	return nil
 }
 
-// compatible returns an error if a field of the body and a parameter are one field with two values, or exclude each other.
+// compatible returns an error if a body field and a parameter set one field to different values, or exclude each other.
 func compatible(name string, value json.RawMessage, field protoreflect.FieldDescriptor, parameter, text string, other protoreflect.FieldDescriptor) error {
 	switch {
 	case other == nil:
@@ -57,7 +58,7 @@ func compatible(name string, value json.RawMessage, field protoreflect.FieldDesc
 	return nil
 }
 
-// fieldOf returns the field of a JSON or proto name, or nil if the message has no such field.
+// fieldOf returns the field with a JSON or proto name, or nil if the message has no such field.
 func fieldOf(fields protoreflect.FieldDescriptors, name string) protoreflect.FieldDescriptor {
 	if field := fields.ByJSONName(name); field != nil {
 		return field
@@ -65,7 +66,7 @@ func fieldOf(fields protoreflect.FieldDescriptors, name string) protoreflect.Fie
 	return fields.ByTextName(name)
 }
 
-// textOf returns a JSON value as a parameter would have it: a string without its quotes.
+// textOf returns a JSON value in the form of a parameter: strings lose their quotes.
 func textOf(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

@@ -11,25 +11,25 @@ import (
 	"switchyard/gateway/rpcerror"
 )
 
-// answer is the writer of an answer. It gives errors the body that all layers have, and what creates a thing, which names
-// where that is, the status 201.
+// answer wraps the writer of a response. It gives errors the common JSON body, and sets the status 201 if the response
+// has a Location.
 type answer struct {
 	http.ResponseWriter
 	status int
-	failed bytes.Buffer // the body of an error
+	failed bytes.Buffer // body of an error
 }
 
-// Unwrap returns the writer below, for http.ResponseController.
+// Unwrap returns the wrapped writer for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// Flush sends what has been written.
+// Flush sends buffered data.
 func (a *answer) Flush() {
 	if a.status < http.StatusBadRequest {
 		_ = http.NewResponseController(a.ResponseWriter).Flush()
 	}
 }
 
-// WriteHeader writes the status, unless it is that of an error.
+// WriteHeader writes the status. It delays the status of an error until finish.
 func (a *answer) WriteHeader(status int) {
 	if a.status != 0 {
 		return
@@ -37,7 +37,7 @@ func (a *answer) WriteHeader(status int) {
 	if status == http.StatusOK && a.Header().Get("Location") != "" {
 		status = http.StatusCreated
 	}
-	for _, name := range []string{"Accept-Encoding", "Trailer"} { // of the call
+	for _, name := range []string{"Accept-Encoding", "Trailer"} { // headers that belong to the internal call
 		a.Header().Del(name)
 	}
 	if a.status = status; status < http.StatusBadRequest {
@@ -45,7 +45,7 @@ func (a *answer) WriteHeader(status int) {
 	}
 }
 
-// Write writes the body, unless it is that of an error.
+// Write writes the body. It buffers the body of an error until finish.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.WriteHeader(http.StatusOK); a.status >= http.StatusBadRequest {
 		return a.failed.Write(p)
@@ -74,13 +74,13 @@ func (a *answer) finish() {
 	body.Write(a.ResponseWriter, a.status)
 }
 
-// readable returns a message without the prefix and the odd spaces with which the proto library marks its texts.
+// readable returns a message without the prefix and the non-breaking spaces that the proto library adds to its errors.
 func readable(text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "\u00a0", " ")
 	return strings.ReplaceAll(text, "proto: ", "")
 }
 
-// codeOfStatus returns the code of an error that has none.
+// codeOfStatus returns the code for an HTTP status without one.
 func codeOfStatus(status int) connect.Code {
 	switch status {
 	case http.StatusNotFound:

@@ -16,20 +16,20 @@ import (
 	"switchyard/gateway/rpcerror"
 )
 
-// Types of bodies.
+// Content types of request bodies.
 const (
 	jsonType = "application/json"
 	formType = "application/x-www-form-urlencoded"
 )
 
-// yamlTypes are the types of a definition in YAML.
+// yamlTypes are the content types of YAML definitions.
 var yamlTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
 
-// documentField is the field of a request that takes a definition as people write it.
+// documentField is the request field for a definition in its source form.
 const documentField = "document"
 
-// readBody returns the body of a request as JSON, or nil for a call that has none. With an error it returns the status to
-// answer with, or 0 for that of the error's code.
+// readBody returns the body of a request as JSON, or nil for a call without a body. With an error it returns the HTTP
+// status, or 0 to derive the status from the code of the error.
 func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
 	if r.ContentLength > e.door.maxBody {
 		return nil, http.StatusRequestEntityTooLarge, e.tooLarge()
@@ -81,7 +81,7 @@ func (e *endpoint) tooLarge() error {
 	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the body is larger than %d MiB, the most that is read", e.door.maxBody>>20))
 }
 
-// bodyType returns the media type of a body; without a header it is taken for JSON.
+// bodyType returns the media type of a body. Without a header it is JSON.
 func bodyType(r *http.Request) (string, error) {
 	header := r.Header.Get("Content-Type")
 	if header == "" {
@@ -94,13 +94,14 @@ func bodyType(r *http.Request) (string, error) {
 	return kind, nil
 }
 
-// isDefinition reports whether JSON is a definition itself rather than a request with one: it has tasks.
+// isDefinition reports whether a JSON body is a definition rather than a request that contains one: definitions have
+// tasks.
 func isDefinition(body []byte) bool {
 	var top struct{ Tasks json.RawMessage }
 	return json.Unmarshal(body, &top) == nil && top.Tasks != nil
 }
 
-// wrapDocument returns the request with a document.
+// wrapDocument returns the request body that contains a document.
 func wrapDocument(document []byte) ([]byte, int, error) {
 	if !utf8.Valid(document) {
 		return nil, http.StatusBadRequest, rpcerror.Invalid("the document is not UTF-8")

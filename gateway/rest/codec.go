@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// codec is the JSON of REST: zero values are printed, and unknown fields refused.
+// codec is the JSON codec of REST. It prints zero values and rejects unknown fields.
 type codec struct {
 	vanguard.JSONCodec
 	printer *printer
@@ -22,7 +22,7 @@ type codec struct {
 
 var _ vanguard.RESTCodec = codec{}
 
-// codecs returns what makes codecs, which share one printer.
+// codecs returns a factory of codecs that share one printer.
 func codecs() func(vanguard.TypeResolver) vanguard.Codec {
 	shared := &printer{}
 	return func(types vanguard.TypeResolver) vanguard.Codec {
@@ -33,22 +33,22 @@ func codecs() func(vanguard.TypeResolver) vanguard.Codec {
 	}
 }
 
-// MarshalAppend prints an answer.
+// MarshalAppend appends the JSON of a response.
 func (c codec) MarshalAppend(b []byte, m proto.Message) ([]byte, error) {
 	return c.printer.appendMessage(b, m.ProtoReflect())
 }
 
-// MarshalAppendField prints an answer that is one field of the message.
+// MarshalAppendField appends the JSON of a response that is a single field of the message.
 func (c codec) MarshalAppendField(b []byte, m proto.Message, field protoreflect.FieldDescriptor) ([]byte, error) {
 	return c.printer.appendField(b, field, m.ProtoReflect().Get(field))
 }
 
-// Unmarshal reads a body; what it cannot read is the client's fault.
+// Unmarshal decodes a body. Every error is an InvalidArgument.
 func (c codec) Unmarshal(data []byte, m proto.Message) error {
 	return malformed(m, c.JSONCodec.Unmarshal(data, m))
 }
 
-// UnmarshalField reads a body that is one field of the request.
+// UnmarshalField decodes a body that is a single field of the request.
 func (c codec) UnmarshalField(data []byte, m proto.Message, field protoreflect.FieldDescriptor) error {
 	if field.Message() != nil && !field.IsList() && !field.IsMap() {
 		return c.Unmarshal(data, m.ProtoReflect().Mutable(field).Message().Interface())
@@ -56,13 +56,13 @@ func (c codec) UnmarshalField(data []byte, m proto.Message, field protoreflect.F
 	return malformed(m, c.JSONCodec.UnmarshalField(data, m, field))
 }
 
-// The form in which protojson reports a place and an unknown field.
+// The formats in which protojson reports a position and an unknown field.
 var (
 	placeText   = regexp.MustCompile(`^(?:syntax error )?\(line (\d+):(\d+)\): `)
 	unknownText = regexp.MustCompile(`^unknown field "(.*)"$`)
 )
 
-// malformed returns the error for a body that is no such message, or nil if err is nil.
+// malformed returns the error for a body that cannot be decoded, or nil if err is nil.
 func malformed(m proto.Message, err error) error {
 	if err == nil {
 		return nil
@@ -79,7 +79,7 @@ func malformed(m proto.Message, err error) error {
 	return rpcerror.Invalid("%s: %s", place, text)
 }
 
-// fieldNames returns the names of the fields of a message and of those below it, its own first.
+// fieldNames returns the field names of a message and of all nested messages, outer ones first.
 func fieldNames(message protoreflect.MessageDescriptor) (names []string) {
 	seen := map[protoreflect.FullName]bool{message.FullName(): true}
 	for queue := []protoreflect.MessageDescriptor{message}; len(queue) > 0; queue = queue[1:] {

@@ -1,6 +1,5 @@
-// Package rest is the door for programs that speak REST: it serves the paths that the google.api.http annotations in proto
-// give to calls. A request becomes a Connect call of the same handler that Connect and gRPC clients reach, so that limits,
-// rules and validation are theirs.
+// Package rest serves the REST paths that the google.api.http annotations in proto assign to calls. Each request becomes a
+// Connect call to the same handler that Connect and gRPC clients use, so the same limits, rules and validation apply.
 //
 //		request ──> Door ──────> endpoint ─────> vanguard ─────────> Connect handler
 //		            path,        body, query:    JSON and the path
@@ -9,13 +8,13 @@
 //		                │            │               │
 //		                └────────────┴───────────────┴──> an error: {"code", "message", "details"}
 //
-//	  - JSON in and out. Zero values are printed; an unknown field or parameter is an error with the near name.
-//	  - A body may also be a definition in YAML or JSON where a call takes a document. Parameters give the other fields.
-//	  - Path, parameters and body may not give one field two values.
-//	  - What creates a run answers 201 with its Location.
+//	  - JSON in and out. Zero values are printed; an unknown field or parameter is an error that suggests a similar name.
+//	  - If a call takes a document, its body may also be a definition in YAML or JSON. Parameters then set the other fields.
+//	  - Path, parameters and body must not set one field to different values.
+//	  - A call that creates a run returns 201 with its Location.
 //	  - No request is redirected.
 //
-// README.md is the guide for users. vanguard is mounted in transcoder.go alone.
+// README.md is the guide for users. Only transcoder.go uses vanguard.
 //
 // Of this module it may import proto, gateway/rpcerror and workflows/nearest.
 package rest

@@ -11,18 +11,19 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// minCompressed is the size from which an answer is compressed for clients that ask for it.
+// minCompressed is the size from which a response is compressed for clients that accept it.
 const minCompressed = 4 << 10
 
-// Config is what a door is made of.
+// Config holds the dependencies and settings of a Door.
 type Config struct {
 	// Services are the descriptors of the services.
 	Services []protoreflect.ServiceDescriptor
 	// Calls serves the services to Connect clients, under the paths of their procedures.
 	Calls http.Handler
-	// Others serves paths of its own before the door. The door refuses them to other methods.
+	// Others serves its own paths ahead of the door. For other methods on these paths, the door returns an
+	// error.
 	Others *http.ServeMux
-	// MaxBodyBytes is the largest body that is read.
+	// MaxBodyBytes bounds the size of a body.
 	MaxBodyBytes int64
 }
 
@@ -31,7 +32,7 @@ type Door struct {
 	routes    *http.ServeMux
 	others    *http.ServeMux
 	transcode http.Handler
-	compress  http.Handler // is before the rest of the door
+	compress  http.Handler // wraps the rest of the door
 	templates []string
 	maxBody   int64
 }
@@ -60,7 +61,7 @@ func New(c Config) (*Door, error) {
 	return d, nil
 }
 
-// ServeHTTP answers a request whose path no other door serves.
+// ServeHTTP serves a request whose path belongs to no other handler.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.compress.ServeHTTP(w, r) }
 
 func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +73,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	match := r
 	if r.Method == http.MethodHead {
 		match = r.Clone(r.Context())
-		match.Method = http.MethodGet // the server leaves the body of the answer out
+		match.Method = http.MethodGet // the server omits the body of the response
 	}
 	handler, pattern := d.routes.Handler(match)
 	if pattern == "" {

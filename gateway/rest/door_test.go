@@ -25,16 +25,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// limit is how long a test waits for something that will happen.
+// limit is how long a test waits for an expected event.
 const limit = 2 * time.Minute
 
-// echo answers some calls with what it was asked, and counts them.
+// echo answers some calls with their requests, and counts them.
 type echo struct {
 	switchyardv1connect.UnimplementedRunServiceHandler
 	switchyardv1connect.UnimplementedWorkflowServiceHandler
 	calls atomic.Int32
 	asked atomic.Pointer[proto.Message]
-	// held is sent the end of the context of a call of CancelRun, if it is there.
+	// held, if it is not nil, receives the cause of the end of the context of a CancelRun call.
 	held chan error
 }
 
@@ -92,7 +92,7 @@ func (e *echo) PutWorkflow(_ context.Context, req *connect.Request[v1.PutWorkflo
 	return connect.NewResponse(&v1.PutWorkflowResponse{}), nil
 }
 
-// serve starts a server with a door before e.
+// serve starts a server with a door in front of e.
 func serve(t *testing.T, e *echo) *httptest.Server {
 	t.Helper()
 	calls := http.NewServeMux()
@@ -113,7 +113,7 @@ func serve(t *testing.T, e *echo) *httptest.Server {
 	return server
 }
 
-// send sends a request with a path as it is.
+// send sends a request with a verbatim path.
 func send(t *testing.T, server *httptest.Server, method, path, kind string, body io.Reader, headers ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, server.URL, body)
@@ -140,7 +140,7 @@ func send(t *testing.T, server *httptest.Server, method, path, kind string, body
 	return res, string(text)
 }
 
-// TestRequestsReachTheirCalls holds what a call is asked for with a path, parameters and a body.
+// TestRequestsReachTheirCalls checks the messages that calls receive for paths, parameters and bodies.
 func TestRequestsReachTheirCalls(t *testing.T) {
 	input, err := structpb.NewStruct(map[string]any{"n": 1.0})
 	if err != nil {
@@ -200,7 +200,7 @@ func mustParse(t *testing.T, text string, m proto.Message) proto.Message {
 	return m
 }
 
-// TestBadInputReachesNoCall holds that what cannot be read is refused in one form, with its place and the remedy.
+// TestBadInputReachesNoCall checks that invalid input is rejected in a common form, with its position and a remedy.
 func TestBadInputReachesNoCall(t *testing.T) {
 	deep := `{"input":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}`
 	large := strings.Repeat(" ", 2<<20)
@@ -277,7 +277,7 @@ func TestBadInputReachesNoCall(t *testing.T) {
 	}
 }
 
-// wantError checks that an answer is an error in the form of all layers.
+// wantError checks that a response is an error in the common form.
 func wantError(t *testing.T, res *http.Response, text string, status int, code, message string) {
 	t.Helper()
 	var body rpcerror.Body
@@ -312,7 +312,7 @@ func TestZeroValuesArePrinted(t *testing.T) {
 	}
 }
 
-// TestMethodsThatOnlyAsk holds what HEAD and OPTIONS answer.
+// TestMethodsThatOnlyAsk checks the responses to HEAD and OPTIONS.
 func TestMethodsThatOnlyAsk(t *testing.T) {
 	server := serve(t, &echo{})
 	if res, text := send(t, server, "HEAD", "/v1/runs/a", "", nil); res.StatusCode != 200 || text != "" || res.Header.Get("Content-Type") != jsonType {
@@ -329,7 +329,7 @@ func TestMethodsThatOnlyAsk(t *testing.T) {
 	}
 }
 
-// TestHeadersOfCallsMeanNothing holds that headers of other protocols change nothing about a REST request.
+// TestHeadersOfCallsMeanNothing checks that headers of other protocols do not affect REST requests.
 func TestHeadersOfCallsMeanNothing(t *testing.T) {
 	server := serve(t, &echo{})
 	for _, header := range [][]string{
@@ -356,7 +356,7 @@ func TestLargeAnswersAreCompressedOnDemand(t *testing.T) {
 	}
 }
 
-// TestUnknownProceduresAreUnimplemented holds that clients of Connect and gRPC are told of an unknown service as they expect.
+// TestUnknownProceduresAreUnimplemented checks that Connect and gRPC clients get the expected error for an unknown service.
 func TestUnknownProceduresAreUnimplemented(t *testing.T) {
 	server := serve(t, &echo{})
 	for kind, option := range map[string]connect.ClientOption{"connect": connect.WithProtoJSON(), "grpc": connect.WithGRPC(), "grpc-web": connect.WithGRPCWeb()} {
@@ -370,7 +370,7 @@ func TestUnknownProceduresAreUnimplemented(t *testing.T) {
 	}
 }
 
-// FuzzRequest sends requests of any form. None may be a fault of the door, and each error has the one form.
+// FuzzRequest sends arbitrary requests. The door must not fail on any of them, and each error must have the common form.
 func FuzzRequest(f *testing.F) {
 	f.Add("POST", "/v1/runs", "idempotencyKey=k", jsonType, []byte(`{"workflow":"x","input":{"a":1}}`))
 	f.Add("POST", "/v1/runs", "batch=b", "application/yaml", []byte("name: x\n"))
@@ -407,7 +407,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// endless is a body whose length the client does not tell.
+// endless is a body of undeclared length that never ends.
 type endless struct{ read atomic.Int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -427,7 +427,7 @@ func TestBodyWithoutALengthIsBounded(t *testing.T) {
 	}
 }
 
-// TestLargeBodyIsRefusedUnread announces a body and sends none of it.
+// TestLargeBodyIsRefusedUnread announces a large body and checks that the server does not read it.
 func TestLargeBodyIsRefusedUnread(t *testing.T) {
 	server, body := serve(t, &echo{}), &endless{}
 	req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/runs", body)
@@ -449,7 +449,7 @@ func TestLargeBodyIsRefusedUnread(t *testing.T) {
 	}
 }
 
-// TestClientThatLeavesEndsTheCall holds that the context of a call ends when its REST client goes away.
+// TestClientThatLeavesEndsTheCall checks that the context of a call ends when its REST client disconnects.
 func TestClientThatLeavesEndsTheCall(t *testing.T) {
 	for name, protocols := range map[string]func(*http.Protocols){
 		"HTTP/1": func(p *http.Protocols) { p.SetHTTP1(true) },

@@ -13,13 +13,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// endpoint is one route of a call.
+// endpoint serves one route of a call.
 type endpoint struct {
 	door     *Door
 	call     protoreflect.MethodDescriptor
 	route    v1.Route
 	segments []string // of the route's path
-	// document is the message that takes a definition as people write it, or nil if the body takes none.
+	// document is the message that accepts a definition in its source form, or nil if the body accepts none.
 	document protoreflect.MessageDescriptor
 }
 
@@ -39,7 +39,7 @@ func newEndpoint(d *Door, call protoreflect.MethodDescriptor, route v1.Route) *e
 	return e
 }
 
-// ServeHTTP answers a request for the call.
+// ServeHTTP serves a request for the call.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, status, err := e.readBody(w, r)
 	if err != nil {
@@ -71,8 +71,8 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isVariable reports whether a segment of a route's path is a variable.
 func isVariable(segment string) bool { return strings.HasPrefix(segment, "{") }
 
-// escapedPath returns a path of the route with its variables escaped, which is how vanguard reads paths. A colon would be
-// the beginning of a verb.
+// escapedPath returns a path of the route with its variables escaped, as vanguard expects it. An unescaped colon would
+// start a verb.
 func (e *endpoint) escapedPath(path string) string {
 	parts := strings.Split(path, "/")
 	for i, segment := range e.segments {
@@ -83,7 +83,7 @@ func (e *endpoint) escapedPath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// variables returns the values that a path of the route has for its variables.
+// variables returns the values of the route's variables in a path.
 func (e *endpoint) variables(path string) map[string]string {
 	values := map[string]string{}
 	parts := strings.Split(path, "/")

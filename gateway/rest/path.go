@@ -16,14 +16,14 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// prefix is the path below which all calls are.
+// prefix is the path prefix of all calls.
 const prefix = "/v1"
 
-// aliases are the first segments of paths that are served without the prefix, too.
+// aliases are the first segments of paths that are also served without the prefix.
 var aliases = []string{"workflows", "runs"}
 
-// validatePath returns an error for a path that no client means to send. Names hold no slash, so that an escaped one in a
-// segment is a mistake.
+// validatePath returns an error for a path that no client sends on purpose. Names contain no slash, so an escaped slash in
+// a segment is a mistake.
 func validatePath(u *url.URL) error {
 	switch text := u.Path; {
 	case strings.Contains(strings.ToLower(u.EscapedPath()), "%2f"):
@@ -38,7 +38,7 @@ func validatePath(u *url.URL) error {
 	return nil
 }
 
-// withoutAlias returns a request with the path that it means: with the prefix, and without a slash at its end.
+// withoutAlias returns a request with the canonical path: with the prefix, and without a trailing slash.
 func withoutAlias(r *http.Request) *http.Request {
 	text := cmp.Or(strings.TrimSuffix(r.URL.Path, "/"), "/")
 	for _, first := range aliases {
@@ -55,7 +55,7 @@ func withoutAlias(r *http.Request) *http.Request {
 	return r
 }
 
-// allowedMethods returns the methods that a mux takes for the path of a request whose method it does not take, or "" if it
+// allowedMethods returns the methods that a mux accepts for the path of a request with a wrong method, or "" if the mux
 // does not have the path.
 func allowedMethods(mux *http.ServeMux, r *http.Request) string {
 	if mux == nil {
@@ -70,7 +70,7 @@ func allowedMethods(mux *http.ServeMux, r *http.Request) string {
 	return said.header.Get("Allow")
 }
 
-// refuse answers a request for a path that there is not, or with a method that the path does not take.
+// refuse responds to a request for an unknown path or with an unsupported method.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request) {
 	if allowed := cmp.Or(allowedMethods(d.routes, r), allowedMethods(d.others, r)); allowed != "" {
 		w.Header().Set("Allow", allowed)
@@ -82,7 +82,7 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if calls := connect.NewErrorWriter(connect.WithRequireConnectProtocolHeader()); calls.IsSupported(r) {
-		// An error means that the client has gone.
+		// An error means that the client has disconnected.
 		_ = calls.Write(w, r, connect.NewError(connect.CodeUnimplemented, fmt.Errorf("there is no procedure %.200q", r.URL.Path)))
 		return
 	}
@@ -93,7 +93,7 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request) {
 	rpcerror.WriteJSON(w, http.StatusNotFound, rpcerror.NotFound("there is no path %.200q; %s", r.URL.Path, hint))
 }
 
-// candidates returns the paths that there are, with the segments of a path in place of variables.
+// candidates returns the known paths, with segments of the given path in place of variables.
 func (d *Door) candidates(path string) []string {
 	parts := strings.Split(path, "/")
 	var all []string
@@ -109,7 +109,7 @@ func (d *Door) candidates(path string) []string {
 	return all
 }
 
-// discarded is an answer that keeps its headers alone.
+// discarded is a response writer that keeps only the headers.
 type discarded struct {
 	header http.Header
 }

@@ -19,8 +19,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestPrintsAsProtojsonDoes compares what is printed of each message that a call answers, filled at random, with what
-// protojson prints.
+// TestPrintsAsProtojsonDoes compares the output for each response message, filled at random, with that of protojson.
 func TestPrintsAsProtojsonDoes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	p := &printer{}
@@ -64,7 +63,7 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// fill gives about half of the fields of a message values, down to some depth.
+// fill sets about half of the fields of a message, down to the given depth.
 func fill(random *rand.Rand, m protoreflect.Message, depth int) {
 	switch to := m.Interface().(type) {
 	case *timestamppb.Timestamp:
@@ -107,7 +106,7 @@ func fill(random *rand.Rand, m protoreflect.Message, depth int) {
 	}
 }
 
-// randomValue returns a value of a field. A message is what fresh returns, filled.
+// randomValue returns a value for a field. A message is obtained from fresh and filled.
 func randomValue(random *rand.Rand, field protoreflect.FieldDescriptor, fresh func() protoreflect.Value, depth int) protoreflect.Value {
 	pick := random.IntN(5)
 	switch field.Kind() {
@@ -132,7 +131,7 @@ func randomValue(random *rand.Rand, field protoreflect.FieldDescriptor, fresh fu
 	case protoreflect.Uint32Kind:
 		return protoreflect.ValueOfUint32([]uint32{0, 1, math.MaxUint32, 5, 7}[pick])
 	case protoreflect.EnumKind:
-		return protoreflect.ValueOfEnum(protoreflect.EnumNumber(pick)) // a number without a name, too
+		return protoreflect.ValueOfEnum(protoreflect.EnumNumber(pick)) // includes numbers without a name
 	}
 	return protoreflect.ValueOfInt32([]int32{0, -1, math.MaxInt32, math.MinInt32, 7}[pick])
 }

@@ -18,11 +18,11 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// followParameter asks for a stream under a path that has one. Where it is false, the request is for the call.
+// followParameter requests a stream on paths that have one. If it is false, the request is an ordinary call.
 const followParameter = "follow"
 
-// readQuery returns the parameters of a request, or an error for one that the request of the call does not have, or that
-// has no such value.
+// readQuery returns the parameters of a request. It returns an error for a parameter that the request message does not
+// have or whose value is invalid.
 func (e *endpoint) readQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -53,7 +53,7 @@ func (e *endpoint) readQuery(r *http.Request) (url.Values, error) {
 	return query, nil
 }
 
-// findField returns the field that a parameter names: a name, or names with dots between them.
+// findField returns the field that a parameter names: a field name, or several of them separated by dots.
 func findField(message protoreflect.MessageDescriptor, name string) (protoreflect.FieldDescriptor, error) {
 	var field protoreflect.FieldDescriptor
 	for part := range strings.SplitSeq(name, ".") {
@@ -70,7 +70,7 @@ func findField(message protoreflect.MessageDescriptor, name string) (protoreflec
 	return field, nil
 }
 
-// hintOf returns what a name of a field was probably meant to be, or else which names there are.
+// hintOf returns a suggestion for a mistyped field name, or the list of known names.
 func hintOf(fields protoreflect.FieldDescriptors, name string) string {
 	var known []string
 	for i := range fields.Len() {
@@ -86,7 +86,7 @@ func hintOf(fields protoreflect.FieldDescriptors, name string) string {
 	return "there are " + strings.Join(known, ", ")
 }
 
-// wantedKind returns what a parameter takes if the value is not that, or "".
+// wantedKind returns a description of the values that a parameter accepts if value is not one of them, or "".
 func wantedKind(field protoreflect.FieldDescriptor, value string) string {
 	var err error
 	switch field.Kind() {
@@ -111,7 +111,8 @@ func wantedKind(field protoreflect.FieldDescriptor, value string) string {
 	return ""
 }
 
-// wantedMessage returns what a parameter that is a message takes if the value is not that, or "".
+// wantedMessage returns a description of the values that a message-typed parameter accepts if value is not one of them,
+// or "".
 func wantedMessage(field protoreflect.FieldDescriptor, value string) string {
 	quoted := []byte(strconv.Quote(value))
 	switch field.Message().FullName() {

@@ -11,7 +11,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// newTranscoder returns a handler that turns REST requests into Connect calls of proto messages, which it sends to calls.
+// newTranscoder returns a handler that converts REST requests to Connect calls with proto messages, and passes them to
+// calls.
 func newTranscoder(schemas []protoreflect.ServiceDescriptor, calls http.Handler) (http.Handler, error) {
 	var services []*vanguard.Service
 	for _, schema := range schemas {
@@ -27,14 +28,14 @@ func newTranscoder(schemas []protoreflect.ServiceDescriptor, calls http.Handler)
 	return transcoder, nil
 }
 
-// callHeaders are headers of a request that mean something to vanguard or to Connect, and nothing in REST.
+// callHeaders are request headers with a meaning for vanguard or Connect, but none in REST.
 var callHeaders = []string{
 	"Accept-Encoding", "Connect-Accept-Encoding", "Connect-Content-Encoding", "Connect-Protocol-Version", "Connect-Timeout-Ms",
 	"Content-Encoding", "Content-Type", "Grpc-Timeout", "X-Server-Timeout",
 }
 
-// onlyReadable returns a handler that calls next only with requests that could be read. Where one cannot be read, vanguard
-// writes the error and ends the body, and an empty body would be a valid request of many calls.
+// onlyReadable returns a handler that calls next only for requests that could be read. If a request cannot be read,
+// vanguard writes the error and ends the body early, and an empty body would be a valid request of many calls.
 func onlyReadable(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		message, err := io.ReadAll(r.Body)

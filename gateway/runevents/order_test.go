@@ -13,8 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStartedEvents has the heartbeat of an attempt tell that it has started,
-// until the workflow knows.
+// TestStartedEvents checks that the start of an attempt comes from its heartbeat until the workflow reports it.
 func TestStartedEvents(t *testing.T) {
 	v := runview.NewView("w-1")
 	v.Update([]*v1.StatusResponse{{
@@ -35,7 +34,8 @@ func TestStartedEvents(t *testing.T) {
 	}
 }
 
-// A start that the workflow learned of late comes before the pause that happened later.
+// TestLateStartComesBeforeAPause checks that a start that the workflow learned of late is sorted before a pause that
+// happened later.
 func TestLateStartComesBeforeAPause(t *testing.T) {
 	got := sortByTime([]*v1.Event{
 		eventAt(1, "", "submitted"), eventAt(2, "a", "assigned"), eventAt(6, "", "paused"), eventAt(3, "a", "started"), eventAt(8, "a", "completed"),
@@ -51,8 +51,8 @@ func TestLateStartComesBeforeAPause(t *testing.T) {
 	}
 }
 
-// TestEventOrder sorts by time, keeps the order of each task and of the run whatever the clocks say, and has nothing pass
-// the beginning or the end of a generation.
+// TestEventOrder checks that events are sorted by time, that each task and the run keep their order whatever the clocks
+// say, and that no event moves past the beginning or the end of a generation.
 func TestEventOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := []*v1.Event{}
@@ -82,7 +82,7 @@ func TestEventOrder(t *testing.T) {
 	})
 }
 
-// eventAt returns an event at a second.
+// eventAt returns an event at the given second.
 func eventAt(second int64, task, what string) *v1.Event {
 	return &v1.Event{At: &timestamppb.Timestamp{Seconds: second}, Task: task, Event: what}
 }

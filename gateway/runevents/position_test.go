@@ -12,7 +12,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// A position covers all before it, has passed what it was moved after and nothing else, and comes back from its text.
+// TestPositionKnowsWhatHasBeenRead checks that a position covers all earlier positions, is past exactly the events that
+// it was advanced over, and survives the conversion to text.
 func TestPositionKnowsWhatHasBeenRead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,8 +59,8 @@ func FuzzPosition(f *testing.F) {
 	})
 }
 
-// A start that the run learned of with the end of the attempt is selected with that, also if an agent has taken turns in
-// between.
+// TestSinceSelectsAStartWithWhatFollowsIt checks that a start that the run learned of at the end of the attempt is
+// selected with that end, even if an agent has taken turns in between.
 func TestSinceSelectsAStartWithWhatFollowsIt(t *testing.T) {
 	t.Parallel()
 	s := NewSince(time.Unix(10, 0))

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// ActiveSince returns, of all owners, the runs that are open, the n that started last, and those that have closed since a time, the n that
-// did last: the newest execution of each. It costs two searches.
+// ActiveSince returns the newest executions of the open runs and of those that have closed since a given time, regardless of
+// owner: of each kind, the n that started or closed last. It costs two visibility queries.
 func (x *Index) ActiveSince(ctx context.Context, since time.Time, n int) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	var found []*workflowpb.WorkflowExecutionInfo
 	for _, condition := range []string{"CloseTime IS NULL", "CloseTime >= " + QuoteTime(timestamppb.New(since))} {

@@ -12,7 +12,7 @@ import (
 	"switchyard/gateway/paging"
 )
 
-// eachOf calls visit with each execution of some runs that a query finds.
+// eachOf calls visit with each execution of the given runs that a query selects.
 func (x *Index) eachOf(ctx context.Context, query string, ids []string, visit func(*workflowpb.WorkflowExecutionInfo)) error {
 	req := &workflowservice.ListWorkflowExecutionsRequest{
 		Query: query + " AND WorkflowId IN ('" + strings.Join(ids, "', '") + "')", PageSize: MaxPage,
@@ -31,7 +31,8 @@ func (x *Index) eachOf(ctx context.Context, query string, ids []string, visit fu
 	}
 }
 
-// NewestOf returns the newest executions of runs that the caller reaches, by run. Runs that visibility does not know have none.
+// NewestOf returns the newest executions of those given runs that the caller may see, by run. Runs that visibility does not
+// list are omitted.
 func (x *Index) NewestOf(ctx context.Context, runs []string) (map[string]*workflowpb.WorkflowExecutionInfo, error) {
 	newest := map[string]*workflowpb.WorkflowExecutionInfo{}
 	scope := scopeOf(ctx)

@@ -17,14 +17,14 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// RunsQuery finds the newest execution of each run. A run that was continued in another execution is found as that one.
+// RunsQuery selects the newest execution of each run. Executions that have continued as new are excluded.
 const RunsQuery = "WorkflowType = '" + names.RunWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"
 
-// AndOpen narrows a query to runs that are open.
+// AndOpen narrows a query to open runs.
 const AndOpen = " AND ExecutionStatus = 'Running'"
 
-// stateQueries find the runs in a state. What Temporal itself knows of the end of a run goes before what the run has said
-// of itself, because one that was terminated has not said it.
+// stateQueries select the runs in each state. Temporal's status of an ended run takes precedence over its search
+// attributes, because a terminated run could not update them.
 var stateQueries = map[string]string{
 	v1.RunPending: "ExecutionStatus = 'Running' AND (" + names.StateAttribute + " = '" + v1.RunPending + "' OR " + names.StateAttribute + " IS NULL)",
 
@@ -39,14 +39,14 @@ var stateQueries = map[string]string{
 	v1.RunCancelled: "ExecutionStatus = 'Canceled'",
 }
 
-// RunFilter decides which runs a list shows.
+// RunFilter selects the runs of a list.
 type RunFilter struct {
 	*v1.ListRunsRequest
-	parent string // resolved
+	parent string // resolved run id
 }
 
-// Filter returns the filter of a request whose name is that of a workflow. The error is InvalidArgument if there can be
-// no such run.
+// Filter returns the filter of a request; the name in the request is that of a workflow. The error is InvalidArgument if
+// no run can match.
 func (x *Index) Filter(ctx context.Context, req *v1.ListRunsRequest) (RunFilter, error) {
 	f := RunFilter{ListRunsRequest: req}
 	for _, c := range []struct{ what, value string }{
@@ -64,7 +64,8 @@ func (x *Index) Filter(ctx context.Context, req *v1.ListRunsRequest) (RunFilter,
 	return f, err
 }
 
-// Query returns the query that finds the runs of the filter, and possibly more: databases may ignore case.
+// Query returns a visibility query for the runs of the filter. It may select more runs, because databases may ignore
+// case.
 func (f RunFilter) Query() string {
 	conditions := []string{RunsQuery}
 	if f.GetState() != "" {
@@ -88,7 +89,7 @@ func (f RunFilter) Query() string {
 	return strings.Join(conditions, " AND ")
 }
 
-// Matches reports whether a run that the query has found is one of the filter.
+// Matches reports whether a run that the query has selected matches the filter.
 func (f RunFilter) Matches(info *workflowpb.WorkflowExecutionInfo) bool {
 	known := visibility.Decode(info.GetSearchAttributes())
 	return (f.GetName() == "" || known.Workflow == f.GetName()) &&
@@ -99,8 +100,8 @@ func (f RunFilter) Matches(info *workflowpb.WorkflowExecutionInfo) bool {
 		(f.GetLabel() == "" || slices.Contains(known.Labels, f.GetLabel()))
 }
 
-// ValidateValue returns an error for a text that may not stand in a query. Temporal's SQL stores put the values for
-// lists and texts into their statements as they are, so that no escape keeps a quotation mark from ending the value.
+// ValidateValue returns an error for a text that is not allowed in a query. Temporal's SQL stores insert the values for
+// lists and texts into their statements verbatim, so escaping cannot keep a quotation mark from ending the value.
 func ValidateValue(what, value string) error {
 	if strings.ContainsAny(value, "'`\"\\?") || strings.ContainsFunc(value, unicode.IsControl) {
 		return rpcerror.Invalid("runs cannot be listed by the %s %.80q; it may hold no quotation mark, backslash, question mark or control character", what, value)
@@ -111,10 +112,10 @@ func ValidateValue(what, value string) error {
 	return nil
 }
 
-// quote returns a text that checkFilterValue, or a rule for names, has accepted, as a query holds it.
+// quote returns a text as a query literal. ValidateValue, or a rule for names, must have accepted the text.
 func quote(text string) string { return "'" + text + "'" }
 
-// QuoteTime returns a time as a query holds it.
+// QuoteTime returns a time as a query literal.
 func QuoteTime(t *timestamppb.Timestamp) string {
 	return quote(t.AsTime().UTC().Format(time.RFC3339Nano))
 }

@@ -14,8 +14,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// NewestRuns returns what NewestExecutions does without the executions that a later generation of their run has replaced, which a
-// query by state finds, too.
+// NewestRuns is like NewestExecutions, but omits executions that a later generation of their run has replaced. Queries by state
+// select those too.
 func (x *Index) NewestRuns(ctx context.Context, query string, after *paging.Position, n int, match func(*workflowpb.WorkflowExecutionInfo) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	var runs []*workflowpb.WorkflowExecutionInfo
 	for {
@@ -36,10 +36,10 @@ func (x *Index) NewestRuns(ctx context.Context, query string, after *paging.Posi
 	}
 }
 
-// describesAtOnce is how many executions are described at once.
+// describesAtOnce is the number of executions that are described concurrently.
 const describesAtOnce = 8
 
-// newestOfRuns returns those executions, in their order, that are the newest of their run.
+// newestOfRuns returns the executions that are the newest of their runs, in the given order.
 func (x *Index) newestOfRuns(ctx context.Context, found []*workflowpb.WorkflowExecutionInfo) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	replaced := make([]bool, len(found))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -53,7 +53,7 @@ func (x *Index) newestOfRuns(ctx context.Context, found []*workflowpb.WorkflowEx
 			desc, err := x.client.DescribeWorkflowExecution(groupCtx, exec.GetWorkflowId(), "")
 			if err != nil {
 				if rpcerror.IsPermanent(err) {
-					return nil // it is gone, but for visibility
+					return nil // the execution exists only in visibility
 				}
 				return err
 			}
@@ -78,11 +78,11 @@ func (x *Index) newestOfRuns(ctx context.Context, found []*workflowpb.WorkflowEx
 	return runs, nil
 }
 
-// idsAtOnce is how many runs one query names.
+// idsAtOnce is the number of runs that one query names.
 const idsAtOnce = 100
 
-// newestOf returns the positions of the newest executions of the runs that have completed, as visibility knows them. There
-// are many such runs, and few are started again, so they are not described one by one.
+// newestOf returns the positions of the newest executions of completed runs according to visibility. There are many such runs and
+// few are retried, so they are not described individually.
 func (x *Index) newestOf(ctx context.Context, found []*workflowpb.WorkflowExecutionInfo) (map[string]paging.Position, error) {
 	var ids []string
 	for _, info := range found {
@@ -106,8 +106,8 @@ func (x *Index) newestOf(ctx context.Context, found []*workflowpb.WorkflowExecut
 	return newest, nil
 }
 
-// mayBeReplaced reports whether a run may well have been started again after an execution: it did not complete, or it has
-// dead letters.
+// mayBeReplaced reports whether a run is likely to have been retried after an execution: it did not complete, or it has dead
+// letters.
 func mayBeReplaced(info *workflowpb.WorkflowExecutionInfo) bool {
 	if runview.IsOpen(info.GetStatus()) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"switchyard/gateway/runview"
 )
 
-// Index finds runs in the visibility of Temporal. It is safe for concurrent use.
+// Index finds runs in Temporal's visibility. It is safe for concurrent use.
 type Index struct {
 	client client.Client
 	reader *runview.Reader
@@ -21,5 +21,5 @@ func New(c client.Client, reader *runview.Reader, now func() time.Time) *Index {
 	return &Index{client: c, reader: reader, now: now}
 }
 
-// AddSubmitted remembers a run that its owner has just submitted, which visibility may not know yet.
+// AddSubmitted records a run that was just submitted, because visibility may not list it yet.
 func (x *Index) AddSubmitted(id, owner string) { x.recent.add(recentRun{id, owner}) }

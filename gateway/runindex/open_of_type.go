@@ -12,8 +12,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// OpenOfType returns the ids of open runs that have tasks of a type and begin with a text, whoever owns them, at most a number of
-// them. It asks Temporal once.
+// OpenOfType returns up to most ids of open runs that have tasks of a type and start with prefix, regardless of owner. It costs
+// one visibility query.
 func (x *Index) OpenOfType(ctx context.Context, taskType, prefix string, most int) ([]string, error) {
 	if !runIDText().MatchString(prefix) {
 		return nil, nil
@@ -32,7 +32,8 @@ func (x *Index) OpenOfType(ctx context.Context, taskType, prefix string, most in
 	return ids, nil
 }
 
-// EachOpenOfTypes calls visit with each open run that has tasks of one of some types, whoever owns it, until visit returns false.
+// EachOpenOfTypes calls visit with each open run that has tasks of the given types, regardless of owner, until visit returns
+// false.
 func (x *Index) EachOpenOfTypes(ctx context.Context, taskTypes []string, visit func(*workflowpb.WorkflowExecutionInfo) bool) error {
 	var quoted []string
 	for _, taskType := range taskTypes {

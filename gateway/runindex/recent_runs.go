@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// maxRecent is how many ids of runs a gateway remembers; visibility lags by
-// moments, so it need not be many.
+// maxRecent is the number of run ids that a gateway remembers. Visibility lags only by moments, so few are
+// enough.
 const maxRecent = 256
 
 // recentRun is a run that has just been submitted.
@@ -19,7 +19,7 @@ type recentRuns struct {
 	runs []recentRun // oldest first
 }
 
-// add makes a run the newest, also one that is remembered already.
+// add makes a run the newest, even if it is already remembered.
 func (r *recentRuns) add(run recentRun) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +30,7 @@ func (r *recentRuns) add(run recentRun) {
 	r.runs = append(r.runs, run)
 }
 
-// newest returns the newest run of an owner that reaches accepts.
+// newest returns the newest run whose owner reaches accepts.
 func (r *recentRuns) newest(reaches func(owner string) bool) (id string, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +42,7 @@ func (r *recentRuns) newest(reaches func(owner string) bool) (id string, found b
 	return "", false
 }
 
-// findPrefix returns the ids with a prefix of the runs of owners that reaches accepts, the newest first.
+// findPrefix returns the ids that start with prefix of runs whose owners reaches accepts, newest first.
 func (r *recentRuns) findPrefix(prefix string, reaches func(owner string) bool) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,17 +16,17 @@ import (
 	"switchyard/workflows/names"
 )
 
-// lastRun is what people type for the run that was submitted last.
+// lastRun is the name that users type for the run that was submitted last.
 const lastRun = "last"
 
-// MaxCandidates is how many runs an error about an ambiguous prefix names.
+// MaxCandidates is the number of runs that an error about an ambiguous prefix names.
 const MaxCandidates = 5
 
-// runIDText is what run ids, and prefixes of them, consist of.
+// runIDText matches valid run ids and prefixes of them.
 var runIDText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`) })
 
-// Resolve returns the id of the run that a text names: the id itself, "last", or a prefix of one id only. A run that the
-// caller does not reach is not found, and no prefix is ambiguous because of it.
+// Resolve returns the id of the run that a text names: its id, "last", or a unique prefix of its id. A run that the
+// caller may not see is not found and does not make a prefix ambiguous.
 func (x *Index) Resolve(ctx context.Context, text string) (string, error) {
 	if text == lastRun {
 		return x.lastSubmitted(ctx)
@@ -42,7 +42,7 @@ func (x *Index) Resolve(ctx context.Context, text string) (string, error) {
 	if err != nil && rpcerror.CodeOf(err) != connect.CodeNotFound {
 		return "", fmt.Errorf("look for run %s: %w", text, err)
 	}
-	// One more than is named, so that the error can say that there are others.
+	// Ask for one more than the error names, so that it can tell that there are others.
 	found, err := x.NewestExecutions(ctx, RunsQuery+" AND WorkflowId STARTS_WITH "+quote(text), nil, MaxCandidates+1, func(info *workflowpb.WorkflowExecutionInfo) bool {
 		return strings.HasPrefix(info.GetExecution().GetWorkflowId(), text) // some databases ignore case
 	})
@@ -68,11 +68,11 @@ func (x *Index) Resolve(ctx context.Context, text string) (string, error) {
 	return "", rpcerror.Invalid("%q could be any of %s%s", text, strings.Join(candidates, ", "), more)
 }
 
-// submittedQuery leaves out the runs that tasks of type run have started.
+// submittedQuery excludes the runs that tasks of type run have started.
 const submittedQuery = RunsQuery + " AND " + names.ParentAttribute + " IS NULL"
 
-// lastSubmitted returns the id of the newest run that was submitted rather than started by a task. Visibility may lag
-// behind what this gateway has just started.
+// lastSubmitted returns the id of the newest run that was submitted rather than started by a task. It also considers the
+// runs that this gateway has just started, because visibility may lag.
 func (x *Index) lastSubmitted(ctx context.Context) (string, error) {
 	found, err := x.NewestExecutions(ctx, submittedQuery, nil, 1, AnyExecution)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// scope is which runs the caller of a request reaches.
+// scope determines which runs the caller of a request may see.
 type scope struct{ caller *auth.Principal }
 
 func scopeOf(ctx context.Context) scope { return scope{auth.From(ctx)} }
 
-// narrow returns a query that finds of another one only what the caller reaches, or false if it reaches nothing.
+// narrow restricts a query to the runs that the caller may see, or returns false if there can be none.
 func (s scope) narrow(query string) (string, bool) {
 	switch {
 	case s.caller.SeesAll():
@@ -26,13 +26,13 @@ func (s scope) narrow(query string) (string, bool) {
 	return query + " AND " + names.OwnerAttribute + " = " + quote(s.caller.Name), true
 }
 
-// reaches reports whether the caller reaches a run. Its search attributes are those of the execution itself, if it was
-// described, and do not lag then.
+// reaches reports whether the caller may see a run. The search attributes of a described execution are current, unlike
+// those in visibility.
 func (s scope) reaches(info *workflowpb.WorkflowExecutionInfo) bool {
 	return s.caller.SeesAll() || s.caller.Owns(OwnerOf(info))
 }
 
-// OwnerOf returns who owns a run, or "" if it has no owner.
+// OwnerOf returns the owner of a run, or "" if it has none.
 func OwnerOf(info *workflowpb.WorkflowExecutionInfo) string {
 	return visibility.Decode(info.GetSearchAttributes()).Owner
 }

@@ -10,15 +10,15 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// MaxPage is how many executions one call to Temporal returns at most.
+// MaxPage is the maximum number of executions in one response of Temporal.
 const MaxPage = 1000
 
-// ListWindows are the spans of time that are searched one after the other, until they hold enough runs. After the last
-// span, everything is searched. Temporal lists by the time of closing, so the newest run may be anywhere in its list.
+// ListWindows are the time windows that are searched one after the other until they hold enough runs. After the last one,
+// everything is searched. Temporal lists by close time, so the newest run may be anywhere in its list.
 var ListWindows = []time.Duration{time.Minute, 15 * time.Minute, 4 * time.Hour, 48 * time.Hour, 30 * 24 * time.Hour}
 
-// NewestExecutions returns the n newest executions after a position that match and that the caller reaches, newest first,
-// one for each run.
+// NewestExecutions returns the n newest executions after a position that match and that the caller may see, newest first
+// and one per run.
 func (x *Index) NewestExecutions(ctx context.Context, query string, after *paging.Position, n int, match func(*workflowpb.WorkflowExecutionInfo) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	scope := scopeOf(ctx)
 	query, any := scope.narrow(query)
@@ -42,7 +42,7 @@ func (x *Index) NewestExecutions(ctx context.Context, query string, after *pagin
 	return x.search(ctx, query, after, n, match)
 }
 
-// search reads everything that a query finds and keeps the n newest. It holds at most a few times n executions.
+// search reads everything that a query selects and keeps the n newest. It holds at most a few times n executions.
 func (x *Index) search(ctx context.Context, query string, after *paging.Position, n int, match func(*workflowpb.WorkflowExecutionInfo) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	var found []*workflowpb.WorkflowExecutionInfo
 	req := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: MaxPage}
@@ -65,8 +65,7 @@ func (x *Index) search(ctx context.Context, query string, after *paging.Position
 	}
 }
 
-// keepNewest sorts executions, newest first, drops all but the newest of each run,
-// and keeps n.
+// keepNewest sorts executions, newest first, drops all but the newest of each run, and truncates the list to n.
 func keepNewest(found []*workflowpb.WorkflowExecutionInfo, n int) []*workflowpb.WorkflowExecutionInfo {
 	slices.SortFunc(found, func(a, b *workflowpb.WorkflowExecutionInfo) int {
 		if paging.PositionOf(a).Before(paging.PositionOf(b)) {
@@ -83,5 +82,5 @@ func keepNewest(found []*workflowpb.WorkflowExecutionInfo, n int) []*workflowpb.
 	return found[:min(n, len(found))]
 }
 
-// AnyExecution reports true: it matches every execution that a query finds.
+// AnyExecution matches every execution.
 func AnyExecution(*workflowpb.WorkflowExecutionInfo) bool { return true }

@@ -17,9 +17,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Totals returns how many runs that the caller reaches match a filter, by state; the state of the filter does not count. Every
-// state has an entry. Temporal counts executions, so that those are taken off that a retry has replaced. Only the MaxPage
-// newest retries are known for that, and a run that was reset in Temporal counts for each of its executions.
+// Totals counts the runs that match a filter and that the caller may see, by state. It ignores the state in the filter. Every
+// state has an entry. Temporal counts executions, so Totals subtracts those that a retry has replaced. Only the MaxPage newest
+// retries are considered for that, and a run that was reset in Temporal counts once per execution.
 func (x *Index) Totals(ctx context.Context, f RunFilter) (map[string]int32, error) {
 	totals := map[string]int32{}
 	for _, state := range v1.RunStates() {
@@ -44,20 +44,20 @@ func (x *Index) Totals(ctx context.Context, f RunFilter) (map[string]int32, erro
 		totals[runview.ListedRun(info).GetState()]--
 	}
 	for state, n := range totals {
-		totals[state] = max(n, 0) // the parts are read one after the other
+		totals[state] = max(n, 0) // the queries run one after the other, so a count may be inconsistent
 	}
 	return totals, nil
 }
 
-// retries returns a filter of the executions that have replaced those of an earlier generation, by all that generations of a
-// run have in common.
+// retries returns a filter for the executions that have replaced an earlier generation, limited to the criteria that all
+// generations of a run share.
 func (f RunFilter) retries() RunFilter {
 	req := &v1.ListRunsRequest{Name: f.GetName(), Since: f.GetSince(), Owner: f.GetOwner(), Batch: f.GetBatch(), Trigger: v1.TriggerRetry}
 	return RunFilter{ListRunsRequest: req, parent: f.parent}
 }
 
-// countByState adds the number of executions in each state that a query finds. Temporal groups by its own status alone, so
-// that the states which only search attributes tell apart take a count each, if there are any.
+// countByState adds the number of executions that a query selects to totals, by state. Temporal groups only by its own status,
+// so each state that only search attributes distinguish takes a query of its own, if it can have any runs.
 func (x *Index) countByState(ctx context.Context, query string, totals map[string]int32) error {
 	res, err := x.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query + " GROUP BY ExecutionStatus"})
 	if err != nil {
@@ -74,7 +74,7 @@ func (x *Index) countByState(ctx context.Context, query string, totals map[strin
 		}
 		totals[runview.StateOf(status)] += int32(group.GetCount())
 	}
-	// Of the open runs those are pending that say nothing else of themselves.
+	// Open runs without another state are pending.
 	open := totals[v1.RunRunning]
 	totals[v1.RunRunning], totals[v1.RunPending] = 0, open
 	split := map[string]string{v1.RunPendingApproval: v1.RunPending, v1.RunRunning: v1.RunPending, v1.RunPaused: v1.RunPending, v1.RunRejected: v1.RunFailed}
@@ -93,8 +93,8 @@ func (x *Index) countByState(ctx context.Context, query string, totals map[strin
 	return nil
 }
 
-// replacedBy returns the executions that a query finds and that a later generation of their run has replaced: one of those
-// that another query finds.
+// replacedBy returns the executions selected by query that a later generation has replaced. The retries query selects the
+// later generations.
 func (x *Index) replacedBy(ctx context.Context, retries, query string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	res, err := x.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: retries, PageSize: MaxPage})
 	if err != nil {

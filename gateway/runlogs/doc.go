@@ -4,7 +4,7 @@
 //	                        │
 //	                        └── a fanOut a task that has fanned out, which lists the logs of its instances
 //
-// A Tree has one Follower after the other send the logs of a run and of the runs that its tasks have started.
+// A Tree uses one Follower per run to send the logs of a run and of its child runs, one run after the other.
 //
 // Of this module it may import proto, gateway/rpcerror, gateway/runview, activities/logs, activities/store and
 // workflows/names.

@@ -14,40 +14,40 @@ import (
 	"switchyard/workflows/names"
 )
 
-// fanOutInterval is the shortest time between two lists of the logs of a task that has fanned out.
+// fanOutInterval is the shortest time between two lists of the logs of a fanned-out task.
 const fanOutInterval = 500 * time.Millisecond
 
-// fanOut finds the logs of the instances and batches of a task that has fanned out, or of the one instance that is
-// wanted. There may be very many, so they are listed and not reported by the run.
+// fanOut finds the logs of the instances and batches of a fanned-out task, or of one wanted instance. There may be very many
+// of them, so they are listed from the store instead of being reported by the run.
 type fanOut struct {
 	task string
 	info *v1.Task
-	// seen are the logs that have been found, listed says that there was a list.
+	// seen holds the logs that have been found. listed reports whether the logs have been listed before.
 	seen   map[logs.Attempt]bool
 	listed bool
-	// printers are the attempts of the instances that have ended and printed something, if the run reports them,
-	// by number.
+	// printers holds the attempts of ended instances that printed something, by number, if the run reports them.
 	printers map[int]runview.Printer
-	// open are the instances that have not ended, if the run reports them alone, and newest the newest attempts of those
-	// that have printed into several logs, by number.
+	// open holds the instances that have not ended, if the run reports instances individually. newest holds the newest
+	// attempt of each instance that has printed into several logs, by number.
 	open   map[int]bool
 	newest map[int]logs.Attempt
-	// ended: the one instance that is wanted has ended, if the run reports it alone.
+	// ended reports whether the wanted instance has ended, if the run reports it individually.
 	ended bool
-	// final: there will be no more. changed: there may be more since the last list, which was made at.
+	// final reports whether there will be no more logs. changed reports whether there may be new logs since the last list,
+	// which was made at the time at.
 	final, changed bool
 	at             time.Time
-	// took is how long the last list took.
+	// took is the duration of the last list.
 	took time.Duration
 }
 
-// updateFanOut takes over what has changed in a task that has fanned out.
+// updateFanOut applies the changes of a fanned-out task.
 func (f *Follower) updateFanOut(changed runview.TaskDelta) {
 	of := f.fanOuts[changed.Name]
 	if of == nil {
 		of = &fanOut{task: changed.Name, seen: map[logs.Attempt]bool{}, printers: map[int]runview.Printer{}, open: map[int]bool{}}
 		f.fanOuts[changed.Name] = of
-		delete(f.tails, changed.Name) // from before it fanned out
+		delete(f.tails, changed.Name) // left over from before the task fanned out
 	}
 	for _, i := range changed.Instances {
 		delete(of.printers, int(i.GetIndex()))
@@ -67,7 +67,7 @@ func (f *Follower) updateFanOut(changed runview.TaskDelta) {
 	of.final = of.ended || v1.HasTaskEnded(changed.Task) || f.isOfOlderGeneration()
 }
 
-// listFanOuts looks for new logs of tasks that have fanned out.
+// listFanOuts finds new logs of fanned-out tasks.
 func (f *Follower) listFanOuts(ctx context.Context) error {
 	for _, of := range f.fanOuts {
 		due := time.Since(of.at) > max(fanOutInterval, 10*of.took)
@@ -83,14 +83,14 @@ func (f *Follower) listFanOuts(ctx context.Context) error {
 	return nil
 }
 
-// list adds a tail for each new log. Of the attempts of an instance that lie before the first list only the newest is
-// wanted, unless the client has named one.
+// list adds a tail for each new log. Of the attempts of an instance that precede the first list, only the newest is wanted,
+// unless the client asked for a specific attempt.
 func (f *Follower) list(ctx context.Context, of *fanOut) error {
 	var found []logs.Attempt
 	var err error
 	if f.req.GetTask() == "" || f.req.GetTask() == of.task {
 		found, err = logs.Instances(ctx, f.store, f.home, of.task)
-		if err == nil && f.isOfOlderGeneration() { // it may not have fanned out then
+		if err == nil && f.isOfOlderGeneration() { // the task may not have fanned out in that generation
 			var own []logs.Attempt
 			own, err = logs.Attempts(ctx, f.store, f.home, of.task)
 			found = append(own, found...)
@@ -131,7 +131,7 @@ func (f *Follower) list(ctx context.Context, of *fanOut) error {
 		switch {
 		case of.seen[a]:
 			continue
-		case a.Batch() && a.Of == "": // isSuperseded leaves out what is not wanted of it
+		case a.Batch() && a.Of == "": // isSuperseded filters its entries
 		case f.req.Attempt != nil && a.Attempt != f.req.GetAttempt():
 			continue
 		case f.req.Attempt == nil && !of.listed && !first[a]:
@@ -145,7 +145,7 @@ func (f *Follower) list(ctx context.Context, of *fanOut) error {
 	return nil
 }
 
-// SendAllMissing sends the instances that printed something of which the store has nothing.
+// SendAllMissing reports the instances whose output is missing in the store.
 func (f *Follower) SendAllMissing() error {
 	for _, of := range f.fanOuts {
 		if !of.final {
@@ -165,7 +165,7 @@ func (f *Follower) SendAllMissing() error {
 	return nil
 }
 
-// has reports whether the log of an attempt of an instance was found, or that of a batch that the instance may have been in.
+// has reports whether the log of an instance's attempt was found, or the log of a batch that may include the instance.
 func (of *fanOut) has(index int, attempt int32) bool {
 	for a := range of.seen {
 		if a.Of != "" || of.covers(a, index, attempt) {
@@ -182,7 +182,7 @@ func (of *fanOut) covers(a logs.Attempt, index int, attempt int32) bool {
 	return a.Task == names.InstanceName(of.task, index) && a.Attempt == attempt
 }
 
-// nameOf returns the task or instance that a log is of.
+// nameOf returns the task or instance that a log belongs to.
 func nameOf(a logs.Attempt) string {
 	if a.Of != "" {
 		return a.Of

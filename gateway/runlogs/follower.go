@@ -13,29 +13,29 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Follower sends the logs of the tasks of one run to one client. It reads only the logs of tasks that have been given to a
-// node. It is not safe for concurrent use.
+// Follower sends the logs of the tasks of one run to one client. It reads only the logs of tasks that have been assigned
+// to a node. It is not safe for concurrent use.
 type Follower struct {
 	Run  string
-	home string // where it keeps its logs
-	// generation is the newest of the run.
+	home string // prefix of its logs in the store
+	// generation is the newest generation of the run.
 	generation int32
 	store      *store.Store
 	req        *v1.StreamRunLogsRequest
 	send       func(*v1.StreamRunLogsResponse) error
 
-	// resume is how far earlier streams of the request came, and resumed the tasks, instances and batches that they sent
-	// something of, by the newest attempt of which they did.
+	// resume holds the position of earlier streams of the request in each log. resumed holds the newest attempt that they
+	// sent output of, for each task, instance and batch.
 	resume  map[logKey]int64
 	resumed map[string]logs.Attempt
 
-	Seen  int64 // version of the run that Update has seen
+	Seen  int64 // version of the run at the last Update
 	tails map[string]*tail
-	// fanOuts are the tasks that have fanned out, whose logs are those of their instances and batches.
+	// fanOuts holds the fanned-out tasks, whose logs are those of their instances and batches.
 	fanOuts map[string]*fanOut
 }
 
-// logKey names the log of one dispatch.
+// logKey identifies the log of one dispatch.
 type logKey struct {
 	task                       string
 	generation, attempt, claim int32
@@ -43,7 +43,7 @@ type logKey struct {
 
 func keyOf(a logs.Attempt) logKey { return logKey{a.Task, a.Generation, a.Attempt, a.Claim} }
 
-// New returns a follower that answers a request about a run with send, from the logs in a store.
+// New returns a follower that answers a request about a run. It reads logs from kept and passes messages to send.
 func New(run string, kept *store.Store, req *v1.StreamRunLogsRequest, send func(*v1.StreamRunLogsResponse) error) *Follower {
 	f := &Follower{
 		Run: run, store: kept, req: req, send: send, tails: map[string]*tail{}, fanOuts: map[string]*fanOut{},
@@ -54,7 +54,7 @@ func New(run string, kept *store.Store, req *v1.StreamRunLogsRequest, send func(
 		f.resume[keyOf(a)] = p.GetNext()
 		name := a.Task
 		if _, _, ok := names.ParseInstanceName(req.GetTask()); ok {
-			name = req.GetTask() // the logs of batches are read for it
+			name = req.GetTask() // the request reads the logs of batches only for the instance
 		}
 		if newest, known := f.resumed[name]; !known || newest.Compare(a) < 0 {
 			f.resumed[name] = a
@@ -63,8 +63,8 @@ func New(run string, kept *store.Store, req *v1.StreamRunLogsRequest, send func(
 	return f
 }
 
-// wanted picks the attempts of one task or instance, in order, to send at first: the newest, or, when earlier streams of
-// the request sent something, what they had not finished and what is newer.
+// wanted selects the attempts of one task or instance to send first, in order: the newest, or, if earlier streams of the
+// request have sent something, the unfinished and newer ones.
 func (f *Follower) wanted(name string, found []logs.Attempt) []logs.Attempt {
 	if len(f.resume) == 0 {
 		return found[max(0, len(found)-1):]
@@ -76,7 +76,7 @@ func (f *Follower) wanted(name string, found []logs.Attempt) []logs.Attempt {
 	return slices.DeleteFunc(found, func(a logs.Attempt) bool { return a.Compare(newest) < 0 })
 }
 
-// SendAll takes over the last changes of a run and sends everything that is left, task by task.
+// SendAll applies the last changes of a run and sends everything that is left, task by task.
 func (f *Follower) SendAll(ctx context.Context, n runview.Delta) error {
 	if err := f.Update(ctx, n); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (f *Follower) SendAll(ctx context.Context, n runview.Delta) error {
 	return f.SendAllMissing()
 }
 
-// active returns the tails that have, or may have, something to send, in the order in which their tasks started.
+// active returns the tails that may have something to send, ordered by the start of their tasks.
 func (f *Follower) active() []*tail {
 	var tails []*tail
 	for key, t := range f.tails {
@@ -123,7 +123,7 @@ func (f *Follower) active() []*tail {
 	return tails
 }
 
-// Update takes over what has changed in the run.
+// Update applies changes of the run.
 func (f *Follower) Update(ctx context.Context, n runview.Delta) error {
 	f.Seen, f.home, f.generation = n.Version, n.Home, n.Run.GetGeneration()
 	for _, changed := range n.Tasks {
@@ -157,13 +157,13 @@ func (f *Follower) Update(ctx context.Context, n runview.Delta) error {
 	return nil
 }
 
-// isPastAttempt reports whether the one attempt that is wanted has ended.
+// isPastAttempt reports whether the wanted attempt has ended.
 func (f *Follower) isPastAttempt(task *v1.Task) bool {
 	return f.req.Attempt != nil && task.GetAttempt() > f.req.GetAttempt()
 }
 
-// enqueue adds the attempts of a task that are new. Of those that lie before the
-// first look only the newest is wanted, unless the client has named one.
+// enqueue adds the new attempts of a task. Of those that precede the first update only the newest is wanted, unless the
+// client asked for a specific attempt.
 func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDelta) error {
 	own := logs.Attempt{Run: f.home, Task: t.task, Generation: f.generation, Attempt: changed.Task.GetAttempt(), Claim: changed.Claim}
 	if t.printer != nil {
@@ -177,9 +177,9 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 		return fmt.Errorf("read the logs of task %s: %w", t.task, err)
 	}
 	state := changed.Task.GetState()
-	// In any other state the newest attempt has not been made yet, or never will be.
+	// In other states, the newest attempt has not been dispatched yet, or never will be.
 	made := v1.IsTaskTerminal(state) && state != v1.TaskSkipped || v1.IsTaskDispatched(state) || state == v1.TaskPaused
-	// What ended in an earlier generation may have been kept.
+	// A task that ended in an earlier generation may have been kept.
 	k := slices.IndexFunc(found, func(a logs.Attempt) bool { return a.Claim == own.Claim })
 	redispatch := own
 	shared := f.sharedLog(t, found, own)
@@ -192,7 +192,7 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 	case made && t.printer != nil && t.printer.Recorded:
 		own.Generation = t.printer.Generation
 	}
-	// A dispatch that was answered by the record of an earlier one has printed nothing itself.
+	// A dispatch that reused the record of an earlier one has printed nothing itself.
 	answered := v1.HasTaskEnded(changed.Task) && slices.ContainsFunc(found, func(a logs.Attempt) bool {
 		return a.Generation == own.Generation && a.Attempt == own.Attempt
 	})
@@ -206,7 +206,7 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 	}
 	if t.known == nil {
 		if len(found) > 1 && len(f.resume) == 0 {
-			// A stream that resumes this one must leave the same attempts out.
+			// A stream that resumes this one must omit the same attempts.
 			if err := f.sendPosition(found[len(found)-1]); err != nil {
 				return err
 			}
@@ -224,7 +224,8 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 	return nil
 }
 
-// wantedGeneration returns the generation of the logs of a task that are wanted, given the newest in which it was started.
+// wantedGeneration returns the generation whose logs of a task are wanted: the requested one, or else the newest one in
+// which the task started.
 func (f *Follower) wantedGeneration(newest int32) int32 {
 	if f.req.Generation != nil {
 		return f.req.GetGeneration()
@@ -232,12 +233,12 @@ func (f *Follower) wantedGeneration(newest int32) int32 {
 	return newest
 }
 
-// isOfOlderGeneration reports whether the one generation that is wanted has been followed by another.
+// isOfOlderGeneration reports whether the requested generation is not the newest.
 func (f *Follower) isOfOlderGeneration() bool {
 	return f.req.Generation != nil && f.req.GetGeneration() < f.generation
 }
 
-// SendNew sends the new entries of every task, a piece of each in turn.
+// SendNew sends the new entries of all tasks, alternating between them chunk by chunk.
 func (f *Follower) SendNew(ctx context.Context) error {
 	if err := f.listFanOuts(ctx); err != nil {
 		return err
@@ -255,7 +256,7 @@ func (f *Follower) SendNew(ctx context.Context) error {
 	return nil
 }
 
-// IsComplete reports whether the one task that is wanted has ended and its whole log has been sent.
+// IsComplete reports whether the requested task has ended and its whole log has been sent.
 func (f *Follower) IsComplete() bool {
 	for _, of := range f.fanOuts {
 		if f.req.GetTask() != "" {
@@ -266,9 +267,8 @@ func (f *Follower) IsComplete() bool {
 	return t != nil && t.done
 }
 
-// advance sends the next piece of a task's log; more says that there may be
-// another. An attempt is over when its log says so, or when a later one has
-// begun or the task has ended and nothing more of it has come.
+// advance sends the next chunk of a task's log. more reports whether there may be another one. An attempt is complete when
+// its log says so, or when a later attempt has started or the task has ended and no new output has arrived.
 func (f *Follower) advance(ctx context.Context, t *tail) (more bool, err error) {
 	if len(t.queue) == 0 {
 		t.done = t.isFinal()
@@ -299,17 +299,17 @@ func (f *Follower) advance(ctx context.Context, t *tail) (more bool, err error) 
 	return more, nil
 }
 
-// sendMissing sends that an attempt printed something of which the store has nothing.
+// sendMissing reports that the output of an attempt is missing in the store.
 func (f *Follower) sendMissing(task string, p runview.Printer) error {
 	return f.send(&v1.StreamRunLogsResponse{Missing: &v1.MissingLog{Task: task, Attempt: p.Attempt, Node: p.Node}})
 }
 
-// sendPosition sends that a log is about to be sent.
+// sendPosition announces the log that is sent next.
 func (f *Follower) sendPosition(a logs.Attempt) error {
 	return f.send(&v1.StreamRunLogsResponse{Position: &v1.LogPosition{Task: a.Task, Generation: a.Generation, Attempt: a.Attempt, Claim: a.Claim}})
 }
 
-// emit sends those entries of a log that are wanted, and where it continues.
+// emit sends the wanted entries of a log and the position after them.
 func (f *Follower) emit(t *tail, a logs.Attempt, entries []*v1.LogEntry, next int64) error {
 	since := f.req.GetSince()
 	wanted := make([]*v1.LogEntry, 0, len(entries))
@@ -318,7 +318,7 @@ func (f *Follower) emit(t *tail, a logs.Attempt, entries []*v1.LogEntry, next in
 			continue
 		}
 		if f.req.Attempt != nil && e.GetAttempt() != f.req.GetAttempt() {
-			continue // of another instance of the batch
+			continue // belongs to another instance of the batch
 		}
 		if t.of != nil && f.isSuperseded(t.of, e) {
 			continue

@@ -9,11 +9,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// A generation of a run keeps what completed in earlier ones and does the rest again. The logs of all generations lie
-// side by side, and the log of one batch may have instances of both kinds. Of each instance the newest attempt is sent.
+// A generation of a run keeps what completed in earlier generations and repeats the rest. The store has the logs of all
+// generations, and the log of one batch may have instances of both kinds. For each instance, the newest attempt is sent.
 
-// isOfGeneration reports whether a log of a fan-out may hold something that is wanted: in the generation that the client
-// has named, or else in any.
+// isOfGeneration reports whether a log of a fan-out may have wanted entries: those of the requested generation, or of any
+// if the client requested none.
 func (f *Follower) isOfGeneration(of *fanOut, a logs.Attempt) bool {
 	if f.req.Generation != nil {
 		return a.Generation == f.req.GetGeneration()
@@ -22,13 +22,13 @@ func (f *Follower) isOfGeneration(of *fanOut, a logs.Attempt) bool {
 	return !ok || f.isCurrent(of, index, a.Generation)
 }
 
-// isCurrent reports whether the newest attempt of an instance may be one of a generation: the fan-out still has the
-// instance, and is not about to run it again.
+// isCurrent reports whether the newest attempt of an instance may belong to a generation: the fan-out still has the
+// instance and will not run it again.
 func (f *Follower) isCurrent(of *fanOut, index int, generation int32) bool {
 	return index < int(of.info.GetCount()) && (generation == f.generation || !of.open[index])
 }
 
-// isSuperseded reports whether an entry of a log of a fan-out is of an attempt that has been followed by another one.
+// isSuperseded reports whether an entry in a fan-out's log belongs to an attempt that a later one has replaced.
 func (f *Follower) isSuperseded(of *fanOut, e *v1.LogEntry) bool {
 	_, index, ok := names.ParseInstanceName(e.GetTask())
 	if !ok {
@@ -41,8 +41,8 @@ func (f *Follower) isSuperseded(of *fanOut, e *v1.LogEntry) bool {
 	return known && logs.Attempt{Generation: e.GetGeneration(), Claim: e.GetClaim()}.Compare(newest) < 0
 }
 
-// newestPrinters returns the newest attempt of each instance that has printed into one of several logs that may be of it.
-// For a stream that resumes others, those are the logs that the others have sent.
+// newestPrinters returns the newest attempt that has printed, for each instance that several logs may cover. For a stream
+// that resumes others, it considers the logs that they have sent.
 func (f *Follower) newestPrinters(ctx context.Context, found []logs.Attempt) (map[int]logs.Attempt, error) {
 	newest := map[int]logs.Attempt{}
 	note := func(a logs.Attempt) {
@@ -71,10 +71,11 @@ func (f *Follower) newestPrinters(ctx context.Context, found []logs.Attempt) (ma
 	return newest, nil
 }
 
-// overlapping marks the logs, sorted by their first instances, that may have an instance in common with another one.
+// overlapping marks the logs that may share an instance with another one. The logs must be sorted by their first
+// instances.
 func overlapping(found []logs.Attempt) []bool {
 	marked := make([]bool, len(found))
-	widest := -1 // the log before that reaches farthest
+	widest := -1 // the earlier log that extends farthest
 	for k, a := range found {
 		first, last := extentOf(a)
 		if widest >= 0 {
@@ -90,7 +91,7 @@ func overlapping(found []logs.Attempt) []bool {
 	return marked
 }
 
-// extentOf returns the first and the last instance that a log may be of.
+// extentOf returns the first and the last instance that a log may cover.
 func extentOf(a logs.Attempt) (first, last int) {
 	if _, first, last, ok := storekey.ParseBatchName(nameOf(a)); ok {
 		return first, last

@@ -17,8 +17,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// printed is what one dispatch printed: a line "<instance> g<generation> a<attempt>" for each of its instances, or for
-// its task.
+// printed is the output of one dispatch: a line "<instance> g<generation> a<attempt>" for each of its instances, or
+// for its task.
 type printed struct {
 	task                       string
 	generation, attempt, claim int32
@@ -48,7 +48,7 @@ func write(t *testing.T, s *store.Store, all ...printed) {
 	}
 }
 
-// sent returns the lines that a follower sends of a run.
+// sent returns the lines that a follower sends for a run.
 func sent(t *testing.T, s *store.Store, req *v1.StreamRunLogsRequest, n runview.Delta) []string {
 	t.Helper()
 	var lines []string
@@ -74,7 +74,7 @@ func openStore(t *testing.T) *store.Store {
 	return s
 }
 
-// delta is a run whose newest generation is 1.
+// delta returns a delta of a run whose newest generation is 1.
 func delta(tasks ...runview.TaskDelta) runview.Delta {
 	return runview.Delta{Run: &v1.Run{Id: "ci-0k", Generation: 1}, Home: "ci-0k", Tasks: tasks}
 }
@@ -131,7 +131,7 @@ func TestLogsOfAFanOutAreThoseOfTheNewestAttemptOfEachInstance(t *testing.T) {
 		printed{"each[7]", 0, 0, 1, nil},                                // the list has become shorter since
 		printed{storekey.BatchName("each", 5, 8), 0, 0, 1, []int{5, 8}},
 		printed{"each[0]", 1, 0, 3, nil},
-		printed{storekey.BatchName("each", 1, 3), 1, 0, 3, []int{1, 3}}, // 2 completed in the generation before
+		printed{storekey.BatchName("each", 1, 3), 1, 0, 3, []int{1, 3}}, // 2 completed in the previous generation
 	)
 	fanOut := func(states ...string) runview.TaskDelta {
 		d := runview.TaskDelta{Name: "each", Claim: 1, Task: &v1.Task{State: "running", Count: proto.Int32(int32(len(states)))}}

@@ -17,10 +17,10 @@ import (
 // ErrPageFull reports that a page of logs has reached its size.
 var ErrPageFull = errors.New("the page is full")
 
-// maxPageBytes is the size of the text at which a page of lines is cut.
+// maxPageBytes is the text size at which a page of lines is cut.
 const maxPageBytes = 1 << 20
 
-// lineKey identifies one stream of one attempt. Its lines stay in order.
+// lineKey identifies one stream of one attempt. The lines of a stream stay in order.
 type lineKey struct {
 	task                string
 	generation, attempt int32
@@ -28,32 +28,32 @@ type lineKey struct {
 	notice              bool
 }
 
-// Page collects a page of lines out of the messages of a stream of logs. It is not safe for concurrent use.
+// Page collects a page of lines from the messages of a stream of logs. It is not safe for concurrent use.
 type Page struct {
 	Lines   []*v1.LogLine
 	Missing []*v1.MissingLog
 
-	tail int // of each task; 0: all lines
+	tail int // number of last lines per task; 0 means all lines
 	size int
 	at   []*v1.LogPosition
 	open map[lineKey]*openLine
-	// order has the open lines in the order in which they began.
+	// order lists the open lines in the order in which they began.
 	order []lineKey
 }
 
-// openLine is a line whose end has not come yet.
+// openLine is a line whose end has not arrived.
 type openLine struct {
 	text []byte
 	time *timestamppb.Timestamp
 }
 
-// NewPage returns an empty page that continues at positions, or one that holds the last lines of each task alone if tail is
-// not 0.
+// NewPage returns an empty page that continues at the given positions. If tail is not 0, the page keeps only the last lines
+// of each task.
 func NewPage(at []*v1.LogPosition, tail int) *Page {
 	return &Page{at: at, tail: tail, open: map[lineKey]*openLine{}}
 }
 
-// Add takes a message, or returns ErrPageFull and takes nothing.
+// Add adds the contents of a message, or returns ErrPageFull and adds nothing.
 func (p *Page) Add(m *v1.StreamRunLogsResponse) error {
 	if p.size >= maxPageBytes && p.tail == 0 && len(m.GetEntries()) > 0 {
 		return ErrPageFull
@@ -88,7 +88,7 @@ func (p *Page) addEntry(e *v1.LogEntry) {
 	}
 }
 
-// close ends the open line of a key.
+// close completes the open line of a stream.
 func (p *Page) close(key lineKey, partial bool) {
 	line := p.open[key]
 	delete(p.open, key)
@@ -104,7 +104,7 @@ func (p *Page) close(key lineKey, partial bool) {
 	}
 }
 
-// cutTail drops the oldest line of a task if there are too many.
+// cutTail drops the oldest line of a task if the task has too many.
 func (p *Page) cutTail(task string) {
 	count, first := 0, -1
 	for i, line := range slices.Backward(p.Lines) {
@@ -119,7 +119,7 @@ func (p *Page) cutTail(task string) {
 	}
 }
 
-// move notes where the log of a dispatch continues.
+// move records the new position in the log of a dispatch.
 func (p *Page) move(at *v1.LogPosition) {
 	for i, known := range p.at {
 		if known.GetTask() == at.GetTask() && known.GetGeneration() == at.GetGeneration() && known.GetAttempt() == at.GetAttempt() && known.GetClaim() == at.GetClaim() {
@@ -130,14 +130,14 @@ func (p *Page) move(at *v1.LogPosition) {
 	p.at = append(p.at, at)
 }
 
-// Finish ends the lines that are open; on a page that has a next one they continue there.
+// Finish completes the open lines. If the page has a successor, they are partial and continue there.
 func (p *Page) Finish(hasNext bool) {
 	for len(p.order) > 0 {
 		p.close(p.order[0], hasNext)
 	}
 }
 
-// Position returns where the next page begins, as text.
+// Position returns the text form of the position at which the next page begins.
 func (p *Page) Position() (string, error) {
 	data, err := proto.Marshal(&v1.StreamRunLogsRequest{Resume: p.at})
 	if err != nil {
@@ -157,7 +157,7 @@ func (p *Page) Position() (string, error) {
 	return out.String(), nil
 }
 
-// maxPositionBytes is what the positions of a token may unpack to.
+// maxPositionBytes bounds the decompressed size of the positions in a token.
 const maxPositionBytes = 1 << 20
 
 // ParsePosition is the inverse of Position.

@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// follow is a stream of the logs of a run with one task.
+// follow is a log stream of a run with one task.
 type follow struct {
 	t    *testing.T
 	f    *runlogs.Follower
@@ -36,7 +36,7 @@ func newFollow(t *testing.T, s *store.Store, req *v1.StreamRunLogsRequest) *foll
 	return w
 }
 
-// update reports the task in a new state, and sends what is new.
+// update reports a new state of the task and sends the new entries.
 func (w *follow) update(changed runview.TaskDelta) {
 	w.t.Helper()
 	if err := w.f.Update(w.t.Context(), delta(changed)); err != nil {
@@ -59,7 +59,7 @@ func (w *follow) expect(what string, want ...string) {
 	}
 }
 
-// job is a task that runs outside of the nodes, after which something was printed if it has ended.
+// job returns a task that runs outside of the nodes. If it has ended, it has printed something.
 func job(state string, attempt, claim int32) runview.TaskDelta {
 	d := task(state, attempt, claim)
 	d.Task.Type = v1.TypeK8sJob
@@ -69,7 +69,7 @@ func job(state string, attempt, claim int32) runview.TaskDelta {
 	return d
 }
 
-// print adds a word to the log of a dispatch of task solo, and ends it if it is the last one.
+// print appends a word to the log of a dispatch of task solo, and ends the log if isLast is set.
 func print(t *testing.T, s *store.Store, generation, attempt, claim int32, word string, isLast bool) {
 	t.Helper()
 	a := logs.Attempt{Run: "ci-0k", Generation: generation, Task: "solo", Attempt: attempt, Claim: claim}
@@ -77,7 +77,7 @@ func print(t *testing.T, s *store.Store, generation, attempt, claim int32, word 
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := w.Position() // which is the newest word
+	before := w.Position() // position of the newest word
 	for _, text := range []string{before, word + " "} {
 		w.Mark(text)
 		if _, err := w.Stream(logs.Stdout).Write([]byte(text)); err != nil {
@@ -180,7 +180,7 @@ func TestStreamThatBeginsAfterADispatchFindsTheSharedLog(t *testing.T) {
 	resumed.expect("resumed, to the end", "b", "c")
 }
 
-// The number of the attempt is 0 again, and so is that of the generation.
+// The attempt and generation numbers are the same as before.
 func TestTaskThatIsPutBackHasALogOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
@@ -189,7 +189,7 @@ func TestTaskThatIsPutBackHasALogOfItsOwn(t *testing.T) {
 	print(t, s, 1, 0, 1, "a", true)
 	w.send()
 	w.update(job("dead_letter", 0, 1))
-	for claim := int32(2); claim < 4; claim++ { // the first prints nothing
+	for claim := int32(2); claim < 4; claim++ { // the first dispatch prints nothing
 		w.update(job("queued", 0, claim))
 		w.update(job("running", 0, claim))
 	}
@@ -239,7 +239,8 @@ func TestFollowerAwaitsTheLogOfTheNextDispatchOfATaskOnNodes(t *testing.T) {
 	w.expect("dispatched again", "a", "b")
 }
 
-// TestLogOfATaskThatIsAwayIsFollowed holds that a machine whose node is away is followed until it has ended.
+// TestLogOfATaskThatIsAwayIsFollowed checks that a machine whose node is away is followed until the machine
+// has ended.
 func TestLogOfATaskThatIsAwayIsFollowed(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)

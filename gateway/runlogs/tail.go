@@ -6,33 +6,34 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// tail is how far the log of one task, instance or batch has been sent.
+// tail is the position in the log of one task, instance or batch.
 type tail struct {
 	task string
 	info *v1.Task
-	// printer is the attempt that printed what its result holds, or nil if it has not ended or nothing was printed.
+	// printer is the attempt that printed the output in the task's result, or nil if the task has not ended or printed
+	// nothing.
 	printer *runview.Printer
-	// number is the place of the log among those of its task.
+	// number is the position of the log among those of its task.
 	number int
-	// queue are the attempts still to send; the first is being sent.
+	// queue holds the attempts left to send. The first one is being sent.
 	queue []logs.Attempt
-	// next is the chunk of the first attempt to continue from.
+	// next is the next chunk to send of the first attempt.
 	next int64
-	// known is the newest attempt that has been in the queue.
+	// known is the newest attempt that has been queued.
 	known *logs.Attempt
-	// then is the log that may follow the last one in the queue once that has ended, if the attempt that shares it was
-	// dispatched again, or nil. unsure is the log that was put into the queue for this reason: it may never exist.
+	// then is the log that may follow the last one in the queue, if the attempt that shares that log was dispatched
+	// again, or nil. unsure is a log that was queued for this reason and may never exist.
 	then, unsure *logs.Attempt
-	// final: the queue will not grow any more. done: all of it is sent.
+	// final reports whether the queue is complete, and done whether everything has been sent.
 	final, done bool
-	// of is the task whose instance or batch it is, or nil if it is a task of its own.
+	// of is the task that the instance or batch belongs to, or nil for a task that has not fanned out.
 	of *fanOut
 }
 
-// isFinal reports whether nothing more will be printed.
+// isFinal reports whether no more output will come.
 func (t *tail) isFinal() bool { return t.final || t.of != nil && t.of.final }
 
-// push adds an attempt to the queue, and continues where earlier streams of the request came to.
+// push appends an attempt to the queue. The attempt continues where earlier streams of the request stopped.
 func (t *tail) push(a logs.Attempt, resume map[logKey]int64) {
 	if len(t.queue) == 0 {
 		t.next = resume[keyOf(a)]
@@ -41,7 +42,7 @@ func (t *tail) push(a logs.Attempt, resume map[logKey]int64) {
 	t.known, t.then = &a, nil
 }
 
-// pop takes the first attempt off the queue, all of which has been sent.
+// pop removes the first attempt from the queue once all of it has been sent.
 func (t *tail) pop(resume map[logKey]int64) {
 	t.queue, t.next = t.queue[1:], 0
 	switch {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// pathSeparator stands between the task that has started a run and a task of that run. No name of a task has it.
+	// pathSeparator separates the task that has started a run from a task of that run. It does not occur in task names.
 	pathSeparator = "/"
-	// instancesAtOnce is how many instances are read at once to find the runs that they have started.
+	// instancesAtOnce is the number of instances that are read at once to find their child runs.
 	instancesAtOnce = 1000
 )
 
-// Tree sends the logs of a run, and then those of the runs that its tasks have started, one run after the other.
+// Tree sends the logs of a run and then those of its child runs, one run after the other.
 type Tree struct {
 	reader *runview.Reader
 	store  *store.Store
@@ -31,12 +31,12 @@ type Tree struct {
 	send   func(*v1.StreamRunLogsResponse) error
 }
 
-// NewTree returns a tree that answers a request with send, from the logs in a store.
+// NewTree returns a tree that answers a request. It reads logs from kept and passes messages to send.
 func NewTree(reader *runview.Reader, kept *store.Store, req *v1.StreamRunLogsRequest, send func(*v1.StreamRunLogsResponse) error) *Tree {
 	return &Tree{reader: reader, store: kept, req: req, send: send}
 }
 
-// ValidateTree returns an error if a request asks for the logs of child runs together with what only those of one run have.
+// ValidateTree returns an error if a request for the logs of child runs has options that only work for a single run.
 func ValidateTree(req *v1.StreamRunLogsRequest) error {
 	if req.GetFollow() || req.Attempt != nil || req.Generation != nil {
 		return rpcerror.Invalid("children goes with none of follow, attempt and generation: name the child run instead")
@@ -49,8 +49,8 @@ func (t *Tree) Send(ctx context.Context, v *runview.View) error {
 	return t.sendRun(ctx, v, "", t.req.GetTask())
 }
 
-// sendRun sends the logs of the tasks of one run, or of the one that is named, and of the runs that these have started.
-// path is put before the names of its tasks.
+// sendRun sends the logs of the tasks of one run, or of the named task, and then those of their child runs. It prefixes the
+// names of tasks with path.
 func (t *Tree) sendRun(ctx context.Context, v *runview.View, path, task string) error {
 	f := New(v.Run.GetId(), t.store, t.requestOf(v.Run.GetId(), path, task), func(m *v1.StreamRunLogsResponse) error {
 		return t.send(withPath(m, path))
@@ -73,7 +73,7 @@ func (t *Tree) sendRun(ctx context.Context, v *runview.View, path, task string) 
 	})
 }
 
-// requestOf returns the request for one run whose tasks have a path, with the positions of that run.
+// requestOf returns the request for the run at path, with the positions that belong to that run.
 func (t *Tree) requestOf(run, path, task string) *v1.StreamRunLogsRequest {
 	req := &v1.StreamRunLogsRequest{Id: run, Task: task, Stream: t.req.GetStream(), Since: t.req.GetSince()}
 	for _, p := range t.req.GetResume() {
@@ -86,7 +86,7 @@ func (t *Tree) requestOf(run, path, task string) *v1.StreamRunLogsRequest {
 	return req
 }
 
-// withPath puts a path before the names of tasks in a message, which it changes.
+// withPath prefixes the names of tasks in a message with path. It modifies the message.
 func withPath(m *v1.StreamRunLogsResponse, path string) *v1.StreamRunLogsResponse {
 	for _, e := range m.GetEntries() {
 		e.Task = path + e.GetTask()
@@ -100,15 +100,15 @@ func withPath(m *v1.StreamRunLogsResponse, path string) *v1.StreamRunLogsRespons
 	return m
 }
 
-// sendGone sends a notice in place of the logs of a run that has been deleted.
+// sendGone sends a notice in place of the logs of a deleted run.
 func (t *Tree) sendGone(task, run string) error {
 	return t.send(&v1.StreamRunLogsResponse{Entries: []*v1.LogEntry{{
 		Task: task, Stream: "stderr", Notice: true, Time: timestamppb.Now(), Data: fmt.Appendf(nil, "run %s has been deleted\n", run),
 	}}})
 }
 
-// eachChild calls take for the newest run that each task of type run has started, or each instance of it, the task that
-// began first first. task limits it to a task or an instance, unless it is "".
+// eachChild calls take for the newest child run of each task of type run, or of each of its instances, ordered by the start
+// of the task. If task is not "", only the child runs of that task or instance are visited.
 func (t *Tree) eachChild(ctx context.Context, v *runview.View, task string, take func(starter, run string) error) error {
 	of, index, instance := names.ParseInstanceName(task)
 	if !instance {

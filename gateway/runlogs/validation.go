@@ -6,7 +6,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Validate returns an error if the run has no such task or attempt as the request names.
+// Validate returns an error if the run does not have the requested task, instance, generation or attempt.
 func (f *Follower) Validate(v *runview.View) error {
 	name, newest := f.req.GetTask(), v.Run.GetGeneration()
 	if f.req.GetGeneration() > newest {
@@ -18,7 +18,7 @@ func (f *Follower) Validate(v *runview.View) error {
 	}
 	t := v.Tasks[name]
 	if task, index, ok := names.ParseInstanceName(name); ok && v.Tasks[task] != nil {
-		// A task that follows may fan out later.
+		// A task that is followed may fan out later.
 		if count := v.Tasks[task].Task.Count; !isOlder && (count != nil && index >= int(*count) || count == nil && !f.req.GetFollow()) {
 			return rpcerror.NotFound("task %s of run %s has no instance %d; it has %d", task, f.Run, index, v.Tasks[task].Task.GetCount())
 		}

@@ -9,8 +9,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// What the gateway shows of runs, tasks and instances has every field that the workflow has told, but for those that
-// are left out on purpose.
+// TestCopiesForgetNoField checks that copies of runs, tasks and instances have every field of the workflow's report,
+// except for those that are omitted on purpose.
 func TestCopiesForgetNoField(t *testing.T) {
 	t.Parallel()
 	run, task, instance, status := &v1.Run{}, &v1.Task{}, &v1.Instance{}, &v1.StatusResponse{}
@@ -34,7 +34,7 @@ func TestCopiesForgetNoField(t *testing.T) {
 	}
 }
 
-// TestTaskThatIsAwayIsCutOffWithItsRun holds that a run that was ended from outside leaves no task that could come back.
+// TestTaskThatIsAwayIsCutOffWithItsRun checks that no task of a run that was closed from outside can still come back.
 func TestTaskThatIsAwayIsCutOffWithItsRun(t *testing.T) {
 	t.Parallel()
 	task := &v1.Task{

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestRunningInstances shows which instances run: one by itself, and those of a batch one after the other.
+// TestRunningInstances checks which instances are shown as running: a single one, and those of a batch one
+// after the other.
 func TestRunningInstances(t *testing.T) {
 	v := NewView("w-1")
 	lead := proto.Int32(1)

@@ -16,7 +16,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// faultyClient fails the first queries, and then answers them.
+// faultyClient fails the first queries and then answers them.
 type faultyClient struct {
 	client.Client
 	faults []error
@@ -33,8 +33,8 @@ func (c *faultyClient) QueryWorkflow(context.Context, string, string, string, ..
 	return client.NewValue(payloads), err
 }
 
-// A query is sent again if the SDK could not answer because the run had gone on, or if the server knows no worker yet.
-// Another fault is returned.
+// TestQueryIsSentAgain checks that a query is repeated if the run has advanced past it, or if the server knows no
+// worker yet. Other errors are returned.
 func TestQueryIsSentAgain(t *testing.T) {
 	t.Parallel()
 	failed := func(text string) error { return serviceerror.NewQueryFailed(text) }
@@ -65,7 +65,8 @@ func TestQueryIsSentAgain(t *testing.T) {
 	}
 }
 
-// A query that finds no worker until its time is over says what is missing, as an error after which clients try again.
+// TestQueryWithoutWorker checks that a query that finds no worker in time returns an error that names the cause and
+// that clients retry.
 func TestQueryWithoutWorker(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), noWorkerPause/2)
@@ -77,7 +78,8 @@ func TestQueryWithoutWorker(t *testing.T) {
 	}
 }
 
-// Instances are asked for again when a busy machine does not answer in time.
+// TestInstancesOfASlowWorkflow checks that a query for instances is repeated if a busy machine does not answer in
+// time.
 func TestInstancesOfASlowWorkflow(t *testing.T) {
 	t.Parallel()
 	c := &faultyClient{faults: []error{serviceerror.NewDeadlineExceeded("context deadline exceeded")}, answer: &v1.InstancesResponse{}}

@@ -6,7 +6,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestMemory remembers what a run said as long as it holds, for a while, and not more than it may.
+// TestMemory checks that the status of a run is cached for a limited time and within the size limit, as long
+// as it is current.
 func TestMemory(t *testing.T) {
 	var m statusCache
 	status := &v1.StatusResponse{Revision: 3}

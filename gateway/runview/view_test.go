@@ -20,8 +20,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestViewNews has a watcher that looks now and then see in the end what the
-// view holds, whatever it has missed in between.
+// TestViewNews checks that a watcher with occasional reads ends up with the state of the view, whatever it
+// has missed.
 func TestViewNews(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := NewView("w-1")
@@ -108,7 +108,7 @@ func TestViewNews(t *testing.T) {
 					continue
 				}
 				want.Instances = append(want.Instances, i.Brief)
-				// What it has come to does not hang on the way there.
+				// The state does not depend on the updates that led to it.
 				if brief := i.briefIn(known, name, v.Running); !proto.Equal(brief, i.Brief) {
 					t.Fatalf("instance %d of %s is shown as %v and is %v", index, name, i.Brief, brief)
 				}
@@ -120,7 +120,7 @@ func TestViewNews(t *testing.T) {
 	})
 }
 
-// TestViewGenerations drops what an older execution under the same id said.
+// TestViewGenerations checks that a view drops the reports of an older execution under the same id.
 func TestViewGenerations(t *testing.T) {
 	v := NewView("w-1")
 	answer := func(generation int32, revision int64, task string) *v1.StatusResponse {
@@ -175,7 +175,8 @@ func TestRunningAttempts(t *testing.T) {
 	}
 }
 
-// An attempt shows what holds it up: what its node reports, or that its node is silent.
+// TestRunningAttemptShowsWhatHoldsItUp checks that an attempt shows the notice of its node, or that its node
+// is silent.
 func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
 	details, err := converter.GetDefaultDataConverter().ToPayloads(&v1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits"})
 	if err != nil {

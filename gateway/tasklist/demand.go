@@ -12,16 +12,16 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// defaultCores is what a task takes that does not say.
+// defaultCores is the number of cores of a task that requests none.
 const defaultCores = 1
 
-// demandOf returns what a task asks of a node, or nil if it needs none.
+// demandOf returns what a task requires of a node, or nil if it needs no node.
 func demandOf(task *v1.TaskDefinition) *v1.TaskDemand {
 	if !v1.NeedsNode(task.GetType()) {
 		return nil
 	}
 	c, resources := definition.Constraints(task), task.GetResources()
-	target, _ := placement.ParseTarget(c.GetTargetNode()) // one that cannot be read was refused with its definition
+	target, _ := placement.ParseTarget(c.GetTargetNode()) // an invalid target was rejected with its definition
 	d := &v1.TaskDemand{
 		Cores: defaultCores, MemoryMb: resources.GetMemoryMb(), Gpus: max(resources.GetGpus(), int32(target.GPUs)),
 		Constraints: constraintTexts(c, target, definition.ContainerNeeds(task)), Remote: v1.IsRemote(task.GetType()),
@@ -41,7 +41,7 @@ func demandOf(task *v1.TaskDefinition) *v1.TaskDemand {
 	return d
 }
 
-// constraintTexts returns constraints in one line each, without those that are numbers of a demand.
+// constraintTexts returns one line per constraint, except for those that are numbers in a demand.
 func constraintTexts(c *v1.Constraints, target placement.Target, needs *v1.ContainerNeeds) []string {
 	var texts []string
 	add := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
@@ -88,7 +88,7 @@ func constraintTexts(c *v1.Constraints, target placement.Target, needs *v1.Conta
 	return append(texts, containerTexts(needs)...)
 }
 
-// containerTexts returns what a container must be allowed on its node, in one line each.
+// containerTexts returns one line for each permission that a container needs on its node.
 func containerTexts(needs *v1.ContainerNeeds) []string {
 	var texts []string
 	if needs.GetPrivileged() {

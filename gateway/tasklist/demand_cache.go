@@ -8,17 +8,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// maxCachedTasks bounds the tasks whose needs are kept in memory, of all runs.
+// maxCachedTasks bounds the number of tasks in the cache, over all runs.
 const maxCachedTasks = 50_000
 
-// taskNeeds is what the definition of a run says about the start of a task.
+// taskNeeds holds the scheduling part of a task's definition.
 type taskNeeds struct {
 	priority int32
-	demand   *v1.TaskDemand // or nil if the task needs no node
+	demand   *v1.TaskDemand // nil if the task needs no node
 }
 
-// needsCache keeps what definitions say about the tasks of runs. A run keeps the definition that it was started with, so that
-// nothing in the cache grows old. It is safe for concurrent use.
+// needsCache caches the needs of the tasks of runs. The definition of a run never changes, so entries do not become stale. It
+// is safe for concurrent use.
 type needsCache struct {
 	runs *runview.Reader
 
@@ -28,7 +28,7 @@ type needsCache struct {
 	tasks int
 }
 
-// of returns the needs of the tasks of a run by name. A run that has not read its definition yet has none.
+// of returns the needs of the tasks of a run, by name, or nil if the run has not read its definition yet.
 func (c *needsCache) of(ctx context.Context, run string) (map[string]taskNeeds, error) {
 	c.mu.Lock()
 	known := c.known[run]
@@ -52,7 +52,7 @@ func (c *needsCache) of(ctx context.Context, run string) (map[string]taskNeeds, 
 	return needs, nil
 }
 
-// add keeps the needs of a run, in place of those of the oldest runs if there are too many.
+// add caches the needs of a run, and evicts the oldest runs beyond the limit.
 func (c *needsCache) add(run string, needs map[string]taskNeeds) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

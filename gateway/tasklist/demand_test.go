@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestDemandIsWhatPlacementIsAsked has the demands of tasks of all kinds.
+// TestDemandIsWhatPlacementIsAsked checks the demands of all kinds of tasks.
 func TestDemandIsWhatPlacementIsAsked(t *testing.T) {
 	t.Parallel()
 	privileged, err := structpb.NewStruct(map[string]any{"image": "i", "privileged": true})
@@ -53,7 +53,7 @@ func TestDemandIsWhatPlacementIsAsked(t *testing.T) {
 	}
 }
 
-// TestNeedsCacheIsBounded drops the needs of the runs that were read first.
+// TestNeedsCacheIsBounded checks that the cache evicts the runs that were read first.
 func TestNeedsCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &needsCache{}
@@ -69,7 +69,7 @@ func TestNeedsCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestFleetCountsAMachineOnce has what the active nodes have free.
+// TestFleetCountsAMachineOnce checks the free amounts of the active nodes.
 func TestFleetCountsAMachineOnce(t *testing.T) {
 	t.Parallel()
 	node := func(name, machine, state string, cores float64) *v1.Node {

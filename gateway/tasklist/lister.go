@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// MaxRuns is how many runs a page reads.
+	// MaxRuns is the number of runs that a page reads.
 	MaxRuns = 30
-	// MaxSearched is how many instances a page reads.
+	// MaxSearched is the number of instances that a page reads.
 	MaxSearched = 10_000
-	// defaultPage is how many tasks a page holds when the request does not say.
+	// defaultPage is the number of tasks on a page if the request names no size.
 	defaultPage = 100
 )
 
@@ -33,13 +33,12 @@ type Lister struct {
 	now   func() time.Time
 }
 
-// New returns a lister of the tasks of the runs that an index finds.
+// New returns a lister of the tasks of the runs in an index.
 func New(index *runindex.Index, runs *runview.Reader, nodes Nodes, now func() time.Time) *Lister {
 	return &Lister{index, runs, nodes, &needsCache{runs: runs}, now}
 }
 
-// List returns a page of the tasks that a request asks for. A page may hold fewer tasks than there is room for, or none,
-// although there is a next page.
+// List returns a page of the requested tasks. A page may be short or empty even if there is a next page.
 func (l *Lister) List(ctx context.Context, req *v1.ListTasksRequest) (*v1.ListTasksResponse, error) {
 	pages, err := paging.ListOf(req)
 	if err != nil {
@@ -65,7 +64,7 @@ func (l *Lister) List(ctx context.Context, req *v1.ListTasksRequest) (*v1.ListTa
 	return res, nil
 }
 
-// runsFrom returns the places at which the runs begin that a page reads: at most one more than it may.
+// runsFrom returns the places of the runs that a page reads, and at most one more.
 func (l *Lister) runsFrom(ctx context.Context, req *v1.ListTasksRequest, from *place) ([]place, error) {
 	if req.GetRun() != "" {
 		id, err := l.index.Resolve(ctx, req.GetRun())
@@ -102,8 +101,8 @@ func (l *Lister) runsFrom(ctx context.Context, req *v1.ListTasksRequest, from *p
 	return runs, nil
 }
 
-// fill fills a page with the tasks of runs, one after the other. It returns where the next page starts, or nil if the page
-// has reached the end of the last run. A run that is gone by now has no tasks, and one that cannot be read is named.
+// fill fills a page with the tasks of several runs, one after the other. It returns the start of the next page, or nil at
+// the end of the last run. Runs that no longer exist are skipped, and those that cannot be read are named in the warnings.
 func (l *Lister) fill(ctx context.Context, page *page, runs []place) (*place, error) {
 	for k, run := range runs {
 		if k == MaxRuns || k > 0 && page.room == 0 {
@@ -120,7 +119,7 @@ func (l *Lister) fill(ctx context.Context, page *page, runs []place) (*place, er
 			next, err = l.readRun(ctx, page, v, run)
 		}
 		switch {
-		case runview.IsUnreadable(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // or the store has lost a part
+		case runview.IsUnreadable(err), err != nil && rpcerror.CodeOf(err) == connect.CodeNotFound: // a not-found error here means that the store has lost a part
 			page.warnings = append(page.warnings, fmt.Sprintf("tasks of run %s are left out: %v", run.run, err))
 		case err != nil:
 			return nil, err

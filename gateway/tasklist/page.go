@@ -13,19 +13,19 @@ import (
 	"switchyard/workflows/names"
 )
 
-// instancesAtOnce is how many instances are read at once.
+// instancesAtOnce is the number of instances that are read at once.
 const instancesAtOnce = 1000
 
-// page collects the tasks of one answer.
+// page collects the tasks of one response.
 type page struct {
 	filter       *v1.ListTasksRequest
-	room, search int // tasks that it may hold, and instances that may be read, still
+	room, search int // how many more tasks the page may hold and how many more instances it may read
 	items        []*v1.ListedTask
 	warnings     []string
 	now          time.Time
 }
 
-// attempted is what tasks and instances have in common.
+// attempted is the common part of tasks and instances.
 type attempted interface {
 	GetState() string
 	GetReason() string
@@ -40,13 +40,12 @@ type attempted interface {
 	GetHeld() bool
 }
 
-// matches reports whether a task or an instance is one that the request asks for. Its type is known to be.
+// matches reports whether a task or instance matches the filters for state and node. The caller has checked the type.
 func (p *page) matches(t attempted) bool {
 	return (p.filter.GetState() == "" || t.GetState() == p.filter.GetState()) && (p.filter.GetNode() == "" || t.GetNode() == p.filter.GetNode())
 }
 
-// listed returns a task, or an instance of it, as lists show it. The needs are those of a task that is queued, or nil if they
-// are not known.
+// listed returns a task or instance as lists show it. needs are those of a queued task, or nil if they are not known.
 func listed(v *runview.View, task, name string, t attempted, needs *taskNeeds, now time.Time) *v1.ListedTask {
 	of := v.Tasks[task]
 	item := &v1.ListedTask{
@@ -70,11 +69,11 @@ func listed(v *runview.View, task, name string, t attempted, needs *taskNeeds, n
 	return item
 }
 
-// add adds a task or an instance.
+// add adds a task or instance to a page.
 func (l *Lister) add(ctx context.Context, page *page, v *runview.View, task, name string, t attempted) {
 	var needs *taskNeeds
 	if t.GetState() == v1.TaskQueued {
-		// A definition that cannot be read leaves out what it says.
+		// If the definition cannot be read, the item lacks the needs.
 		if all, err := l.needs.of(ctx, v.Run.GetId()); err == nil {
 			if of, known := all[task]; known {
 				needs = &of
@@ -85,8 +84,8 @@ func (l *Lister) add(ctx context.Context, page *page, v *runview.View, task, nam
 	page.room--
 }
 
-// readRun adds the tasks of a run from a place on, by name, each instance in place of a task that has fanned out. It returns
-// the place of the first that found no room, or nil.
+// readRun adds the tasks of a run from a place on, by name, with instances in place of fanned-out tasks. It returns the place
+// of the first item without room on the page, or nil.
 func (l *Lister) readRun(ctx context.Context, page *page, v *runview.View, from place) (*place, error) {
 	first, _ := slices.BinarySearch(v.Names, from.task)
 	for _, name := range v.Names[first:] {
@@ -116,7 +115,8 @@ func (l *Lister) readRun(ctx context.Context, page *page, v *runview.View, from 
 	return nil, nil
 }
 
-// readInstances adds the instances of a task from a place on, and returns the place of the first that found no room, or nil.
+// readInstances adds the instances of a task from a place on. It returns the place of the first instance without room on the
+// page, or nil.
 func (l *Lister) readInstances(ctx context.Context, page *page, v *runview.View, at place) (*place, error) {
 	t := v.Tasks[at.task]
 	if !mayHave(t.Brief.GetCounts(), page.filter.GetState()) {
@@ -145,8 +145,8 @@ func (l *Lister) readInstances(ctx context.Context, page *page, v *runview.View,
 	return nil, nil
 }
 
-// mayHave reports whether there may be instances in a state, by how many a run counts in each: of those that are assigned,
-// it does not always know which run.
+// mayHave reports whether there may be instances in a state, according to the counts of the run. The run does not always know
+// which of the assigned instances are running.
 func mayHave(counts map[string]int32, state string) bool {
 	switch state {
 	case "":

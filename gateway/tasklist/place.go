@@ -7,16 +7,16 @@ import (
 	"switchyard/gateway/paging"
 )
 
-// place is a place in the list of tasks: at a task, or an instance of it, of a run, which has a position in the list of runs.
+// place is a position in the list of tasks: a run with its position in the list of runs, and a task or instance in it.
 type place struct {
 	run      string
 	position paging.Position // zero if the request names the run
-	task     string          // "" for the first
+	task     string          // "" for the first task
 	index    int             // of the instance
-	ended    bool            // the place is after the last task of the run
+	ended    bool            // whether the place is after the last task of the run
 }
 
-// placeToken is the part of a token that a place is without its run.
+// placeToken is the part of a token that holds a place except its run.
 type placeToken struct {
 	Start time.Time `json:"s"`
 	RunID string    `json:"r"`
@@ -27,11 +27,11 @@ type placeToken struct {
 
 // encodePlace returns the token of a page that starts at a place.
 func encodePlace(l paging.List, p place) string {
-	text, _ := json.Marshal(placeToken{p.position.Start, p.position.RunID, p.task, p.index, p.ended}) // a time, numbers and names
+	text, _ := json.Marshal(placeToken{p.position.Start, p.position.RunID, p.task, p.index, p.ended}) // a time, numbers and names cannot fail
 	return l.Token(p.run, string(text))
 }
 
-// decodePlace returns the place that a page starts at, or nil if it is the first page.
+// decodePlace returns the place at which a page starts, or nil for the first page.
 func decodePlace(l paging.List, token string) (*place, error) {
 	if token == "" {
 		return nil, nil

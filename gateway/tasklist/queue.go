@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// MaxQueueRuns is how many open runs are read for the queue.
+	// MaxQueueRuns is the number of open runs that are read for the queue.
 	MaxQueueRuns = 200
-	// maxGroups is how many groups of the queue are shown.
+	// maxGroups is the number of groups of the queue that are shown.
 	maxGroups = 100
-	// runsAtOnce is how many runs are read at once.
+	// runsAtOnce is the number of runs that are read concurrently.
 	runsAtOnce = 16
-	// runPatience is how long a run is waited for that does not answer.
+	// runPatience is how long the queue waits for a run that does not answer.
 	runPatience = 3 * time.Second
 )
 
-// Queue returns what waits to start in the open runs that a request asks for, and why.
+// Queue returns the waiting tasks of the requested open runs, grouped by the reason why they wait.
 func (l *Lister) Queue(ctx context.Context, req *v1.GetQueueRequest) (*v1.GetQueueResponse, error) {
 	q := &queue{res: &v1.GetQueueResponse{}, groups: map[string]*v1.QueueGroup{}}
 	ids, err := l.openRuns(ctx, req, q)
@@ -45,7 +45,7 @@ func (l *Lister) Queue(ctx context.Context, req *v1.GetQueueRequest) (*v1.GetQue
 			return nil
 		})
 	}
-	_ = group.Wait() // each run has its own error
+	_ = group.Wait() // errors are kept per run
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (l *Lister) Queue(ctx context.Context, req *v1.GetQueueRequest) (*v1.GetQue
 	return q.finish(), nil
 }
 
-// openRuns returns the ids of the runs that are read for the queue, newest first, and warns of those that are not.
+// openRuns returns the ids of the runs to read for the queue, newest first. It adds a warning if runs are left out.
 func (l *Lister) openRuns(ctx context.Context, req *v1.GetQueueRequest, q *queue) ([]string, error) {
 	if req.GetRun() != "" {
 		id, err := l.index.Resolve(ctx, req.GetRun())
@@ -88,7 +88,7 @@ func (l *Lister) openRuns(ctx context.Context, req *v1.GetQueueRequest, q *queue
 	return ids, nil
 }
 
-// readQueue returns what waits of the tasks of a run.
+// readQueue returns the waiting tasks of a run.
 func (l *Lister) readQueue(ctx context.Context, id string) ([]*taskQueue, error) {
 	ctx, cancel := context.WithTimeout(ctx, runPatience)
 	defer cancel()
@@ -118,24 +118,24 @@ func (l *Lister) readQueue(ctx context.Context, id string) ([]*taskQueue, error)
 	return waiting, nil
 }
 
-// hasQueued reports whether a task, or an instance of it, is queued.
+// hasQueued reports whether a task or one of its instances is queued.
 func hasQueued(t *runview.TaskView) bool {
 	return t.Brief.GetState() == v1.TaskQueued || t.Brief.GetCounts()[v1.TaskQueued] > 0
 }
 
-// queue collects the groups of an answer.
+// queue collects the groups of a response.
 type queue struct {
 	res    *v1.GetQueueResponse
 	groups map[string]*v1.QueueGroup
 }
 
-// addRun adds the waiting tasks of one run. A task without a known reason counts under the reason of other tasks of the run with
-// the same demand.
+// addRun adds the waiting tasks of one run. A task without a known reason is counted under the reason of other tasks of the run
+// with the same demand.
 func (q *queue) addRun(tasks []*taskQueue) {
 	if len(tasks) > 0 {
 		q.res.Runs++
 	}
-	said := map[string]wait{} // by what is asked of a node
+	said := map[string]wait{} // by demand
 	for _, t := range tasks {
 		for _, w := range t.waits {
 			if v1.WaitsForNode(w.reason) && w.reason != v1.WaitAsking {
@@ -143,7 +143,7 @@ func (q *queue) addRun(tasks []*taskQueue) {
 			}
 		}
 	}
-	counted := map[*v1.QueueGroup]bool{} // groups that count the run
+	counted := map[*v1.QueueGroup]bool{} // groups that have already counted the run
 	for _, t := range tasks {
 		for _, w := range t.waits {
 			why := w.wait
@@ -168,15 +168,15 @@ func (q *queue) addRun(tasks []*taskQueue) {
 	}
 }
 
-// demandKey returns what a task asks of a node, as a key.
+// demandKey returns the demand of a task as a key.
 func (t *taskQueue) demandKey() string {
 	asked := &v1.QueueGroup{Type: t.view.Tasks[t.name].Task.GetType(), Demand: t.needs.demand}
-	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(asked) // texts and numbers
+	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(asked) // strings and numbers cannot fail
 	return string(text)
 }
 
-// groupFor returns the group of what waits: by what it asks of a node if it waits for one, and else by the text. What the
-// nodes lack changes from moment to moment, so that of the texts of a group one is shown.
+// groupFor returns the group of a waiting task: by demand if the task waits for a node, otherwise by text. What nodes lack
+// changes from moment to moment, so only one text of a group is shown.
 func (q *queue) groupFor(t *taskQueue, why wait) *v1.QueueGroup {
 	g := &v1.QueueGroup{Reason: why.reason, Text: why.text}
 	key := why.reason + "\x00" + why.text
@@ -190,7 +190,7 @@ func (q *queue) groupFor(t *taskQueue, why wait) *v1.QueueGroup {
 	return q.groups[key]
 }
 
-// finish returns the answer, with the largest groups first.
+// finish returns the response, with the largest groups first.
 func (q *queue) finish() *v1.GetQueueResponse {
 	for _, g := range q.groups {
 		q.res.Groups = append(q.res.Groups, g)
@@ -207,7 +207,7 @@ func (q *queue) finish() *v1.GetQueueResponse {
 	return q.res
 }
 
-// compareGroups orders groups of the same size: the one that waits longest first.
+// compareGroups orders groups of equal size: the one that has waited longest comes first.
 func compareGroups(a, b *v1.QueueGroup) int {
 	switch {
 	case isEarlier(a.GetOldestQueuedAt(), b.GetOldestQueuedAt()):

@@ -6,7 +6,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// addAsked adds what a group asks of the nodes.
+// addAsked adds the demand of a group to the totals.
 func addAsked(res *v1.GetQueueResponse, g *v1.QueueGroup) {
 	d := g.GetDemand()
 	if d == nil || d.GetRemote() || !v1.WaitsForNode(g.GetReason()) {
@@ -19,8 +19,8 @@ func addAsked(res *v1.GetQueueResponse, g *v1.QueueGroup) {
 	res.Gpus.Asked += n * float64(d.GetGpus())
 }
 
-// addFleet sets what the active nodes have, and have free. Nodes of one machine share its resources, so that of a machine the
-// node with the most of something counts; slots are those of each node.
+// addFleet sets the total and free amounts of the active nodes. Nodes on the same machine share its resources, so for each
+// machine the largest amount of any of its nodes counts. Slots are counted per node.
 func addFleet(res *v1.GetQueueResponse, nodes []*v1.Node) {
 	res.Slots, res.Cores, res.MemoryMb, res.Gpus = &v1.QueueAmount{}, &v1.QueueAmount{}, &v1.QueueAmount{}, &v1.QueueAmount{}
 	type machine struct{ cores, memory, gpus v1.NodeAmount }

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// maxExamples is how many tasks a group names.
+	// maxExamples is the number of tasks that a group names.
 	maxExamples = 5
 	// sampledInstances bounds the instances that are read from the partitions of a large fan-out.
 	sampledInstances = 20
 )
 
-// waiters are the tasks or instances of one task that wait for the same reason.
+// waiters holds the tasks or instances of one task that wait for the same reason.
 type waiters struct {
 	wait
 	count     int
-	oldest    *timestamppb.Timestamp // when the first asked for a place, or nil
-	notBefore *timestamppb.Timestamp // when the first is tried again, or nil
-	examples  []*v1.ListedTask       // those that wait longest, oldest first
+	oldest    *timestamppb.Timestamp // when the first was queued, or nil
+	notBefore *timestamppb.Timestamp // when the first is retried, or nil
+	examples  []*v1.ListedTask       // those that have waited longest, oldest first
 }
 
-// isEarlier reports whether a time is known and before another; a time that is not known is the last.
+// isEarlier reports whether a is before b. A nil time is later than every other.
 func isEarlier(a, b *timestamppb.Timestamp) bool {
 	return a != nil && (b == nil || a.AsTime().Before(b.AsTime()))
 }
 
-// compareQueued orders tasks by when they asked for a place.
+// compareQueued orders tasks by the time at which they were queued.
 func compareQueued(a, b *v1.ListedTask) int {
 	switch {
 	case isEarlier(a.GetQueuedAt(), b.GetQueuedAt()):
@@ -45,25 +45,25 @@ func compareQueued(a, b *v1.ListedTask) int {
 	return cmp.Or(cmp.Compare(a.GetRun(), b.GetRun()), cmp.Compare(a.GetTask(), b.GetTask()))
 }
 
-// addExamples adds tasks to those that a group names.
+// addExamples adds tasks to the examples of a group, and keeps those that have waited longest.
 func addExamples(examples []*v1.ListedTask, more ...*v1.ListedTask) []*v1.ListedTask {
 	examples = append(examples, more...)
 	slices.SortFunc(examples, compareQueued)
 	return examples[:min(len(examples), maxExamples)]
 }
 
-// taskQueue collects what waits of one task of a run.
+// taskQueue collects the waiting instances of one task of a run.
 type taskQueue struct {
 	view    *runview.View
 	name    string
 	needs   taskNeeds
 	now     time.Time
 	waits   []*waiters
-	unknown *waiters // without a known reason
+	unknown *waiters // waiters without a known reason
 }
 
-// queueOf returns the waiting part of a task, or nil if nothing waits. It knows the reasons of the instances that the run holds
-// itself. It samples those of a large fan-out from its partitions, beginning behind the instances that have started.
+// queueOf returns the waiting part of a task, or nil if nothing waits. It has the reasons of instances in the run itself. For a
+// large fan-out it samples the partitions, starting after the instances that have already started.
 func (l *Lister) queueOf(ctx context.Context, v *runview.View, name string, needs taskNeeds, now time.Time) (*taskQueue, error) {
 	q := &taskQueue{view: v, name: name, needs: needs, now: now}
 	t := v.Tasks[name]
@@ -99,7 +99,7 @@ func (l *Lister) queueOf(ctx context.Context, v *runview.View, name string, need
 	return q.settle(queued), nil
 }
 
-// add adds a task or an instance that is queued.
+// add adds a queued task or instance.
 func (q *taskQueue) add(name string, t attempted) {
 	why := waitOf(q.view, q.view.Tasks[q.name].Brief, t, q.now)
 	w := q.waitersFor(why)
@@ -132,8 +132,8 @@ func (q *taskQueue) waitersFor(why wait) *waiters {
 	return w
 }
 
-// settle returns the queue with at least queued waiting instances. Instances without a known reason get the reason of most
-// others of their task: the placement queue explains only the first of many similar requests.
+// settle returns the queue with at least queued waiting instances. Instances without a known reason get the most frequent
+// reason of their task, because the placement queue explains only the first of many similar requests.
 func (q *taskQueue) settle(queued int) *taskQueue {
 	counted := 0
 	for _, w := range q.waits {

@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// waitingTask returns the queue of a task of a run, each of whose instances waits with one of some texts.
+// waitingTask returns the queue of a task of a run with one waiting instance per text.
 func waitingTask(run string, queued int, demand *v1.TaskDemand, texts ...string) *taskQueue {
 	v := runview.NewView(run)
 	v.Run.State = v1.RunRunning
@@ -24,7 +24,8 @@ func waitingTask(run string, queued int, demand *v1.TaskDemand, texts ...string)
 	return q.settle(queued)
 }
 
-// TestQueueCountsInstancesThatAreNotRead expects instances without a known reason under the reason of most others.
+// TestQueueCountsInstancesThatAreNotRead checks that instances without a known reason are counted under the most
+// frequent one.
 func TestQueueCountsInstancesThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	const slots, turn = "0 of 1 nodes have a free slot", "its turn comes next"
@@ -40,7 +41,8 @@ func TestQueueCountsInstancesThatAreNotRead(t *testing.T) {
 	}
 }
 
-// TestQueueGroupsTasksOfARunByTheirDemand expects tasks without a known reason beside those with the same demand.
+// TestQueueGroupsTasksOfARunByTheirDemand checks that tasks without a known reason are grouped with those of the
+// same demand.
 func TestQueueGroupsTasksOfARunByTheirDemand(t *testing.T) {
 	t.Parallel()
 	const slots = "0 of 1 nodes have a free slot"

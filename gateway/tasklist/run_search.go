@@ -17,27 +17,26 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// Nodes tells of the nodes. Its methods may be called from several goroutines at once. Errors are those of
-// activities/registry.
+// Nodes reads the node registry. Its methods may be called concurrently. Their errors are those of activities/registry.
 type Nodes interface {
-	// List returns the nodes, in any order, with how many attempts each runs.
+	// List returns the nodes, in any order, with their numbers of running attempts.
 	List(ctx context.Context) ([]*v1.Node, error)
 	// Get returns a node with its snapshot.
 	Get(ctx context.Context, name string) (*v1.Node, error)
 }
 
-// nodesAtOnce is how many nodes are read at once.
+// nodesAtOnce is the number of nodes that are read concurrently.
 const nodesAtOnce = 16
 
-// matcher reports whether a run may have tasks that a request asks for.
+// matcher reports whether a run may have requested tasks.
 type matcher func(*workflowpb.WorkflowExecutionInfo) bool
 
-// search returns a query for the runs that may have tasks that a request asks for, and which of those that it finds do.
+// search returns a query for the runs that may have requested tasks, and a matcher for its results.
 func (l *Lister) search(ctx context.Context, req *v1.ListTasksRequest) (string, matcher, error) {
 	of := &v1.ListRunsRequest{Name: req.GetWorkflow(), Batch: req.GetBatch(), Node: req.GetNode()}
 	holdsNode := req.GetState() == v1.TaskAssigned || req.GetState() == v1.TaskRunning
 	if holdsNode {
-		of.Node = "" // the node itself knows its runs
+		of.Node = "" // the nodes report their runs
 	}
 	filter, err := l.index.Filter(ctx, of)
 	if err != nil {
@@ -45,7 +44,7 @@ func (l *Lister) search(ctx context.Context, req *v1.ListTasksRequest) (string, 
 	}
 	query := filter.Query()
 	if kind := req.GetType(); kind != "" {
-		// Until a control process has begun a run, the types of its tasks are not known.
+		// The types of a run's tasks are unknown until a control process has begun the run.
 		query += " AND (" + names.TypesAttribute + " = '" + kind + "' OR " + names.TypesAttribute + " IS NULL)"
 	}
 	switch state := req.GetState(); {
@@ -72,7 +71,7 @@ func hasNodeless(info *workflowpb.WorkflowExecutionInfo) bool {
 	return slices.ContainsFunc(visibility.Decode(info.GetSearchAttributes()).Types, func(kind string) bool { return !v1.NeedsNode(kind) })
 }
 
-// runsOnNodes returns the runs with attempts that hold a place on a node, or on any if the name is empty.
+// runsOnNodes returns the runs with attempts that occupy a node, or any node if name is "".
 func (l *Lister) runsOnNodes(ctx context.Context, name string) (map[string]bool, error) {
 	nodes := []string{name}
 	if name == "" {

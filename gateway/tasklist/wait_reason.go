@@ -11,14 +11,14 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// wait is why a task waits: one of v1.WaitReasons, and a line for people. Its text is "" if the reason is not known yet.
+// wait is why a task waits: one of v1.WaitReasons and a line of text. The text is "" if the reason is not known yet.
 type wait struct{ reason, text string }
 
-// unknownText is the text of what has no other.
+// unknownText is the text for an unknown reason.
 const unknownText = "asks for a node, or for its turn in its run"
 
-// waitOf returns why a queued task, or an instance of it, waits. What the run says of itself goes before the texts of the
-// placement queue and of the admission of the run.
+// waitOf returns why a queued task or instance waits. The state of the run takes precedence over the texts of the
+// placement queue and of the run's admission.
 func waitOf(v *runview.View, task *v1.Task, t attempted, now time.Time) wait {
 	switch {
 	case t.GetHeld() || task.GetHeld():
@@ -31,20 +31,21 @@ func waitOf(v *runview.View, task *v1.Task, t attempted, now time.Time) wait {
 	return waitFromText(t.GetError())
 }
 
-// isBackingOff reports whether a task is not to be tried again before a time that has not come.
+// isBackingOff reports whether a task waits for its next retry.
 func isBackingOff(t attempted, now time.Time) bool {
 	at := t.GetScheduledAfter()
 	return at != nil && at.AsTime().After(now)
 }
 
-// waitText is what a run says of why a task waits, in a form that holds no numbers where these differ from run to run.
+// waitText maps a text with which a run explains that a task waits to a reason and a form without numbers that differ
+// from run to run.
 type waitText struct {
 	pattern string
 	reason  string
-	text    string // with $1 for the first group of the pattern; "" for the text as it is
+	text    string // with $1 for the first group of the pattern, or "" to keep the text
 }
 
-// waitTexts are the texts of workflows/admission, of workflows/run and of activities/placement.
+// waitTexts covers the texts of workflows/admission, workflows/run and activities/placement.
 var waitTexts = []waitText{
 	{`^no node could ever fit: `, v1.WaitImpossible, ""},
 	{`^no node (has registered yet|has session |reaches )`, v1.WaitImpossible, ""},
@@ -63,7 +64,7 @@ var waitTexts = []waitText{
 	{`^it(s task)? is held back$`, v1.WaitHeld, "is held back"},
 }
 
-// waitPatterns are the compiled patterns of waitTexts.
+// waitPatterns returns the compiled patterns of waitTexts.
 var waitPatterns = sync.OnceValue(func() []*regexp.Regexp {
 	var patterns []*regexp.Regexp
 	for _, t := range waitTexts {
@@ -72,7 +73,7 @@ var waitPatterns = sync.OnceValue(func() []*regexp.Regexp {
 	return patterns
 })
 
-// waitFromText returns the reason that a text stands for. A text that is not about waiting is that of the failure before.
+// waitFromText returns the reason for a text. A text that is not about waiting stems from the previous failure.
 func waitFromText(text string) wait {
 	text = strings.TrimSpace(text)
 	for i, pattern := range waitPatterns() {

@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/admission"
 )
 
-// TestWaitReasonOfPlacement holds the texts of the placement queue to their reasons.
+// TestWaitReasonOfPlacement checks that the texts of the placement queue map to their reasons.
 func TestWaitReasonOfPlacement(t *testing.T) {
 	t.Parallel()
 	node := &v1.NodeSnapshot{
@@ -46,8 +46,8 @@ func TestWaitReasonOfPlacement(t *testing.T) {
 	check(&v1.TaskRequest{Task: "refused"}, v1.WaitBusy)
 }
 
-// TestWaitReasonOfAdmission holds the texts of the admission of a run to their reasons, without the numbers that differ from run
-// to run.
+// TestWaitReasonOfAdmission checks that the texts of a run's admission map to their reasons, without numbers that differ from
+// run to run.
 func TestWaitReasonOfAdmission(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{} // by reason
@@ -76,7 +76,7 @@ func TestWaitReasonOfAdmission(t *testing.T) {
 	q.Next()
 	why(q, 1)
 	q = admission.New(0)
-	const many = 10 // more than a run asks a lock for ahead of time
+	const many = 10 // more than a run requests of a lock in advance
 	for task := range many {
 		q.Add(admission.Request{Task: task, Group: task, Lock: admission.Lock{Name: "db", Limit: 1}})
 	}
@@ -103,7 +103,8 @@ func TestWaitReasonOfAdmission(t *testing.T) {
 	}
 }
 
-// TestWaitReasonOfRun holds what a run says of a task before the texts, and takes no failure for a reason to wait.
+// TestWaitReasonOfRun checks that the state of a run takes precedence over the texts, and that a failure is not taken for a
+// reason to wait.
 func TestWaitReasonOfRun(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
