@@ -5,25 +5,26 @@ import (
 	"slices"
 )
 
-// component is a part of a graph that no edge leaves.
+// component is a connected part of a graph.
 type component struct {
-	nodes []int // as the graph numbers them, by name
+	nodes []int // node indices in the graph, ordered by name
 	after [][]int
 }
 
-// components returns the parts of a graph in the order of their first names. What
-// they are depends on names and edges alone, not on the order of nodes.
+// components returns the connected parts of a graph, ordered by their first names. The result
+// depends only on names and edges, not on the order of nodes.
 func components(nodes []Node) []component {
 	byName := make([]int, len(nodes))
 	for i := range byName {
 		byName[i] = i
 	}
 	slices.SortStableFunc(byName, func(x, y int) int { return cmp.Compare(nodes[x].Name, nodes[y].Name) })
-	place := make(map[string]int, len(nodes)) // in byName
+	place := make(map[string]int, len(nodes)) // position in byName
 	for at, i := range byName {
 		place[nodes[i].Name] = at
 	}
-	// Nodes of one part have the same first node, which joins makes shorter to find.
+	// Union-find: the nodes of a part share a root, the first node by name. find shortens the
+	// paths.
 	first := make([]int, len(nodes))
 	for at := range first {
 		first[at] = at

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Bounds of the search for an order with few crossings: so many sweeps, fewer
-// where there are many edges.
+// Bounds of the search for an order with few crossings, in sweeps. Graphs with many edges get fewer
+// sweeps.
 const (
 	maxSweeps  = 12
 	minSweeps  = 2
 	sweepEdges = 300_000
 )
 
-// untangle reorders the layers so that few edges cross: each item goes to the
-// middle of its neighbours in the layer before, then in that after, and so on.
-// The best order that was met stays. Items of equal middles keep their order.
+// untangle reorders the layers to reduce crossings. Sweeps alternate direction and move each item
+// to the mean position of its neighbours in the previous layer; ties keep their order. The best
+// order found is kept.
 func (l *layered) untangle() {
 	edges := 0
 	for _, it := range l.items {
@@ -54,7 +54,8 @@ func (l *layered) copyLayers() [][]int {
 	return layers
 }
 
-// sortLayer sorts a layer by the middles of neighbours. Items without any keep their places.
+// sortLayer sorts a layer by the mean positions of neighbours. Items without neighbours keep their
+// positions.
 func (l *layered) sortLayer(k int, neighbours func(item) []int) {
 	type moved struct {
 		item   int
@@ -83,7 +84,7 @@ func (l *layered) sortLayer(k int, neighbours func(item) []int) {
 	}
 }
 
-// crossings counts the pairs of edges that cross, layer by layer, in a tree of sums.
+// crossings counts the pairs of edges that cross, layer by layer, with a Fenwick tree.
 func (l *layered) crossings() int {
 	total := 0
 	var ends []int
@@ -95,7 +96,7 @@ func (l *layered) crossings() int {
 			for _, child := range l.items[i].down {
 				ends = append(ends, l.place[child])
 			}
-			for _, end := range ends { // edges of one item do not cross
+			for _, end := range ends { // edges that share an item do not cross
 				before := 0
 				for at := end + 1; at > 0; at -= at & -at {
 					before += sums[at]

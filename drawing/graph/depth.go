@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ByDepth returns the names of tasks, parents before children, and tasks of one depth by their names.
+// ByDepth returns the names of tasks ordered by depth, then name, so that parents precede children.
 func ByDepth(tasks map[string]*v1.Task) []string {
 	names := slices.Sorted(maps.Keys(tasks))
 	place := make(map[string]int, len(names))
@@ -36,9 +36,8 @@ func ByDepth(tasks map[string]*v1.Task) []string {
 	return sorted
 }
 
-// depths returns the length of the longest path that leads to each node, where
-// after has the parents of each. A graph with a cycle would not have been
-// accepted; the nodes of one, and those below it, get the depth 0.
+// depths returns the length of the longest path to each node, where after holds the parents of each
+// node. Validation rejects graphs with cycles; nodes in or below a cycle would get depth 0.
 func depths(after [][]int) []int {
 	next, open := make([][]int, len(after)), make([]int, len(after))
 	var ready []int

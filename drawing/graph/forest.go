@@ -1,19 +1,18 @@
 package graph
 
-// Forest shows each node of a graph once, below the parent that is shown last, so
-// that a node always comes after all of its parents.
+// Forest is a spanning forest of a graph. Each node appears once, below the last of its parents in
+// display order, so that it follows all of them.
 type Forest struct {
 	Nodes    []Node
 	Roots    []int
-	Children [][]int // below a node
-	Above    []int   // the node that it stands below, or -1 for a root
-	Size     []int   // of the subtree, the node counted
+	Children [][]int // children of each node
+	Above    []int   // parent of each node, or -1 for a root
+	Size     []int   // size of each subtree, including its root
 	Place    map[string]int
 }
 
-// NewForest makes the forest of a graph, with siblings in the order that they have
-// in its layout. It is linear in nodes and dependencies, and needs no stack of
-// their depth.
+// NewForest builds the forest of a graph, with siblings in layout order. It takes linear time in
+// nodes and dependencies, and does not recurse.
 func NewForest(nodes []Node) *Forest {
 	f := &Forest{Nodes: nodes, Children: make([][]int, len(nodes)), Above: make([]int, len(nodes)), Size: make([]int, len(nodes)), Place: make(map[string]int, len(nodes))}
 	for i, n := range nodes {
@@ -60,5 +59,5 @@ func NewForest(nodes []Node) *Forest {
 	return f
 }
 
-// IsLeaf reports whether nothing stands below a node.
+// IsLeaf reports whether a node has no children in the forest.
 func (f *Forest) IsLeaf(i int) bool { return len(f.Children[i]) == 0 }

@@ -5,32 +5,31 @@ import (
 	"slices"
 )
 
-// item is a node of a component in its layer, or a bend in a chain of them, by
-// which an edge passes a layer.
+// item is a node of a component, or a bend at which an edge passes through a layer.
 type item struct {
 	rank     int
 	bend     bool
-	up, down []int // neighbours in the layers before and after
+	up, down []int // neighbours in the previous and the next layer
 }
 
-// layered is one component in layers: layer k has the items of rank k, in order.
-// The first items are the nodes; bends follow.
+// layered is a component arranged in layers: layer k holds the items of rank k, in order. Nodes
+// precede bends in items.
 type layered struct {
 	nodes  int
 	items  []item
 	layers [][]int
-	place  []int // of an item in its layer
-	// chains has for each node the bends of its edges, one a layer: all of its
-	// edges share them.
+	place  []int // position of each item in its layer
+	// chains holds the bends of each node's edges, one per layer; all edges of a node share them.
 	chains [][]int
-	// far has for each node the children that are too far away to have bends.
+	// far holds the children of each node that are too far away for a chain of bends.
 	far [][]int
 }
 
-// bendsPerEdge bounds the bends of a component by its nodes and edges, so that a drawing is linear in them.
+// bendsPerEdge bounds the bends of a component relative to its nodes and edges, so that a drawing
+// has linear size.
 const bendsPerEdge = 2
 
-// newLayered puts a component with the given parents of each node into layers.
+// newLayered arranges a component in layers. after holds the parents of each node.
 func newLayered(after [][]int) *layered {
 	ranks := depths(after)
 	l := &layered{nodes: len(after), items: make([]item, len(after)), chains: make([][]int, len(after)), far: make([][]int, len(after))}
@@ -38,7 +37,7 @@ func newLayered(after [][]int) *layered {
 	for i, parents := range after {
 		l.items[i].rank = ranks[i]
 		for _, p := range parents {
-			if ranks[p] < ranks[i] { // always, but in a cycle
+			if ranks[p] < ranks[i] { // always true without cycles
 				children[p] = append(children[p], i)
 				edges++
 			}
@@ -47,7 +46,7 @@ func newLayered(after [][]int) *layered {
 	longest := longestChain(ranks, children, bendsPerEdge*(len(after)+edges))
 	for p, below := range children {
 		slices.SortStableFunc(below, func(x, y int) int { return cmp.Compare(ranks[x], ranks[y]) })
-		last := p // node or bend from which the edges continue
+		last := p // node or bend where the next edge branches off
 		for _, child := range below {
 			if ranks[child]-ranks[p]-1 > longest {
 				l.far[p] = append(l.far[p], child)
@@ -72,9 +71,10 @@ func (l *layered) connect(from, to int) {
 	l.items[to].up = append(l.items[to].up, from)
 }
 
-// longestChain returns how many bends an edge may have for all to have at most most.
+// longestChain returns the longest chain of bends that a node may have so that there are at most
+// most bends in total.
 func longestChain(ranks []int, children [][]int, most int) int {
-	var reach []int // how many nodes need a chain of at least so many bends
+	var reach []int // number of nodes that need at least so many bends
 	for p, below := range children {
 		need := 0
 		for _, child := range below {
@@ -97,7 +97,7 @@ func longestChain(ranks []int, children [][]int, most int) int {
 	return len(reach)
 }
 
-// fill orders the items of each layer as a walk in depth from the roots meets them.
+// fill orders the items of each layer by a depth-first traversal from the roots.
 func (l *layered) fill() {
 	last := 0
 	for _, it := range l.items {
@@ -126,7 +126,7 @@ func (l *layered) fill() {
 	l.number()
 }
 
-// number notes the places of the items.
+// number updates the positions of the items.
 func (l *layered) number() {
 	for _, layer := range l.layers {
 		for at, i := range layer {

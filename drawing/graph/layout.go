@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// Layout is where the nodes of a graph are drawn, in columns from left to right
-// and rows from top to bottom. Nodes without a common ancestor or descendant are
-// parts that stand beside and below each other.
+// Layout places the nodes of a graph in columns from left to right and rows from top to bottom.
+// Disconnected parts are placed side by side and below each other.
 type Layout struct {
-	// Boxes are the places of the nodes, in their order.
+	// Boxes are the places of the nodes, in the order of the nodes.
 	Boxes []Box
-	// Links are the edges, by the node that they leave.
+	// Links are the edges, grouped by the node that they leave.
 	Links []Link
-	// Order has the nodes by rank, then by part, then from top to bottom.
+	// Order lists the nodes by rank, then by part, then from top to bottom.
 	Order []int
 	// Columns and Rows are the size of the drawing.
 	Columns int
@@ -23,39 +22,39 @@ type Layout struct {
 
 // Box is the place of a node.
 type Box struct {
-	Rank   int // length of the longest path that leads to it
+	Rank   int // length of the longest path to the node
 	Column int
-	Row    float64 // of its top; its height is 1
+	Row    float64 // top edge; the height is 1
 }
 
-// Link holds the edges that leave a node. They share as much of their way as they can.
+// Link holds the edges that leave a node. They share their path as far as possible.
 type Link struct {
 	From int
 	// Steps lead from the right side of a column to the left side of the next.
 	Steps []Step
-	// Far are the children that are too many columns away for a way around other nodes.
+	// Far holds the children that are too far away to route an edge around other nodes.
 	Far []int
 }
 
-// Step is a part of an edge, from the right side of a column to the left side of
-// the next one, at heights in rows.
+// Step is a part of an edge, from the right side of a column to the left side of the next one.
+// Heights are in rows.
 type Step struct {
-	Column   int // that it leaves
+	Column   int // the column that it leaves
 	From, To float64
-	Through  bool // it continues across the next column, at the same height
+	Through  bool // whether the edge crosses the next column at the same height
 }
 
-// Shape of a drawing: how many times as wide as high it is meant to be, and a column is.
+// Proportions: the wanted width-to-height ratios of a drawing and of a column.
 const (
 	wantedRatio = 1.8
 	columnRatio = 4.5
 )
 
-// gapRows is what lies between parts that stand below each other.
+// gapRows is the gap between parts that are below each other, in rows.
 const gapRows = 0.5
 
-// NewLayout arranges nodes. The result depends on names and dependencies alone: not
-// on the order of the nodes, and not on their states. It is linear in nodes and edges.
+// NewLayout lays out nodes. The result depends only on names and dependencies, not on the order or
+// the states of nodes. It takes linear time in nodes and edges.
 func NewLayout(nodes []Node) *Layout {
 	parts := components(nodes)
 	l := &Layout{Boxes: make([]Box, len(nodes)), Order: make([]int, 0, len(nodes))}
@@ -76,7 +75,7 @@ func NewLayout(nodes []Node) *Layout {
 	return l
 }
 
-// Order returns the nodes by rank, then by part, then from top to bottom, as NewLayout does.
+// Order returns the order that NewLayout computes, without the rest of the layout.
 func Order(nodes []Node) []int {
 	parts := components(nodes)
 	drawn := make([]*layered, len(parts))
@@ -107,7 +106,7 @@ func orderOf(nodes []Node, parts []component, drawn []*layered) []int {
 	return order
 }
 
-// size is that of a part, and corner where its first column and row are.
+// size is the size of a part; corner is its first column and row.
 type size struct {
 	columns int
 	rows    float64
@@ -118,8 +117,8 @@ type corner struct {
 	row    float64
 }
 
-// pack puts parts beside each other, as many as fit into a width, and further ones
-// below: first those with edges, then single nodes.
+// pack places parts side by side as long as they fit the width, then below: parts with edges first,
+// then single nodes.
 func (l *Layout) pack(sizes []size) []corner {
 	area, widest := 0.0, 0
 	for _, s := range sizes {
@@ -149,7 +148,7 @@ func (l *Layout) pack(sizes []size) []corner {
 	return corners
 }
 
-// add adds a part whose items have the given rows.
+// add adds a part at a corner. rows holds the rows of its items.
 func (l *Layout) add(part component, d *layered, rows []int, at corner) {
 	middle := func(i int) float64 { return at.row + (float64(rows[i])+betweenNodes/2)/betweenNodes }
 	for i, node := range part.nodes {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawGraph draws a graph of any shape whose nodes come parents first.
+// drawGraph draws an acyclic graph of arbitrary shape with parents before children.
 func drawGraph(t *rapid.T, most int) []Node {
 	size := rapid.IntRange(0, most).Draw(t, "size")
 	dense := rapid.IntRange(0, 5).Draw(t, "parents")
@@ -40,7 +40,7 @@ func TestNoTwoBoxesOverlap(t *testing.T) {
 	})
 }
 
-// reached returns the boxes that the steps of a link lead to, by following them.
+// reached returns the boxes that the steps of a link lead to.
 func reached(l *Layout, link Link) map[int]bool {
 	found := map[int]bool{}
 	for _, child := range link.Far {
@@ -73,7 +73,8 @@ func reached(l *Layout, link Link) map[int]bool {
 	return found
 }
 
-// Each edge of the graph is drawn, forward, and nothing else is.
+// TestEveryEdgeGoesForward checks that the links draw exactly the edges of the graph, each to a
+// later column.
 func TestEveryEdgeGoesForward(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := drawGraph(t, 40)
@@ -125,7 +126,8 @@ func TestLayoutIsTheSameForAnyOrderOfNodes(t *testing.T) {
 	})
 }
 
-// What is drawn is linear in the graph even where every edge is as long as it.
+// TestLayoutIsLinear checks that the drawing has linear size even if every edge spans the whole
+// graph.
 func TestLayoutIsLinear(t *testing.T) {
 	for name, nodes := range shapes() {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +149,7 @@ func TestLayoutIsLinear(t *testing.T) {
 	}
 }
 
-// shapes are graphs that are large and awkward.
+// shapes returns large graphs of awkward shapes.
 func shapes() map[string][]Node {
 	found := map[string][]Node{"static": static(5000, 2)}
 	for i := range 3000 {
@@ -178,7 +180,7 @@ func shapes() map[string][]Node {
 	return found
 }
 
-// static returns size tasks with a number of parents each, most of them near.
+// static returns a graph of size tasks with up to so many parents each, most of them near.
 func static(size, parents int) []Node {
 	source := rand.New(rand.NewPCG(1, 2))
 	nodes := make([]Node, size)
@@ -192,7 +194,7 @@ func static(size, parents int) []Node {
 	return nodes
 }
 
-// A graph without need for crossings has none.
+// TestTreesHaveNoCrossings checks that a graph that can be drawn without crossings is.
 func TestTreesHaveNoCrossings(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		var nodes []Node

@@ -10,19 +10,19 @@ import (
 // Node is a task in the drawing of a graph.
 type Node struct {
 	Name string
-	// After are the tasks that it waits for; those that are not drawn are left out.
+	// After holds the tasks that it waits for. Tasks that are not drawn are ignored.
 	After []string
-	// State is empty in a definition that is not being run.
+	// State is empty in a definition.
 	State string
-	// Away: it is lost only until its node is back.
+	// Away marks a lost task that continues once its node is back.
 	Away bool
-	// Note is what there is to say about it, in one line; may be empty.
+	// Note is a one-line remark; may be empty.
 	Note string
-	// Many: it is fanned out.
+	// Many marks a fanned-out task.
 	Many bool
 }
 
-// Tone returns the state whose colour the node has. A task that is away has not failed.
+// Tone returns the state whose colour the node has. A task that is away does not count as failed.
 func (n Node) Tone() string {
 	if n.Away {
 		return v1.TaskPaused
@@ -30,7 +30,8 @@ func (n Node) Tone() string {
 	return n.State
 }
 
-// NodesOf returns the tasks of a run in the order of ByDepth. With a zero now their notes name no remaining time.
+// NodesOf returns the tasks of a run in the order of ByDepth. If now is zero, the notes omit
+// remaining times.
 func NodesOf(run *v1.Run, now time.Time) []Node {
 	tasks := run.GetTasks()
 	nodes := make([]Node, 0, len(tasks))

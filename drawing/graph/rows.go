@@ -2,19 +2,19 @@ package graph
 
 import "math"
 
-// Distances between the middles of items of a layer, in quarters of the height of a node.
+// Distances between the centres of items in a layer, in quarters of the height of a node.
 const (
 	betweenNodes = 4
-	besideNode   = 3 // of a bend and a node
+	besideNode   = 3 // between a bend and a node
 	betweenBends = 1
 )
 
-// rowPasses is how often the rows of items follow those of their neighbours.
+// rowPasses is the number of passes that move items towards their neighbours.
 const rowPasses = 6
 
-// rows returns the row of each item in quarters of a node, from 0. Items of a layer
-// keep their order and distances, and are near their neighbours in the layers
-// beside it. Edges are straight where that has room.
+// rows returns the row of each item in quarters of a node, starting at 0. Items keep the order and
+// distances of their layer and are placed near their neighbours in adjacent layers. Edges are
+// straight where there is room.
 func (l *layered) rows() []int {
 	rows := make([]int, len(l.items))
 	for _, layer := range l.layers {
@@ -65,14 +65,14 @@ func (l *layered) distance(x, y int) int {
 	return betweenNodes
 }
 
-// block is a range of items of a layer that touch each other.
+// block is a run of adjacent items in a layer that are at minimum distance.
 type block struct {
 	items       int
-	sum, weight float64 // of where the items want to be
+	sum, weight float64 // weighted sum of the wanted rows
 }
 
-// settle moves the items of a layer to the middle of their neighbours, as near as
-// their distances allow: a weighted isotonic regression, by pooling.
+// settle moves the items of a layer towards the mean row of their neighbours, as far as distances
+// allow. It is a weighted isotonic regression by pooling adjacent violators.
 func (l *layered) settle(layer []int, rows []int, up, down bool) {
 	var blocks []block
 	shift := 0
@@ -101,8 +101,8 @@ func (l *layered) settle(layer []int, rows []int, up, down bool) {
 	}
 }
 
-// wanted returns where an item is best, and how much that matters. Bends matter
-// most, so that long edges are straight.
+// wanted returns the preferred row of an item with its weight. Bends weigh most, so that long edges
+// are straight.
 func (l *layered) wanted(i int, rows []int, up, down bool) (middle, weight float64) {
 	add := func(near []int) {
 		for _, n := range near {
@@ -127,7 +127,8 @@ func (l *layered) wanted(i int, rows []int, up, down bool) (middle, weight float
 	return middle / weight, weight
 }
 
-// straighten gives as many bends in a row as possible the same row, in the room that their neighbours leave.
+// straighten aligns as many consecutive bends as possible, within the room that their neighbours
+// leave.
 func (l *layered) straighten(chain []int, rows []int) {
 	for from := 0; from < len(chain); {
 		least, most := l.room(chain[from], rows)
@@ -147,7 +148,7 @@ func (l *layered) straighten(chain []int, rows []int) {
 	}
 }
 
-// room returns the first and last row that an item can have between its neighbours.
+// room returns the first and last row that an item can take between its neighbours.
 func (l *layered) room(i int, rows []int) (least, most int) {
 	layer, at := l.layers[l.items[i].rank], l.place[i]
 	least, most = math.MinInt32, math.MaxInt32

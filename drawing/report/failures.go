@@ -7,9 +7,9 @@ import (
 	"switchyard/workflows/names"
 )
 
-// FailuresOf returns the first MaxFailures tasks of a run that failed, in the given
-// order, each followed by its instances that failed, and how many there are in all.
-// failed has the failed instances of tasks, all of them or the first MaxFailures.
+// FailuresOf returns the first MaxFailures failed tasks of a run in the given order, each followed
+// by its failed instances, and the total number of failures. failed holds the failed instances of
+// tasks, at least the first MaxFailures of each.
 func FailuresOf(run *v1.Run, order []string, failed map[string][]*v1.Instance) (shown []Failure, count int) {
 	for _, name := range order {
 		t := run.GetTasks()[name]

@@ -19,28 +19,28 @@ import (
 
 // Bounds of a report.
 const (
-	// MaxFailures is how many failed tasks and instances are shown one by one.
+	// MaxFailures bounds the failed tasks and instances that are shown individually.
 	MaxFailures = 30
-	// MaxLines is how many of the last lines of each are shown.
+	// MaxLines bounds the last lines shown for each.
 	MaxLines = 20
-	// maxLine and maxValues bound a line, and the inputs, in characters.
+	// maxLine bounds a line, and maxValues an input or context, in characters.
 	maxLine   = 300
 	maxValues = 20_000
-	// maxTasks is how many tasks are in the table, and in the timeline.
+	// maxTasks bounds the tasks in the table and the rows in the timeline.
 	maxTasks = 1000
 )
 
-// Report is what a report is made of.
+// Report holds the data of a report.
 type Report struct {
 	Run    *v1.Run
 	Nodes  []graph.Node
 	Layout *graph.Layout
 	Rows   []svg.Row
 	Axis   timeline.Axis
-	// Failures are the first MaxFailures of the failed tasks and instances, of FailureCount.
+	// Failures are the first MaxFailures of all FailureCount failed tasks and instances.
 	Failures     []Failure
 	FailureCount int
-	// Now is when the report is made, in the zone of its times.
+	// Now is the time of the report. Its location is the time zone of all times in the report.
 	Now time.Time
 }
 
@@ -48,8 +48,8 @@ type Report struct {
 type Failure struct {
 	Name  string
 	Task  *v1.Task
-	Lines []string // the last ones that it printed
-	// Missing is why there are no lines, or "" if there are all.
+	Lines []string // last lines that it printed
+	// Missing is why lines are missing, or "" if none are.
 	Missing string
 }
 
@@ -63,10 +63,10 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"sign": words.Sign, "line": func(text string) string { return words.Visible(words.OneLine(text)) },
 }).Parse(page))
 
-// Write writes the report as a file of HTML.
+// Write writes the report as an HTML file.
 func (r Report) Write(w io.Writer) error { return pageTemplate.Execute(w, r.view()) }
 
-// view is what the template shows.
+// view is the data of the template.
 type view struct {
 	Title, State, Error string
 	Style               template.CSS
@@ -115,7 +115,7 @@ func (r Report) view() view {
 	return v
 }
 
-// order returns the names of the tasks as the graph has them.
+// order returns the names of the tasks in the order of the graph.
 func (r Report) order() []string {
 	if r.Layout == nil {
 		return graph.ByDepth(r.Run.GetTasks())
@@ -127,7 +127,7 @@ func (r Report) order() []string {
 	return order
 }
 
-// facts are the lines of the head of the report.
+// facts returns the lines at the head of the report.
 func (r Report) facts() []fact {
 	run := r.Run
 	var facts []fact
@@ -174,7 +174,7 @@ func (r Report) facts() []fact {
 	return facts
 }
 
-// time returns a time in words, or "" if it is absent.
+// time formats a time, or returns "" if it is absent.
 func (r Report) time(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""
@@ -197,7 +197,7 @@ func viewOf(f Failure) failureView {
 	return v
 }
 
-// plainLines returns a text of several lines as a terminal would show it in the end.
+// plainLines returns a text of several lines in its final form on a terminal.
 func plainLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -206,7 +206,7 @@ func plainLines(text string) string {
 	return words.Visible(strings.Join(lines, "\n"))
 }
 
-// clip cuts a text to so many characters.
+// clip cuts a text to at most so many characters.
 func clip(text string, most int) string {
 	letters := []rune(text)
 	if len(letters) <= most {

@@ -28,7 +28,8 @@ func after(seconds float64) *timestamppb.Timestamp {
 	return timestamppb.New(begin.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// hostile is text that would end an element, run a script, colour a terminal or turn the line around.
+// hostile is a text that tries to end an element, run a script, colour a terminal and reverse the
+// line.
 const hostile = "</pre></title></script><script>alert(1)</script><svg onload=alert(2)><img src=https://example.com/x onerror=alert(3)> {{.}} \"' \x1b[31mred\x1b]0;t\a \u202egnp.exe\u2069 \xff\x00"
 
 func hostileReport(t *testing.T) string {
@@ -78,7 +79,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Whatever is in names, errors and logs, the file runs nothing and loads nothing.
+// TestReportOfHostileTextsIsHarmless checks that the file runs and loads nothing, whatever names,
+// errors and logs contain.
 func TestReportOfHostileTextsIsHarmless(t *testing.T) {
 	text := hostileReport(t)
 	if found := regexp.MustCompile(`(?i)<(script|img|iframe|link|object|embed|base|form|image)\b|<[^>]*\s(on\w+|src|style|srcset)=`).FindString(text); found != "" {

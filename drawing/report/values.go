@@ -9,7 +9,7 @@ import (
 	"switchyard/drawing/words"
 )
 
-// values returns an object as JSON for people, cut if it is long, or "" if it has nothing.
+// values formats an object as indented JSON, cut to maxValues, or returns "" if it is empty.
 func values(object *structpb.Struct) string {
 	if len(object.GetFields()) == 0 {
 		return ""

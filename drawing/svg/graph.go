@@ -9,15 +9,15 @@ import (
 	"switchyard/drawing/words"
 )
 
-// manyNodes is how many nodes a graph has at most whose boxes have room for two lines.
+// manyNodes is the maximum number of nodes for which boxes are drawn with two lines.
 const manyNodes = 500
 
-// form holds the measures of a graph in pixels.
+// form holds the dimensions of a graph in pixels.
 type form struct {
 	width, height float64 // of a box
 	column, row   float64 // distances between boxes
-	letters       int     // of a name
-	second        bool    // boxes have a line for the state
+	letters       int     // maximum length of a name
+	second        bool    // whether boxes have a second line for the state
 }
 
 var (
@@ -27,15 +27,15 @@ var (
 
 const margin = 8
 
-// GraphOptions says how a graph is drawn.
+// GraphOptions configures the drawing of a graph.
 type GraphOptions struct {
-	// Href returns the address that a task leads to, or "" for none; may be nil.
+	// Href returns the address that a task links to, or "" for none. Optional.
 	Href func(task string) string
-	// Name is what the drawing is called for those who do not see it.
+	// Name is the accessible name of the drawing.
 	Name string
 }
 
-// Graph draws the nodes of a layout. Nodes have the ids n-NAME, so that Node can replace them.
+// Graph draws the nodes of a layout. Nodes have the ids n-NAME, so that Node can redraw them.
 func Graph(l *graph.Layout, nodes []graph.Node, o GraphOptions) string {
 	f, w := formOf(nodes), &writer{}
 	width := 2*margin + f.width + f.column*float64(max(l.Columns-1, 0))
@@ -54,7 +54,7 @@ func Graph(l *graph.Layout, nodes []graph.Node, o GraphOptions) string {
 	return w.String()
 }
 
-// Node draws node i of a graph alone, as Graph does.
+// Node draws only node i of a graph, exactly as Graph does.
 func Node(l *graph.Layout, nodes []graph.Node, i int, o GraphOptions) string {
 	w := &writer{}
 	w.node(formOf(nodes), l.Boxes[i], nodes[i], o)
@@ -68,7 +68,7 @@ func formOf(nodes []graph.Node) form {
 	return large
 }
 
-// left and middle return where a column begins and where the middle of a row is.
+// left returns the left edge of a column; middle returns the centre of a row.
 func (f form) left(column int) float64    { return margin + f.column*float64(column) }
 func (f form) middle(row float64) float64 { return margin + f.row*row - (f.row-f.height)/2 }
 
@@ -95,7 +95,7 @@ func (w *writer) link(f form, l *graph.Layout, link graph.Link) {
 	}
 }
 
-// curve draws an edge from one point to another.
+// curve draws an edge between two points.
 func (w *writer) curve(x1, y1, x2, y2 float64) {
 	if y1 == y2 {
 		w.f("M%s %sH%s", number(x1), number(y1), number(x2))

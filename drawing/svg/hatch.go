@@ -1,12 +1,12 @@
 package svg
 
-// Hatches returns the patterns of waits by their reasons, as an element that takes
-// no room. A page needs it once, outside of what is replaced.
+// Hatches returns an element without size that defines the fill patterns of wait reasons. A page
+// needs it once, outside of the elements that are replaced.
 func Hatches() string {
 	return `<svg class="hatches" width="0" height="0" aria-hidden="true">` + patterns + `</svg>`
 }
 
-// patterns has a pattern for each of timeline.Reasons: h-node and so on.
+// patterns defines a pattern with the id h-WORD for each of timeline.Reasons.
 const patterns = `<defs>` +
 	`<pattern id="h-node" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="h-back" width="6" height="6"/><rect class="h-line" width="2" height="6"/></pattern>` +
 	`<pattern id="h-backoff" width="6" height="6" patternUnits="userSpaceOnUse"><rect class="h-back" width="6" height="6"/><circle class="h-line" cx="3" cy="3" r="1.3"/></pattern>` +

@@ -11,13 +11,14 @@ import (
 // laneHeight is the height of a lane in pixels.
 const laneHeight = 20
 
-// Least width of a span, and distance between the numbers of failed attempts, as parts of the axis.
+// Minimum width of a span, and minimum distance between the numbers of failed attempts, as
+// fractions of the axis.
 const (
 	leastWidth = 0.0015
 	markApart  = 0.02
 )
 
-// lane draws the bars of a row over the whole width of its element.
+// lane draws the bar or strip of a row over the whole width of its element.
 func (w *writer) lane(r Row, a timeline.Axis) {
 	if r.Strip != nil {
 		w.strip(r)
@@ -55,7 +56,7 @@ func (w *writer) span(s timeline.Span, a timeline.Axis) {
 	w.WriteString("</rect>")
 }
 
-// spanText says what a span is. That of an open one does not change with time.
+// spanText describes a span. The text of an open span does not change with time.
 func spanText(s timeline.Span) string {
 	var parts []string
 	switch s.Kind {
@@ -82,7 +83,8 @@ func spanText(s timeline.Span) string {
 	return strings.Join(parts, ", ")
 }
 
-// strip draws how many instances had ended, ran and waited at each time, one above the other.
+// strip draws a stacked chart of how many instances had ended, were running and were waiting at
+// each time.
 func (w *writer) strip(r Row) {
 	cells := r.Strip.Scale().Cells
 	shown := min(r.Strip.Scale().Cell(r.Until)+1, cells)
@@ -125,7 +127,7 @@ func (w *writer) strip(r Row) {
 	w.WriteString("</svg>")
 }
 
-// sum adds counts of the same cells. Either may be nil.
+// sum adds the counts of the same cells. Either may be nil.
 func sum(x, y []int) []int {
 	if x == nil || y == nil {
 		return append(x, y...)

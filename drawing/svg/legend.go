@@ -2,8 +2,8 @@ package svg
 
 import "switchyard/drawing/timeline"
 
-// Legend says in HTML what the colours and hatches of a timeline mean. The
-// document must have Hatches.
+// Legend returns HTML that explains the colours and patterns of a timeline. The document must
+// contain Hatches.
 func Legend() string {
 	w := &writer{}
 	w.WriteString(`<ul class="legend">`)

@@ -10,32 +10,33 @@ import (
 	"switchyard/workflows/names"
 )
 
-// MaxInstanceRows is how many instances a task has at most that have a row each; of more the task has a strip of counts.
+// MaxInstanceRows is the maximum number of instances that are drawn as individual rows. A task with
+// more has a strip of counts instead.
 const MaxInstanceRows = 20
 
-// StripCells is how many cells the strip of a large fan-out has.
+// StripCells is the number of cells in the strip of a large fan-out.
 const StripCells = 120
 
-// Row is a line of a timeline: a task, or an instance of one.
+// Row is a line of a timeline: a task or an instance.
 type Row struct {
 	Name       string // "each" or "each[3]"
 	IsInstance bool
 	State      string
-	Tone       string // state whose colour it has
-	Note       string // beside its lane; may be empty
+	Tone       string // state whose colour the row has
+	Note       string // text beside the lane; may be empty
 	Bar        timeline.Bar
-	// Strip has the Count instances of a large fan-out up to Until, or is nil for a single one.
+	// Strip holds the Count instances of a large fan-out up to Until, or is nil otherwise.
 	Strip *timeline.Lane
 	Count int
 	Until time.Time
 }
 
-// ID returns the id of the element that shows the row.
+// ID returns the id of the row's element.
 func (r Row) ID() string { return "t-" + r.Name }
 
-// Rows returns the rows of all tasks of a run in the order of its graph, tasks that
-// have not begun as well. strips has a lane of StripCells cells for each task with more than
-// MaxInstanceRows instances. Spans that are open end at now; a run that has ended has none.
+// Rows returns the rows of all tasks of a run in graph order, including tasks that have not
+// started. strips holds a lane of StripCells cells for each task with more than MaxInstanceRows
+// instances. Open spans end at now; an ended run has none.
 func Rows(run *v1.Run, nodes []graph.Node, order []int, strips map[string]*timeline.Lane, now time.Time) []Row {
 	rows := make([]Row, 0, len(order))
 	ended := v1.IsRunTerminal(run.GetState())
@@ -73,7 +74,7 @@ func Rows(run *v1.Run, nodes []graph.Node, order []int, strips map[string]*timel
 	return rows
 }
 
-// took returns how long a bar that has ended has run, or "".
+// took returns how long an ended bar ran, or "" if the bar is empty or open.
 func took(b timeline.Bar) string {
 	if len(b.Spans) == 0 || b.Spans[len(b.Spans)-1].Open {
 		return ""

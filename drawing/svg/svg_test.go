@@ -46,10 +46,11 @@ func after(seconds float64) *timestamppb.Timestamp {
 	return timestamppb.New(begin.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// hostile is text that would end an element, run a script, colour a terminal or turn the line around.
+// hostile is a text that tries to end an element, run a script, colour a terminal and reverse the
+// line.
 const hostile = "</title></script><script>alert(1)</script><svg onload=alert(2)> \"' \x1b[31mred\x1b]0;t\a \u202egnp.exe\u2069 \xff\x00"
 
-// nightly is a run with a task in every kind of state, and hostile texts.
+// nightly returns a run with a task in every kind of state, and hostile texts.
 func nightly() *v1.Run {
 	attempt := &v1.Attempt{Node: "local-1", State: "failed", Error: hostile, AssignedAt: after(2.6), StartedAt: after(2.7), CompletedAt: after(3.2)}
 	return &v1.Run{
@@ -76,7 +77,7 @@ func nightly() *v1.Run {
 	}
 }
 
-// strip is the lane of a task with 10,000 instances, half of them ended.
+// strip returns the lane of a task with 10,000 instances, half of them ended.
 func strip(a timeline.Axis) *timeline.Lane {
 	lane := timeline.NewLane(a.Scale(StripCells))
 	for i := range 10_000 {
@@ -102,7 +103,7 @@ func drawn() (nodes []graph.Node, l *graph.Layout, rows []Row, a timeline.Axis) 
 	return nodes, l, Rows(run, nodes, l.Order, map[string]*timeline.Lane{"many": strip(a)}, now), a
 }
 
-// checkMarkup holds that markup is well-formed, and has neither script nor handlers nor addresses of others.
+// checkMarkup checks that markup is well-formed and has no scripts, handlers or foreign addresses.
 func checkMarkup(t *testing.T, text string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
@@ -172,7 +173,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// What is drawn of a run stays the same until its tasks, its axis or the part of the axis changes.
+// TestRenderingDoesNotDependOnTheSecond checks that a drawing stays the same until its tasks, its
+// axis or the step of the axis changes.
 func TestRenderingDoesNotDependOnTheSecond(t *testing.T) {
 	run := nightly()
 	nodes := graph.NodesOf(run, time.Time{})
@@ -204,7 +206,8 @@ func TestEveryStateHasAColour(t *testing.T) {
 	}
 }
 
-// A run of 10,000 instances is a strip of a few kilobytes, and 5,000 tasks are small boxes.
+// TestLargeDrawingsAreSmall checks the sizes of a fan-out with 10,000 instances and of a graph with
+// 5,000 tasks.
 func TestLargeDrawingsAreSmall(t *testing.T) {
 	_, _, rows, a := drawn()
 	for _, r := range rows {

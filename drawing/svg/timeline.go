@@ -5,16 +5,16 @@ import (
 	"switchyard/drawing/words"
 )
 
-// TimelineOptions says how a timeline is drawn.
+// TimelineOptions configures the drawing of a timeline.
 type TimelineOptions struct {
-	// Href returns the address that a row leads to, or "" for none; may be nil.
+	// Href returns the address that a row links to, or "" for none. Optional.
 	Href func(row Row) string
-	// Name is what the drawing is called for those who do not see it.
+	// Name is the accessible name of the drawing.
 	Name string
 }
 
-// Timeline draws rows on an axis, as HTML: each row is an element of its own, which
-// Lane draws. The root says in data-from and data-to which times the axis has.
+// Timeline draws rows on an axis as HTML. Each row is a separate element, as Lane draws it. The
+// attributes data-from and data-to of the root hold the time range of the axis.
 func Timeline(rows []Row, a timeline.Axis, o TimelineOptions) string {
 	w := &writer{}
 	w.f(`<div class="timeline" role="group" aria-label="%s" data-from="%d" data-to="%d">`, escape(o.Name), a.From.UnixMilli(), a.To.UnixMilli())
@@ -27,14 +27,14 @@ func Timeline(rows []Row, a timeline.Axis, o TimelineOptions) string {
 	return w.String()
 }
 
-// Lane draws one row as Timeline does: an element with the id of the row.
+// Lane draws one row exactly as Timeline does: an element with the id of the row.
 func Lane(r Row, a timeline.Axis, o TimelineOptions) string {
 	w := &writer{}
 	w.row(r, a, o)
 	return w.String()
 }
 
-// AxisRow draws the ticks of an axis in a row like those of tasks, with the id "timeline-axis".
+// AxisRow draws the ticks of an axis as a row with the id "timeline-axis".
 func AxisRow(a timeline.Axis) string {
 	w := &writer{}
 	w.f(`<div class="lane axis" id="timeline-axis"><span class="lane-name"></span><svg width="100%%" height="%d" aria-hidden="true">`, laneHeight)
@@ -63,7 +63,7 @@ func (w *writer) row(r Row, a timeline.Axis, o TimelineOptions) {
 	w.f(`</svg><span class="lane-note">%s</span></div>`, escape(noteOf(r)))
 }
 
-// noteOf returns what stands beside a lane: the state in words and more.
+// noteOf returns the text beside a lane: the state and the note.
 func noteOf(r Row) string {
 	if r.Note == "" {
 		return r.State
@@ -71,7 +71,7 @@ func noteOf(r Row) string {
 	return r.State + ", " + r.Note
 }
 
-// ticks draws the ticks of an axis with their labels.
+// ticks draws the labelled ticks of an axis.
 func (w *writer) ticks(a timeline.Axis) {
 	for i, t := range a.Ticks {
 		at, anchor := a.Part(t.At), "middle"
@@ -86,14 +86,14 @@ func (w *writer) ticks(a timeline.Axis) {
 	}
 }
 
-// Measures of a timeline in one SVG, in pixels.
+// Dimensions of a timeline in a single SVG, in pixels.
 const (
 	chartWidth = 1200
 	chartNames = 260
 	chartNotes = 240
 )
 
-// TimelineChart draws rows on an axis as one <svg>, for a file.
+// TimelineChart draws rows on an axis as a single <svg>, for a file.
 func TimelineChart(rows []Row, a timeline.Axis, o TimelineOptions) string {
 	w := &writer{}
 	height := (len(rows)+1)*(laneHeight+2) + 2*margin

@@ -15,13 +15,13 @@ type Axis struct {
 // Tick is a mark on an axis.
 type Tick struct {
 	At    time.Time
-	Label string // time since the beginning of the axis, such as "10m"
+	Label string // time since the start of the axis, such as "10m"
 }
 
-// maxTicks is how many ticks an axis has besides the one at its beginning.
+// maxTicks bounds the ticks of an axis, not counting the one at its start.
 const maxTicks = 8
 
-// steps are the distances between ticks; beyond the last one, multiples of it follow.
+// steps are the distances between ticks. Longer axes use multiples of the last one.
 var steps = []time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
@@ -29,8 +29,8 @@ var steps = []time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
 
-// NewAxis returns an axis from one time to another. That of a run that is open ends
-// at its next tick, so that it stays the same for a while.
+// NewAxis returns an axis between two times. If the run is open, the axis ends at its next tick, so
+// that it stays the same for a while.
 func NewAxis(from, to time.Time, open bool) Axis {
 	whole := max(to.Sub(from), time.Millisecond)
 	if open {
@@ -48,7 +48,7 @@ func NewAxis(from, to time.Time, open bool) Axis {
 	return a
 }
 
-// stepOf returns the smallest step that gives few enough ticks.
+// stepOf returns the smallest step that keeps the ticks within maxTicks.
 func stepOf(whole time.Duration) time.Duration {
 	for _, step := range steps {
 		if whole/step <= maxTicks {
@@ -59,7 +59,7 @@ func stepOf(whole time.Duration) time.Duration {
 	return last * (1 + whole/last/maxTicks)
 }
 
-// tickLabel returns a distance from the beginning, without the parts that are 0.
+// tickLabel formats a distance from the start, without zero parts.
 func tickLabel(at time.Duration) string {
 	switch {
 	case at == 0:
@@ -72,7 +72,7 @@ func tickLabel(at time.Duration) string {
 	return words.Duration(at)
 }
 
-// Part returns where a time lies on the axis, from 0 to 1. Times beyond it lie at its ends.
+// Part returns the position of a time on the axis, from 0 to 1. Times outside are clamped.
 func (a Axis) Part(at time.Time) float64 {
 	whole := a.To.Sub(a.From)
 	if whole <= 0 {
@@ -81,13 +81,14 @@ func (a Axis) Part(at time.Time) float64 {
 	return min(max(float64(at.Sub(a.From))/float64(whole), 0), 1)
 }
 
-// Scale returns the axis in cells.
+// Scale returns the axis divided into cells.
 func (a Axis) Scale(cells int) Scale { return Scale{From: a.From, To: a.To, Cells: cells} }
 
-// floors is how many different times Floor returns on an axis.
+// floors is the number of distinct times that Floor returns for an axis.
 const floors = 60
 
-// Floor rounds a time down to a part of the axis, so that what is drawn up to it stays the same for a while.
+// Floor rounds a time down to a step of the axis, so that a drawing up to that time stays the same
+// for a while.
 func (a Axis) Floor(at time.Time) time.Time {
 	part := max(a.To.Sub(a.From)/floors, time.Millisecond)
 	return a.From.Add(at.Sub(a.From) / part * part)

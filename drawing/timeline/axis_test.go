@@ -28,7 +28,8 @@ func TestAxisHasFewTicksAndHoldsItsTimes(t *testing.T) {
 	})
 }
 
-// A chart that is redrawn with each change of its axis is redrawn seldom.
+// TestAxisOfOpenRunChangesRarely checks that a chart that is redrawn on each change of its axis is
+// redrawn rarely.
 func TestAxisOfOpenRunChangesRarely(t *testing.T) {
 	changes, last := 0, time.Time{}
 	for second := range 3600 {

@@ -9,9 +9,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Kinds of spans. A task is queued from when it could start, or from the end of
-// the attempt before, until a node gets it; it waits until the node has started
-// it; and it runs.
+// Kinds of spans. A task is queued from when it could start, or from the end of its previous
+// attempt, until it is assigned to a node. It then waits until the node has started it, and then
+// runs.
 const (
 	Queue = "queue"
 	Wait  = "wait"
@@ -21,29 +21,30 @@ const (
 // Kinds returns the kinds of spans in the order in which a task passes through them.
 func Kinds() []string { return []string{Queue, Wait, Run} }
 
-// Span is a piece of the life of a task.
+// Span is a phase in the life of a task.
 type Span struct {
 	Kind     string
 	From, To time.Time
-	Node     string // that had the task; "" in a queue
+	Node     string // node that had the task; "" in the queue
 	Attempt  int32
-	Failed   bool // a run that did not end well
-	// Open: it has not ended; To is the present.
+	Failed   bool // whether this is a run that failed
+	// Open marks a span that has not ended; To is then the current time.
 	Open bool
-	// Why is what the task waits for, or zero if it does not wait or that is not known any more.
+	// Why is what the task waits for. It is zero if the task does not wait or the reason is no
+	// longer known.
 	Why Reason
 }
 
-// Bar is the life of one task or instance.
+// Bar is the timeline of a task or instance.
 type Bar struct {
 	Task  string // "each" or "each[3]"
-	Node  string // of the newest attempt
+	Node  string // node of the newest attempt
 	State string
-	Away  bool   // it is lost only until its node is back
-	Spans []Span // in their order, without gaps but for pauses of the run
+	Away  bool   // whether the task is lost only until its node is back
+	Spans []Span // in order, without gaps except for pauses of the run
 }
 
-// Took returns how long the bar's spans of a kind are together.
+// Took returns the total duration of the spans of a kind.
 func (b Bar) Took(kind string) time.Duration {
 	var sum time.Duration
 	for _, s := range b.Spans {
@@ -54,7 +55,7 @@ func (b Bar) Took(kind string) time.Duration {
 	return sum
 }
 
-// BarOf returns the life of a task that could start at ready. Spans that have not ended end at now.
+// BarOf returns the bar of a task that could start at ready. Open spans end at now.
 func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 	b := Bar{Task: name, Node: t.GetNode(), State: t.GetState(), Away: v1.IsTaskAway(t.GetState(), t.GetNotice())}
 	for _, a := range t.GetAttempts() {
@@ -84,7 +85,7 @@ func BarOf(name string, t *v1.Task, ready, now time.Time) Bar {
 	return b
 }
 
-// queued adds the present wait of a queued task.
+// queued adds the current wait of a queued task.
 func (b *Bar) queued(t *v1.Task, ready, now time.Time) {
 	why, before := queueReason(t), len(b.Spans)
 	if why.Word != BackOff {
@@ -97,7 +98,8 @@ func (b *Bar) queued(t *v1.Task, ready, now time.Time) {
 	}
 }
 
-// backOff adds the back-off of the newest attempt, if it had one between ready and until, and returns its end.
+// backOff adds the back-off of the newest attempt, if it had one between ready and until. It
+// returns the end of the back-off, or ready if there was none.
 func (b *Bar) backOff(t *v1.Task, ready, until time.Time) time.Time {
 	asked := t.GetQueuedAt()
 	if t.GetScheduledAfter() == nil || asked == nil || !asked.AsTime().After(ready) || asked.AsTime().After(until) {
@@ -108,24 +110,24 @@ func (b *Bar) backOff(t *v1.Task, ready, until time.Time) time.Time {
 	return asked.AsTime()
 }
 
-// isNewAttempt reports whether the fields of a task describe a newer attempt than
-// the last one that has ended. Those of a task that is queued again describe the old one.
+// isNewAttempt reports whether the fields of a task describe a newer attempt than its last ended
+// one. While the task is queued again, the fields still describe the old attempt.
 func isNewAttempt(t *v1.Task, last *v1.Attempt) bool {
 	at := t.GetAssignedAt()
 	return at != nil && t.GetState() != v1.TaskQueued && !at.AsTime().Before(last.GetCompletedAt().AsTime())
 }
 
-// lived holds when an attempt came to its node, started and ended. A time is nil if
-// it has not come yet or is not known.
+// lived holds the times at which an attempt was assigned, started and ended. A time is nil if it
+// has not come yet or is unknown.
 type lived struct {
 	assigned, started, ended *timestamppb.Timestamp
 	node                     string
 	number                   int32
 	failed                   bool
-	why                      Reason // of an attempt that has not ended
+	why                      Reason // why an open attempt waits
 }
 
-// attempt adds an attempt that could be placed from ready on, and returns its end.
+// attempt adds the spans of an attempt that could be placed from ready on, and returns its end.
 func (b *Bar) attempt(ready time.Time, l lived, now time.Time) time.Time {
 	end := now
 	if l.ended != nil {
@@ -161,8 +163,8 @@ func (b *Bar) add(kind string, from, to time.Time, l lived) {
 	b.Spans = append(b.Spans, Span{Kind: kind, From: from, To: to, Node: l.node, Attempt: l.number, Failed: kind == Run && l.failed})
 }
 
-// ReadyAt returns when a task of a run could start: when the last of its parents had
-// ended, or the run began.
+// ReadyAt returns when a task could start: at the end of its last parent, or at the start of the
+// run.
 func ReadyAt(run *v1.Run, t *v1.Task) time.Time {
 	ready := run.GetCreatedAt().AsTime()
 	for _, name := range t.GetDependsOn() {
@@ -170,14 +172,14 @@ func ReadyAt(run *v1.Run, t *v1.Task) time.Time {
 			ready = parent.GetCompletedAt().AsTime()
 		}
 	}
-	// After a retry of the run a task may be older than the last end of a parent.
+	// After a retry of the run, a task may have started before the latest end of its parents.
 	if first := firstSeen(t); !first.IsZero() && first.Before(ready) {
 		ready = first
 	}
 	return ready
 }
 
-// firstSeen returns when a node first had a task, or zero if no node has had it.
+// firstSeen returns when a task was first assigned to a node, or zero if it never was.
 func firstSeen(t *v1.Task) time.Time {
 	times := []*timestamppb.Timestamp{t.GetAssignedAt(), t.GetStartedAt()}
 	if attempts := t.GetAttempts(); len(attempts) > 0 {

@@ -42,7 +42,8 @@ func TestPresentWaitHasReason(t *testing.T) {
 	}
 }
 
-// What an attempt has waited for before it was placed is known of the newest one.
+// TestBackOffIsASpanOfItsOwn checks the spans before the newest attempt, the only one whose
+// back-off is known.
 func TestBackOffIsASpanOfItsOwn(t *testing.T) {
 	task := &v1.Task{
 		State: "running", Attempt: 1, Node: "n", ScheduledAfter: after(5), QueuedAt: after(5), AssignedAt: after(8), StartedAt: after(9),

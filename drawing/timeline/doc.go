@@ -1,6 +1,5 @@
-// Package timeline computes when tasks were queued, waited and ran: the bars of
-// tasks and instances with the reason of each wait, lanes that count many bars
-// cell by cell, and the axis that a chart of them has.
+// Package timeline computes when tasks were queued, waiting and running: bars of tasks and instances with the reason of each
+// wait, lanes that aggregate many bars into cells, and the time axis of a chart.
 //
 //	v1.Task ──> Bar ──> Span...          one task or instance
 //	Bar...  ──> Lane ─> Counts, Ended    thousands of instances in one line

@@ -6,13 +6,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Scale puts a stretch of time into cells.
+// Scale divides a time range into cells.
 type Scale struct {
 	From, To time.Time
 	Cells    int
 }
 
-// Cell returns where a time lies.
+// Cell returns the cell that contains a time. Times outside are clamped.
 func (s Scale) Cell(at time.Time) int {
 	whole := s.To.Sub(s.From)
 	if whole <= 0 {
@@ -22,29 +22,30 @@ func (s Scale) Cell(at time.Time) int {
 	return min(max(n, 0), s.Cells-1)
 }
 
-// Layer is what spans of a lane have in common.
+// Layer is a category of spans in a lane.
 type Layer int
 
 // Layers of a lane.
 const (
-	Runs   Layer = iota // attempts that run, or ran well
-	Fails               // attempts that failed
+	Runs   Layer = iota // running or successful attempts
+	Fails               // failed attempts
 	Waits               // attempts that wait on their nodes
 	Queues              // tasks without a node
 	layers
 )
 
-// Lane is a line of a chart. It takes any number of bars, each in constant time,
-// so that one lane can show a hundred thousand instances.
+// Lane aggregates any number of bars into one line of a chart. Adding a bar takes constant time, so
+// that one lane can show a hundred thousand instances.
 type Lane struct {
 	scale Scale
-	// changes, for each layer, of how many spans cover a cell, at each cell: a
-	// running sum gives the number.
+	// changes holds, for each layer and cell, the change in the number of spans that cover the
+	// cell. A running sum gives the number.
 	changes [layers][]int
-	// ends are how many bars ended well, and as failures, in each cell.
+	// ends counts the bars that ended in each cell: successful ones first, then failed ones.
 	ends [2][]int
 	Bars int
-	// Sums of the spans of the bars, and when the first began and the last ended.
+	// Took is the total duration of all spans by kind. From is the start of the first span and To
+	// the end of the last one.
 	Took     map[string]time.Duration
 	From, To time.Time
 }
@@ -57,7 +58,7 @@ func NewLane(scale Scale) *Lane {
 // Scale returns the scale of the lane.
 func (l *Lane) Scale() Scale { return l.scale }
 
-// Add adds a bar.
+// Add adds a bar to the lane.
 func (l *Lane) Add(b Bar) {
 	l.Bars++
 	for _, s := range b.Spans {
@@ -73,7 +74,7 @@ func (l *Lane) Add(b Bar) {
 			l.changes[layer] = make([]int, l.scale.Cells+1)
 		}
 		first, last := l.scale.Cell(s.From), l.scale.Cell(s.To)
-		// A span ends where the next begins, so that its last cell is not its own.
+		// The last cell belongs to the next span, which starts where this one ends.
 		if last > first && s.Kind != Run {
 			last--
 		}
@@ -83,7 +84,7 @@ func (l *Lane) Add(b Bar) {
 	l.end(b)
 }
 
-// end counts a bar that has ended at its end.
+// end counts a terminal bar in the cell of its end.
 func (l *Lane) end(b Bar) {
 	if len(b.Spans) == 0 || b.Away || !v1.IsTaskTerminal(b.State) {
 		return
@@ -110,7 +111,7 @@ func layerOf(s Span) Layer {
 	return Queues
 }
 
-// Covers returns how many spans of a layer cover each cell, or nil if none has any.
+// Covers returns the number of spans of a layer that cover each cell, or nil if the layer is empty.
 func (l *Lane) Covers(layer Layer) []int {
 	if l.changes[layer] == nil {
 		return nil
@@ -118,7 +119,8 @@ func (l *Lane) Covers(layer Layer) []int {
 	return sums(l.changes[layer][:l.scale.Cells])
 }
 
-// Ended returns how many bars have ended well, or as failures, by the end of each cell; nil if none has.
+// Ended returns the number of bars that had ended by the end of each cell, either successfully or
+// as failures. It returns nil if there are none.
 func (l *Lane) Ended(failed bool) []int {
 	way := 0
 	if failed {

@@ -8,28 +8,28 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// Words for what a task waits for: Reason.Word.
+// Values of Reason.Word: what a task waits for.
 const (
 	Node     = "node"     // a node that can take it
-	BackOff  = "backoff"  // the end of the pause before its next attempt
-	Held     = "held"     // the person who holds it back
-	Lock     = "lock"     // a mutex or semaphore that other attempts have
-	Start    = "start"    // the start of its process on the node
+	BackOff  = "backoff"  // the end of the back-off before its next attempt
+	Held     = "held"     // a person who holds it back
+	Lock     = "lock"     // a mutex or semaphore held by other attempts
+	Start    = "start"    // its process on the node to start
 	Approval = "approval" // the decision of a person
-	Paused   = "paused"   // the person who has suspended it
+	Paused   = "paused"   // a person who has suspended it
 	Away     = "away"     // its node, which is silent or lost
-	Store    = "store"    // the store, which is to take its result
+	Store    = "store"    // the store, to accept its result
 )
 
-// Reasons returns the words for what a task waits for.
+// Reasons returns all reason words.
 func Reasons() []string {
 	return []string{Node, BackOff, Held, Lock, Start, Approval, Paused, Away, Store}
 }
 
-// Reason is what a task waits for.
+// Reason says what a task waits for.
 type Reason struct {
 	Word string // one of Reasons, or "" for none
-	Text string // more, in one line; may be empty
+	Text string // detail in one line; may be empty
 }
 
 var reasonTexts = map[string]string{
@@ -37,13 +37,13 @@ var reasonTexts = map[string]string{
 	Approval: "waits for approval", Paused: "suspended", Away: "waits for its node", Store: "waits for the store",
 }
 
-// Label returns in words what a task waits for that has a word of Reasons.
+// Label describes a reason word.
 func Label(word string) string { return reasonTexts[word] }
 
-// String returns the reason in words: "waits for a node: 0 of 2 nodes have 2 free GPUs".
+// String describes the reason, such as "waits for a node: 0 of 2 nodes have 2 free GPUs".
 func (r Reason) String() string {
 	if r.Word == Lock && r.Text != "" {
-		return r.Text // it names the lock
+		return r.Text // the text names the lock
 	}
 	return words.JoinNote(Label(r.Word), r.Text)
 }
@@ -63,7 +63,7 @@ func queueReason(t *v1.Task) Reason {
 	return Reason{Node, text}
 }
 
-// activeReason returns what holds up an attempt that has not ended, or zero if nothing is known to.
+// activeReason returns what an open attempt waits for, or a zero Reason if it is not known to wait.
 func activeReason(t *v1.Task) Reason {
 	text, _, _ := strings.Cut(t.GetError(), "\n")
 	text = words.OneLine(text)

@@ -6,15 +6,16 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// IsFannedOut reports whether a task is known to have been fanned out.
+// IsFannedOut reports whether a task is known to have fanned out.
 func IsFannedOut(t *v1.Task) bool { return t.Count != nil }
 
-// IsWaiting reports whether a task has fanned out and none of its instances gets a node.
+// IsWaiting reports whether a task has fanned out and none of its instances can be placed on a
+// node.
 func IsWaiting(t *v1.Task) bool {
 	return IsFannedOut(t) && !v1.HasTaskEnded(t) && t.GetError() != ""
 }
 
-// InstanceTask returns an instance as the task that it would be by itself.
+// InstanceTask converts an instance to a stand-alone task.
 func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
 	return &v1.Task{
 		State: i.GetState(), Reason: i.GetReason(), Type: t.GetType(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
@@ -25,8 +26,8 @@ func InstanceTask(t *v1.Task, i *v1.Instance) *v1.Task {
 	}
 }
 
-// Tally returns how far the instances of a fanned-out task are: "37/100 done, 4
-// running, 1 failed". Done are those that completed.
+// Tally describes the progress of a fan-out, such as "37/100 done, 4 running, 1 failed". Done
+// counts successful instances.
 func Tally(t *v1.Task) string {
 	done, running, failures, paused, away := 0, 0, 0, 0, 0
 	for state, n := range t.GetCounts() {

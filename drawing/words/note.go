@@ -9,8 +9,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Note returns what there is to say about a task beyond its state, in one line. With a zero now it names no
-// remaining time, so that it changes with the task alone.
+// Note returns a one-line remark about a task beyond its state. If now is zero, the remark omits
+// remaining times and so changes only with the task.
 func Note(t *v1.Task, now time.Time) string {
 	text, _, _ := strings.Cut(t.GetError(), "\n")
 	text = OneLine(text)
@@ -26,7 +26,7 @@ func Note(t *v1.Task, now time.Time) string {
 	case t.GetCachedFrom() != "" && t.GetState() == v1.TaskCompleted:
 		return "cached from " + t.GetCachedFrom()
 	case t.GetChildRun() != "" && strings.HasPrefix(text, "run "+t.GetChildRun()+" "):
-		return text // "run deploy-4g5h6jkm failed: ..."
+		return text // for example "run deploy-4g5h6jkm failed: ..."
 	case t.GetChildRun() != "":
 		return JoinNote("run "+t.GetChildRun(), text)
 	}
@@ -34,7 +34,7 @@ func Note(t *v1.Task, now time.Time) string {
 		return OneLine(t.GetNotice())
 	}
 	if state := t.GetState(); text != "" && v1.IsTaskDispatched(state) {
-		return "after " + text // what the attempt before failed with
+		return "after " + text // the error of the previous attempt
 	}
 	if again := t.GetScheduledAfter(); again != nil && t.GetState() == v1.TaskQueued {
 		switch wait := again.AsTime().Sub(now); {
@@ -53,7 +53,7 @@ func Note(t *v1.Task, now time.Time) string {
 	return text
 }
 
-// JoinNote returns something with the reason for it behind it, if there is one.
+// JoinNote appends a reason to a text, unless the reason is empty.
 func JoinNote(what, why string) string {
 	if why == "" {
 		return what
@@ -61,7 +61,7 @@ func JoinNote(what, why string) string {
 	return what + ": " + why
 }
 
-// Elapsed returns how long the newest attempt has run, or "" if none has started.
+// Elapsed returns how long the newest attempt has run, or "" if it has not started.
 func Elapsed(t *v1.Task, now time.Time) string {
 	if t.GetStartedAt() == nil {
 		return ""
@@ -70,12 +70,12 @@ func Elapsed(t *v1.Task, now time.Time) string {
 	if t.GetCompletedAt() != nil && !isAway {
 		end = t.GetCompletedAt().AsTime()
 	} else if t.GetState() != v1.TaskRunning && !isAway {
-		return "" // what is left of an attempt that is being repeated
+		return "" // left over from an attempt that is being retried
 	}
 	return Duration(end.Sub(t.GetStartedAt().AsTime()))
 }
 
-// Attempt returns the number of the newest attempt, or "" before the first.
+// Attempt returns the number of the newest attempt, or "" before the first one.
 func Attempt(t *v1.Task) string {
 	if t.GetNode() == "" && t.GetAttempt() == 0 {
 		return ""

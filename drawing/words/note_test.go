@@ -25,7 +25,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// The note of a task of type run names its run once.
+// TestNoteNamesTheChildRunOnce checks the note of a task of type run.
 func TestNoteNamesTheChildRunOnce(t *testing.T) {
 	for want, task := range map[string]*v1.Task{
 		"run deploy-1":                         {State: "running", ChildRun: "deploy-1"},
@@ -38,7 +38,8 @@ func TestNoteNamesTheChildRunOnce(t *testing.T) {
 	}
 }
 
-// A note without a present changes with its task alone.
+// TestNoteWithoutNowNamesNoRemainingTime checks that a note without the current time changes only
+// with its task.
 func TestNoteWithoutNowNamesNoRemainingTime(t *testing.T) {
 	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	task := &v1.Task{State: "queued", Error: "exit code 1", ScheduledAfter: timestamppb.New(now.Add(5 * time.Second))}
@@ -54,7 +55,7 @@ func TestNoteWithoutNowNamesNoRemainingTime(t *testing.T) {
 	}
 }
 
-// A state that is counted nowhere would go unseen.
+// TestEveryStateIsCounted checks that no state is left out of the counts.
 func TestEveryStateIsCounted(t *testing.T) {
 	counts := map[string]int{}
 	for _, state := range v1.TaskStates() {

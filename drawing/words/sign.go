@@ -2,7 +2,7 @@ package words
 
 import v1 "switchyard/proto/switchyard/v1"
 
-// Sign returns one character for a state, for readers who do not see its colour.
+// Sign returns one character for a state, for readers who cannot see its colour.
 func Sign(state string) string {
 	switch state {
 	case v1.TaskCompleted:
@@ -34,12 +34,13 @@ func Sign(state string) string {
 	case v1.TaskKilledOOM:
 		return "!"
 	case "":
-		return "○" // of a definition
+		return "○" // in a definition
 	}
 	return "✗"
 }
 
-// Tone returns the state whose colour a task or an instance has. One that is away with its node has not failed.
+// Tone returns the state whose colour a task or instance has. One that is away with its node does
+// not count as failed.
 func Tone(t interface {
 	GetState() string
 	GetNotice() string

@@ -7,7 +7,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// StateOrder returns the states of tasks in the order in which they are counted up.
+// StateOrder returns the task states in the order in which counts list them.
 func StateOrder() []string {
 	return []string{
 		v1.TaskCompleted, v1.TaskStopped, v1.TaskFailed, v1.TaskDeadLetter, v1.TaskKilledOOM, v1.TaskKilled,
@@ -16,16 +16,16 @@ func StateOrder() []string {
 	}
 }
 
-// StateCount is a number of tasks or instances in a state.
+// StateCount is the number of tasks or instances in a state.
 type StateCount struct {
 	State string
 	N     int
 }
 
-// String returns the count in words: "3 completed".
+// String formats the count, such as "3 completed".
 func (c StateCount) String() string { return fmt.Sprintf("%d %s", c.N, c.State) }
 
-// StateCounts returns the counts that are not 0, in the order of StateOrder.
+// StateCounts returns the non-zero counts in the order of StateOrder.
 func StateCounts[N int | int32](counts map[string]N) []StateCount {
 	var found []StateCount
 	for _, state := range StateOrder() {
@@ -36,7 +36,7 @@ func StateCounts[N int | int32](counts map[string]N) []StateCount {
 	return found
 }
 
-// CountStates returns counts by state in words: "3 completed, 1 failed".
+// CountStates formats counts by state, such as "3 completed, 1 failed".
 func CountStates[N int | int32](counts map[string]N) string {
 	var parts []string
 	for _, c := range StateCounts(counts) {
@@ -45,7 +45,7 @@ func CountStates[N int | int32](counts map[string]N) string {
 	return strings.Join(parts, ", ")
 }
 
-// Interest returns the rank of a state by how much people look for its tasks, from 0 for the most.
+// Interest ranks a state by how interesting its tasks are to people; 0 is the most interesting.
 func Interest(state string) int {
 	switch state {
 	case v1.TaskRunning, v1.TaskPaused:
@@ -61,5 +61,5 @@ func Interest(state string) int {
 	case v1.TaskCompleted, v1.TaskStopped:
 		return 6
 	}
-	return 1 // a failure
+	return 1 // failures
 }

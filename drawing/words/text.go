@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Count returns a number of things in words: "1 task", "3 tasks".
+// Count formats a number with its noun, such as "1 task" or "3 tasks".
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -17,7 +17,7 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Duration returns a span as people read it: 0.4s, 12s, 3m05s, 2h07m.
+// Duration formats a duration for people, such as 0.4s, 12s, 3m05s or 2h07m.
 func Duration(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -31,8 +31,8 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// OneLine makes a text safe to put into a line on a terminal: what would move
-// the cursor becomes a space or goes away.
+// OneLine makes a text safe for a line on a terminal: white space becomes spaces, and escape
+// sequences and control characters are removed.
 func OneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -46,8 +46,8 @@ func OneLine(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// Plain returns a line of a program's output as it looks in the end, without what
-// moves the cursor or colours: of a line that was written over, the last version.
+// Plain returns a line of program output in its final form, without escape sequences. Of a line
+// that was overwritten, the last version remains.
 func Plain(line string) string {
 	line = strings.TrimRight(ansi.Strip(line), "\r\n")
 	if i := strings.LastIndexByte(line, '\r'); i >= 0 {
@@ -61,8 +61,8 @@ func Plain(line string) string {
 	}, line)
 }
 
-// Shorten shortens a name to a width in cells. It cuts in the middle, and keeps the
-// number of an instance.
+// Shorten shortens a name to a width in terminal cells. It cuts in the middle and keeps the index
+// of an instance.
 func Shorten(name string, width int) string {
 	if width <= 0 || ansi.StringWidth(name) <= width {
 		return name

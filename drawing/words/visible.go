@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// Visible makes a text safe to put into a document: control characters but tabs and
-// newlines go away, and what would change the direction of other text, or is no
-// character, becomes U+FFFD.
+// Visible makes a text safe for a document. It removes control characters except tabs and newlines.
+// Non-characters, invalid UTF-8 and characters that change the direction of text become U+FFFD.
 func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
