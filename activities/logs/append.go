@@ -8,8 +8,8 @@ import (
 	"switchyard/activities/store"
 )
 
-// take adds p, which begins at a position of its source unless that is "", to the log as far as the log has not reached
-// its limit. The caller holds mu.
+// take adds p to the log as far as the limit allows. position is where p begins in its source, or "". The caller holds
+// mu.
 func (w *Writer) take(stream string, by printer, position string, p []byte) error {
 	if w.full {
 		return nil
@@ -17,7 +17,7 @@ func (w *Writer) take(stream string, by printer, position string, p []byte) erro
 	room := w.opts.MaxBytes - w.taken
 	fits := int64(len(p)) <= room
 	if !fits {
-		// Said before add gives up mu, so that the other stream adds no more.
+		// Set before add releases mu, so that the other stream adds no more.
 		w.full = true
 		p = p[:room]
 	}
@@ -29,8 +29,7 @@ func (w *Writer) take(stream string, by printer, position string, p []byte) erro
 		"\n[switchyard: the log of this attempt is full at %d bytes; what follows is left out, and the task continues]\n", w.opts.MaxBytes))
 }
 
-// cut ends the log with the reason why the store takes no more of it; without room for that, too,
-// it ends without. The caller holds mu.
+// cut ends the log with the reason why the store refuses more of it, if there is room for that. The caller holds mu.
 func (w *Writer) cut(why string) {
 	w.lost += int64(w.sealedBytes + len(w.pending.data))
 	w.sealed, w.sealedBytes, w.unsaid = nil, 0, 0
@@ -46,8 +45,7 @@ func (w *Writer) cut(why string) {
 	}
 }
 
-// add puts all of p into chunks and waits for room in them. The caller holds mu,
-// which add gives up while it waits.
+// add puts all of p into chunks and waits for room in them. The caller holds mu, which add releases while it waits.
 func (w *Writer) add(stream string, by printer, position string, p []byte) error {
 	for now := time.Now(); len(p) > 0; {
 		n := w.pending.add(stream, by, now, position, p, w.opts.ChunkBytes)
@@ -65,17 +63,16 @@ func (w *Writer) add(stream string, by printer, position string, p []byte) error
 	return nil
 }
 
-// system is who adds notices: what it says belongs to the instance that prints now.
+// system returns the printer for notices, which are attributed to the instance that is printing.
 func (w *Writer) system() printer {
 	by := w.by
 	by.notice = true
 	return by
 }
 
-// makeRoom is called when pending is full, and to be called again if it still is
-// afterwards. It stores what is sealed or pending, waits for whoever is doing
-// that, or, when the store fails, leaves what is pending out of the log. The
-// caller holds mu, which makeRoom gives up for a while.
+// makeRoom must be called when pending is full, and again if pending is still full afterwards. It stores the sealed or
+// pending chunk, waits for the goroutine that is doing so, or drops what is pending if the store fails. The caller holds
+// mu, which makeRoom releases for a while.
 func (w *Writer) makeRoom(by printer, position string) {
 	switch {
 	case w.sending:
@@ -87,7 +84,7 @@ func (w *Writer) makeRoom(by printer, position string) {
 	}
 }
 
-// drop leaves what is pending out of the log. The caller holds mu.
+// drop discards what is pending. The caller holds mu.
 func (w *Writer) drop() {
 	w.lost += int64(len(w.pending.data))
 	w.unsaid += int64(len(w.pending.data))

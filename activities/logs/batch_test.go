@@ -11,7 +11,7 @@ func dispatch(task string, attempt, claim int32) Attempt {
 	return Attempt{Run: "ci-0k", Task: task, Attempt: attempt, Claim: claim}
 }
 
-// printed is who printed what, in order.
+// printed returns a line for each entry of a log, with its printer, in order.
 func printed(t *testing.T, s Store, a Attempt) (lines []string) {
 	t.Helper()
 	for next := int64(0); ; {
@@ -29,8 +29,7 @@ func printed(t *testing.T, s Store, a Attempt) (lines []string) {
 	}
 }
 
-// The log of a batch has the lines of its instances under their names, and those of
-// one of them can be had alone.
+// The log of a batch has the output of its instances under their names. The output of one instance can be read alone.
 func TestBatch(t *testing.T) {
 	onEach(t, func(t *testing.T, s Store) {
 		batch := func(name string, claim int32, more ...string) {
@@ -52,7 +51,7 @@ func TestBatch(t *testing.T) {
 		}
 		batch("each[2-4]", 9, "two", "three", "four")
 		batch("each[2-3]", 11, "again", "")
-		batch("each[7-8]", 1, "two", "three") // of others, whatever they say
+		batch("each[7-8]", 1, "two", "three") // a batch of other instances
 		w := NewWriter(s, dispatch("each[3]", 2, 12), Options{})
 		write(t, w, Stderr, "alone")
 		closeWriter(t, w)

@@ -15,11 +15,11 @@ func TestLongOutputInBoundedMemory(t *testing.T) {
 	outputInBoundedMemory(t, 1<<30)
 }
 
-// outputInBoundedMemory prints so much: all of it is kept, and hardly any of it in memory.
+// outputInBoundedMemory prints size bytes and checks that all of them are stored and hardly any stay in memory.
 func outputInBoundedMemory(t *testing.T, size int64) {
 	s := open(t, t.TempDir())
 	w := NewWriter(s, attempt, Options{MaxBytes: size})
-	// As a pipe is read: 32 KiB at once, and never the same twice.
+	// Writes resemble those of a pipe: 32 KiB at once, and never the same twice.
 	block := []byte(filler(32 << 10))
 	heap := func() int64 {
 		var m runtime.MemStats
@@ -38,7 +38,7 @@ func outputInBoundedMemory(t *testing.T, size int64) {
 		}
 	}
 	closeWriter(t, w)
-	// Garbage included; what is live is the two chunks and the tails.
+	// This includes garbage; only the two chunks and the tails are live.
 	if most > 48<<20 {
 		t.Errorf("the heap grew by %d MiB", most>>20)
 	}

@@ -14,49 +14,47 @@ import (
 )
 
 const (
-	// entryBytes is the most output that one entry holds.
+	// entryBytes bounds the output in one entry.
 	entryBytes = 64 << 10
-	// entryCost is what an entry takes of a chunk besides its output: more than
-	// its fields take encoded, so that a chunk of single bytes has a bound too.
+	// entryCost is the space of an entry in a chunk besides its output. It exceeds the encoded size of the other fields,
+	// so that a chunk of many small entries is bounded, too.
 	entryCost = 64
-	// togetherWithin is how long what a stream prints joins one entry, and has one time.
+	// togetherWithin is how long output of a stream joins the same entry and shares its time.
 	togetherWithin = 10 * time.Millisecond
 )
 
-// chunk gathers output until it is encoded. The zero value is empty.
+// chunk collects output until it is encoded. The zero value is empty.
 type chunk struct {
 	data    []byte
 	entries []entry
-	// names is what the names of printers and the positions take.
+	// names is the total size of the printers' names and the positions.
 	names int
 }
 
-// entry is a piece of a chunk's data: from the end of the entry before to its own.
+// entry is a piece of a chunk's data. It extends from the end of the previous entry to its own end.
 type entry struct {
 	stream string
 	by     printer
 	at     time.Time
 	end    int
-	// position is where it begins in the source of the output, or "" if that is not known.
+	// position is where the entry begins in the source of the output, or "" if that is unknown.
 	position string
 }
 
-// printer is the instance of a batch that prints; none is named where the key of
-// the chunk says who does.
+// printer is the instance of a batch that prints. It is empty if the key of the chunk already names the printer.
 type printer struct {
 	task           string
 	attempt, claim int32
-	// notice says that it is the system.
+	// notice is set if the system prints.
 	notice bool
 }
 
-// room is how much output a chunk of limit bytes takes in a new entry;
-// none is left at 0.
+// room returns how much output a new entry of a chunk of limit bytes can hold. 0 means that the chunk is full.
 func (c *chunk) room(by printer, position string, limit int) int {
 	return max(0, limit-len(c.data)-(len(c.entries)+1)*entryCost-c.names-len(by.task)-len(position))
 }
 
-// add takes as much of p as there is room for and returns how much that was. With a position p begins an entry.
+// add adds as much of p as there is room for and returns that size. If position is not "", p begins a new entry.
 func (c *chunk) add(stream string, by printer, at time.Time, position string, p []byte, limit int) int {
 	p = p[:min(len(p), c.room(by, position, limit), entryBytes)]
 	if len(p) == 0 {
@@ -83,8 +81,8 @@ func (c *chunk) start(entry int) int {
 
 func (c *chunk) empty() bool { return len(c.entries) == 0 }
 
-// clear empties the chunk. It keeps its memory only while that is put to use, so
-// that a task which once printed much and is quiet now costs little.
+// clear empties the chunk. It keeps the memory only if most of it was in use, so that a task that printed much once and
+// is quiet now costs little.
 func (c *chunk) clear() {
 	if cap(c.data) > 4*len(c.data) {
 		*c = chunk{}
@@ -105,14 +103,14 @@ func (c *chunk) encode(out []byte) []byte {
 	return out
 }
 
-// encodedSize is an upper bound of what encode appends.
+// encodedSize returns an upper bound of the size that encode appends.
 func (c *chunk) encodedSize() int { return len(c.data) + entryCost*len(c.entries) + c.names }
 
 func appendRecord(out []byte, m *v1.LogEntry) []byte {
 	out = binary.AppendUvarint(out, uint64(proto.Size(m)))
 	out, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(out, m)
 	if err != nil {
-		// Only a string that is not UTF-8 could be refused; the names of streams are.
+		// Marshal fails only for strings that are not UTF-8, and stream names always are.
 		panic(fmt.Sprintf("logs: encode an entry: %v", err))
 	}
 	return out
@@ -129,7 +127,7 @@ func CheckChunk(p []byte) error {
 	return err
 }
 
-// decode reads the records of a chunk; ended says that the last is the end mark.
+// decode reads the records of a chunk. ended is true if the last one is the end mark.
 func decode(p []byte) (entries []*v1.LogEntry, ended bool, err error) {
 	for len(p) > 0 {
 		size, n := protowire.ConsumeVarint(p)

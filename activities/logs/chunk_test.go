@@ -30,8 +30,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		// What was read is written and read again. An entry without anything in
-		// it, which the Writer never makes, would be taken for the end.
+		// The entries are encoded and decoded again. An empty entry, which the Writer never produces, would be read as
+		// the end.
 		var again []byte
 		entries = slices.DeleteFunc(entries, func(e *v1.LogEntry) bool { return proto.Size(e) == 0 })
 		for _, e := range entries {

@@ -6,18 +6,16 @@ import (
 	"time"
 )
 
-// closeTries is how often Close tries to store a chunk, FlushInterval apart.
+// closeTries is how often Close tries to store a chunk, with FlushInterval between two tries.
 const closeTries = 3
 
-// Close stores what is left and the end of the log, and lets go of everything
-// the Writer holds but the tails. When ctx ends it stops trying; a store that
-// pays no heed to its context is left to itself. Close returns an error when
-// some of the output is not in the log, or its end is not. A second Close
-// returns what the first did.
+// Close stores the rest and the end of the log, and releases everything except the tails. It stops trying when ctx ends,
+// and does not wait for a store that ignores its context. Close returns an error if some output or the end is not in the
+// log. A second Close returns the same result.
 func (w *Writer) Close(ctx context.Context) error { return w.close(ctx, false) }
 
-// Suspend is Close of a log that another writer continues: it stores what is left without the end of the log. What the
-// streams hold back because of masks is left to the other writer. A Close afterwards returns what Suspend did.
+// Suspend is Close for a log that another writer continues. It stores the rest without the end of the log. Output that
+// the streams hold back for masks is left to the other writer. A later Close returns the result of Suspend.
 func (w *Writer) Suspend(ctx context.Context) error { return w.close(ctx, true) }
 
 func (w *Writer) close(ctx context.Context, suspend bool) error {
@@ -49,10 +47,10 @@ func (w *Writer) close(ctx context.Context, suspend bool) error {
 	return w.closeErr
 }
 
-// finish stores what is left. The caller holds mu.
+// finish stores the rest of the log. The caller holds mu.
 func (w *Writer) finish(ctx context.Context) error {
 	stored := w.sealed == nil || w.trySend(ctx)
-	isBegun := w.next > 0 && !w.suspended // it takes a chunk to end it
+	isBegun := w.next > 0 && !w.suspended // an end needs a chunk only if the log has one
 	if stored && !w.ended && (isBegun || w.unsaid > 0 || !w.pending.empty()) {
 		w.seal(!w.suspended)
 		stored = w.trySend(ctx)
@@ -71,8 +69,8 @@ func (w *Writer) finish(ctx context.Context) error {
 		w.attempt.Attempt, w.attempt.Claim, w.attempt.Task, w.attempt.Run, w.lost, err)
 }
 
-// trySend stores the sealed chunk, or the end of a log that had to be cut, if need be with a few tries. The caller holds
-// mu, and trySend gives it up meanwhile.
+// trySend stores the sealed chunk, or the end of a log that was cut, with a few tries if necessary. The caller holds mu,
+// which trySend releases meanwhile.
 func (w *Writer) trySend(ctx context.Context) bool {
 	for try := range closeTries {
 		if w.sending || try > 0 && !w.isCut && !w.pause(ctx) {
@@ -85,8 +83,8 @@ func (w *Writer) trySend(ctx context.Context) bool {
 	return false
 }
 
-// pause lets a failing store have some time, unless ctx ends first. The caller
-// holds mu, and pause gives it up meanwhile.
+// pause waits before the next try and returns false if ctx ends first. The caller holds mu, which pause releases
+// meanwhile.
 func (w *Writer) pause(ctx context.Context) bool {
 	w.mu.Unlock()
 	defer w.mu.Lock()

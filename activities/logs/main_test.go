@@ -36,7 +36,7 @@ func onEach(t *testing.T, test func(t *testing.T, s Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, open(t, "mem://")) })
 }
 
-// hooked is a store whose Put first calls a function, and fails when that does.
+// hooked is a store whose Put first calls a function and fails if the function does.
 type hooked struct {
 	Store
 	put func(ctx context.Context) error
@@ -49,7 +49,7 @@ func (s hooked) Put(ctx context.Context, key string, value []byte) error {
 	return s.Store.Put(ctx, key, value)
 }
 
-// log is what a reader makes of a log.
+// log is the content of a log.
 type log struct {
 	entries        []*v1.LogEntry
 	stdout, stderr []byte
@@ -57,7 +57,7 @@ type log struct {
 	ended          bool
 }
 
-// readAll reads a log from its start as far as there is one.
+// readAll reads all that exists of a log.
 func readAll(t testing.TB, s Store, a Attempt) log {
 	t.Helper()
 	var l log
@@ -101,7 +101,7 @@ func closeWriter(t testing.TB, w *Writer) {
 	}
 }
 
-// filler returns n bytes that tell where they are.
+// filler returns n bytes whose content shows their position.
 func filler(n int) string {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {

@@ -1,11 +1,11 @@
 package logs
 
-// maxPositionBytes is the length of a position at which a mark is left out.
+// maxPositionBytes is the longest position; Mark ignores longer ones.
 const maxPositionBytes = 256
 
-// Mark notes where in its source that begins which is written to stdout next. It is called between two writes to stdout, by the
-// goroutine that writes. A writer that resumes the log continues at the newest mark, so marks say how much the source has to give
-// again. A mark is left out where the log already has what is written next, or a stream that begins there would mask other values.
+// Mark records where in its source the next write to stdout begins. The goroutine that writes to stdout calls it between
+// two writes. A writer that resumes the log continues at the newest mark, so marks bound how much the source must repeat.
+// A mark is ignored if the log already has the next write, or if a stream that begins there would mask other values.
 func (w *Writer) Mark(position string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -16,6 +16,6 @@ func (w *Writer) Mark(position string) {
 	s.mark = position
 }
 
-// Position returns the newest mark in the log when the writer resumed it, or "" if there was none: stdout is to be written
-// again from there, or from its start.
+// Position returns the newest mark in the log at the time when the writer resumed it, or "" if there was none. The caller
+// must write stdout again from there, or from the start.
 func (w *Writer) Position() string { return w.position }

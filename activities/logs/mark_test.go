@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// writeMarked writes text from a byte on in pieces, each after a mark with the number of its first byte where isMarked says so.
+// writeMarked writes text from a byte offset on in pieces. It marks a piece with its offset if isMarked says so.
 func writeMarked(t testing.TB, w *Writer, text string, from, size int, isMarked func(at int) bool) {
 	t.Helper()
 	for ; from < len(text); from += size {
@@ -25,8 +25,8 @@ func writeMarked(t testing.TB, w *Writer, text string, from, size int, isMarked 
 	}
 }
 
-// A writer that continues at the newest mark of a log adds what is missing and nothing twice, wherever the one before ended,
-// and its tail is that of the whole output.
+// A writer that continues at the newest mark of a log adds what is missing and nothing twice, wherever the previous
+// writer ended. Its tail is that of the whole output.
 func TestLogContinuesAtItsNewestMark(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -119,7 +119,7 @@ func TestMarkedOutputBeginsAnEntry(t *testing.T) {
 	}
 }
 
-// What a mark is given for before the log has it stays where it is.
+// A mark for output that the log already has is ignored.
 func TestMarksOfWhatTheLogHasAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := open(t, "mem://")
@@ -145,7 +145,7 @@ func TestMarksOfWhatTheLogHasAreLeftOut(t *testing.T) {
 	}
 }
 
-// What may be the beginning of a secret is not stored by a writer that leaves the rest to another one.
+// A writer that is suspended does not store output that may be the beginning of a secret.
 func TestSuspendLeavesWhatMasksHoldBack(t *testing.T) {
 	t.Parallel()
 	s, o := open(t, "mem://"), Options{Masks: mask.New([]string{secret})}

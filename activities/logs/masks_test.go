@@ -13,7 +13,8 @@ import (
 
 const secret = "hunter2-correct-horse"
 
-// A log and its tails have no secret, wherever the output is split, and of each instance all that it has printed.
+// Neither a log nor its tails contain a secret, wherever the output is split. The output of each instance is otherwise
+// complete.
 func TestSecretsAreMasked(t *testing.T) {
 	onEach(t, func(t *testing.T, s Store) {
 		for _, piece := range []int{1, 3, 1000} {
@@ -64,7 +65,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	})
 }
 
-// A prompt without a newline is stored like any output.
+// A prompt without a newline is stored like any other output.
 func TestMasksHoldBackNoPrompt(t *testing.T) {
 	s := open(t, "mem://")
 	w := NewWriter(s, attempt, Options{Masks: mask.New([]string{secret}), FlushInterval: time.Millisecond})

@@ -6,28 +6,26 @@ import (
 	"switchyard/activities/secrets/mask"
 )
 
-// Options are the bounds of a Writer. A zero field means its default.
+// Options configures a Writer. A zero field means its default.
 type Options struct {
-	// FlushInterval is how long output may wait before it is stored, and so how
-	// often a blob is written at most, full chunks aside; 200 ms.
+	// FlushInterval is how long output may wait before it is stored, and thus the shortest time between two blobs, except
+	// for full chunks. The default is 200 ms.
 	FlushInterval time.Duration
-	// ChunkBytes is the size at which a chunk is stored at once; 1 MiB, at least
-	// 1 KiB. A Writer holds two chunks in memory at most: one that fills and one
-	// that is being stored.
+	// ChunkBytes is the size at which a chunk is stored immediately. The default is 1 MiB and the minimum 1 KiB. A Writer
+	// holds at most two chunks in memory: one that fills and one that is being stored.
 	ChunkBytes int
-	// TailBytes is how much of the end of each stream Tail returns at most; 64 KiB.
+	// TailBytes bounds the part of each stream that Tail returns. The default is 64 KiB.
 	TailBytes int
-	// MaxBytes is how much output of an attempt the log takes; DefaultMaxBytes.
+	// MaxBytes bounds the output of an attempt in the log. The default is DefaultMaxBytes.
 	MaxBytes int64
-	// Masks are replaced in what is written to the streams, before log and tail have it; nil: nothing is. What may be the
-	// beginning of a value is held back until more follows, or Begin, Flush or Close.
+	// Masks replaces secrets in the streams before log and tail receive the output. If nil, nothing is replaced. Output
+	// that may be the beginning of a secret is held back until more output, Begin, Flush or Close follows.
 	Masks *mask.Set
-	// StoreTimeout is how long the store may take for one chunk before the write
-	// counts as failed; 10 s.
+	// StoreTimeout is how long the store may take for one chunk before the write counts as failed. The default is 10 s.
 	StoreTimeout time.Duration
 }
 
-// DefaultMaxBytes is how much output of an attempt its log takes.
+// DefaultMaxBytes bounds the output of an attempt in its log by default.
 const DefaultMaxBytes int64 = 256 << 20
 
 // minChunkBytes leaves room for a notice.

@@ -13,15 +13,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// readBytes is how much Read gathers before it returns. Each client that reads slowly holds as much, and a chunk.
+// readBytes is how much Read collects before it returns. A slow client holds that much and one chunk in memory.
 const readBytes = 128 << 10
 
-// Read returns what there is of a log from chunk number from on, at most about
-// readBytes and one chunk (2 MiB) of it; next is where to continue. The entries
-// have their task, attempt, generation and claim: those of a batch that of the instance that printed
-// them, and of one only those of Attempt.Of if that is set. ended is true in the call that reads the end: no more
-// will come. While nothing new is there, Read costs one look for one key and
-// returns next == from; a log that does not exist is the same.
+// Read returns the content of a log from chunk number from on, up to about readBytes and one chunk (2 MiB). next is where
+// to continue. The entries have their task, attempt, generation and claim. Those of a batch have the instance that
+// printed them; if Attempt.Of is set, only that instance's are returned. ended is true once the end has been read and no
+// more will come. If there is nothing new or no such log, Read costs one look for one key and returns next == from.
 func Read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.LogEntry, next int64, ended bool, err error) {
 	entries, next, ended, err = read(ctx, s, a, from)
 	for _, e := range entries {
@@ -30,7 +28,7 @@ func Read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.Lo
 	return entries, next, ended, err
 }
 
-// read is Read with the positions of the entries.
+// read is Read but keeps the positions of the entries.
 func read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.LogEntry, next int64, ended bool, err error) {
 	next = from
 	for size := 0; size < readBytes && !ended; next++ {
@@ -59,10 +57,10 @@ func read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.Lo
 	return entries, next, ended, nil
 }
 
-// Attempts lists the attempts of a task or an instance that have printed something, in all
-// generations, the newest last. Of an attempt that was dispatched more than once in a generation it has the dispatch
-// with the highest claim. For an instance it also reads the logs of the batches that it
-// may have been in: those in which it has printed are listed with Attempt.Of set.
+// Attempts lists the attempts of a task or an instance that have printed something in any generation, the newest last. If
+// an attempt was dispatched more than once in a generation, the list has the dispatch with the highest claim. For an
+// instance, Attempts also searches the logs of the batches that may contain it. A batch in which the instance has printed
+// is listed with Attempt.Of set.
 func Attempts(ctx context.Context, s Store, run, task string) ([]Attempt, error) {
 	all, err := list(ctx, s, run, storekey.LogsPrefix(run, task))
 	if err != nil {
@@ -93,8 +91,8 @@ func Attempts(ctx context.Context, s Store, run, task string) ([]Attempt, error)
 	return found, nil
 }
 
-// Shared returns the log that an attempt which an earlier dispatch has started continues: the newest one of a dispatch of the
-// attempt, or a itself if none has printed anything. Only dispatches of types that are remote share a log.
+// Shared returns the log that a dispatch of an already started attempt continues: the newest log of an earlier dispatch,
+// or a itself if none has printed anything. Only dispatches of remote types share a log.
 func Shared(ctx context.Context, s Store, a Attempt) (Attempt, error) {
 	all, err := list(ctx, s, a.Run, storekey.LogsPrefix(a.Run, a.Task))
 	if err != nil {
@@ -110,7 +108,7 @@ func Shared(ctx context.Context, s Store, a Attempt) (Attempt, error) {
 	return shared, nil
 }
 
-// within is the part of an instance in the log of a batch, nil when it has printed nothing.
+// within returns the part of an instance in the log of a batch, or nil if the instance has printed nothing.
 func within(ctx context.Context, s Store, batch Attempt, instance string) (*Attempt, error) {
 	part := batch
 	part.Of, part.lead, part.leadClaim = instance, batch.Attempt, batch.Claim
@@ -130,7 +128,7 @@ func within(ctx context.Context, s Store, batch Attempt, instance string) (*Atte
 	}
 }
 
-// Printers returns the instances that have printed into the log of a batch, each as the Attempt that did.
+// Printers returns the instances that have printed into the log of a batch, each with the Attempt that did.
 func Printers(ctx context.Context, s Store, batch Attempt) (map[string]Attempt, error) {
 	found := map[string]Attempt{}
 	for next := int64(0); ; {
@@ -148,8 +146,7 @@ func Printers(ctx context.Context, s Store, batch Attempt) (map[string]Attempt, 
 	}
 }
 
-// Instances lists the logs of all instances of a task, by their numbers and when they were made,
-// and those of all batches of it.
+// Instances lists the logs of all instances of a task, ordered by number and age, and those of all its batches.
 func Instances(ctx context.Context, s Store, run, task string) ([]Attempt, error) {
 	all, err := list(ctx, s, run, storekey.InstanceLogsPrefix(run, task))
 	if err != nil {
@@ -174,7 +171,7 @@ func Instances(ctx context.Context, s Store, run, task string) ([]Attempt, error
 	return found, nil
 }
 
-// first is the number of the instance, or of the first one that a batch may have.
+// first returns the number of the instance, or of the first possible instance of a batch.
 func first(a Attempt) int {
 	if _, from, _, ok := storekey.ParseBatchName(a.Task); ok {
 		return from
@@ -192,14 +189,14 @@ func list(ctx context.Context, s Store, run, prefix string) ([]Attempt, error) {
 		}
 		of, _, ok := storekey.ParseLogChunk(key)
 		a := Attempt{Run: run, Generation: of.Generation, Task: of.Task, Attempt: of.Attempt, Claim: of.Claim}
-		if ok && (len(all) == 0 || all[len(all)-1] != a) { // the chunks of a log follow each other
+		if ok && (len(all) == 0 || all[len(all)-1] != a) { // the chunks of a log are adjacent
 			all = append(all, a)
 		}
 	}
 	return all, nil
 }
 
-// newest are the attempts of one task or instance in order, each by its newest dispatch.
+// newest returns the attempts of one task or instance in order, with the newest dispatch of each.
 func newest(all []Attempt) []Attempt {
 	type number struct{ generation, attempt int32 }
 	found := map[number]Attempt{}

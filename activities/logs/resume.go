@@ -7,13 +7,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Resume returns a writer that continues the log of a dispatch whose writer has ended. Stdout is to be written again from
-// Position, and stderr from its start: the writer leaves out as much of what comes first as the log has already. What the
-// writer before could not store counts as printed later; of stdout the next mark puts that right. A log that has its end
-// gets nothing more. The error is that of the store.
+// Resume returns a writer that continues the log of a dispatch whose writer has ended. The caller must write stdout again
+// from Position, and stderr from its start. The writer skips as many bytes at the beginning as the log already has.
+// Output that the previous writer could not store shifts this count; in stdout the next mark corrects it. A log that has
+// its end gets nothing more. The error is that of the store.
 func Resume(ctx context.Context, s Store, a Attempt, o Options) (*Writer, error) {
 	w := NewWriter(s, a, o)
-	since := tail{keep: w.stdout.tail.keep} // of stdout since the newest mark
+	since := tail{keep: w.stdout.tail.keep} // stdout since the newest mark
 	for ended := false; !ended; {
 		entries, next, end, err := read(ctx, s, a, w.next)
 		if err != nil {
@@ -31,7 +31,7 @@ func Resume(ctx context.Context, s Store, a Attempt, o Options) (*Writer, error)
 	return w, nil
 }
 
-// addStored counts an entry that the log has already.
+// addStored counts an entry that the log already has.
 func (w *Writer) addStored(e *v1.LogEntry, since *tail) {
 	if e.GetNotice() {
 		return
@@ -41,7 +41,7 @@ func (w *Writer) addStored(e *v1.LogEntry, since *tail) {
 	s := w.stream(e.GetStream())
 	if s == &w.stdout {
 		if e.GetPosition() != "" {
-			// What was printed before is not written again.
+			// Output before the position is not written again.
 			s.tail.append(since)
 			since.clear()
 			s.skip, w.position = 0, e.GetPosition()
@@ -51,7 +51,7 @@ func (w *Writer) addStored(e *v1.LogEntry, since *tail) {
 	s.skip += size
 }
 
-// unseen is what of p the log does not have yet. The caller holds the writer's mu.
+// unseen returns the part of p that the log does not have yet. The caller holds the writer's mu.
 func (s *stream) unseen(p []byte) []byte {
 	n := min(s.skip, int64(len(p)))
 	s.skip -= n

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A writer that continues with a log adds what is missing and nothing twice, wherever the
-// one before was cut off; what the system has said does not count as printed.
+// A writer that continues a log adds what is missing and nothing twice, wherever the previous writer was cut off. Notices
+// of the system do not count as output.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -58,7 +58,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// byTask is what of stderr the task has printed.
+// byTask returns the task's own output on stderr.
 func byTask(l log) string {
 	var text strings.Builder
 	for _, e := range l.entries {
@@ -69,7 +69,7 @@ func byTask(l log) string {
 	return text.String()
 }
 
-// A log that is full stays so, and says so once.
+// A full log stays full and says so once.
 func TestResumeAFullLog(t *testing.T) {
 	t.Parallel()
 	s, o := open(t, "mem://"), Options{MaxBytes: 100}
@@ -95,7 +95,7 @@ func TestResumeAFullLog(t *testing.T) {
 	}
 }
 
-// A store that cannot be read is an error.
+// If the store cannot be read, Resume returns an error.
 func TestResumeWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	if _, err := Resume(t.Context(), unreadable{open(t, "mem://")}, attempt, Options{}); err == nil {

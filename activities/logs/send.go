@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// arm sees to it that what waits is stored in time. The caller holds mu.
+// arm starts the timer that stores waiting output. The caller holds mu.
 func (w *Writer) arm() {
 	if w.armed || w.sending || w.closed || w.sealed == nil && w.pending.empty() {
 		return
@@ -29,20 +29,19 @@ func (w *Writer) arm() {
 	}
 }
 
-// flush is what the timer calls.
+// flush stores waiting output when the timer fires.
 func (w *Writer) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.armed = false
-	// Whoever is sending arms the timer again.
+	// If another goroutine is sending, it arms the timer again.
 	if !w.sending && !w.closed && (w.sealed != nil || !w.pending.empty()) {
 		w.send(w.stored)
 	}
 }
 
-// send stores one chunk: the sealed one, or else what is pending, and says
-// whether that went well; if not, the chunk stays sealed. The caller holds mu,
-// which send gives up meanwhile, and no other call is sending.
+// send stores one chunk, which is the sealed one or else the pending one, and reports success. On failure the chunk stays
+// sealed. The caller holds mu, which send releases meanwhile. No other call may be sending.
 func (w *Writer) send(ctx context.Context) bool {
 	if w.sealed == nil {
 		w.seal(false)
@@ -67,7 +66,7 @@ func (w *Writer) send(ctx context.Context) bool {
 	} else if errors.Is(err, store.ErrLowSpace) {
 		w.cut(err.Error())
 	} else {
-		// A store that fails only after a while must not hold up the task each time.
+		// A store that fails only after a while must not delay the task each time.
 		w.retryAt = time.Now().Add(max(w.opts.FlushInterval, 2*took))
 	}
 	w.idle.Broadcast()
@@ -75,7 +74,7 @@ func (w *Writer) send(ctx context.Context) bool {
 	return err == nil
 }
 
-// seal turns what is pending into the sealed chunk. The caller holds mu.
+// seal encodes the pending chunk as the sealed one. The caller holds mu.
 func (w *Writer) seal(end bool) {
 	const noticeSize = 512
 	out := make([]byte, 0, w.pending.encodedSize()+noticeSize)

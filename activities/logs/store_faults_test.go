@@ -41,7 +41,7 @@ func TestStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 	})
 }
 
-// sized is a store whose Put asks a function with the size of the value first.
+// sized is a store whose Put first calls a function with the size of the value.
 type sized struct {
 	*store.Store
 	put func(size int) error
@@ -95,7 +95,7 @@ func TestLogEndsWithTheReasonWhenTheStoreRunsOutOfSpace(t *testing.T) {
 	}
 }
 
-// What does not fit when the writer is closed is cut, and the log has its end nevertheless.
+// Output that does not fit when the writer is closed is cut, and the log still has its end.
 func TestLogThatRunsOutOfSpaceAtTheEndHasItsEnd(t *testing.T) {
 	s := sized{open(t, "mem://"), func(size int) error {
 		if size > store.MaxNoticeBytes {

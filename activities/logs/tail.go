@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// tail keeps the end of a stream in at most twice as many bytes as it is asked
-// to keep.
+// tail keeps the last keep bytes of a stream, in at most twice as much memory.
 type tail struct {
 	keep  int
 	bytes []byte
@@ -23,22 +22,22 @@ func (t *tail) add(p []byte) {
 	t.bytes = append(t.bytes, p...)
 }
 
-// append adds what another tail has been given.
+// append adds the content of another tail.
 func (t *tail) append(next *tail) {
 	t.add(next.bytes)
 	t.total += next.total - int64(len(next.bytes))
 }
 
-// clear begins another stream.
+// clear starts a new stream.
 func (t *tail) clear() { t.bytes, t.total = t.bytes[:0], 0 }
 
-// text returns the end of the stream as valid UTF-8 of at most keep bytes, and
-// whether the stream is longer. Bytes that are no UTF-8 become U+FFFD.
+// text returns the end of the stream as at most keep bytes of valid UTF-8, and whether the stream is longer. Invalid
+// bytes become U+FFFD.
 func (t *tail) text() (text string, truncated bool) {
 	end := t.bytes[max(0, len(t.bytes)-t.keep):]
 	truncated = t.total > int64(len(end))
 	if truncated {
-		// The cut may be within a character; what is left of it is not invalid output.
+		// The cut may be within a character, whose remaining bytes are not invalid output.
 		end = end[partialRune(end):]
 	}
 	text = strings.ToValidUTF8(string(end), "\uFFFD")
@@ -50,8 +49,7 @@ func (t *tail) text() (text string, truncated bool) {
 	return text, truncated
 }
 
-// partialRune returns how many bytes at the start of p may be the rest of a
-// character that began before it.
+// partialRune returns how many bytes at the start of p may be the rest of a character that began earlier.
 func partialRune(p []byte) int {
 	n := 0
 	for n < len(p) && n < utf8.UTFMax-1 && !utf8.RuneStart(p[n]) {

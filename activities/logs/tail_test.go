@@ -43,7 +43,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// checkTail compares a tail with all that was printed.
+// checkTail compares a tail with the whole output.
 func checkTail(t testing.TB, w *Writer, stream string, printed []byte, keep int) {
 	t.Helper()
 	text, truncated := w.Tail(stream)

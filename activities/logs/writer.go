@@ -10,20 +10,19 @@ import (
 	"switchyard/activities/secrets/mask"
 )
 
-// Writer stores what one dispatch of an attempt prints, while it prints it.
+// Writer stores the output of one dispatch of an attempt while it is printed.
 //
-// A task never fails because of its log: a chunk that cannot be stored is tried
-// again while the next one fills, what comes when both are full is left out,
-// and Close says so. A store that is slow slows down the task instead, since
-// nothing else would keep memory bounded.
+// A task never fails because of its log. A chunk that cannot be stored is retried while the next one fills; output that
+// comes when both are full is dropped, and Close reports the loss. A slow store slows the task down instead, because
+// nothing else would bound the memory.
 //
-// Output that is left out, after a failure, beyond Options.MaxBytes or because the
-// store runs out of space, is announced by an entry on the stream stderr. Tails have it regardless.
+// An entry on stderr announces output that is dropped after a failure, beyond Options.MaxBytes, or because the store has
+// no space. The tails contain it regardless.
 type Writer struct {
 	store   Store
 	attempt Attempt
 	opts    Options
-	// stored is the context of writes to the store before Close; cancel ends them.
+	// stored is the context of writes to the store before Close. cancel ends them.
 	stored context.Context
 	cancel context.CancelFunc
 
@@ -31,29 +30,27 @@ type Writer struct {
 	// idle is signalled when a write to the store has ended, and by Close.
 	idle           *sync.Cond
 	stdout, stderr stream
-	// by is who prints now.
+	// by is the current printer.
 	by printer
-	// pending gathers output. sealed is the encoded chunk that is to be stored
-	// under the number next, with so many bytes of output; nil when there is
-	// none. sending says that a goroutine is storing it, which does not hold mu.
+	// pending collects output. sealed is the encoded chunk to be stored under the number next, or nil; sealedBytes is the
+	// size of its output. sending is set while a goroutine stores it without holding mu.
 	pending     chunk
 	sealed      []byte
 	sealedBytes int
 	next        int64
 	sending     bool
-	// timer stores what is pending; armed says that it is going to.
+	// timer stores what is pending. armed is set while it runs.
 	timer *time.Timer
 	armed bool
-	// taken is how much output the log has taken on; full says that it takes no more.
+	// taken is how much output the log has accepted. full is set once it accepts no more.
 	taken int64
 	full  bool
-	// isCut says that the store takes no more.
+	// isCut is set once the store accepts no more.
 	isCut bool
-	// ended says that an earlier writer has ended the log.
+	// ended is set if an earlier writer has ended the log.
 	ended bool
-	// lost is how much of that could not be stored, unsaid how much of it no
-	// notice has yet, failure the newest error of the store; before retryAt
-	// the store is not asked again.
+	// lost is the size of output that could not be stored, and unsaid the part that no notice has announced yet. failure
+	// is the latest error of the store, which is not called again before retryAt.
 	lost    int64
 	unsaid  int64
 	failure error
@@ -62,7 +59,7 @@ type Writer struct {
 	// position is where in the source of stdout the writer continues.
 	position string
 
-	// suspended says that the log was closed without its end.
+	// suspended is set if the log was closed without its end.
 	closed, suspended bool
 	closeErr          error
 }
@@ -80,15 +77,13 @@ func NewWriter(s Store, a Attempt, o Options) *Writer {
 	return w
 }
 
-// Stream returns where the stream Stdout or Stderr is to be written; another
-// name panics. Each takes one Write at a time, and both may be written at once.
-// Write fails only after Close, with fs.ErrClosed; it waits while the store is
-// slower than the task.
+// Stream returns the writer for the stream Stdout or Stderr; any other name panics. Each stream accepts one Write at a
+// time, and both may be written concurrently. Write fails only after Close, with fs.ErrClosed. It blocks while the store
+// is slower than the task.
 func (w *Writer) Stream(name string) io.Writer { return w.stream(name) }
 
-// Begin says that from now on an instance of a batch prints, by its name and the
-// numbers of its attempt and its claim: its output is found under its name, and the tails are its
-// own. No goroutine is writing to a stream.
+// Begin sets the instance of a batch that prints from now on, by its name, attempt and claim. Its output is stored under
+// its name and has tails of its own. No goroutine may be writing to a stream.
 func (w *Writer) Begin(instance string, attempt, claim int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,37 +93,35 @@ func (w *Writer) Begin(instance string, attempt, claim int32) {
 	w.stderr.tail.clear()
 }
 
-// Flush says that the program has ended: what was held back because of masks is in the log and in the tails. No goroutine
-// is writing to a stream.
+// Flush must be called when the program has ended. It adds output that was held back for masks to the log and the tails.
+// No goroutine may be writing to a stream.
 func (w *Writer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.release()
 }
 
-// release writes what the streams hold back. The caller holds mu.
+// release writes the output that the streams hold back. The caller holds mu.
 func (w *Writer) release() {
 	for _, s := range []*stream{&w.stdout, &w.stderr} {
 		if s.masked != nil && !w.closed {
-			_ = s.add(s.masked.Flush(nil)) // fails only once closed
+			_ = s.add(s.masked.Flush(nil)) // fails only after Close
 		}
 	}
 }
 
-// Notice adds a line of the system's own to the stream stderr of the log; tails do
-// not have it. It is lost when the log is full or closed.
+// Notice adds a line of the system to stderr in the log, but not to the tails. The line is lost if the log is full or
+// closed.
 func (w *Writer) Notice(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
-		_ = w.take(Stderr, w.system(), "", []byte("[switchyard: "+w.opts.Masks.Text(text)+"]\n")) // fails only once closed
+		_ = w.take(Stderr, w.system(), "", []byte("[switchyard: "+w.opts.Masks.Text(text)+"]\n")) // fails only after Close
 	}
 }
 
-// Tail returns the end of what has been written to the stream Stdout or Stderr:
-// at most Options.TailBytes of valid UTF-8, in which bytes that are none are
-// replaced, and whether that leaves something out. It may be called at any
-// time, also after Close.
+// Tail returns the end of the stream Stdout or Stderr, at most Options.TailBytes of valid UTF-8 with invalid bytes
+// replaced. truncated is true if the stream is longer. Tail may be called at any time, even after Close.
 func (w *Writer) Tail(name string) (text string, truncated bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,11 +142,11 @@ type stream struct {
 	w    *Writer
 	name string
 	tail tail
-	// skip is how much of what comes first the log has already.
+	// skip is how many bytes at the beginning the log already has.
 	skip int64
-	// mark is where in its source the next byte begins, or "" if that is not known.
+	// mark is where in its source the next byte begins, or "" if that is unknown.
 	mark string
-	// masked replaces secrets, and buffer is what it gives; masked is nil where there are none.
+	// masked replaces secrets, or is nil if there are none. buffer holds its output.
 	masked *mask.Stream
 	buffer []byte
 }
@@ -175,7 +168,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// add adds to the log and to the tail. The caller holds the writer's mu, which add gives up while it waits.
+// add adds to the log and to the tail. The caller holds the writer's mu, which add releases while it waits.
 func (s *stream) add(p []byte) error {
 	s.tail.add(p)
 	if p = s.unseen(p); len(p) == 0 {

@@ -29,7 +29,7 @@ func TestOutputIsReadableWhileTheTaskRuns(t *testing.T) {
 		if l := readAll(t, s, attempt); string(l.stdout) != "one\n" || l.ended {
 			t.Errorf("after 250 ms: %q, ended %t", l.stdout, l.ended)
 		}
-		// A minute of a line each 10 ms is at most five blobs a second.
+		// A line every 10 ms for a minute takes at most five blobs per second.
 		puts.Store(0)
 		for range 6000 {
 			write(t, w, Stderr, "x\n")
@@ -131,8 +131,7 @@ func TestLimitThatIsJustReachedIsNoOverflow(t *testing.T) {
 	}
 }
 
-// Whatever is printed, in pieces of whatever size and at whatever times, comes
-// back byte by byte, and a follower that reads now and then sees the same.
+// Output of any size and timing is read back byte by byte, and a follower that reads now and then sees the same.
 func TestEverythingComesBackInOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, s Store) {
 		var claim int32
@@ -307,7 +306,7 @@ func TestReadRefusesAMalformedChunk(t *testing.T) {
 	}
 }
 
-// counting counts what a reader asks of a store.
+// counting records which keys a reader requests from a store.
 type counting struct {
 	Store
 	asked []string

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Directions of tokens, the label "direction".
+// Values of the label "direction" of tokens.
 const (
 	tokensIn         = "input"
 	tokensOut        = "output"
@@ -14,25 +14,25 @@ const (
 	tokensCacheWrite = "cache_write"
 )
 
-// unknownModel is the label of an agent whose model is not known.
+// unknownModel is the label value of an agent whose model is unknown.
 const unknownModel = "(unknown)"
 
-// AgentUse is what one attempt of an agent has used: not what attempts before it have.
+// AgentUse is the usage of one attempt of an agent, without that of earlier attempts.
 type AgentUse struct {
-	// Model has replied last, or is "" if none is known.
+	// Model is the model that replied last, or "" if unknown.
 	Model string
-	// Turns are replies of the model, and ToolCalls calls of tools, by the name of the tool.
+	// Turns counts replies of the model, and ToolCalls the calls of each tool by its name.
 	Turns     int
 	ToolCalls map[string]int
-	// Tokens that the model has read, without those of the cache, and has written.
+	// InputTokens and OutputTokens count the tokens that the model has read outside of the cache and has written.
 	InputTokens, OutputTokens int64
-	// Tokens that the provider has read from its cache, and has put there.
+	// CacheReadTokens and CacheWriteTokens count the tokens that the provider has read from its cache and written to it.
 	CacheReadTokens, CacheWriteTokens int64
 	// CostUSD is 0 if the price of the model is not known.
 	CostUSD float64
 }
 
-// agents are the figures of agents.
+// agents holds the metrics of agents.
 type agents struct {
 	turns, toolCalls, tokens, cost *prometheus.CounterVec
 	models, tools                  *boundedLabel
@@ -49,7 +49,7 @@ func newAgents(counter func(name, help string, labels ...string) *prometheus.Cou
 	}
 }
 
-// AgentEnded counts what an attempt of an agent has used that has ended on this node. Figures below 0 count as 0.
+// AgentEnded counts the usage of an agent's attempt that has ended on this node. Values below 0 count as 0.
 func (m *Metrics) AgentEnded(use AgentUse) {
 	if m == nil {
 		return

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAgentLabelsAreBounded counts agents of more models and tools than have figures of their own.
+// TestAgentLabelsAreBounded counts agents with more models and tools than have label values of their own.
 func TestAgentLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")
@@ -41,7 +41,7 @@ func TestAgentLabelsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAgentFiguresNeverFall holds that an attempt that reports less than those before it, as after a lost record, changes
+// TestAgentFiguresNeverFall checks that an attempt that reports less than earlier ones, as after a lost record, changes
 // nothing, and that an agent without a price costs nothing.
 func TestAgentFiguresNeverFall(t *testing.T) {
 	t.Parallel()

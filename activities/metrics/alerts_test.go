@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestAlerts holds that every rule asks for figures and labels that a scrape shows.
+// TestAlerts checks that every rule uses metrics and labels of a scrape.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	rules, err := os.Open("../../dev/deploy/alerts.yaml")
@@ -31,7 +31,7 @@ func TestAlerts(t *testing.T) {
 	if err := reader.Decode(&file); err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]string{} // name -> its labels in a scrape
+	shown := map[string]string{} // labels in a scrape, by name
 	for _, line := range scrape(t, filled(t)) {
 		name, labels, _ := strings.Cut(strings.Fields(line)[0], "{")
 		shown[name] += "{" + labels

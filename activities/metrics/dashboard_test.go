@@ -24,8 +24,8 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// TestDashboard holds that every query of the dashboard asks for figures and
-// labels that a scrape shows, and that every figure of ours is drawn.
+// TestDashboard checks that every query of the dashboard uses metrics and labels of a scrape, and that every metric of
+// Switchyard is drawn.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../dev/grafana/switchyard.json")
@@ -41,7 +41,7 @@ func TestDashboard(t *testing.T) {
 	if err := json.Unmarshal(text, &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]string{} // name -> its labels in a scrape
+	shown := map[string]string{} // labels in a scrape, by name
 	for _, line := range scrape(t, filled(t)) {
 		name, labels, _ := strings.Cut(strings.Fields(line)[0], "{")
 		shown[name] = "{" + labels

@@ -1,6 +1,6 @@
 package metrics
 
-// RunEnded notes how a generation of a run of a workflow ended.
+// RunEnded counts a generation of a run that ended, by its workflow and state.
 func (m *Metrics) RunEnded(workflow, state string) {
 	if m == nil {
 		return
@@ -8,8 +8,7 @@ func (m *Metrics) RunEnded(workflow, state string) {
 	m.runs.WithLabelValues(m.workflows.value(workflow), state).Inc()
 }
 
-// TasksEnded notes how so many tasks of a run that has ended, or instances of
-// one, ended.
+// TasksEnded counts n tasks or instances of an ended run, by their state.
 func (m *Metrics) TasksEnded(taskType, state string, n int) {
 	if m == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Metrics are the figures of one process.
+// Metrics holds the metrics of one process.
 type Metrics struct {
 	registry *prometheus.Registry
 	sdk      client.MetricsHandler
@@ -30,17 +30,17 @@ type Metrics struct {
 	suspicions       *prometheus.CounterVec
 	agents           agents
 
-	workflows *boundedLabel // those with figures of their own
+	workflows *boundedLabel // workflows with label values of their own
 }
 
-// Bounds of histograms in seconds: from what a short task takes to what a build
-// does, and from a placement at once to a fleet that is full for an hour.
+// Bounds of histograms in seconds. Run times range from a short task to a long build, and queue times from an immediate
+// placement to a fleet that is full for an hour.
 var (
 	runBounds   = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400}
 	queueBounds = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600}
 )
 
-// New returns the metrics of this process, whose binary is of a version.
+// New returns the metrics of this process. version is that of its binary.
 func New(version string) (*Metrics, error) {
 	m := &Metrics{workflows: newBoundedLabel(maxWorkflows), registry: prometheus.NewRegistry(), observed: &observed{now: time.Now}}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -75,7 +75,7 @@ func New(version string) (*Metrics, error) {
 	return m, nil
 }
 
-// SDK takes the figures of the Temporal SDK.
+// SDK returns the handler for the metrics of the Temporal SDK.
 func (m *Metrics) SDK() client.MetricsHandler {
 	if m == nil {
 		return client.MetricsNopHandler
@@ -83,7 +83,7 @@ func (m *Metrics) SDK() client.MetricsHandler {
 	return m.sdk
 }
 
-// Handler serves the figures in the formats of Prometheus.
+// Handler returns a handler that serves the metrics in the formats of Prometheus.
 func (m *Metrics) Handler() http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()
@@ -91,7 +91,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Placed notes that a task was given to a node, waited after it was ready.
+// Placed counts a task that was given to a node, and records how long it waited after it was ready.
 func (m *Metrics) Placed(taskType string, waited time.Duration) {
 	if m == nil {
 		return
@@ -100,7 +100,7 @@ func (m *Metrics) Placed(taskType string, waited time.Duration) {
 	m.queueTime.WithLabelValues(taskType).Observe(max(waited, 0).Seconds())
 }
 
-// Settled notes how a dispatch ended on its node: as the outcome of its claim says, a v1.ClaimRef.
+// Settled counts how a dispatch ended on its node, by the outcome of its claim, a v1.ClaimRef.
 func (m *Metrics) Settled(node, outcome string) {
 	if m == nil || outcome == "" || outcome == "done" {
 		return
@@ -114,7 +114,7 @@ func (m *Metrics) Settled(node, outcome string) {
 	}
 }
 
-// Claimed notes that a node took up an attempt.
+// Claimed counts an attempt that a node accepted.
 func (m *Metrics) Claimed(node string) {
 	if m == nil {
 		return
@@ -122,7 +122,7 @@ func (m *Metrics) Claimed(node string) {
 	m.claims.WithLabelValues(node).Inc()
 }
 
-// Contended notes that a node handed an attempt back because another held the place.
+// Contended counts an attempt that a node handed back because another held the place.
 func (m *Metrics) Contended(node string) {
 	if m == nil {
 		return
@@ -130,7 +130,7 @@ func (m *Metrics) Contended(node string) {
 	m.contention.WithLabelValues(node).Inc()
 }
 
-// LeaseExpired notes that a node ended an attempt because its lease was over.
+// LeaseExpired counts an attempt that a node ended because its lease was over.
 func (m *Metrics) LeaseExpired(node string) {
 	if m == nil {
 		return
@@ -138,7 +138,7 @@ func (m *Metrics) LeaseExpired(node string) {
 	m.leaseExpirations.WithLabelValues(node, "ended").Inc()
 }
 
-// AttemptEnded notes how an attempt ended, and how long its process ran; 0: none did.
+// AttemptEnded counts an ended attempt by its state, and records how long its process ran, or 0 if there was none.
 func (m *Metrics) AttemptEnded(taskType, state string, ran time.Duration) {
 	if m == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// filled has every figure of its own once, and some of the Temporal SDK.
+// filled returns metrics with a value for every metric of Switchyard and for some of the Temporal SDK.
 func filled(t *testing.T) *Metrics {
 	t.Helper()
 	m, err := New("test")
@@ -52,7 +52,7 @@ func filled(t *testing.T) *Metrics {
 	return m
 }
 
-// scrape returns the lines of a scrape that are no comments.
+// scrape returns the lines of a scrape without comments.
 func scrape(t *testing.T, m *Metrics) []string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -69,8 +69,7 @@ func scrape(t *testing.T, m *Metrics) []string {
 	return lines
 }
 
-// ours are the lines of a scrape but buckets and what the libraries tell of
-// themselves.
+// ours returns the lines of a scrape without buckets and without the metrics of the Go runtime and the process.
 func ours(lines []string) []string {
 	var kept []string
 	for _, line := range lines {
@@ -136,8 +135,7 @@ temporal_workflow_task_execution_latency_seconds_count{workflow_type="Run"} 1
 	}
 }
 
-// TestTerms holds that the end of an earlier term of this process does not hide
-// what a later one shows.
+// TestTerms checks that the end of an earlier term of this process does not hide the metrics of a later one.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")
@@ -168,7 +166,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestWorkflowLabelsAreBounded counts runs of more workflows than have figures of their own.
+// TestWorkflowLabelsAreBounded counts runs of more workflows than have label values of their own.
 func TestWorkflowLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")
@@ -191,7 +189,7 @@ func TestWorkflowLabelsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNil holds that a process without metrics needs no conditions.
+// TestNil checks that a nil *Metrics accepts every call.
 func TestNil(t *testing.T) {
 	t.Parallel()
 	var m *Metrics

@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Fleet are the figures of the placement queue and the fleet as its owner sees them.
+// Fleet holds the metrics of the placement queue and of the fleet from the view of its owner.
 type Fleet struct {
-	// Waiting are the tasks that wait for a node, Placed those that hold a place on one.
+	// Waiting counts the tasks that wait for a node, and Placed those that hold a place on one.
 	Waiting, Placed int
-	// Stuck are the runs and parts of fan-outs whose workflow task fails again and again.
+	// Stuck counts the runs and parts of fan-outs whose workflow task keeps failing.
 	Stuck int
-	// Nodes are the nodes by name.
+	// Nodes holds the nodes of the fleet in any order.
 	Nodes []FleetNode
 }
 
@@ -21,21 +21,21 @@ type Fleet struct {
 type FleetNode struct {
 	Name  string
 	State string
-	// LastBeat is when its newest heartbeat was taken; zero: never.
+	// LastBeat is when the newest heartbeat was received, or zero if none has been.
 	LastBeat time.Time
-	// Ledger is what it has; nil while it is offline.
+	// Ledger holds the resources of the node, or is nil while the node is offline.
 	Ledger *Ledger
 }
 
-// Ledger is what a node has and what its attempts have reserved of it.
+// Ledger holds the resources of a node and what its attempts have reserved.
 type Ledger struct {
 	Slots, Cores, MemoryBytes, GPUs Amount
 }
 
-// Amount is how much there is of something.
+// Amount is the quantity of a resource.
 type Amount struct{ Total, Used float64 }
 
-// Descriptions of what is looked at when they are scraped.
+// Descriptions of the metrics that are computed at each scrape.
 var (
 	ownerDesc  = prometheus.NewDesc("switchyard_placement_owner", "1 while this process owns the placement queue.", nil, nil)
 	tasksDesc  = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
@@ -48,17 +48,17 @@ var (
 	gpusDesc   = prometheus.NewDesc("switchyard_node_gpus", "GPUs that a node's machine has, and those that attempts have reserved.", []string{"node", "kind"}, nil)
 )
 
-// observed are the figures that are looked at when they are scraped.
+// observed collects the metrics that are computed at each scrape.
 type observed struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	owns  int // grows with each term
+	owns  int // number of the current or last term
 	fleet func() Fleet
 }
 
-// WatchFleet has each scrape show the fleet until stop is called: for as long as
-// this process owns the placement queue. figures is called from any goroutine.
+// WatchFleet makes each scrape show the fleet until stop is called, which must happen when this process loses the
+// placement queue. figures may be called from any goroutine.
 func (m *Metrics) WatchFleet(figures func() Fleet) (stop func()) {
 	if m == nil {
 		return func() {}
@@ -72,16 +72,16 @@ func (m *Metrics) WatchFleet(figures func() Fleet) (stop func()) {
 	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.owns == term { // and not a later one of this process
+		if o.owns == term { // otherwise a later term of this process has begun
 			o.fleet = nil
 		}
 	}
 }
 
-// Describe sends nothing, because what there is depends on the moment.
+// Describe sends nothing, because the set of metrics changes over time.
 func (o *observed) Describe(chan<- *prometheus.Desc) {}
 
-// Collect looks at what is watched.
+// Collect implements prometheus.Collector.
 func (o *observed) Collect(out chan<- prometheus.Metric) {
 	o.mu.Lock()
 	fleet := o.fleet
@@ -101,7 +101,7 @@ func (o *observed) collectFleet(f Fleet, gauge func(*prometheus.Desc, float64, .
 	gauge(tasksDesc, float64(f.Waiting), "waiting")
 	gauge(tasksDesc, float64(f.Placed), "placed")
 	gauge(stuckDesc, float64(f.Stuck))
-	// All states, so that none vanishes from a graph with its last node.
+	// Every state is shown, so that none vanishes from a graph with its last node.
 	states := map[string]float64{"active": 0, "stale": 0, "draining": 0, "offline": 0}
 	for _, n := range f.Nodes {
 		states[n.State]++

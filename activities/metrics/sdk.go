@@ -8,8 +8,7 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 )
 
-// newSDK returns what takes the figures of the Temporal SDK, whose names begin
-// with "temporal_", into a registry.
+// newSDK returns a handler that puts the metrics of the Temporal SDK into a registry. Their names begin with "temporal_".
 func newSDK(registry prometheus.Registerer) (client.MetricsHandler, error) {
 	exporter, err := otelprometheus.New(
 		otelprometheus.WithRegisterer(registry),
@@ -23,7 +22,7 @@ func newSDK(registry prometheus.Registerer) (client.MetricsHandler, error) {
 	return opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 		Meter:                provider.Meter("temporal-sdk-go"),
 		UseMonotonicCounters: true,
-		// A figure that cannot be kept must not end the process.
+		// A metric that cannot be recorded must not end the process.
 		OnError: func(error) {},
 	}), nil
 }

@@ -12,18 +12,17 @@ import (
 	"switchyard/activities/httpguard"
 )
 
-// Path is where the figures are served.
+// Path is the URL path of the metrics.
 const Path = "/metrics"
 
-// Server serves the figures of a process that has no other HTTP server.
+// Server serves the metrics of a process that has no other HTTP server.
 type Server struct {
 	listener net.Listener
 	stop     func() error
 }
 
-// Listen serves the figures at an address, host:port, where port 0 is a free one
-// and no host is the loopback address. It returns once the port is bound; Close
-// ends it.
+// Listen serves the metrics at an address, host:port. Port 0 selects a free port, and an empty host the loopback address.
+// Listen returns once the port is bound. Close ends the server.
 func (m *Metrics) Listen(ctx context.Context, address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -50,8 +49,8 @@ func (m *Metrics) Listen(ctx context.Context, address string) (*Server, error) {
 	})}, nil
 }
 
-// URL is where the figures are.
+// URL returns the address of the metrics.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + Path }
 
-// Close stops the server. A second Close does nothing.
+// Close stops the server. A second Close is a no-op.
 func (s *Server) Close() error { return s.stop() }
