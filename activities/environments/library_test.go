@@ -31,7 +31,7 @@ func open(t *testing.T) *Library {
 	return New(s)
 }
 
-// content returns n bytes that are hard to mistake.
+// content returns n random bytes that depend only on n.
 func content(n int) []byte {
 	b := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{byte(n)})
@@ -39,7 +39,7 @@ func content(n int) []byte {
 	return b
 }
 
-// write stores a new archive for an environment that replaces a version.
+// write stores a new archive for an environment that replaces the given version.
 func (l *Library) write(t *testing.T, name string, replaces int32, data []byte) *v1.Environment {
 	t.Helper()
 	archive := NewArchive()
@@ -61,7 +61,7 @@ func (l *Library) write(t *testing.T, name string, replaces int32, data []byte) 
 	}
 }
 
-// iotest hides what would let io.Copy write all at once.
+// iotest hides the methods of a reader that would let io.Copy write everything at once.
 func iotest(r io.Reader) io.Reader { return struct{ io.Reader }{r} }
 
 func (l *Library) keep(t *testing.T, name string, replaces int32, data []byte) *v1.Environment {
@@ -82,7 +82,7 @@ func (l *Library) read(ctx context.Context, e *v1.Environment) ([]byte, error) {
 	return data, errors.Join(err, r.Close())
 }
 
-// keys returns what is stored below a prefix.
+// keys returns the stored keys with a prefix.
 func (l *Library) keys(t *testing.T, prefix string) (keys []string) {
 	t.Helper()
 	for key, err := range l.store.Keys(t.Context(), prefix) {
@@ -143,7 +143,7 @@ func TestNewerVersionReplacesTheOlder(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].GetName() != "desk" || list[1].GetArchive() != other.GetArchive() {
 		t.Errorf("listed %v, %v", list, err)
 	}
-	// What failed to be kept is there until it is deleted.
+	// The archive that was not kept remains until Clean or DeleteArchive removes it.
 	if n, err := l.Clean(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
 		t.Errorf("%d cleaned, %v", n, err)
 	}
@@ -166,7 +166,8 @@ func TestKeepCompletesWhatAnEarlierOneHasBegun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As if the first one had ended before the reservation and the older version did.
+	// Simulate a first Keep that was interrupted before it removed the reservation and the older
+	// version.
 	if err := l.Reserve(t.Context(), archiveOf(e.GetArchive()), "a", "desk"); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// holdEnv makes the test binary take the lock that it names, say so, and hold
-// it until its standard input ends.
+// holdEnv names a lock file. If it is set, the test binary takes the lock, reports that, and holds
+// the lock until its standard input ends.
 const holdEnv = "FILELOCK_TEST_HOLD"
 
 func TestMain(m *testing.M) {
@@ -36,9 +36,9 @@ func TestTakeAndRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nothing of the lock is an os.File that garbage collection would close.
+	// Garbage collection must not release the lock, as it would if an os.File held it.
 	runtime.GC()
-	for range 2 { // a refusal keeps nothing
+	for range 2 { // a refusal leaves nothing behind
 		_, err = Take(path)
 		if held, ok := errors.AsType[*HeldError](err); !ok || held.PID != os.Getpid() || held.Path != path {
 			t.Fatalf("second Take: %v", err)
@@ -79,7 +79,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// However many take, release and remove at the same time, one at a time has the lock.
+// TestOneAtATime checks that only one caller holds the lock while many take, release and remove it
+// concurrently.
 func TestOneAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	var holders, taken atomic.Int32
@@ -118,7 +119,8 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// The lock of another process is named by its id, and ends with it although it is killed.
+// TestLockOfAnotherProcess checks that the error names the process that holds the lock, and that
+// killing that process releases the lock.
 func TestLockOfAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	cmd := exec.Command(os.Args[0])

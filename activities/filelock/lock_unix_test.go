@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A lock on a file that has been removed keeps no process away, so it is no lock.
+// TestRemovedFile checks that a lock on a removed file does not count, because it keeps no process
+// out.
 func TestRemovedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	f, err := open(path)

@@ -22,7 +22,8 @@ func open(t testing.TB, location string) *store.Store {
 	return s
 }
 
-// TestGrantsAreThoseOfOneNodeAndTask reads with another process than the one that grants.
+// TestGrantsAreThoseOfOneNodeAndTask reads grants through another Grants than the one that put them, as another process
+// does.
 func TestGrantsAreThoseOfOneNodeAndTask(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -65,7 +66,7 @@ func TestGrantsAreThoseOfOneNodeAndTask(t *testing.T) {
 	}
 }
 
-// TestGrantsGoWithTheirRun collects a run.
+// TestGrantsGoWithTheirRun checks that garbage collection of a run removes its grants.
 func TestGrantsGoWithTheirRun(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
@@ -80,7 +81,8 @@ func TestGrantsGoWithTheirRun(t *testing.T) {
 	}
 }
 
-// BenchmarkPut is what a grant adds to a placement: one that is new, and one of a task that has had an instance on the node.
+// BenchmarkPut measures what a grant adds to a placement, for a new grant and for a task that already had an instance on the
+// node.
 func BenchmarkPut(b *testing.B) {
 	g := New(open(b, b.TempDir()))
 	for name, task := range map[string]func(int) string{"new": func(i int) string { return fmt.Sprint("t", i) }, "again": func(int) string { return "build" }} {

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// server is a client that answers heartbeats as the test wants.
+// server is a client that replies to heartbeats as a test specifies.
 type server struct {
 	client.Client
 	answer func(ctx context.Context) error
@@ -37,7 +37,7 @@ func TestSend(t *testing.T) {
 		"away":         {func(context.Context) error { return away }, away, true},
 		"silent": {func(ctx context.Context) error {
 			<-ctx.Done()
-			return temporal.NewCanceledError() // as the SDK reports its own deadline
+			return temporal.NewCanceledError() // the SDK reports its own deadline in this way
 		}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {

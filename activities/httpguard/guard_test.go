@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// send sends a request over loopback with the headers in pairs and returns the
+// send sends a request over loopback, with headers in pairs of name and value, and returns the
 // status and the body.
 func send(t *testing.T, server *httptest.Server, method, host string, headers ...string) (int, string) {
 	t.Helper()
@@ -94,7 +94,7 @@ func TestGuardRefusesPagesOfOtherSites(t *testing.T) {
 func TestGuardTakesAnyNameFromOtherMachines(t *testing.T) {
 	for everywhere, want := range map[bool]int{false: 200, true: 403} {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", "http://yard.example/", nil) // by no loopback address
+		r := httptest.NewRequest("GET", "http://yard.example/", nil) // a request that has not arrived over loopback
 		Guard{Everywhere: everywhere}.Protect(answers).ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("everywhere %t: %d, want %d", everywhere, w.Code, want)

@@ -51,7 +51,7 @@ func simple(name, description, command string) *v1.Definition {
 	return &v1.Definition{Name: name, Description: description, Tasks: map[string]*v1.TaskDefinition{"a": {Type: "shell", Spec: spec}}}
 }
 
-// TestLife stores, replaces, reads and forgets a definition.
+// TestLife stores, replaces, reads and deletes a definition.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	l := library.New(temporalClient, client.DefaultNamespace)
@@ -94,7 +94,7 @@ func TestLife(t *testing.T) {
 	check(first)
 }
 
-// TestItNeverRuns has the schedule paused and without a time.
+// TestItNeverRuns checks that the schedule of a definition without one is paused and has no times.
 func TestItNeverRuns(t *testing.T) {
 	t.Parallel()
 	if _, err := library.New(temporalClient, client.DefaultNamespace).Put(t.Context(), simple("still", "", "true"), nil, false); err != nil {
@@ -141,8 +141,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListShowsWhatIsOfferedToAgents lists definitions with and without a2a, also when one is replaced, or paused, and
-// when another tool has replaced its note.
+// TestListShowsWhatIsOfferedToAgents lists definitions with and without a2a, also after a replacement, after a pause,
+// and after another tool has replaced the note.
 func TestListShowsWhatIsOfferedToAgents(t *testing.T) {
 	t.Parallel()
 	l := library.New(temporalClient, client.DefaultNamespace)
@@ -201,7 +201,7 @@ func TestListShowsWhatIsOfferedToAgents(t *testing.T) {
 	shown("a true says bye", "b true says more", "c false ")
 }
 
-// TestLarge stores what compresses, and refuses what does not fit a schedule.
+// TestLarge stores a definition that fits after compression, and checks that one that does not fit is refused.
 func TestLarge(t *testing.T) {
 	t.Parallel()
 	l := library.New(temporalClient, client.DefaultNamespace)
@@ -225,7 +225,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestForeignSchedules are left out, and are no definitions.
+// TestForeignSchedules checks that schedules which start other workflows are not listed and not returned as
+// definitions.
 func TestForeignSchedules(t *testing.T) {
 	t.Parallel()
 	_, err := temporalClient.ScheduleClient().Create(t.Context(), client.ScheduleOptions{

@@ -54,7 +54,8 @@ func TestPutMakesSchedule(t *testing.T) {
 	}
 }
 
-// TestReplacedScheduleStaysPaused holds when a definition in the place of another one resumes a schedule.
+// TestReplacedScheduleStaysPaused checks in which cases a definition that replaces another one resumes
+// the schedule.
 func TestReplacedScheduleStaysPaused(t *testing.T) {
 	t.Parallel()
 	all := schedules.New(temporalClient, client.DefaultNamespace)

@@ -10,7 +10,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// benchFleet are nodes of one width, of which every fourth has four GPUs on two NUMA nodes.
+// benchFleet returns nodes with width slots and cores. Every fourth node has four GPUs on two NUMA
+// nodes.
 func benchFleet(n int, width int32, sequence int64) []Node {
 	out := make([]*v1.NodeSnapshot, n)
 	for i := range out {
@@ -28,7 +29,7 @@ func benchFleet(n int, width int32, sequence int64) []Node {
 	return live(out...)
 }
 
-// benchClasses are twenty classes of requests.
+// benchClasses returns a change that makes a request belong to one of twenty classes.
 func benchClasses(i int) func(*v1.TaskRequest) {
 	return func(r *v1.TaskRequest) {
 		kind := i % 20
@@ -60,8 +61,8 @@ func benchQueue() *Queue {
 	return New(Options{Now: newClock().now, Rand: rand.New(rand.NewPCG(1, 2))})
 }
 
-// cpuTime is the time that this process has spent on processors: on a machine
-// that is shared it says more than the time that has passed.
+// cpuTime returns the processor time that this process has used. On a shared machine it is more
+// meaningful than elapsed time.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -72,7 +73,7 @@ func cpuTime() time.Duration {
 
 var benchSizes = []int{100, 1000, 10_000}
 
-// BenchmarkBatch requests and places 10,000 tasks of twenty kinds at once.
+// BenchmarkBatch requests and places 10,000 tasks of twenty classes at once.
 func BenchmarkBatch(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
@@ -93,7 +94,7 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkOneByOne keeps a fleet three quarters full, and places one task for each that ends.
+// BenchmarkOneByOne keeps a fleet three quarters full and places one task for each that ends.
 func BenchmarkOneByOne(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
@@ -106,7 +107,7 @@ func BenchmarkOneByOne(b *testing.B) {
 			placed, _ := q.Take("r")
 			decisions, began := 0, cpuTime()
 			for b.Loop() {
-				c.add(time.Millisecond) // attempts take more than a second, so that nothing is prefetched to
+				c.add(time.Millisecond) // attempts take more than a second, which disables prefetching
 				a := placed[0]
 				placed = placed[1:]
 				release(q, "r", a.Task, a.Claim)
@@ -122,8 +123,8 @@ func BenchmarkOneByOne(b *testing.B) {
 	}
 }
 
-// BenchmarkRefresh is what new snapshots of all nodes of a full fleet cost, and
-// the pass after them, with 5,000 waiting.
+// BenchmarkRefresh measures new snapshots of all nodes of a full fleet and the pass after them,
+// with 5,000 waiting tasks.
 func BenchmarkRefresh(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
@@ -147,7 +148,7 @@ func BenchmarkRefresh(b *testing.B) {
 	}
 }
 
-// BenchmarkNothingChanged is a pass with 10,000 waiting.
+// BenchmarkNothingChanged measures a pass without changes, with 10,000 waiting tasks.
 func BenchmarkNothingChanged(b *testing.B) {
 	q := newQueue(newClock(), aNode("a", slots(1)))
 	q.Request("r", requests(0, 10_000))

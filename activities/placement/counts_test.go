@@ -9,8 +9,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestCounts holds that a request is counted as waiting or as placed, and that
-// the hook is called once.
+// TestCounts checks that each request counts either as waiting or as placed, and that
+// Options.Placed is called once for each placement.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	c := newClock()

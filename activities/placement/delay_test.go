@@ -11,8 +11,8 @@ func refusedTimes(k int32) func(*v1.TaskRequest) {
 	return func(r *v1.TaskRequest) { r.Refusals, r.Claim = k, k+1 }
 }
 
-// A node that has refused a task gets nothing that asks for the same until it
-// has beaten again.
+// TestRefusedNodeIsLeftOut checks that a node that has refused a task gets no equal request until
+// its next heartbeat.
 func TestRefusedNodeIsLeftOut(t *testing.T) {
 	beat := func(sequence int64) *v1.NodeSnapshot {
 		return aNode("a", func(n *v1.NodeSnapshot) { n.Sequence = sequence })
@@ -76,7 +76,7 @@ func TestSecondRefusalWaits(t *testing.T) {
 	if want := "waits for 100ms: nodes had no room for it 2 times in a row"; reasons["twice"] != want || len(reasons) != 2 {
 		t.Errorf("reasons %v", reasons)
 	}
-	// The same request again is answered and does not wait anew.
+	// A repeated request gets the same reason and does not restart the delay.
 	c.add(60 * time.Millisecond)
 	q.Request("r", []*v1.TaskRequest{aTask("twice", refusedTimes(2))})
 	if _, reasons := placeAll(t, q, "r"); len(reasons) != 1 {

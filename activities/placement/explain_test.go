@@ -36,7 +36,7 @@ func TestExplain(t *testing.T) {
 	checkExplain(t, q.Explain("r", task), &v1.ExplainResponse{Nodes: nodes,
 		Reason: "1 of 3 nodes fit: it is to be placed at once, or what is more urgent comes first"})
 
-	// What it holds itself does not count against its node, and is still held afterwards.
+	// What the task holds does not count against its node, and Explain restores it afterwards.
 	q.Request("r", []*v1.TaskRequest{task})
 	placeAll(t, q, "r")
 	for range 2 {
@@ -47,7 +47,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("after it was explained, b holds %d tasks and %+v", n.tasks, n.machine.holds)
 	}
 
-	// The next one sees it.
+	// For the next task, the held resources do count.
 	next := aTask("next", pinned("b"), withCores(4))
 	q.Request("r", []*v1.TaskRequest{next})
 	placeAll(t, q, "r")
@@ -60,7 +60,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// All of a node with GPUs and NUMA nodes can be held by the task itself.
+// TestExplainOfWhatHoldsANode checks that a task that holds all GPUs and NUMA nodes of its node is
+// explained as fitting there.
 func TestExplainOfWhatHoldsANode(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), gpusOn(0, 0), numaNodes(1, 4, 8192)))
 	task := aTask("t", withGPUs(2), withCores(4), withMemory(8192))
@@ -76,7 +77,7 @@ func TestExplainOfWhatHoldsANode(t *testing.T) {
 	}
 }
 
-// A task that runs since before this queue is explained too.
+// TestExplainOfForeignTask explains a task that was placed before this queue existed.
 func TestExplainOfForeignTask(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), gpus(1), func(n *v1.NodeSnapshot) {
 		n.Running = []*v1.RunningAttempt{{RunId: "r", Task: "t", Claim: 3, Cores: 4, Gpus: []int32{0}}}
@@ -122,7 +123,7 @@ func TestWhatAnAssignmentSays(t *testing.T) {
 	}
 }
 
-// A node that several filters refuse for the same reason is named once.
+// TestExplainSaysEachReasonOnce checks that a reason that several filters give is listed once.
 func TestExplainSaysEachReasonOnce(t *testing.T) {
 	q := New(Options{Now: newClock().now})
 	q.SetNodes([]Node{{Snapshot: aNode("a"), State: v1.NodeOffline, Reason: names.NodeLeft}})
@@ -131,7 +132,8 @@ func TestExplainSaysEachReasonOnce(t *testing.T) {
 	}
 }
 
-// What another node of the machine holds is said with what is free.
+// TestExplainNamesWhoElseHoldsTheMachine checks that a reason about free resources includes what
+// other nodes of the machine hold.
 func TestExplainNamesWhoElseHoldsTheMachine(t *testing.T) {
 	shared := func(n *v1.NodeSnapshot) { n.Machine = "m" }
 	q := newQueue(newClock(), aNode("a", shared), aNode("b", shared, holding(-1, 4, 1024)), aNode("c", func(n *v1.NodeSnapshot) { n.Machine = "other" }))

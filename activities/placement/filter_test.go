@@ -12,7 +12,7 @@ func TestFilters(t *testing.T) {
 	tests := map[string]struct {
 		node   *v1.NodeSnapshot
 		change func(*v1.TaskRequest)
-		reason string // empty: it fits
+		reason string // "" if the node fits
 		static bool
 	}{
 		"nothing asked": {node: aNode("a"), change: func(*v1.TaskRequest) {}},
@@ -193,9 +193,9 @@ func allowing(p *v1.ContainerPolicy) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) { n.Containers = p }
 }
 
-// TestContainersGoWhereTheyAreAllowed holds that requests that differ in what they need
-// alone are distinguished, and nodes that differ in what they allow alone, and that a node
-// that comes to allow more is looked at again.
+// TestContainersGoWhereTheyAreAllowed checks that requests that differ only in the container's
+// needs are told apart, as are nodes that differ only in what they allow, and that the queue looks
+// again at a node that starts to allow more.
 func TestContainersGoWhereTheyAreAllowed(t *testing.T) {
 	clock := newClock()
 	allowed := &v1.ContainerPolicy{Capabilities: []string{"NET_ADMIN"}, Mounts: []*v1.MountRule{{Path: "/data", ReadOnly: true}}}

@@ -27,7 +27,7 @@ func TestNodesOfOneMachineShareIt(t *testing.T) {
 		"cores":           {withCores(1), 4},
 		"half cores":      {withCores(0.5), 8},
 		"exact fractions": {withCores(0.8), 5},
-		"no cores":        {withCores(0), 8}, // the slots of both
+		"no cores":        {withCores(0), 8}, // limited by the slots of both nodes
 		"memory":          {small, 2},
 		"GPUs":            {func(r *v1.TaskRequest) { r.Resources.Gpus = 1 }, 3},
 	}
@@ -42,7 +42,8 @@ func TestNodesOfOneMachineShareIt(t *testing.T) {
 	}
 }
 
-// After a restart of the queue, whatever snapshots show is foreign and holds its place.
+// TestForeignAttemptsCount checks that after a restart of the queue all attempts in the snapshots
+// count as foreign and hold their places.
 func TestForeignAttemptsCount(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", running("r", "x", 3), func(n *v1.NodeSnapshot) { n.ReservedCores = 2.5 }))
@@ -50,7 +51,7 @@ func TestForeignAttemptsCount(t *testing.T) {
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) != 1 {
 		t.Fatalf("placed %v beside 2.5 reserved cores of 4", nodes)
 	}
-	// The next snapshot shows the new one too, which must not count twice.
+	// The next snapshot also shows the new attempt, which must not count twice.
 	q.SetNodes(live(aNode("a", running("r", "x", 3), running("r", "t0", 1),
 		func(n *v1.NodeSnapshot) { n.ReservedCores = 3.5 })))
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) != 0 {
@@ -62,7 +63,8 @@ func TestForeignAttemptsCount(t *testing.T) {
 	}
 }
 
-// A snapshot that was taken before a release must not bring the attempt back.
+// TestStaleSnapshotAfterRelease checks that a snapshot from before a release does not bring the
+// attempt back.
 func TestStaleSnapshotAfterRelease(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)))
@@ -81,7 +83,7 @@ func TestStaleSnapshotAfterRelease(t *testing.T) {
 		t.Fatalf("t1 waits: %v", reasons)
 	}
 	release(q, "r", "t1", 1)
-	// If it is still there long after, then it does run.
+	// An attempt that still shows up long after the release is really running.
 	c.add(11 * time.Second)
 	q.SetNodes(live(shown()...))
 	q.Request("r", requests(2, 1))
@@ -116,7 +118,7 @@ func TestUnseenAssignmentsTakeAvailableMemory(t *testing.T) {
 	if nodes, reasons := placeAll(t, q, "r"); len(nodes) != 1 || reasons["t1"] != "0 of 1 nodes fit: a has 1000 MiB free of 3000 asked" {
 		t.Fatalf("got %v %v", nodes, reasons)
 	}
-	// What runs is in the figure already.
+	// The figure already includes what is running.
 	q.SetNodes(live(aNode("a", half, running("r", "t0", 1))))
 	if nodes, _ := placeAll(t, q, "r"); nodes["t1"] != "a" {
 		t.Errorf("got %v", nodes)
@@ -136,13 +138,13 @@ func TestFillAhead(t *testing.T) {
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) != 3 {
 		t.Fatalf("placed %v, want three: four are twice the slots", nodes)
 	}
-	// Where a slot is free, nothing is queued.
+	// Nothing waits on a node while another has a free slot.
 	q.Request("r", []*v1.TaskRequest{aTask("free", withPriority(9))})
 	release(q, "r", "t1", 1)
 	if nodes, _ := placeAll(t, q, "r"); nodes["free"] != "b" {
 		t.Fatalf("got %v, want free on b", nodes)
 	}
-	// What has run for long keeps the queue short, whatever the mean says.
+	// A single long attempt disables prefetching, whatever the mean is.
 	c.add(time.Second)
 	release(q, "r", "t2", 1)
 	if q.nodes["a"].mean >= time.Second {
@@ -153,7 +155,8 @@ func TestFillAhead(t *testing.T) {
 	}
 }
 
-// A free slot wins over a better score where the request would have to wait.
+// TestFreeSlotBeforeQueue checks that a free slot wins over a better score on a node where the
+// request would have to wait.
 func TestFreeSlotBeforeQueue(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)), aNode("b", slots(8), func(n *v1.NodeSnapshot) { n.Cpu.UsagePercent = 100 }))

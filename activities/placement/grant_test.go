@@ -26,7 +26,7 @@ func pinned(target string) func(*v1.TaskRequest) {
 	return constrained(func(c *v1.Constraints) { c.TargetNode = target })
 }
 
-// holding has a node show an attempt of another run that holds GPUs, cores and memory.
+// holding makes a node report an attempt of another run that holds GPUs, cores and memory.
 func holding(numa int32, cores, memoryMB float64, gpus ...int32) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) {
 		a := &v1.RunningAttempt{RunId: "other", Task: string(rune('a' + len(n.Running))), Claim: 1, Cores: cores, MemoryMb: memoryMB, Gpus: gpus}
@@ -96,7 +96,8 @@ func TestWhatIsGranted(t *testing.T) {
 	}
 }
 
-// What two nodes of one machine are granted together is never the same.
+// TestNodesOfOneMachineShareItsGPUs checks that two nodes of one machine are never granted the same
+// GPU.
 func TestNodesOfOneMachineShareItsGPUs(t *testing.T) {
 	two := []func(*v1.NodeSnapshot){onMachine("m"), wide(8), numaNodes(2, 4, 4096), gpusOn(0, 0, 1, 1)}
 	q := newQueue(newClock(), aNode("a", two...), aNode("b", two...))
@@ -120,8 +121,9 @@ func TestNodesOfOneMachineShareItsGPUs(t *testing.T) {
 	}
 }
 
-// Of all sets of free GPUs that would do, one is chosen that lets the attempt be
-// bound to a NUMA node if any does, and otherwise one on the fewest NUMA nodes.
+// TestGrantAgainstAllSubsets compares the chosen GPUs with all other sets of free GPUs: the choice
+// binds the attempt to a NUMA node if any set allows that, and otherwise touches the fewest NUMA
+// nodes.
 func TestGrantAgainstAllSubsets(t *testing.T) {
 	bound, spread := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -146,7 +148,7 @@ func TestGrantAgainstAllSubsets(t *testing.T) {
 		q.Place()
 		placed, _ := q.Take("r")
 
-		fits := func(n int32) bool { // NUMA node has the cores
+		fits := func(n int32) bool { // NUMA node n has enough free cores
 			return n >= 0 && (n != on && need <= cores || n == on && need+busy <= cores)
 		}
 		fewest, canBind := 99, false

@@ -8,13 +8,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// end releases a claim of the run r with an outcome.
+// end releases a claim of run r with an outcome.
 func end(q *Queue, task, outcome string) {
 	q.Release("r", []*v1.ClaimRef{{Task: task, Claim: 1, Outcome: outcome}})
 }
 
-// tries places one task after another on the queue's only node, each of which
-// ends with an outcome after a second.
+// tries places one task after another on the queue's only node. Each attempt takes a second and ends with the
+// next of the outcomes.
 func tries(t *testing.T, c *clock, q *Queue, first int, outcomes ...string) {
 	t.Helper()
 	for i, outcome := range outcomes {
@@ -36,7 +36,7 @@ func TestBench(t *testing.T) {
 		t.Fatalf("benched %v: never three times in a row", got)
 	}
 	for round, length := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute} {
-		// A node that fails again within the window is benched at once.
+		// A node that fails again within the window is benched immediately.
 		for try := 0; len(q.Benched()) == 0; try++ {
 			if failed := round > 0 && round < 4 && try == 1; failed || try == benchAfter {
 				t.Fatalf("round %d: not benched after %d failures", round, try)
@@ -69,7 +69,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// All that a node takes along when it dies is one failure of it.
+// TestOneFaultIsOneFailure checks that all attempts that a dying node takes down count as one failure.
 func TestOneFaultIsOneFailure(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a"), aNode("b"))
@@ -96,7 +96,7 @@ func TestOldFailuresDoNotCount(t *testing.T) {
 	}
 }
 
-// A node does not get rid of its failures by leaving.
+// TestBenchOutlivesTheEntry checks that a node cannot shed its failures by leaving and registering again.
 func TestBenchOutlivesTheEntry(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a"))
@@ -111,7 +111,7 @@ func TestBenchOutlivesTheEntry(t *testing.T) {
 	}
 }
 
-// Failures of attempts that the queue before had placed count once.
+// TestFailuresOfForeignAttempts checks that failures of attempts that the previous queue had placed count once.
 func TestFailuresOfForeignAttempts(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now})
@@ -129,7 +129,8 @@ func TestFailuresOfForeignAttempts(t *testing.T) {
 	}
 }
 
-// TestSettledDispatches reports how dispatches end on their nodes, and counts those that a node did not accept.
+// TestSettledDispatches checks that Options.Settled gets the outcomes of dispatches, and that Suspicions counts
+// those that a node did not accept.
 func TestSettledDispatches(t *testing.T) {
 	var told []string
 	c := newClock()

@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// clock is a clock that a test moves by hand.
+// clock is a clock that a test advances by hand.
 type clock struct{ t time.Time }
 
 func newClock() *clock { return &clock{t: time.Unix(1_700_000_000, 0)} }
@@ -18,14 +18,14 @@ func (c *clock) now() time.Time { return c.t }
 
 func (c *clock) add(d time.Duration) { c.t = c.t.Add(d) }
 
-// newQueue returns a queue with the clock and the nodes.
+// newQueue returns a queue with the given clock and nodes.
 func newQueue(c *clock, nodes ...*v1.NodeSnapshot) *Queue {
 	q := New(Options{Now: c.now, Epoch: "e1"})
 	q.SetNodes(live(nodes...))
 	return q
 }
 
-// live returns nodes that are all active.
+// live returns active nodes with the given snapshots.
 func live(snapshots ...*v1.NodeSnapshot) []Node {
 	out := make([]Node, len(snapshots))
 	for i, s := range snapshots {
@@ -34,8 +34,8 @@ func live(snapshots ...*v1.NodeSnapshot) []Node {
 	return out
 }
 
-// aNode is an idle node of 4 cores, 4 slots, 8 GiB of memory and 100 of disk
-// that runs shell tasks.
+// aNode returns an idle node that runs shell tasks, with 4 cores, 4 slots, 8 GiB of memory and a
+// disk of 100 GB.
 func aNode(name string, changes ...func(*v1.NodeSnapshot)) *v1.NodeSnapshot {
 	n := &v1.NodeSnapshot{
 		Name:        name,
@@ -71,7 +71,8 @@ func gpus(k int) func(*v1.NodeSnapshot) {
 	}
 }
 
-// gpusOn gives a node a GPU for each NUMA node named; -1: the GPU does not report it.
+// gpusOn gives a node one GPU for each NUMA node in numa. -1 means that the GPU does not report its
+// NUMA node.
 func gpusOn(numa ...int32) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) {
 		for i, on := range numa {
@@ -84,7 +85,7 @@ func gpusOn(numa ...int32) func(*v1.NodeSnapshot) {
 	}
 }
 
-// numaNodes gives a node NUMA nodes of so many cores and so much memory each.
+// numaNodes gives a node k NUMA nodes with the given cores and memory each.
 func numaNodes(k, cores int32, memoryMB float64) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) {
 		for i := range k {
@@ -99,7 +100,7 @@ func running(runID, task string, claim int32) func(*v1.NodeSnapshot) {
 	}
 }
 
-// aTask is a request of claim 1 for a shell task.
+// aTask returns a request for claim 1 of a shell task.
 func aTask(task string, changes ...func(*v1.TaskRequest)) *v1.TaskRequest {
 	r := &v1.TaskRequest{Task: task, Claim: 1, Type: "shell", Constraints: &v1.Constraints{}, Resources: &v1.Resources{}}
 	for _, change := range changes {
@@ -128,7 +129,7 @@ func constrained(change func(*v1.Constraints)) func(*v1.TaskRequest) {
 	return func(r *v1.TaskRequest) { change(r.Constraints) }
 }
 
-// placeAll makes a pass and returns, for the one run, node by task and reason by task.
+// placeAll makes a pass and returns the new assignments and reasons of a run by task.
 func placeAll(t *testing.T, q *Queue, runID string) (nodes, reasons map[string]string) {
 	t.Helper()
 	q.Place()

@@ -9,25 +9,25 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// model is a naive placement queue: flat lists, everything worked out afresh
-// each time, every node tried for every request.
+// model is a naive placement queue. It keeps flat lists, recomputes everything each time, and tries
+// every node for every request.
 type model struct {
 	clock   *clock
-	nodes   map[string]Node                 // present ones
-	machine map[string]string               // of every node that there ever was
+	nodes   map[string]Node                 // present nodes
+	machine map[string]string               // of every node that has ever existed
 	foreign map[string][]*v1.RunningAttempt // by node
-	claims  map[string]*modelClaim          // by run and task, the newest
-	gone    map[string]int32                // newest released claim by run and task
-	stale   map[string][]*v1.RunningAttempt // released, and still shown now and then
-	mean    map[string]time.Duration        // length of attempts by node
-	refused map[string][]string             // what a node has refused since it last beat
+	claims  map[string]*modelClaim          // newest claim, by run and task
+	gone    map[string]int32                // newest released claim, by run and task
+	stale   map[string][]*v1.RunningAttempt // released claims that snapshots may still show
+	mean    map[string]time.Duration        // mean attempt duration by node
+	refused map[string][]string             // what a node has refused since its last heartbeat
 	health  map[string]*modelHealth         // by node
 	beats   int64
 	seq     int
 }
 
 type modelHealth struct {
-	failures []time.Time // since something ran to its end
+	failures []time.Time // since the last completed attempt
 	benches  int
 	until    time.Time
 }
@@ -36,8 +36,8 @@ type modelClaim struct {
 	run   string
 	req   *v1.TaskRequest
 	seq   int
-	from  time.Time // not to be placed before
-	node  string    // empty: it waits
+	from  time.Time // earliest placement
+	node  string    // "" while it waits
 	at    time.Time
 	grant grant
 	seen  bool
@@ -58,10 +58,10 @@ func (c *modelClaim) cores() float64 {
 	return *c.req.Resources.Cores
 }
 
-// asks names what the claim asks for, as far as that matters to a refusal.
+// asks identifies what the claim asks for, as far as a refusal depends on it.
 func (c *modelClaim) asks() string { return fmt.Sprint(c.req.Constraints, c.req.Resources) }
 
-// shown is the claim as its node shows it.
+// shown returns the claim as a snapshot of its node shows it.
 func (c *modelClaim) shown() *v1.RunningAttempt {
 	a := &v1.RunningAttempt{RunId: c.run, Task: c.req.Task, Claim: c.req.Claim, Cores: c.cores(),
 		MemoryMb: float64(c.req.Resources.MemoryMb), Gpus: c.grant.gpus}
@@ -86,7 +86,7 @@ func (m *model) request(runID string, req *v1.TaskRequest) {
 	m.seq++
 	c := &modelClaim{run: runID, req: req, seq: m.seq, from: m.clock.now()}
 	for range req.Refusals - 1 {
-		c.from = c.from.Add(100 * time.Millisecond) // 100 and then 200 ms: the drawn ones are few
+		c.from = c.from.Add(100 * time.Millisecond) // 100 ms, then 200 ms: the test draws no more refusals
 	}
 	m.claims[id] = c
 }
@@ -171,12 +171,12 @@ func (m *model) on(node string) []*modelClaim {
 	return out
 }
 
-// sortedOn is on in a certain order.
+// sortedOn returns the claims on a node in a fixed order.
 func (m *model) sortedOn(node string) []*modelClaim {
 	return slices.SortedFunc(slices.Values(m.on(node)), func(a, b *modelClaim) int { return a.seq - b.seq })
 }
 
-// sharers are all attempts that hold something of a node's machine.
+// sharers returns all attempts that hold something on the node's machine.
 func (m *model) sharers(node string) []*v1.RunningAttempt {
 	var out []*v1.RunningAttempt
 	for _, c := range m.claims {
@@ -204,7 +204,7 @@ func (m *model) freeGPUs(node string) []int32 {
 	return out
 }
 
-// numaRoom reports whether a NUMA node has room for the claim beside what is bound to it.
+// numaRoom reports whether a NUMA node has room for the claim beside what is already bound to it.
 func (m *model) numaRoom(c *modelClaim, node string, index int) bool {
 	cores, memory := c.cores(), float64(c.req.Resources.MemoryMb)
 	for _, a := range m.sharers(node) {
@@ -269,7 +269,7 @@ func (m *model) could(c *modelClaim, name string) bool {
 		float64(c.req.Resources.MemoryMb) <= n.Memory.TotalMb && m.nodes[name].State != v1.NodeOffline
 }
 
-// room reports whether the claim fits the node, and whether only ahead of time.
+// room reports whether the claim fits the node, and whether it would only wait there ahead of time.
 func (m *model) room(c *modelClaim, name string) (fits, ahead bool) {
 	n, con, res := m.nodes[name].Snapshot, c.req.Constraints, c.req.Resources
 	h := m.health[name]
@@ -323,7 +323,7 @@ func (m *model) room(c *modelClaim, name string) (fits, ahead bool) {
 	return fitsIn(m.stretch(c, name)), !fitsIn(1)
 }
 
-// mayWait reports whether the claim may be queued on the node ahead of time.
+// mayWait reports whether the claim may wait on the node ahead of time.
 func (m *model) mayWait(c *modelClaim, name string) bool {
 	for _, o := range m.claims {
 		if o.node == name && o.req.Priority != c.req.Priority ||
@@ -334,7 +334,7 @@ func (m *model) mayWait(c *modelClaim, name string) bool {
 	return true
 }
 
-// waiting are the claims that are to be placed, in the order of the queue.
+// waiting returns the claims that are due for placement, in the order of the queue.
 func (m *model) waiting() []string {
 	var queue []string
 	for id, c := range m.claims {
@@ -355,7 +355,7 @@ func (m *model) waiting() []string {
 	return queue
 }
 
-// best is the node that the claim is to be given to; empty: none.
+// best returns the node that the claim must be assigned to, or "" if there is none.
 func (m *model) best(c *modelClaim) string {
 	weights := DefaultWeights()
 	best, bestRank := "", [4]float64{}
@@ -366,7 +366,7 @@ func (m *model) best(c *modelClaim) string {
 		}
 		t, gpus := m.target(c)
 		tasks := float64(len(m.on(name)) + len(m.foreign[name]))
-		// The same sum as the queue's, so that equal scores are equal to the last bit.
+		// Use the same sum as the queue, so that equal scores are equal to the last bit.
 		score := figuresOf(m.nodes[name].Snapshot, &weights).sum(gpus > 0) - weights.Task*tasks
 		if t.Node != "" {
 			score = 0
@@ -385,7 +385,7 @@ func (m *model) best(c *modelClaim) string {
 	return best
 }
 
-// checkGrant says what is wrong with what a claim got of a node.
+// checkGrant returns an error if the grant of a claim on a node is invalid.
 func (m *model) checkGrant(c *modelClaim, name string, g grant) error {
 	t, gpus := m.target(c)
 	free := m.freeGPUs(name)
@@ -410,8 +410,8 @@ func (m *model) checkGrant(c *modelClaim, name string, g grant) error {
 	return nil
 }
 
-// place gives each waiting claim, in order, to the best node there is. What it
-// gets of the node is for the queue to say.
+// place assigns each waiting claim, in order, to the best node. granted returns the grant that the
+// queue has chosen.
 func (m *model) place(granted func(id string) grant) (map[string]string, error) {
 	out := map[string]string{}
 	for _, id := range m.waiting() {

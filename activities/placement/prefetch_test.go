@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// brisk returns a queue whose one node has a slot and is prefetched to.
+// brisk returns a queue with one node that has one slot and is prefetched to.
 func brisk(t *testing.T) *Queue {
 	t.Helper()
 	c := newClock()
@@ -20,8 +20,8 @@ func brisk(t *testing.T) *Queue {
 	return q
 }
 
-// What is handed out together may start in any order, so a node's queue never
-// holds two priorities.
+// TestFillAheadKeepsPriorities checks that a node's queue never holds two priorities, because the
+// node may start its tasks in any order.
 func TestFillAheadKeepsPriorities(t *testing.T) {
 	q := brisk(t)
 	var reqs []*v1.TaskRequest
@@ -48,8 +48,8 @@ func TestFillAheadKeepsPriorities(t *testing.T) {
 	}
 }
 
-// A more urgent request that waits is next, also where others could be queued
-// behind their like, until it is withdrawn or has become as urgent as them.
+// TestFillAheadWaitsForTheMoreUrgent checks that a more urgent waiting request comes next, even
+// where others could be prefetched, until it is withdrawn or the others become as urgent.
 func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
 	like := func() []*v1.TaskRequest { return []*v1.TaskRequest{aTask("running"), aTask("next")} }
 	urgent := aTask("urgent", withPriority(1), withCores(2))
@@ -76,8 +76,8 @@ func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
 	}
 }
 
-// A node that was kept from one request of a class is open to the next, which may
-// be as urgent as what waits there.
+// TestFillAheadLooksAgain checks that a node that was kept from one request of a class is open to
+// the next one, which may be as urgent as the requests that wait there.
 func TestFillAheadLooksAgain(t *testing.T) {
 	q := brisk(t)
 	q.Request("r", []*v1.TaskRequest{aTask("running", withPriority(2))})

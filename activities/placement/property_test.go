@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// drawNode draws a small machine, idle but for others.
+// drawNode draws a small machine without attempts of ours.
 func (m *model) drawNode(t *rapid.T, name string) Node {
 	m.beats++
 	n := aNode(name, slots(rapid.Int32Range(1, 4).Draw(t, "slots")), func(n *v1.NodeSnapshot) { n.Sequence = m.beats })
@@ -33,8 +33,8 @@ func (m *model) drawNode(t *rapid.T, name string) Node {
 	return Node{Snapshot: n, State: state}
 }
 
-// snapshots draws a new state of the fleet, in which what is assigned, foreign or just
-// over shows up as running or does not.
+// snapshots draws a new state of the fleet. Assigned, foreign and recently released attempts may or
+// may not show up as running.
 func (m *model) snapshots(t *rapid.T) []Node {
 	m.nodes = map[string]Node{}
 	clear(m.refused)
@@ -62,7 +62,7 @@ func (m *model) snapshots(t *rapid.T) []Node {
 			}
 		}
 		for _, c := range m.on(name) {
-			// What an offline node showed is of no interest.
+			// What an offline node reported does not count.
 			shown := rapid.Bool().Draw(t, "seen")
 			if c.seen = shown && told.State != v1.NodeOffline; shown {
 				n.Running = append(n.Running, c.shown())
@@ -114,10 +114,10 @@ func drawOutcome(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"", "done", "refused", "system", "system", "moved"}).Draw(t, "outcome")
 }
 
-// The queue places exactly what the naive model places, on the same nodes, in
-// every history: so it never exceeds a capacity that the model counts, serves
-// priority and age, and leaves nothing waiting that fits. Everything that waits
-// has a reason, and when all is released nothing is held.
+// TestQueueAgainstModel checks that in every history the queue places exactly what the naive model
+// places, on the same nodes. So the queue never exceeds a capacity that the model counts, respects
+// priority and age, and leaves no request waiting that fits. In addition, every waiting request has
+// a reason, and nothing is held after everything has been released.
 func TestQueueAgainstModel(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -132,7 +132,8 @@ func TestQueueAgainstModel(t *testing.T) {
 			case 0:
 				q.SetNodes(m.snapshots(t))
 			case 1:
-				// Most of what ends has been placed; what fails, fails again.
+				// Most claims that end had been placed. Several failures in a row make a bench more
+				// likely.
 				outcome := drawOutcome(t)
 				node := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "ends on")
 				for range rapid.IntRange(1, 4).Draw(t, "times") {
@@ -188,7 +189,8 @@ func TestQueueAgainstModel(t *testing.T) {
 	t.Logf("in all %v", seen)
 }
 
-// checkPass compares a pass of both, and returns how much was placed.
+// checkPass compares one pass of the queue and the model, and returns the number of placed
+// requests.
 func checkPass(t *rapid.T, q *Queue, m *model, told map[string]bool) int {
 	q.Place()
 	want, err := m.place(func(id string) grant {
@@ -209,7 +211,7 @@ func checkPass(t *rapid.T, q *Queue, m *model, told map[string]bool) int {
 			if c == nil || c.req.Claim != a.Claim || c.node != a.Node {
 				t.Fatalf("%s claim %d was told to be on %q, the model has %+v", id, a.Claim, a.Node, c)
 			}
-			// An assignment that was reported before comes again when it is asked for again.
+			// A repeated request reports its assignment once more.
 			if _, fresh := want[id]; fresh || !told[fmt.Sprint(id, a.Claim)] {
 				got[id] = a.Node
 			}

@@ -74,7 +74,8 @@ func TestNewerClaimReplaces(t *testing.T) {
 	}
 }
 
-// A request that comes late, after its claim was withdrawn, must not be placed.
+// TestReleasedClaimIsNotPlaced checks that a request that arrives after the release of its claim is
+// not placed.
 func TestReleasedClaimIsNotPlaced(t *testing.T) {
 	q := newQueue(newClock(), aNode("a"))
 	q.Request("r", []*v1.TaskRequest{aTask("t")})
@@ -142,7 +143,7 @@ func TestGivenUp(t *testing.T) {
 	if runs := q.Place(); len(runs) > 0 {
 		t.Fatalf("too early, and news for %v", runs)
 	}
-	// While a node fits, nothing is impossible, and the time starts anew.
+	// While a node fits, no request is impossible, and the time-out starts anew.
 	q.SetNodes(live(aNode("a"), aNode("b", labels("gpu"), slots(1), running("o", "t", 1))))
 	c.add(time.Minute)
 	if _, reasons := placeAll(t, q, "r"); len(reasons) < 3 {
@@ -161,7 +162,7 @@ func TestGivenUp(t *testing.T) {
 			stuck[0].Reason != "no node could ever fit: a lacks label gpu" {
 			t.Fatalf("got %v", stuck)
 		}
-		// The answer may be lost: the same request gets it again.
+		// The report may be lost: a repeated request gets it again.
 		q.Request("r", []*v1.TaskRequest{aTask("soon", impossible, timeout(10*time.Second))})
 	}
 	if at, ok := q.NextDeadline(); !ok || !at.Equal(c.now().Add(50*time.Second)) {
@@ -178,7 +179,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// Words that change with every snapshot are not worth an event in a history each.
+// TestReasonsAreToldSparingly checks that changes of wording with every snapshot are not all
+// reported, because each report is an event in a history.
 func TestReasonsAreToldSparingly(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now, ReasonInterval: 2 * time.Second})
@@ -204,7 +206,8 @@ func TestReasonsAreToldSparingly(t *testing.T) {
 	}
 }
 
-// Nothing is given up for want of nodes that are just coming.
+// TestNoTimeoutWhileNodesAreExpected checks that no request is given up while nodes are about to
+// register.
 func TestNoTimeoutWhileNodesAreExpected(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now, ReasonInterval: time.Hour})
@@ -232,7 +235,8 @@ func TestNoTimeoutWhileNodesAreExpected(t *testing.T) {
 	}
 }
 
-// A request that joins others that have long been impossible has its time too.
+// TestTimeoutCountsFromTheRequest checks that a request gets its full time-out even if it joins
+// requests that have long been impossible.
 func TestTimeoutCountsFromTheRequest(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a"))

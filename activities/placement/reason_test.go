@@ -114,7 +114,7 @@ func sequence(number int64) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) { n.Sequence = number }
 }
 
-// sessions gives a node sessions of agents.
+// sessions gives a node agent sessions.
 func sessions(ids ...string) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) {
 		n.Capabilities = map[string]string{"gpu": "nvidia"}
@@ -124,7 +124,7 @@ func sessions(ids ...string) func(*v1.NodeSnapshot) {
 	}
 }
 
-// clusters gives a node clusters that it reaches.
+// clusters makes a node reach clusters.
 func clusters(names ...string) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) {
 		n.Capabilities = map[string]string{"gpu": "nvidia"}
@@ -134,14 +134,14 @@ func clusters(names ...string) func(*v1.NodeSnapshot) {
 	}
 }
 
-// inCluster has a task need a cluster.
+// inCluster makes a task require a cluster.
 func inCluster(name string) func(*v1.TaskRequest) {
 	return constrained(func(c *v1.Constraints) {
 		c.RequiresCapabilities = map[string]string{v1.ClusterCapability(name): "true"}
 	})
 }
 
-// inSession has a task need a session.
+// inSession makes a task require an agent session.
 func inSession(id string) func(*v1.TaskRequest) {
 	return constrained(func(c *v1.Constraints) { c.RequiresCapabilities = map[string]string{v1.SessionCapability(id): "true"} })
 }

@@ -13,7 +13,7 @@ func remote(r *v1.TaskRequest) { r.Type = v1.TypeK8sJob }
 
 func inClusters(n *v1.NodeSnapshot) { n.Executors = append(n.Executors, v1.TypeK8sJob) }
 
-// A task that runs outside of its node leaves the resources of the node to others.
+// TestRemoteTaskTakesNothingOfItsNode checks that a remote task leaves the resources of its node to other tasks.
 func TestRemoteTaskTakesNothingOfItsNode(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), inClusters))
 	huge := func(r *v1.TaskRequest) {
@@ -48,7 +48,8 @@ func TestRemoteTaskTakesNothingOfItsNode(t *testing.T) {
 	}
 }
 
-// A node has so many run elsewhere at once, those that a queue before this one has placed included.
+// TestRemoteTasksOfANodeAreBounded checks the limit of remote tasks on a node, which includes those that an
+// earlier queue has placed.
 func TestRemoteTasksOfANodeAreBounded(t *testing.T) {
 	c := newClock()
 	n := aNode("a", slots(1), inClusters)
@@ -69,7 +70,8 @@ func TestRemoteTasksOfANodeAreBounded(t *testing.T) {
 	}
 }
 
-// A limit of a run holds for all of its tasks on a node, and a remote one shows in the score of remote ones only.
+// TestRemoteTasksSpreadAndCountForTheirRun checks that the limit of a run's tasks on a node includes remote
+// tasks, and that a remote task affects the score only for remote tasks.
 func TestRemoteTasksSpreadAndCountForTheirRun(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", inClusters), aNode("b", inClusters))
 	one := constrained(func(c *v1.Constraints) { c.MaxParallelPerNode = 1 })

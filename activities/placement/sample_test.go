@@ -13,8 +13,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// sampleFleet is a queue that samples, a model of it, and a fleet of machines that come
-// and go. It draws from one seed, because it has too many nodes to draw each figure.
+// sampleFleet is a queue that samples, with a model and a changing fleet. It draws everything from
+// a single seed, because the fleet has too many nodes to draw each figure with rapid.
 type sampleFleet struct {
 	*rand.Rand
 	*model
@@ -24,7 +24,7 @@ type sampleFleet struct {
 
 func (y *sampleFleet) chance(of int) bool { return y.IntN(of) == 0 }
 
-// refresh gives a share of the fleet new snapshots.
+// refresh gives a part of the fleet new snapshots.
 func (y *sampleFleet) refresh(size int) {
 	for i := range size {
 		name := fmt.Sprintf("n%02d", i)
@@ -112,10 +112,10 @@ func (y *sampleFleet) finish() {
 	}
 }
 
-// follow makes a pass and gives the model what the queue has given, in the order
-// of the queue. It says where the queue has broken a rule: whatever it does not
-// place may fit nowhere at its turn, and whatever it places must fit there and
-// may be avoided or made to wait only if no node is better in that.
+// follow makes a pass and applies the queue's assignments to the model, in the order of the queue.
+// It returns an error if the queue has broken a rule: an unplaced request must fit nowhere when its
+// turn comes, and a placed one must fit its node, and may be on an avoided node or have to wait
+// only if no node is better in that respect.
 func (y *sampleFleet) follow() error {
 	y.q.Place()
 	y.q.Take("r")
@@ -147,8 +147,7 @@ func (y *sampleFleet) follow() error {
 	return nil
 }
 
-// A queue that looks at samples of nodes only may choose another node than the
-// best, and that is all.
+// TestSamplesBreakNoRule checks that sampling affects only the choice between valid nodes.
 func TestSamplesBreakNoRule(t *testing.T) {
 	placed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -181,7 +180,8 @@ func TestSamplesBreakNoRule(t *testing.T) {
 	}
 }
 
-// The best of a sample is nearly as good as the best of all.
+// TestSamplesAreGood checks that the best node of a sample is nearly as good as the best of all
+// nodes.
 func TestSamplesAreGood(t *testing.T) {
 	const size = 2000
 	var fleet []Node

@@ -6,8 +6,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A node that is not active gets nothing; what only it could meet waits while it
-// may come back.
+// TestStates checks that a node that is not active gets no tasks, and that requests that only this
+// node can meet wait while it may come back.
 func TestStates(t *testing.T) {
 	gpuTask := constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} })
 	tests := map[string]struct {
@@ -34,7 +34,7 @@ func TestStates(t *testing.T) {
 			if reasons["t"] != tt.reason || (nodes["t"] == "b") != (tt.reason == "") {
 				t.Errorf("placed on %q, reason %q, want %q", nodes["t"], reasons["t"], tt.reason)
 			}
-			// The same node, active, is given it.
+			// The same node gets the task once it is active.
 			q.SetNodes(live(aNode("a"), tt.node.Snapshot))
 			if nodes, _ := placeAll(t, q, "r"); tt.reason != "" && nodes["t"] != "b" {
 				t.Errorf("got %v after it has become active", nodes)
@@ -43,8 +43,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// What an offline node last showed has ended with its lease, and holds nothing
-// of a machine that another node is on.
+// TestOfflineNodeHoldsNothing checks that the attempts of an offline node, which have ended with
+// its lease, hold nothing of a machine that it shares with another node.
 func TestOfflineNodeHoldsNothing(t *testing.T) {
 	old := aNode("a", onMachine("m"), gpus(1), holding(-1, 4, 0, 0))
 	q := New(Options{Now: newClock().now})

@@ -7,7 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// What one node of a machine holds is free on none of them, and each shows what the others hold.
+// TestNodesOfAMachineShowWhatTheOthersHold checks that resources held by one node of a machine are
+// free on none of its nodes, and that each node lists what the others hold.
 func TestNodesOfAMachineShowWhatTheOthersHold(t *testing.T) {
 	node := func(name, machine, state string, running ...*v1.RunningAttempt) *v1.Node {
 		return &v1.Node{

@@ -11,13 +11,14 @@ import (
 	"switchyard/workflows/names"
 )
 
-// The last sign of life of a node that is offline is not its registration.
+// TestLastBeatOfANodeThatIsOffline checks that the last sign of life of an offline node is not its
+// registration.
 func TestLastBeatOfANodeThatIsOffline(t *testing.T) {
 	registered := time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
 	offline := registered.Add(10 * time.Minute)
 	for _, test := range []struct {
 		name, reason string
-		after        time.Duration // how long it may be silent; 0: the default
+		after        time.Duration // how long the node may be silent; 0 means the default
 		since, want  time.Time
 	}{
 		{"left", names.NodeLeft, 0, offline, offline},

@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// What is kept of stored lists is bounded, and the one that was used last stays.
+// TestListsAreBounded checks that the cache is bounded and keeps the most recently used list.
 func TestListsAreBounded(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), t.TempDir())
@@ -47,10 +47,10 @@ func TestListsAreBounded(t *testing.T) {
 		t.Errorf("%d are kept, want %d", len(l.kept), maxLists)
 	}
 	put(0, "changed")
-	read(0, "0") // from memory
+	read(0, "0") // from the cache
 	put(1, "read again")
 	read(1, "read again")
-	for i := 100; i < 110; i++ { // more than fit together
+	for i := 100; i < 110; i++ { // more than the cache holds
 		put(i, strings.Repeat("x", maxListBytes/8))
 		read(i, strings.Repeat("x", maxListBytes/8))
 	}

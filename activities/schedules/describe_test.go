@@ -7,7 +7,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestScheduleIsReadByManyAtOnce has more callers read a schedule than Temporal answers at once.
+// TestScheduleIsReadByManyAtOnce reads a schedule with more concurrent callers than Temporal
+// allows.
 func TestScheduleIsReadByManyAtOnce(t *testing.T) {
 	t.Parallel()
 	store(t, "name: read-by-many\ntasks: { a: { type: shell, spec: { command: 'true' } } }\n")

@@ -50,10 +50,11 @@ func serve(m *testing.M) int {
 	return m.Run()
 }
 
-// endSignal ends an openRun.
+// endSignal is the signal that ends an openRun.
 const endSignal = "end"
 
-// openRun stands in for Run: it is open until it is cancelled or told to end, or ends at once if its input says so.
+// openRun stands in for the workflow Run. It stays open until it is cancelled or gets endSignal, or returns
+// immediately if its input has brief set.
 func openRun(ctx workflow.Context, in *v1.RunInput) error {
 	in, err := definition.Unpack(in)
 	if err != nil {
@@ -71,7 +72,7 @@ func openRun(ctx workflow.Context, in *v1.RunInput) error {
 
 func all() *schedules.Schedules { return schedules.New(temporalClient, client.DefaultNamespace) }
 
-// store stores a workflow with a schedule and forgets it when the test ends.
+// store stores a workflow with a schedule and deletes it when the test ends.
 func store(t *testing.T, text string) {
 	t.Helper()
 	def, err := definition.Parse("stored.yaml", []byte(text))
@@ -89,7 +90,7 @@ func store(t *testing.T, text string) {
 	})
 }
 
-// get returns a schedule.
+// get returns a schedule, or fails the test.
 func get(t *testing.T, name string) *v1.Schedule {
 	t.Helper()
 	s, err := all().Get(t.Context(), name)

@@ -7,7 +7,7 @@ import (
 	"switchyard/activities/schedules"
 )
 
-// TestNoteIsReadAsItWasWritten holds that ParseNote is the inverse of String.
+// TestNoteIsReadAsItWasWritten checks that ParseNote is the inverse of String.
 func TestNoteIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)

@@ -14,12 +14,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// openYearly is a workflow whose runs stay open, and which starts by hand only.
+// openYearly returns a workflow whose runs stay open and whose schedule is due only once a year, so
+// that the test triggers it.
 func openYearly(name, overlap string) string {
 	return fmt.Sprintf("name: %s\nschedule: { cron: '@yearly', overlap: %s }\ntasks: { a: { type: shell, spec: { command: x } } }\n", name, overlap)
 }
 
-// trigger triggers a schedule and returns what has become of it.
+// trigger triggers a schedule and returns the outcome.
 func trigger(t *testing.T, name, overlap string) schedules.Triggered {
 	t.Helper()
 	got, err := all().Trigger(t.Context(), name, overlap)
@@ -29,7 +30,7 @@ func trigger(t *testing.T, name, overlap string) schedules.Triggered {
 	return got
 }
 
-// statusOf returns how the execution of a run stands.
+// statusOf returns the status of a run's workflow execution.
 func statusOf(t *testing.T, run string) enumspb.WorkflowExecutionStatus {
 	t.Helper()
 	d, err := temporalClient.DescribeWorkflowExecution(t.Context(), run, "")
@@ -39,7 +40,7 @@ func statusOf(t *testing.T, run string) enumspb.WorkflowExecutionStatus {
 	return d.GetWorkflowExecutionInfo().GetStatus()
 }
 
-// end ends an open run.
+// end signals an open run to end.
 func end(t *testing.T, run string) {
 	t.Helper()
 	if err := temporalClient.SignalWorkflow(t.Context(), run, "", endSignal, nil); err != nil {
@@ -102,7 +103,7 @@ func TestOverlapReplaceCancelsTheFirstRun(t *testing.T) {
 func TestOverlapAllowStartsBoth(t *testing.T) {
 	t.Parallel()
 	store(t, openYearly("allows", "allow"))
-	// Within a second: the ids that Temporal makes have no more than seconds.
+	// Both triggers fall into the same second, the resolution of the run ids that Temporal generates.
 	first, second := trigger(t, "allows", ""), trigger(t, "allows", "")
 	if first.Outcome != v1.TriggerStarted || second.Outcome != v1.TriggerStarted || first.RunID == second.RunID {
 		t.Fatalf("triggered: %+v, %+v", first, second)
@@ -112,7 +113,8 @@ func TestOverlapAllowStartsBoth(t *testing.T) {
 	}
 }
 
-// TestTriggerWithAnotherOverlap starts a run beside an open one although the schedule says to skip it.
+// TestTriggerWithAnotherOverlap starts a run beside an open one although the schedule's policy is to
+// skip it.
 func TestTriggerWithAnotherOverlap(t *testing.T) {
 	t.Parallel()
 	store(t, openYearly("overrides", "skip"))
@@ -121,7 +123,7 @@ func TestTriggerWithAnotherOverlap(t *testing.T) {
 	}
 }
 
-// TestIntervalRunsUntilPaused lets a schedule run by the clock, pauses it, and resumes it.
+// TestIntervalRunsUntilPaused lets a schedule run by the clock, pauses it and resumes it.
 func TestIntervalRunsUntilPaused(t *testing.T) {
 	t.Parallel()
 	store(t, "name: ticks\nschedule: { cron: '@every 1s', input: { brief: true } }\ntasks: { a: { type: shell, spec: { command: x } } }\n")
@@ -130,7 +132,7 @@ func TestIntervalRunsUntilPaused(t *testing.T) {
 	if err != nil || !paused.GetPaused() || paused.GetNote() != "paused by ann: enough" || len(paused.GetNextTimes()) > 0 {
 		t.Fatal(paused, err)
 	}
-	// What had begun before the pause is counted a moment later at most.
+	// At most one run that had started before the pause is counted afterwards.
 	before := get(t, "ticks").GetStarted()
 	time.Sleep(3 * time.Second)
 	if after := get(t, "ticks").GetStarted(); after > before+1 {
@@ -148,7 +150,7 @@ func TestIntervalRunsUntilPaused(t *testing.T) {
 	}
 }
 
-// TestBackfillStartsWhatHasNoRun starts the runs of a span of time once.
+// TestBackfillStartsWhatHasNoRun checks that a backfill starts each run of a span once.
 func TestBackfillStartsWhatHasNoRun(t *testing.T) {
 	t.Parallel()
 	for name, jitter := range map[string]string{"fills": "0", "fills-late": "20m"} {
@@ -169,7 +171,7 @@ func TestBackfillStartsWhatHasNoRun(t *testing.T) {
 		done(4)
 		var total []time.Time
 		eventually(t, "the runs show in lists", func() bool {
-			// Once they do, a wider span has only those that are missing.
+			// After that, a wider span starts only the missing runs.
 			total, existing, err = all().Backfill(t.Context(), name, from, middle, "")
 			if err != nil {
 				t.Fatal(err)

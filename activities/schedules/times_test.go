@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// timesOf returns the first times of a schedule from a time on, as Temporal computes them.
+// timesOf returns the first times of a schedule at or after from, as Temporal computes them.
 func timesOf(t *testing.T, id, expression, zone string, from time.Time, count int) []time.Time {
 	t.Helper()
 	e, err := cron.Parse(expression)
@@ -36,7 +36,7 @@ func timesOf(t *testing.T, id, expression, zone string, from time.Time, count in
 	return times
 }
 
-// own returns the first times of an expression from a time on, as this module computes them.
+// own returns the first times of an expression at or after from, as this module computes them.
 func own(t *testing.T, expression, zone string, from time.Time, count int) (times []time.Time) {
 	t.Helper()
 	e, err := cron.Parse(expression)
@@ -56,8 +56,8 @@ func own(t *testing.T, expression, zone string, from time.Time, count int) (time
 	return times
 }
 
-// without returns the times that are not within two days of one at which the clocks of a zone change: there Temporal has
-// rules of its own, which TestClocksThatChange has.
+// without returns the times that are more than two days away from any clock change in the zone. Around clock changes
+// Temporal has rules of its own, which TestClocksThatChange covers.
 func without(t *testing.T, times []time.Time, zone string) []time.Time {
 	t.Helper()
 	location, err := time.LoadLocation(zone)
@@ -71,7 +71,7 @@ func without(t *testing.T, times []time.Time, zone string) []time.Time {
 	})
 }
 
-// until returns the times up to the last one of others.
+// until returns the times up to the last time of others.
 func until(times, others []time.Time) []time.Time {
 	if len(others) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func until(times, others []time.Time) []time.Time {
 	return slices.DeleteFunc(times, func(t time.Time) bool { return t.After(others[len(others)-1]) })
 }
 
-// TestTimesAreThoseOfTemporal compares the times of expressions, in summer and in winter.
+// TestTimesAreThoseOfTemporal compares the times of typical expressions, in summer and in winter.
 func TestTimesAreThoseOfTemporal(t *testing.T) {
 	t.Parallel()
 	expressions := []string{
@@ -102,7 +102,7 @@ func TestTimesAreThoseOfTemporal(t *testing.T) {
 	}
 }
 
-// TestTimesOfRandomExpressions does the same with expressions of no use.
+// TestTimesOfRandomExpressions compares the times of random expressions.
 func TestTimesOfRandomExpressions(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -136,14 +136,14 @@ func TestTimesOfRandomExpressions(t *testing.T) {
 	}
 }
 
-// TestClocksThatChange holds what the language guide says of the days on which clocks change, as Temporal does it: what they
-// skip does not come, and what they show twice comes once at least.
+// TestClocksThatChange checks what the language guide says about days with clock changes against Temporal: skipped times do
+// not occur, and repeated times occur at least once.
 func TestClocksThatChange(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		zone, cron, spring, autumn string
 		inSpring                   []string
-		inAutumn                   [][]string // any one of these
+		inAutumn                   [][]string // any one of these lists
 	}{
 		{
 			"Europe/Berlin", "30 2 * * *", "2026-03-29", "2026-10-25", nil,

@@ -11,10 +11,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// errLeft is why a program is ended whose client sends no more.
+// errLeft is the cause that ends a program whose client has closed its side.
 var errLeft = errors.New("the client of the session has left")
 
-// exec runs a program.
+// exec runs a program and forwards its input, output, signals and exit status.
 func (s *session) exec(ctx context.Context) {
 	e := s.header.GetExec()
 	reply := &v1.SessionReply{}
@@ -39,10 +39,10 @@ func (s *session) exec(ctx context.Context) {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		keyboard.read(s.conn, e.GetStdin())
-		s.cancel(errLeft) // or the program has ended already
+		s.cancel(errLeft) // no effect if the program has already ended
 	})
 	status, err := s.in.Exec(ctx, c)
-	// What the client still sends has no reader.
+	// Nothing reads what the client still sends.
 	keyboard.close()
 	out.exit(status.Code, status.Signal, err)
 	_ = s.conn.Close()
@@ -54,7 +54,7 @@ func windowSize(size *v1.TerminalSize) executor.WindowSize {
 	return executor.WindowSize{Columns: clamp(size.GetColumns()), Rows: clamp(size.GetRows())}
 }
 
-// keyboard is what the client of a program sends.
+// keyboard receives what the client of a program sends.
 type keyboard struct {
 	stdin   *buffer
 	signals chan string
@@ -66,7 +66,7 @@ func newKeyboard() *keyboard {
 	return &keyboard{stdin: newBuffer(), signals: make(chan string), resizes: make(chan executor.WindowSize), closed: make(chan struct{})}
 }
 
-// read reads frames until the client sends no more.
+// read handles frames until the client closes its side.
 func (k *keyboard) read(conn wire.Conn, stdin bool) {
 	for {
 		frame := &v1.SessionFrame{}
@@ -88,7 +88,7 @@ func (k *keyboard) read(conn wire.Conn, stdin bool) {
 	}
 }
 
-// pass hands a value to the program, unless that has ended.
+// pass hands a value to the program, or drops it if the program has ended.
 func pass[T any](k *keyboard, to chan T, value T) {
 	select {
 	case to <- value:
@@ -96,7 +96,7 @@ func pass[T any](k *keyboard, to chan T, value T) {
 	}
 }
 
-// close says that the program has ended.
+// close marks the program as ended and unblocks read.
 func (k *keyboard) close() {
 	close(k.closed)
 	k.stdin.close()

@@ -8,7 +8,7 @@ import (
 	"switchyard/activities/sessions/wire"
 )
 
-// files serves files by SFTP.
+// files serves the attempt's files over SFTP.
 func (s *session) files(ctx context.Context) {
 	if s.accept(0) != nil {
 		return
@@ -18,14 +18,14 @@ func (s *session) files(ctx context.Context) {
 	}
 }
 
-// readTar sends an archive.
+// readTar sends an archive of a path to the client.
 func (s *session) readTar(ctx context.Context) {
 	if s.accept(0) != nil {
 		return
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		_, _ = io.Copy(io.Discard, s.conn) // until the client has left
+		_, _ = io.Copy(io.Discard, s.conn) // until the client leaves
 		s.cancel(errLeft)
 	})
 	out := &frames{conn: s.conn}
@@ -35,7 +35,7 @@ func (s *session) readTar(ctx context.Context) {
 	reading.Wait()
 }
 
-// writeTar unpacks an archive.
+// writeTar unpacks an archive that the client sends.
 func (s *session) writeTar(ctx context.Context) {
 	if s.accept(0) != nil {
 		return

@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// frames writes frames to a stream. Its writers may be used at once.
+// frames writes frames to a stream. It is safe for concurrent use.
 type frames struct {
 	mu   sync.Mutex
 	conn wire.Conn
@@ -21,7 +21,7 @@ func (f *frames) send(frame *v1.SessionFrame) error {
 	return wire.WriteMessage(f.conn, frame)
 }
 
-// exit sends the last frame. An error has a code that is not 0.
+// exit sends the last frame. If err is not nil, the frame's exit code is not 0.
 func (f *frames) exit(code int, signal string, err error) {
 	e := &v1.SessionExit{Code: int32(code), Signal: signal}
 	if err != nil {
@@ -33,7 +33,7 @@ func (f *frames) exit(code int, signal string, err error) {
 	_ = f.send(&v1.SessionFrame{Frame: &v1.SessionFrame_Exit{Exit: e}}) // the client may have left
 }
 
-// stdout and stderr return writers of output.
+// stdout returns a writer that sends standard output.
 func (f *frames) stdout() io.Writer {
 	return output{f, func(b []byte) *v1.SessionFrame { return &v1.SessionFrame{Frame: &v1.SessionFrame_Stdout{Stdout: b}} }}
 }
@@ -47,7 +47,7 @@ type output struct {
 	frame  func([]byte) *v1.SessionFrame
 }
 
-// Write sends output.
+// Write sends output in frames of at most wire.MaxChunk bytes.
 func (o output) Write(p []byte) (written int, err error) {
 	for written < len(p) {
 		chunk := p[written:min(len(p), written+wire.MaxChunk)]
@@ -66,7 +66,8 @@ type archive struct {
 	ended bool
 }
 
-// Read reads a part of the archive. An archive that is broken off is io.ErrUnexpectedEOF or another error, never io.EOF.
+// Read reads the next part of the archive. If the archive is incomplete, Read returns io.ErrUnexpectedEOF or another
+// error, but never io.EOF.
 func (a *archive) Read(p []byte) (int, error) {
 	for len(a.chunk) == 0 {
 		if a.ended {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// counter is an input without end that counts what is read of it.
+// counter is an endless input that counts the bytes read from it.
 type counter struct{ n atomic.Int64 }
 
 func (c *counter) Read(p []byte) (int, error) {
@@ -17,7 +17,7 @@ func (c *counter) Read(p []byte) (int, error) {
 
 func (c *counter) get() int64 { return c.n.Load() }
 
-// yield lets what runs beside the test do something.
+// yield gives background work of the test time to proceed.
 func yield(t *testing.T) {
 	t.Helper()
 	time.Sleep(50 * time.Millisecond)

@@ -9,10 +9,10 @@ import (
 	"switchyard/activities/sessions/wire"
 )
 
-// maxAccepted is how many connections of a listening port are open at once; others wait in the kernel.
+// maxAccepted bounds the open connections of a listening port; further connections wait in the kernel.
 const maxAccepted = 1024
 
-// connect copies to and from a port of the attempt.
+// connect relays a connection to a port of the attempt.
 func (s *session) connect(ctx context.Context) {
 	conn, err := s.in.Dial(ctx, int(s.header.GetPort()))
 	if err != nil {
@@ -55,10 +55,10 @@ func (s *session) listen(ctx context.Context) {
 	})
 	room := make(chan struct{}, maxAccepted)
 	for {
-		room <- struct{}{} // freed at the latest when the session has ended
+		room <- struct{}{} // freed when the session ends, at the latest
 		conn, err := listener.Accept()
 		if err != nil {
-			return // it was closed: by the client, or because the attempt has ended
+			return // closed by the client, or by the end of the attempt
 		}
 		running.Go(func() {
 			defer func() { <-room }()

@@ -12,15 +12,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Attempts are the attempts of a node.
+// Attempts gives access to the attempts that run on a node.
 type Attempts interface {
-	// Enter returns the inside of the attempt that a header names. The function is called when the session is over. An error with
-	// a method NotFound that returns true says that no such attempt runs here.
+	// Enter returns the inside of the attempt that a header names. The caller calls the returned function when the session ends.
+	// If no such attempt runs on the node, the error has a method NotFound that returns true.
 	Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside, func(), error)
 }
 
-// Serve answers the header of a stream, does what it asks for, and closes the stream. It returns soon after the client has left,
-// ctx or the attempt has ended.
+// Serve replies to the header of a stream, carries out what the header requests, and closes the stream. It returns soon after the
+// client leaves, ctx ends or the attempt ends.
 func Serve(ctx context.Context, conn wire.Conn, h *v1.SessionHeader, attempts Attempts) {
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -55,31 +55,31 @@ func Serve(ctx context.Context, conn wire.Conn, h *v1.SessionHeader, attempts At
 	}
 }
 
-// session is a stream that is being served.
+// session is one stream that is being served.
 type session struct {
 	conn   wire.Conn
 	header *v1.SessionHeader
 	in     executor.Inside
-	// cancel ends what the session does.
+	// cancel ends the session's work.
 	cancel context.CancelCauseFunc
 }
 
-// accept answers the header.
+// accept replies to the header with success and a port, which is 0 for kinds without one.
 func (s *session) accept(port int) error {
 	return s.reply(&v1.SessionReply{Port: uint32(port)})
 }
 
-// reply answers the header with a reply, which it completes.
+// reply completes a reply and sends it.
 func (s *session) reply(r *v1.SessionReply) error {
 	h := s.header
 	r.RunId, r.Task, r.Claim, r.Node = h.GetRunId(), h.GetTask(), h.GetClaim(), h.GetNode()
 	return wire.WriteMessage(s.conn, r)
 }
 
-// refuse answers the header with an error.
+// refuse replies to the header with an error.
 func (s *session) refuse(err error) { wire.Refuse(s.conn, codeOf(err), lineOf(err)) }
 
-// codeOf returns the Connect code of an error.
+// codeOf returns the Connect code for an error.
 func codeOf(err error) string {
 	var entry interface{ NotFound() bool }
 	switch _, refused := errors.AsType[*executor.Refusal](err); {
@@ -99,7 +99,7 @@ func codeOf(err error) string {
 	return "internal"
 }
 
-// lineOf returns the text of an error in one line, without what a terminal would obey.
+// lineOf returns the text of an error as one line without control characters.
 func lineOf(err error) string {
 	if errors.Is(err, executor.ErrNotRunning) {
 		return "the task has ended"

@@ -43,7 +43,7 @@ func (n *node) count(d int) int {
 	return n.open
 }
 
-// startNode starts a node, and connects to it.
+// startNode starts a node and connects to it.
 func startNode(t *testing.T, in executor.Inside) *node {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -99,7 +99,7 @@ func (n *node) request(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1
 
 func (n *node) inside() executor.Inside { return caller.New(n.request) }
 
-// scripted is an Inside whose methods are functions of a test.
+// scripted is an Inside whose methods call functions that a test provides.
 type scripted struct {
 	executor.Inside
 	exec     func(ctx context.Context, c executor.Command) (executor.ExitStatus, error)
@@ -180,7 +180,7 @@ func TestProgramEndsWhenItsClientHasLeft(t *testing.T) {
 					close(started)
 					if prints {
 						for {
-							if _, err := c.Stdout.Write(make([]byte, 1<<20)); err != nil { // more than its client reads
+							if _, err := c.Stdout.Write(make([]byte, 1<<20)); err != nil { // more than the client reads
 								break
 							}
 						}
@@ -204,7 +204,8 @@ func TestProgramEndsWhenItsClientHasLeft(t *testing.T) {
 	}
 }
 
-// A program that does not read its input can be signalled, as long as what waits for it is not too much.
+// TestSignalsPassWaitingInput checks that a program that does not read its input receives signals while its
+// waiting input is within the limit.
 func TestSignalsPassWaitingInput(t *testing.T) {
 	n := startNode(t, &scripted{exec: func(_ context.Context, c executor.Command) (executor.ExitStatus, error) {
 		if got := <-c.Signals; got != "INT" {
@@ -229,10 +230,10 @@ func TestSignalsPassWaitingInput(t *testing.T) {
 	}
 }
 
-// TestSignalsPassInputThatIsNotRead has more input than a program that does not read can have waiting for it.
+// TestSignalsPassInputThatIsNotRead sends more input than may wait for a program that does not read.
 func TestSignalsPassInputThatIsNotRead(t *testing.T) {
 	n := startNode(t, &scripted{exec: func(_ context.Context, c executor.Command) (executor.ExitStatus, error) {
-		for range 2 { // in either order
+		for range 2 { // in any order
 			select {
 			case size := <-c.Terminal.Resizes:
 				if size.Columns != 132 {
@@ -280,7 +281,7 @@ func TestInputThatIsNotReadIsBounded(t *testing.T) {
 	before := int64(-1)
 	for sent.get() != before || before < maxInput {
 		before = sent.get()
-		for range 2000 { // a writer that is not blocked continues meanwhile
+		for range 2000 { // a writer that is not blocked proceeds meanwhile
 			sent.get()
 		}
 		if before > 64<<20 {
@@ -314,7 +315,8 @@ func TestErrorsOfArchivesArrive(t *testing.T) {
 	}
 }
 
-// An archive whose client leaves in the middle is not taken for a whole one.
+// TestArchiveThatBreaksOffIsAnError checks that a partial archive, whose client has left, does not count as
+// complete.
 func TestArchiveThatBreaksOffIsAnError(t *testing.T) {
 	for name, leave := range map[string]func(wire.Conn){
 		"gives up": func(c wire.Conn) { wire.Abort(c, "") }, "closes": func(c wire.Conn) { c.Close() }, "half-closes": func(c wire.Conn) { _ = c.CloseWrite() },

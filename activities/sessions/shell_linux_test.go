@@ -16,7 +16,7 @@ import (
 	"switchyard/activities/sessions/wire"
 )
 
-// TestSessionsAreAnInside holds that an attempt is entered over streams as on its node.
+// TestSessionsAreAnInside checks that entering an attempt over streams behaves as on its node.
 func TestSessionsAreAnInside(t *testing.T) {
 	e, err := shell.New(shell.Options{})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestSessionsAreAnInside(t *testing.T) {
 	})
 }
 
-// startTask starts a task that lasts until the end of the test.
+// startTask starts a task that runs until the end of the test.
 func startTask(t *testing.T, e *shell.Executor, id, dir string) {
 	t.Helper()
 	task, err := structpb.NewStruct(map[string]any{"command": "while :; do sleep 0.1; done"})

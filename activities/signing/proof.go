@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// proofDomain begins what is signed of a proof.
+// proofDomain is the first field of the signed data of a proof.
 const proofDomain = "switchyard proof 1"
 
-// Prove returns a text by which another process of the deployment knows that one of them has sent it: for one purpose, and to
-// the subject alone. It counts once, and for some minutes.
+// Prove returns a proof for another process that a process of this deployment has sent it. The proof is valid for one purpose
+// and subject, once, and for some minutes.
 func (s *Signer) Prove(ctx context.Context, purpose, subject string) (string, error) {
 	key, err := s.readKey(ctx)
 	if err != nil {
@@ -25,7 +25,8 @@ func (s *Signer) Prove(ctx context.Context, purpose, subject string) (string, er
 	return at + "." + nonce + "." + proofMAC(key, purpose, subject, at, nonce), nil
 }
 
-// CheckProof returns why a proof does not count, or "" if it does. The error says that this cannot be known now.
+// CheckProof returns why a proof is invalid, or "" if it is valid, and marks a valid proof as used. An error means that the
+// check is not possible now.
 func (s *Signer) CheckProof(ctx context.Context, purpose, subject, proof string) (refused string, err error) {
 	key, err := s.readKey(ctx)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *Signer) CheckProof(ctx context.Context, purpose, subject, proof string)
 	return s.useNonce(parts[1], now), nil
 }
 
-// useNonce marks a proof as used.
+// useNonce marks a proof as used. It returns why the proof is refused, or "".
 func (s *Signer) useNonce(nonce string, now time.Time) (refused string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

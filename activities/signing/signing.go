@@ -17,32 +17,33 @@ import (
 )
 
 const (
-	// keyBytes is the size of the key of HMAC-SHA-256.
+	// keyBytes is the length of the HMAC-SHA-256 key.
 	keyBytes = 32
-	// maxAge is how old a decision may be when it is verified. Between the two lie an update of a workflow and a local
-	// activity; the rest allows for clocks that differ.
+	// maxAge is the maximum age of a decision when it is verified. Between signing and verifying lie a workflow update
+	// and a local activity; the rest allows for clock differences.
 	maxAge = 10 * time.Minute
-	// maxAhead is how far the clock of the gateway may be ahead.
+	// maxAhead is how far the gateway's clock may be ahead.
 	maxAhead = 2 * time.Minute
-	// domain begins what is signed, so that the key signs nothing else in the same words.
+	// domain is the first field of the signed data, so that the signature of a decision is never valid for anything
+	// else signed with the key.
 	domain = "switchyard decision 1"
 )
 
-// Signer signs decisions and verifies them, with the key in a store. It is safe for concurrent use.
+// Signer signs and verifies decisions with the key in a store. It is safe for concurrent use.
 type Signer struct {
 	store *store.Store
 	now   func() time.Time
 
 	mu  sync.Mutex
 	key []byte // nil until it has been read
-	// nonces are the proofs that were used, and when.
+	// nonces holds the nonces of used proofs, with the time of use.
 	nonces map[string]time.Time
 }
 
-// New returns a signer with the key in a store, which is made at first use.
+// New returns a signer with the key in a store. The key is created at first use.
 func New(s *store.Store, now func() time.Time) *Signer { return &Signer{store: s, now: now} }
 
-// Sign adds the signature to a decision, and the time.
+// Sign signs a decision. Decision.at must be set, because Verify checks the age.
 func (s *Signer) Sign(ctx context.Context, d *v1.Decision) error {
 	key, err := s.readKey(ctx)
 	if err == nil {
@@ -51,7 +52,7 @@ func (s *Signer) Sign(ctx context.Context, d *v1.Decision) error {
 	return err
 }
 
-// Verify returns why a decision does not count, or "" if it does. The error says that this cannot be known now.
+// Verify returns why a decision is invalid, or "" if it is valid. An error means that the check is not possible now.
 func (s *Signer) Verify(ctx context.Context, d *v1.Decision) (refused string, err error) {
 	key, err := s.readKey(ctx)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *Signer) Verify(ctx context.Context, d *v1.Decision) (refused string, er
 	return "", nil
 }
 
-// readKey returns the key. The first call of a deployment creates it.
+// readKey returns the key and caches it. The first call of a deployment creates the key.
 func (s *Signer) readKey(ctx context.Context) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +82,7 @@ func (s *Signer) readKey(ctx context.Context) ([]byte, error) {
 		fresh := make([]byte, keyBytes)
 		_, _ = rand.Read(fresh) // never fails
 		if _, err = s.store.PutIfAbsent(ctx, storekey.SigningKey, fresh); err == nil {
-			key, err = s.store.Get(ctx, storekey.SigningKey) // that of the first of several processes
+			key, err = s.store.Get(ctx, storekey.SigningKey) // of several processes, the first one's key
 		}
 	}
 	if err == nil && len(key) != keyBytes {
@@ -94,8 +95,8 @@ func (s *Signer) readKey(ctx context.Context) ([]byte, error) {
 	return key, nil
 }
 
-// mac returns the signature of a decision. Each field is preceded by its length, so that no two decisions give the same
-// bytes.
+// mac returns the signature of a decision. Each field is preceded by its length, so that different decisions never
+// produce the same bytes.
 func mac(key []byte, d *v1.Decision) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, field := range []string{

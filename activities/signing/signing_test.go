@@ -32,7 +32,8 @@ func decision() *v1.Decision {
 	return &v1.Decision{Workflow: "ci-0k", Execution: "e1", Task: "deploy", Verdict: v1.ApprovalApproved, By: "ann", Role: v1.RoleOperator, Reason: "ok", At: timestamppb.New(at)}
 }
 
-// TestSignatureCoversEveryField changes each field of a signed decision, as another process finds it.
+// TestSignatureCoversEveryField changes each field of a signed decision and verifies it with another
+// signer.
 func TestSignatureCoversEveryField(t *testing.T) {
 	dir := t.TempDir()
 	signed := decision()

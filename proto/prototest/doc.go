@@ -1,2 +1,3 @@
-// Package prototest helps tests that a copy of a message forgets no field. It imports nothing but protobuf.
+// Package prototest helps tests to prove that a copy of a message omits no field. It imports nothing but
+// protobuf.
 package prototest

@@ -5,11 +5,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxDepth is how far below the message messages are filled: some hold messages of their own kind.
+// maxDepth is the depth to which nested messages are filled. Some message types contain themselves.
 const maxDepth = 3
 
-// Fill sets every field of a message, and of the messages in it, to a value that is not its zero value. A field of a
-// oneof takes the place of the one before.
+// Fill sets every field of a message and of its nested messages to a value other than the zero value. Of a oneof,
+// the last field remains set.
 func Fill(m proto.Message) { fill(m.ProtoReflect(), 0) }
 
 func fill(m protoreflect.Message, depth int) {
@@ -66,7 +66,7 @@ func scalar(f protoreflect.FieldDescriptor) protoreflect.Value {
 	}
 }
 
-// Missing returns the names of the fields that a message does not have set, but for those that may be.
+// Missing returns the names of the fields that are not set in a message, except the fields in but.
 func Missing(m proto.Message, but ...string) []string {
 	var missing []string
 	fields := m.ProtoReflect().Descriptor().Fields()

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// account sums up what several attempts take. What is bound to a NUMA node is
-// counted there and in the whole; what is not may lie on any, so it counts in
-// the whole only.
+// account sums up what several attempts hold. Resources that are bound to a NUMA node count for
+// that node and for the machine; other resources may be on any NUMA node, so they count only for
+// the machine.
 type account struct {
 	all  amount
 	numa map[int32]amount
-	gpus map[int32]int // GPU index -> number of attempts that it is for
+	gpus map[int32]int // GPU index -> number of attempts that hold it
 }
 
 func newAccount() account {
@@ -44,7 +44,7 @@ func (a *account) remove(u units) {
 	}
 }
 
-// fits reports whether there is room for one more.
+// fits reports whether there is room for one more attempt.
 func (a *account) fits(u units, c capacity) bool {
 	if !u.amount.fits(a.all, c.all) {
 		return false
@@ -61,7 +61,7 @@ func (a *account) fits(u units, c capacity) bool {
 	return ok && u.amount.fits(a.numa[*u.numa], node)
 }
 
-// need is the sum, bound to no NUMA node.
+// need returns the sum as a Need, without NUMA nodes.
 func (a *account) need() Need {
 	n := a.all.need()
 	n.GPUs = slices.Sorted(maps.Keys(a.gpus))

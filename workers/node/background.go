@@ -7,29 +7,27 @@ import (
 	"time"
 )
 
-// background keeps the newest figures of a reading that takes its time, or may
-// hang: a heartbeat must wait for neither. At most one reading is under way,
-// also when one never ends. Its methods may be called from several goroutines
-// at once.
+// background keeps the latest result of a reading that is slow or may hang, because a heartbeat
+// must not wait for it. At most one reading is in progress, even if one never ends. background is
+// safe for concurrent use.
 type background[T any] struct {
-	// read takes the figures until ctx ends.
+	// read reads the figures. It should return when ctx ends.
 	read func(ctx context.Context) (T, error)
-	// every is the time between readings; limit the longest that one may take.
+	// every is the interval of readings, limit the maximum duration of one.
 	every, limit time.Duration
 	now          func() time.Time
 
 	mu      sync.Mutex
 	started time.Time
-	ended   chan struct{} // closed with the reading under way; nil: none is
+	ended   chan struct{} // closed after the reading in progress; nil if there is none
 	value   T
-	count   int64 // readings that have ended
+	count   int64 // number of completed readings
 	err     error
 }
 
-// latest returns the newest figures, their number, which grows, and why the
-// newest reading failed. One that was too slow leaves the figures as they were;
-// one that failed otherwise has none. It starts the next reading when it is
-// time, and does not wait for it.
+// latest returns the latest figures, the number of completed readings, and why the latest reading
+// failed. A reading that timed out leaves the figures unchanged; one that failed for another reason
+// clears them. latest starts the next reading when it is due, and does not wait for it.
 func (b *background[T]) latest() (value T, count int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +59,7 @@ func (b *background[T]) run(ended chan struct{}) {
 	close(ended)
 }
 
-// wait waits for the reading that is under way, if there is one.
+// wait waits for the reading in progress, if there is one.
 func (b *background[T]) wait(ctx context.Context) {
 	b.mu.Lock()
 	ended := b.ended

@@ -62,7 +62,8 @@ func TestBackground(t *testing.T) {
 	})
 }
 
-// A reading that cannot even be stopped delays no other one, and has no second beside it.
+// TestBackgroundHangs checks that a reading that cannot be stopped delays no other reading, and
+// that no second reading starts beside it.
 func TestBackgroundHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

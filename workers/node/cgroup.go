@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// cgroups are the control groups of this process: what a container, a service
-// manager or a batch system lets it have of the machine.
+// cgroups are the control groups of this process: the share of the machine that a container, a
+// service manager or a batch system grants it.
 type cgroups struct {
 	sys fs.FS
-	// Folders below /sys by controller, from the process's own group up to the
-	// topmost that can be seen: a limit of any of them holds.
+	// dirs holds folders below /sys by controller, from the process's own group up to the topmost
+	// visible one. A limit of any of them applies.
 	dirs map[string][]string
 	v2   map[string]bool // by controller
 }
 
-// controllers are those whose limits are read.
+// controllers are the controllers whose limits are read.
 var controllers = []string{"cpu", "cpuacct", "cpuset", "memory"}
 
-// findCgroups reads where the groups of this process are. A machine without
-// them, or without /proc, has none.
+// findCgroups locates the groups of this process. Without control groups or without /proc, the
+// result is empty.
 func findCgroups(proc, sys fs.FS) cgroups {
 	c := cgroups{sys: sys, dirs: map[string][]string{}, v2: map[string]bool{}}
 	own, err := fs.ReadFile(proc, "self/cgroup")
@@ -53,7 +53,8 @@ func findCgroups(proc, sys fs.FS) cgroups {
 	return c
 }
 
-// find returns the folders of a controller for the group at a path.
+// find returns the folders of a controller for the group at a path, or nil if the controller is not
+// mounted.
 func (c cgroups) find(mounts, controller string, v2 bool, group string) []string {
 	for line := range strings.Lines(mounts) {
 		// id parent major:minor root mountpoint options [tags] - type source superoptions
@@ -69,8 +70,9 @@ func (c cgroups) find(mounts, controller string, v2 bool, group string) []string
 		if !ok {
 			continue
 		}
-		// What is mounted may be a part of the tree, such as a container's, and
-		// then the group's path, which starts at the top of the tree, leads nowhere.
+		// The mount may show only a part of the tree, such as a container's. In that case the
+		// group's path, which is relative to the top of the whole tree, does not exist below the
+		// mount.
 		inside, ok := strings.CutPrefix(path.Clean("/"+group), strings.TrimSuffix(fields[3], "/"))
 		dir := path.Join(top, inside)
 		if _, err := fs.Stat(c.sys, dir); !ok || err != nil {
@@ -86,8 +88,8 @@ func (c cgroups) find(mounts, controller string, v2 bool, group string) []string
 	return nil
 }
 
-// cpuQuota returns how many cores' worth of time the process may use, and the
-// group for which that is so; +Inf without a limit.
+// cpuQuota returns the tightest limit on processor time, in cores, and the group that has it.
+// Without a limit it returns +Inf.
 func (c cgroups) cpuQuota() (cores float64, dir string) {
 	cores = math.Inf(1)
 	for _, d := range c.dirs["cpu"] {
@@ -107,7 +109,8 @@ func (c cgroups) cpuQuota() (cores float64, dir string) {
 	return cores, dir
 }
 
-// cpuSeconds returns how much processor time a group, as cpuQuota names it, has used.
+// cpuSeconds returns the processor time that a group has used. dir is a folder that cpuQuota has
+// returned.
 func (c cgroups) cpuSeconds(dir string) (float64, bool) {
 	if c.v2["cpu"] {
 		usec, ok := c.stat(path.Join(dir, "cpu.stat"))["usage_usec"]
@@ -117,23 +120,24 @@ func (c cgroups) cpuSeconds(dir string) (float64, bool) {
 	if len(accounts) == 0 || c.v2["cpuacct"] {
 		return 0, false
 	}
-	// The group at the same place of that tree, counted from the top.
+	// Use the group at the same level of the other tree, counted from the top.
 	up := min(len(groups)-1-slices.Index(groups, dir), len(accounts)-1)
 	nsec := c.number(path.Join(accounts[len(accounts)-1-up], "cpuacct.usage"))
 	return nsec / 1e9, nsec > 0
 }
 
-// cpus returns the processors that the process may use; false: it does not say.
+// cpus returns the processors that the process may use, or false if the groups do not specify them.
 func (c cgroups) cpus() ([]int32, bool) {
 	return c.set("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus")
 }
 
-// mems returns the NUMA nodes whose memory the process may use; false: it does not say.
+// mems returns the NUMA nodes whose memory the process may use, or false if the groups do not
+// specify them.
 func (c cgroups) mems() ([]int32, bool) {
 	return c.set("cpuset.mems.effective", "cpuset.effective_mems", "cpuset.mems")
 }
 
-// set returns the list in the first of the files that there is.
+// set returns the list in the first of the files that exists and is not empty.
 func (c cgroups) set(files ...string) ([]int32, bool) {
 	for _, d := range c.dirs["cpuset"] {
 		for _, file := range files {
@@ -145,10 +149,9 @@ func (c cgroups) set(files ...string) ([]int32, bool) {
 	return nil, false
 }
 
-// memory returns the tightest limit on memory and what is left of it, in bytes;
-// what is left is the least over all groups. Pages that hold parts of files
-// count as left, since the kernel takes them back before it kills. +Inf
-// without a limit.
+// memory returns the tightest limit on memory and the least memory that any group has left, in
+// bytes. Page cache counts as left, because the kernel reclaims it before it kills a process.
+// Without a limit both are +Inf.
 func (c cgroups) memory() (limit, left float64) {
 	limit, left = math.Inf(1), math.Inf(1)
 	for _, d := range c.dirs["memory"] {
@@ -177,7 +180,7 @@ func (c cgroups) text(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// number returns the number in a file; 0 when there is none, or it says "max".
+// number returns the number in a file, or 0 if there is none or the file contains "max".
 func (c cgroups) number(name string) float64 { return number(c.text(name)) }
 
 func number(text string) float64 {
@@ -188,7 +191,7 @@ func number(text string) float64 {
 	return x
 }
 
-// stat returns the numbers of a file of lines such as "usage_usec 42".
+// stat parses a file with lines such as "usage_usec 42".
 func (c cgroups) stat(name string) map[string]float64 {
 	values := map[string]float64{}
 	for line := range strings.Lines(c.text(name)) {

@@ -9,7 +9,8 @@ import (
 	"github.com/shirou/gopsutil/v3/cpu"
 )
 
-// In a group with a limit, use is that of the limit, unless the machine is fuller.
+// TestUsageOfALimit checks that in a limited group the use refers to the limit, unless the use of
+// the machine is higher.
 func TestUsageOfALimit(t *testing.T) {
 	v2 := func(usage string) fstest.MapFS {
 		return fstest.MapFS{
@@ -44,7 +45,7 @@ func TestUsageOfALimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		proc fstest.MapFS
 		sys  func(usage string) fstest.MapFS
-		idle float64 // of the machine's 40 s
+		idle float64 // of 40 s on the machine
 		want float64
 	}{
 		"version 2":               {procV2, v2, 30, 75},
@@ -55,7 +56,7 @@ func TestUsageOfALimit(t *testing.T) {
 		r := f.readers()
 		r.Proc, r.Sys = test.proc, test.sys("100")
 		r.CPUTimes = func(context.Context) ([]cpu.TimesStat, error) { return []cpu.TimesStat{f.times}, nil }
-		// The readers are copied, so the tree has to change in place.
+		// The readers are copied, so the tree must change in place.
 		tree := r.Sys.(fstest.MapFS)
 		p := NewProbe(ProbeOptions{Readers: r, Now: func() time.Time { return f.now }})
 		p.Snapshot(t.Context())
@@ -70,7 +71,7 @@ func TestUsageOfALimit(t *testing.T) {
 	}
 }
 
-// A process that may use some processors only does not count the use of others.
+// TestUsageOfACpuset checks that the use of processors that the process may not use does not count.
 func TestUsageOfACpuset(t *testing.T) {
 	f := newFakeMachine()
 	r := f.readers()
@@ -80,7 +81,7 @@ func TestUsageOfACpuset(t *testing.T) {
 		for i, b := range busy {
 			times = append(times, cpu.TimesStat{CPU: "cpu" + string(rune('0'+i)), User: b, Idle: 10 - b})
 		}
-		if f.times.Idle == 0 { // the first reading
+		if f.times.Idle == 0 { // first reading
 			return make([]cpu.TimesStat, 4), nil
 		}
 		return times, nil

@@ -14,12 +14,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// cpuCounters are counters of processor time.
+// cpuCounters holds counters of processor time.
 type cpuCounters struct {
-	// times are those of the processors that the process may use, together.
+	// times is the sum over the processors that the process may use.
 	times cpu.TimesStat
-	// group is the control group with the tightest limit on processor time, and
-	// used what it has used of it, in seconds; empty: there is no such limit.
+	// group is the control group with the tightest limit on processor time, or "" without a limit.
+	// used is the time that the group has used, in seconds.
 	group string
 	used  float64
 }
@@ -36,8 +36,8 @@ func (p *Probe) readCPU(ctx context.Context, now time.Time) *v1.CpuSnapshot {
 	}
 	quota, group := p.groups.cpuQuota()
 	share := min(float64(n), quota)
-	// Whole cores, so that nothing is handed out that is not there; one at least,
-	// or a node with half a core could run nothing.
+	// Round down to whole cores, so that no core is assigned that does not exist. A node with less
+	// than one core still reports one, because it could run nothing otherwise.
 	out.Cores = int32(max(math.Floor(share), 1))
 	if avg, err := p.readers.Load(ctx); p.readable("load", err) {
 		out.LoadAvg_1M = avg
@@ -60,7 +60,7 @@ func (p *Probe) readCPU(ctx context.Context, now time.Time) *v1.CpuSnapshot {
 	return out
 }
 
-// together adds up the times of some processors; none: of all.
+// together adds up the times of the given processors, or of all processors if only is empty.
 func together(times []cpu.TimesStat, only []int32) cpu.TimesStat {
 	var sum cpu.TimesStat
 	for _, t := range times {
@@ -80,10 +80,11 @@ func together(times []cpu.TimesStat, only []int32) cpu.TimesStat {
 	return sum
 }
 
-// cpuUsage is the use in percent of the share of the processors, in cores: that
-// of the machine, or of the group that is limited when it uses more of its limit.
+// cpuUsage returns the use of the processors in percent. If a limited control group has used more
+// of its limit than the machine has of its processors, cpuUsage returns the use of the limit. share
+// is the limit in cores. It returns false if no time has passed.
 func cpuUsage(last, now cpuCounters, elapsed time.Duration, share float64) (float64, bool) {
-	// Guest time is part of user time already.
+	// Guest time is already part of user time.
 	busy := func(t cpu.TimesStat) float64 {
 		return t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal
 	}
@@ -94,8 +95,8 @@ func cpuUsage(last, now cpuCounters, elapsed time.Duration, share float64) (floa
 	}
 	usage := percent(used / all * 100)
 	if now.group != "" && now.group == last.group && now.used >= last.used {
-		// The share may be there although the machine is busy with others' work,
-		// but not when the machine is full.
+		// The group may get its whole share although the machine is also busy with other work, but
+		// not if the machine is full. The larger figure counts.
 		usage = max(usage, percent((now.used-last.used)/elapsed.Seconds()/share*100))
 	}
 	return usage, true

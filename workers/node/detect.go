@@ -17,58 +17,53 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Names of the capabilities that Detect finds.
+// Names of the capabilities that come from Facts.
 const (
-	// GPUCapability is "nvidia" where an NVIDIA driver shows a GPU.
+	// GPUCapability is "nvidia" on nodes where the NVIDIA driver shows a GPU.
 	GPUCapability = "gpu"
-	// DockerCapability is "true" where a Docker engine answers, and
-	// DockerVersionCapability its version.
+	// DockerCapability is "true" on nodes where a Docker engine answers. DockerVersionCapability is the engine's version.
 	DockerCapability        = "docker"
 	DockerVersionCapability = "docker-version"
 	// KubernetesCapability is the current context of kubectl, or "in-cluster" in a pod.
 	KubernetesCapability = "kubernetes"
-	// SandboxCapability is "true" where shell tasks can run in a sandbox; tasks that ask
-	// for one are placed by it.
+	// SandboxCapability is "true" on nodes that can run shell tasks in a sandbox. Tasks that ask for a sandbox are placed by it.
 	SandboxCapability = "sandbox"
-	// QEMUVersionCapability is the version of QEMU, where virtual machines can run.
+	// QEMUVersionCapability is the version of QEMU on nodes that can run virtual machines.
 	QEMUVersionCapability = "qemu-version"
 )
 
 const (
-	// dockerTimeout bounds what Docker is asked: an engine that hangs runs nothing.
+	// dockerTimeout bounds the requests to Docker. An engine that hangs cannot run containers.
 	dockerTimeout = 2 * time.Second
-	// dockerSocket is where Docker listens unless DOCKER_HOST says otherwise.
+	// dockerSocket is the address of Docker if DOCKER_HOST is not set.
 	dockerSocket = "unix:///var/run/docker.sock"
-	// longestAnswer is how much of an answer of Docker is read.
+	// longestAnswer bounds how much of a response of Docker is read, in bytes.
 	longestAnswer = 64 << 10
 )
 
-// Facts are what a machine has that tasks may ask for.
+// Facts describes what a machine has that tasks may ask for.
 type Facts struct {
-	// NVIDIA: the NVIDIA driver runs and shows this process a GPU.
+	// NVIDIA is set if the NVIDIA driver runs and shows this process a GPU.
 	NVIDIA bool
-	// Docker: an engine answers; DockerVersion may be empty then all the same.
+	// Docker is set if an engine answers. DockerVersion may be "" even then.
 	Docker        bool
 	DockerVersion string
-	// KubeContext is the current context of kubectl; empty: none.
+	// KubeContext is the current context of kubectl, or "".
 	KubeContext string
-	// Sandbox: shell tasks can run in one. Detect leaves it to whoever has the executor.
+	// Sandbox is set if shell tasks can run in a sandbox. Detect does not set it; the owner of the executor does.
 	Sandbox bool
-	// QEMU: virtual machines can run, of QEMUVersion; KVM: by the processor, and not emulated. Detect leaves them to whoever has
-	// the executor.
+	// QEMU is set if virtual machines can run, QEMUVersion is the version of QEMU, and KVM is set if the processor runs the
+	// virtual machines without emulation. Detect does not set them; the owner of the executor does.
 	QEMU, KVM   bool
 	QEMUVersion string
 }
 
-// Capabilities returns those of a node: what was detected, and over it what a
-// person said of the node, whose word counts.
+// Capabilities returns the capabilities of a node: the detected ones, overridden by said, which a person has configured.
 //
-// Facts become capabilities and never executor types. The executor types of a
-// node are the executors that its worker has been given, which are those that
-// this binary has; what an executor needs of the machine decides whether it is
-// given, and never makes up for one that is not there. So a node with Docker is
-// one with docker=true, but no node for tasks of type container before there is an
-// executor for them.
+// Facts become capabilities, but never executor types. The executor types of a node are those of the executors that its worker
+// has, and a worker has only executors of this binary. Facts may decide whether a worker gets an executor, but they do not
+// replace a missing one. So a node with Docker has docker=true, but it runs no tasks of type container unless the worker has
+// that executor.
 func (f Facts) Capabilities(said map[string]string) map[string]string {
 	found := map[string]string{}
 	if f.NVIDIA {
@@ -96,21 +91,21 @@ func (f Facts) Capabilities(said map[string]string) map[string]string {
 	return found
 }
 
-// Surroundings are where Detect looks. The zero value is not usable; see SystemSurroundings.
+// Surroundings determines where Detect looks. The zero value is not usable; see SystemSurroundings.
 type Surroundings struct {
-	// Getenv reads the environment.
+	// Getenv reads an environment variable.
 	Getenv func(string) string
-	// Home is the home directory; empty: none.
+	// Home is the home directory, or "".
 	Home string
 	// Command runs nvidia-smi.
 	Command Command
-	// Token is the file that Kubernetes puts into pods.
+	// Token is the path of the file that Kubernetes mounts into pods.
 	Token string
-	// Logger receives what was found.
+	// Logger receives what Detect found.
 	Logger *slog.Logger
 }
 
-// SystemSurroundings are those of the process.
+// SystemSurroundings returns the surroundings of this process.
 func SystemSurroundings(logger *slog.Logger) Surroundings {
 	home, _ := os.UserHomeDir() // a service may have none
 	return Surroundings{
@@ -119,9 +114,8 @@ func SystemSurroundings(logger *slog.Logger) Surroundings {
 	}
 }
 
-// Detect looks for Docker, Kubernetes and NVIDIA GPUs. What is not there, or
-// does not answer in time, is absent: that is no error. It takes as long as the
-// slowest of them, 5 s at most.
+// Detect looks for Docker, Kubernetes and NVIDIA GPUs. What is missing or does not answer in time counts as absent, not as an
+// error. Detect takes as long as the slowest check, at most 5 s.
 func Detect(ctx context.Context, s Surroundings) Facts {
 	var f Facts
 	nvidia := make(chan bool, 1)
@@ -138,13 +132,13 @@ func Detect(ctx context.Context, s Surroundings) Facts {
 	return f
 }
 
-// nvidia asks nvidia-smi, because /proc shows a container the GPUs of its host too.
+// nvidia runs nvidia-smi, because in a container /proc also shows the GPUs of the host.
 func (s Surroundings) nvidia(ctx context.Context) bool {
 	out, err := s.Command(ctx, "nvidia-smi", "--list-gpus")
 	return err == nil && len(strings.TrimSpace(string(out))) > 0
 }
 
-// docker asks the engine whether it is there, and for its version.
+// docker checks whether a Docker engine answers, and returns its version.
 func (s Surroundings) docker(ctx context.Context) (found bool, version string) {
 	host := s.Getenv("DOCKER_HOST")
 	if host == "" {
@@ -160,7 +154,7 @@ func (s Surroundings) docker(ctx context.Context) (found bool, version string) {
 		network, target = "unix", address.Path
 	case "tcp", "http":
 		network, target = "tcp", address.Host
-	default: // ssh and npipe need more than a connection; so does TCP with TLS, which does not answer
+	default: // ssh and npipe need more than a connection, and TCP with TLS does not answer plain HTTP
 		return false, ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
@@ -185,7 +179,7 @@ func (s Surroundings) docker(ctx context.Context) (found bool, version string) {
 		}
 		return resp.Header, body
 	}
-	// Something else may listen there; only Docker, and what stands in for it, names its API.
+	// Another program may listen there; only Docker and its substitutes send the version of their API.
 	header, _ := ask("/_ping")
 	if header.Get("Api-Version") == "" {
 		return false, ""

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// bare are surroundings in which there is nothing.
+// bare returns surroundings in which Detect finds nothing.
 func bare(t *testing.T) Surroundings {
 	env := map[string]string{"DOCKER_HOST": "unix://" + filepath.Join(t.TempDir(), "nobody.sock")}
 	return Surroundings{
@@ -74,7 +74,7 @@ func TestDetectNVIDIA(t *testing.T) {
 	}
 }
 
-// nvidia-smi that hangs in the driver is not waited for.
+// TestDetectHungDriver checks that Detect does not wait for an nvidia-smi that hangs in the driver.
 func TestDetectHungDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := bare(t)
@@ -120,7 +120,7 @@ func TestDetectDocker(t *testing.T) {
 			}
 			address := "127.0.0.1:0"
 			if test.network == "unix" {
-				dir, err := os.MkdirTemp("", "d") // the name of a socket must be short
+				dir, err := os.MkdirTemp("", "d") // paths of sockets must be short
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -150,7 +150,8 @@ func TestDetectDocker(t *testing.T) {
 	}
 }
 
-// An engine that accepts and never answers is none, and holds nothing up.
+// TestDetectHungDocker checks that an engine that accepts connections and never replies is not
+// detected and delays nothing for long.
 func TestDetectHungDocker(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -222,7 +223,7 @@ func TestDetectKubernetes(t *testing.T) {
 	}
 }
 
-// What a person said of the node counts.
+// TestCapabilities checks that configured capabilities override detected ones.
 func TestCapabilities(t *testing.T) {
 	facts := Facts{NVIDIA: true, Docker: true, DockerVersion: "28.2.2", KubeContext: "prod", Sandbox: true, QEMU: true, QEMUVersion: "7.2.0"}
 	said := map[string]string{"gpu": "amd", "disk": "ssd"}
@@ -237,7 +238,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// Whatever this machine has, looking for it is quiet and ends.
+// TestDetectHere checks that Detect terminates without errors on this machine, whatever it has.
 func TestDetectHere(t *testing.T) {
 	t.Logf("%+v", Detect(t.Context(), SystemSurroundings(slog.New(slog.NewTextHandler(t.Output(), nil)))))
 }

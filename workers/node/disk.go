@@ -29,8 +29,8 @@ func (p *Probe) readDisk(ctx context.Context, now time.Time) *v1.DiskSnapshot {
 	return out
 }
 
-// device returns the name of the device that the working directory is on, as
-// counters have it; empty when that is not known, as on an overlay.
+// device returns the device of the working directory, as the counters name it, or "" if it is
+// unknown, as on an overlay.
 func (p *Probe) device(ctx context.Context) string {
 	parts, err := p.readers.Partitions(ctx)
 	if !p.readable("file systems", err) {
@@ -42,7 +42,7 @@ func (p *Probe) device(ctx context.Context) string {
 	}
 	best := disk.PartitionStat{}
 	for _, part := range parts {
-		// A later mount hides an earlier one at the same place.
+		// A later mount hides an earlier one at the same mount point.
 		if under(dir, part.Mountpoint) && len(part.Mountpoint) >= len(best.Mountpoint) {
 			best = part
 		}
@@ -58,8 +58,8 @@ func under(dir, mountpoint string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// ioUtil is the share of time in which the device had requests under way, in
-// percent; where the device has no counters, that of the busiest real one.
+// ioUtil returns the percentage of time in which the device had requests in progress. If the device
+// has no counters, it returns the figure of the busiest physical device.
 func ioUtil(last, now map[string]disk.IOCountersStat, elapsed time.Duration, device string) float64 {
 	busy := func(name string) float64 {
 		before, ok := last[name]
@@ -70,7 +70,7 @@ func ioUtil(last, now map[string]disk.IOCountersStat, elapsed time.Duration, dev
 		return percent(float64(after.IoTime-before.IoTime) / float64(elapsed.Milliseconds()) * 100)
 	}
 	for name, c := range now {
-		// A mapped device is counted as dm-0 and labelled as its path has it.
+		// A device-mapper device is counted as dm-0, with the name from its path as label.
 		if device != "" && (name == device || "mapper/"+c.Label == device) {
 			return busy(name)
 		}

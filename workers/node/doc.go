@@ -1,15 +1,15 @@
-// Package node is what a node knows of the machine that it is on: who it is,
-// how busy the machine is, and what of it the node's attempts hold.
+// Package node describes the machine that a node runs on: its identity, its load, and what the
+// node's attempts hold of it.
 //
-//	Probe    reads the figures of a snapshot: processors, memory, NUMA nodes,
+//	Probe    measures the figures of a snapshot: processors, memory, NUMA nodes,
 //	         GPUs, disk, network, and whether a user plays. In a container the
-//	         limit is the machine. What may hang is read in the background.
+//	         limits are those of the container. Slow readings run in the background.
 //	Detect   finds what tasks may ask for: Docker, Kubernetes, NVIDIA.
-//	Machine  is what the nodes of one process share; Measure makes the one that
-//	         the process runs on.
-//	Ledger   does the last check before an attempt starts, so that no core, no
-//	         memory and no GPU is ever handed out twice.
-//	NameLock keeps a second process of this machine from being the same node.
+//	Machine  is shared by the nodes of one process; Measure returns the machine
+//	         that the process runs on.
+//	Ledger   makes the last check before an attempt starts, so that no core, no
+//	         memory and no GPU is ever given to two attempts.
+//	NameLock prevents a second process of this machine from using the same node name.
 //
 // It may import proto, activities/filelock, gopsutil, a YAML reader and the
 // standard library, and knows nothing of Temporal.

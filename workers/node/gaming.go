@@ -11,37 +11,37 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// GamingLabel is added to the labels of a node on whose machine a user plays.
+// GamingLabel is added to the labels of a node while a user plays on its machine.
 const GamingLabel = "gaming"
 
 const (
-	// processInterval is the time between looks at the programs that run;
-	// processLimit is how long one may take.
+	// processInterval is the time between two checks of the running programs. processLimit bounds one
+	// check.
 	processInterval = 10 * time.Second
 	processLimit    = 10 * time.Second
-	// gamingLinger is how long a game counts after its last sign: a loading
-	// screen, or one level and the next, are one game.
+	// gamingLinger is how long a game counts as running after its last sign. It covers loading screens
+	// and the time between levels.
 	gamingLinger = time.Minute
 )
 
-// GamingRules say when a user plays on a machine: a program of these names
-// runs, or a GPU has been busy for a while without an attempt of ours on it.
-// Ours are those of the nodes of this process: workers that share GPUs from
-// several processes take each other's attempts for a game.
+// GamingRules determine when a user plays on a machine: a program with one of the names runs, or a GPU
+// has been busy for a while although none of our attempts used it. Only attempts of this process count
+// as ours: workers in several processes that share GPUs take each other's attempts for a game.
 type GamingRules struct {
-	// Processes are names of programs, upper and lower case alike; * and ? stand
-	// for any characters and any one. None: programs are not looked at.
+	// Processes are patterns for names of programs, regardless of case. * matches any characters, and ?
+	// matches any single character. If there are none, programs are not checked.
 	Processes []string
-	// GPULoad is from how much use of a GPU on it counts as busy, in percent; 0: GPUs are not looked at.
+	// GPULoad is the percentage of use from which a GPU counts as busy. 0 means that GPUs are not
+	// checked.
 	GPULoad float64
-	// GPUFor is for how long it must be so.
+	// GPUFor is how long a GPU must be busy.
 	GPUFor time.Duration
 }
 
-// DefaultGamingRules know what runs beside games, whatever they are called, as
-// long as they run: the overlay of Steam, the compositor of handhelds and the
-// wrapper of Lutris. Launchers do not count, since they stay when the game is over.
-// A desktop uses a GPU for a moment; 40% for half a minute is more than that.
+// DefaultGamingRules returns rules that recognise programs that run only while a game runs, whatever the
+// game is: the overlay of Steam, the compositor of handhelds and the wrapper of Lutris. Launchers do not
+// count, because they keep running after the game. For the load, a desktop uses a GPU only for moments,
+// so the limit is 40% for half a minute.
 func DefaultGamingRules() *GamingRules {
 	return &GamingRules{
 		Processes: []string{"gameoverlayui", "gameoverlayui.exe", "gameoverlayui64.exe", "gamescope", "gamescope-wl", "lutris-wrapper*", "retroarch", "retroarch.exe"},
@@ -50,7 +50,7 @@ func DefaultGamingRules() *GamingRules {
 	}
 }
 
-// Validate says what is wrong with the rules.
+// Validate returns an error if the rules are invalid.
 func (r *GamingRules) Validate() error {
 	for _, p := range r.Processes {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
@@ -63,13 +63,13 @@ func (r *GamingRules) Validate() error {
 	return nil
 }
 
-// game returns the first of the names that is a game's; empty: none is.
+// game returns the first name that belongs to a game, or "" if there is none.
 func (r *GamingRules) game(names []string) string {
 	for _, name := range names {
 		lower := strings.ToLower(name)
 		for _, pattern := range r.Processes {
 			pattern = strings.ToLower(pattern)
-			if ok, _ := path.Match(pattern, lower); ok { // the pattern was checked
+			if ok, _ := path.Match(pattern, lower); ok { // Validate has checked the pattern
 				return name
 			}
 		}
@@ -77,22 +77,22 @@ func (r *GamingRules) game(names []string) string {
 	return ""
 }
 
-// gaming detects games. It is guarded by the probe's lock.
+// gaming detects games. The probe's lock guards it.
 type gaming struct {
 	rules     GamingRules
 	processes *background[[]string]
 	use       func(gpu int32) (held bool, grants int64)
 
-	reading int64 // GPU reading that was looked at last
+	reading int64 // number of the GPU reading that was last evaluated
 	gpus    map[int32]*gpuLoad
-	seen    time.Time // newest sign of a game
+	seen    time.Time // time of the latest sign of a game
 	sign    string
 }
 
-// gpuLoad is how a GPU is used without us.
+// gpuLoad tracks the load of a GPU that our attempts do not use.
 type gpuLoad struct {
 	grants int64
-	since  time.Time // busy since then; zero: it is not
+	since  time.Time // start of the current load; zero if there is none
 }
 
 func newGaming(rules GamingRules, r Readers, now func() time.Time, use func(int32) (bool, int64)) *gaming {
@@ -104,8 +104,8 @@ func newGaming(rules GamingRules, r Readers, now func() time.Time, use func(int3
 	}
 }
 
-// detect reports whether a user plays, and by which sign. gpus are the figures
-// of the reading of that number.
+// detect returns the sign by which a user plays, or "". gpus are the figures of the GPU reading with the
+// given number.
 func (g *gaming) detect(now time.Time, gpus []*v1.GpuSnapshot, reading int64) (sign string, err error) {
 	if len(g.rules.Processes) > 0 {
 		var names []string
@@ -127,8 +127,8 @@ func (g *gaming) detect(now time.Time, gpus []*v1.GpuSnapshot, reading int64) (s
 	return g.sign, err
 }
 
-// busyGPU returns the index of a GPU that has been busy for long enough; -1:
-// none. One that an attempt holds, or has held since the reading before, counts from anew.
+// busyGPU returns the index of a GPU that has been busy for long enough, or -1. The time of a GPU starts
+// anew if an attempt holds it or has held it since the previous reading.
 func (g *gaming) busyGPU(now time.Time, gpus []*v1.GpuSnapshot) int32 {
 	found := int32(-1)
 	for _, s := range gpus {
@@ -151,7 +151,7 @@ func (g *gaming) busyGPU(now time.Time, gpus []*v1.GpuSnapshot) int32 {
 	return found
 }
 
-// labels are those given, sorted, with the one for a game.
+// labels returns the given labels in ascending order, with GamingLabel if a user plays.
 func labels(given []string, playing bool) []string {
 	all := slices.Clone(given)
 	if playing {

@@ -32,7 +32,7 @@ func TestGamesByName(t *testing.T) {
 	}
 }
 
-// playground is a machine of which a test says what runs and how busy its GPUs are.
+// playground is a machine on which a test controls the running programs and the load of the GPUs.
 type playground struct {
 	probe     *Probe
 	machine   *Machine
@@ -58,7 +58,7 @@ func newPlayground(t *testing.T, rules *GamingRules) *playground {
 	return g
 }
 
-// after lets the node beat for a while, and reports whether a user plays then.
+// after lets the node send heartbeats for a while, and reports whether a user plays at the end.
 func (g *playground) after(t *testing.T, d time.Duration) bool {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -67,7 +67,7 @@ func (g *playground) after(t *testing.T, d time.Duration) bool {
 		synctest.Wait()
 	}
 	s := g.probe.Snapshot(t.Context())
-	synctest.Wait() // what it has started, before the test changes anything
+	synctest.Wait() // let background readings finish before the test changes anything
 	want := []string{"desktop", "home"}
 	if s.GetGaming() {
 		want = []string{"desktop", "gaming", "home"}
@@ -124,7 +124,8 @@ func TestGamingByLoad(t *testing.T) {
 	})
 }
 
-// GPUs that our attempts have in use are no game, however short the attempts are.
+// TestOwnAttemptsAreNoGame checks that GPUs in use by our attempts are not a game, however short
+// the attempts are.
 func TestOwnAttemptsAreNoGame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newPlayground(t, nil)
@@ -137,7 +138,7 @@ func TestOwnAttemptsAreNoGame(t *testing.T) {
 		if g.after(t, 5*time.Minute) {
 			t.Error("our attempt is a game")
 		}
-		// A game on the other GPU counts regardless.
+		// A game on the other GPU still counts.
 		g.load[1] = 100
 		if !g.after(t, time.Minute) {
 			t.Error("a game beside our attempt is none")
@@ -145,7 +146,7 @@ func TestOwnAttemptsAreNoGame(t *testing.T) {
 		g.load[1] = 0
 		g.after(t, 2*time.Minute)
 		release()
-		for i := range 40 { // attempts that are over before the node beats
+		for i := range 40 { // attempts that end before the next heartbeat
 			release, err := l.Acquire(t.Context(), fmt.Sprint(i), Need{GPUs: []int32{0}})
 			if err != nil {
 				t.Fatal(err)
@@ -196,7 +197,7 @@ func TestProcNames(t *testing.T) {
 	if _, err := procNames(ctx, proc); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	// This process is there, whatever the system.
+	// This test process is running, on any system.
 	names, err := systemProcesses(t.Context())
 	if err != nil || len(names) == 0 {
 		t.Errorf("%d processes, %v", len(names), err)

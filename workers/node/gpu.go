@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// gpuInterval is the time between readings: nvidia-smi takes some 30 ms of a
-	// processor, and seconds where the driver does not stay loaded.
+	// gpuInterval is the time between readings. nvidia-smi takes about 30 ms of processor time, and
+	// seconds if the driver does not stay loaded.
 	gpuInterval = 5 * time.Second
-	// gpuLimit is how long a reading may take.
+	// gpuLimit bounds one reading.
 	gpuLimit = 10 * time.Second
-	// commandDelay is how long a command that was killed may keep its output open.
+	// commandDelay is how long a killed command may keep its output open.
 	commandDelay = time.Second
 )
 
-// gpuQuery is what nvidia-smi is asked for each GPU.
+// gpuQuery are the arguments of nvidia-smi that select the figures of each GPU.
 var gpuQuery = []string{"--query-gpu=index,name,memory.total,memory.used,utilization.gpu,pci.bus_id", "--format=csv,noheader,nounits"}
 
-// Command runs a program and returns its standard output. It fails with
-// exec.ErrNotFound where there is no such program.
+// Command runs a program and returns its standard output. It returns exec.ErrNotFound if the
+// program does not exist.
 type Command func(ctx context.Context, name string, args ...string) ([]byte, error)
 
 func systemCommand(ctx context.Context, name string, args ...string) ([]byte, error) {
@@ -41,13 +41,13 @@ func systemCommand(ctx context.Context, name string, args ...string) ([]byte, er
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		// nvidia-smi says why on standard output.
+		// nvidia-smi prints error messages on standard output.
 		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(append(out, exit.Stderr...))))
 	}
 	return out, err
 }
 
-// newGPUs returns what reads the GPUs of the machine.
+// newGPUs returns the background reading of the machine's GPUs.
 func newGPUs(r Readers, now func() time.Time) *background[[]*v1.GpuSnapshot] {
 	return &background[[]*v1.GpuSnapshot]{
 		every: gpuInterval, limit: gpuLimit, now: now,
@@ -55,7 +55,8 @@ func newGPUs(r Readers, now func() time.Time) *background[[]*v1.GpuSnapshot] {
 	}
 }
 
-// readGPUs asks nvidia-smi for the GPUs, by index. A machine without it has none.
+// readGPUs runs nvidia-smi and returns the GPUs ordered by index. A machine without nvidia-smi has
+// none.
 func readGPUs(ctx context.Context, run Command, sys fs.FS) ([]*v1.GpuSnapshot, error) {
 	out, err := run(ctx, "nvidia-smi", gpuQuery...)
 	if errors.Is(err, exec.ErrNotFound) {
@@ -67,16 +68,16 @@ func readGPUs(ctx context.Context, run Command, sys fs.FS) ([]*v1.GpuSnapshot, e
 	return parseGPUs(out, sys)
 }
 
-// parseGPUs reads what nvidia-smi prints. A figure that it does not know, such
-// as the utilisation of a GPU that is cut into MIG instances, is in brackets
-// and becomes 0; a GPU whose very name it does not know, or leaves empty, is lost and left out.
+// parseGPUs parses the output of nvidia-smi. A figure in brackets is unknown and becomes 0, such as
+// the utilisation of a GPU that is split into MIG instances. A GPU whose name is unknown or empty
+// is lost and skipped.
 func parseGPUs(out []byte, sys fs.FS) ([]*v1.GpuSnapshot, error) {
 	var gpus []*v1.GpuSnapshot
 	for line := range strings.Lines(string(out)) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		// Nothing is quoted, so whatever is between the index and the last four is the name.
+		// Nothing is quoted, so the name is everything between the index and the last four fields.
 		f := strings.Split(line, ", ")
 		tail := len(f) - 4
 		index, err := strconv.ParseUint(f[0], 10, 31)
@@ -100,10 +101,10 @@ func parseGPUs(out []byte, sys fs.FS) ([]*v1.GpuSnapshot, error) {
 	return gpus, nil
 }
 
-// pciNUMA returns the NUMA node of a device; false when it has none, or the
-// kernel does not know it, which it calls -1.
+// pciNUMA returns the NUMA node of a device, or false if the device has none or the kernel reports
+// -1 for unknown.
 func pciNUMA(sys fs.FS, bus string) (int32, bool) {
-	// nvidia-smi writes the domain with eight digits, 00000000:3B:00.0, the kernel with four.
+	// nvidia-smi prints the domain with eight digits, as in 00000000:3B:00.0; the kernel uses four.
 	domain, rest, ok := strings.Cut(strings.ToLower(bus), ":")
 	number, err := strconv.ParseUint(domain, 16, 32)
 	if !ok || err != nil {

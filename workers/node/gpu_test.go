@@ -14,8 +14,8 @@ import (
 
 const oneGPU = "0, NVIDIA L4, 23034, 5, 50, 00000000:01:00.0\n"
 
-// The GPUs of a machine come, hang, fail and come back; no heartbeat waits, and
-// each kind of trouble is told once.
+// TestGPUsComeAndGo lets the readings of the GPUs succeed, hang and fail. It checks that no
+// heartbeat waits and that each kind of failure is logged once.
 func TestGPUsComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -41,9 +41,9 @@ func TestGPUsComeAndGo(t *testing.T) {
 		p := NewProbe(ProbeOptions{Readers: r, Machine: m, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		step := func(when string, c Command, gpus int) {
 			t.Helper()
-			synctest.Wait() // a reading that begins has its command
+			synctest.Wait() // a reading that has begun keeps its command
 			command = c
-			for range 10 { // beats
+			for range 10 { // heartbeats
 				began := time.Now()
 				p.Snapshot(t.Context())
 				if took := time.Since(began); took != 0 {
@@ -65,11 +65,12 @@ func TestGPUsComeAndGo(t *testing.T) {
 		if lines := strings.Count(log.String(), "figure=GPUs"); lines != 1 {
 			t.Errorf("%d log lines, want 1:\n%s", lines, log.String())
 		}
-		time.Sleep(time.Minute) // what is under way ends
+		time.Sleep(time.Minute) // let the readings in progress end
 	})
 }
 
-// Nodes of one machine share its figures: nvidia-smi runs once for all.
+// TestGPUsAreReadOnce checks that the nodes of one machine share the readings: nvidia-smi runs once
+// for all of them.
 func TestGPUsAreReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeMachine()

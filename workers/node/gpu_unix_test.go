@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// fakeProgram puts a shell script of that name first on the path.
+// fakeProgram adds a shell script with the given name in front of PATH.
 func fakeProgram(t *testing.T, name, script string) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
@@ -34,7 +34,7 @@ func TestSystemCommand(t *testing.T) {
 	if _, err := readGPUs(t.Context(), systemCommand, nil); err == nil || !strings.Contains(err.Error(), "could not reach the driver") {
 		t.Errorf("got %v, want what nvidia-smi says", err)
 	}
-	// A child that keeps the output open does not keep us.
+	// A child process that keeps the output open must not block the reading.
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	ended := filepath.Join(t.TempDir(), "ended")
 	fakeProgram(t, "nvidia-smi", "(sleep 30; : >"+ended+") & echo $! >"+pidFile+".new; mv "+pidFile+".new "+pidFile+"; exec sleep 600")

@@ -5,27 +5,28 @@ import (
 	"strings"
 )
 
-// longestName is the most characters that the name of a node may have.
+// longestName is the maximum length of a node name.
 const longestName = 63
 
-// machineIDPath is where systemd keeps the identity of an installation.
+// machineIDPath is the file in which systemd keeps the identity of an installation.
 const machineIDPath = "etc/machine-id"
 
-// shortID is how many characters of a machine id distinguish machines of one host name.
+// shortID is the number of characters of a machine id that distinguish machines with the same host
+// name.
 const shortID = 8
 
-// MachineID returns the identity of the machine for NodeSnapshot.machine: all
-// nodes that get the same share its cores, memory and GPUs. It is the host name
-// with the start of the machine id, where there is one, for neither is enough:
-// images are copied with their machine id, and host names are given twice.
-// root is the file system from "/".
+// MachineID returns the identity of the machine for NodeSnapshot.machine. All nodes with the same
+// identity share the machine's cores, memory and GPUs. The identity is the host name, followed by
+// the start of the machine id if there is one. Neither is sufficient alone: images are copied
+// together with their machine id, and two machines may have the same host name. root is the file
+// system from "/".
 func MachineID(root fs.FS, hostname string) string {
 	name := Name(hostname)
 	b, err := fs.ReadFile(root, machineIDPath)
 	if err != nil {
 		return name
 	}
-	// The file is empty, or says "uninitialized", in an image that was never booted.
+	// The file is empty or contains "uninitialized" in an image that was never booted.
 	id := strings.TrimSpace(string(b))
 	if len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" {
 		return name
@@ -33,8 +34,8 @@ func MachineID(root fs.FS, hostname string) string {
 	return name + "-" + id[:shortID]
 }
 
-// Name makes a valid node name of a host name: at most 63 characters of
-// [a-z0-9.-], beginning and ending with a letter or digit; "node" when nothing is left.
+// Name converts a host name to a valid node name: at most 63 characters of [a-z0-9.-], beginning
+// and ending with a letter or digit. It returns "node" if no valid character remains.
 func Name(hostname string) string {
 	valid := func(r rune) rune {
 		switch {

@@ -10,9 +10,9 @@ import (
 // inCluster stands for the context of a process in a pod, which has no name.
 const inCluster = "in-cluster"
 
-// kubeContext returns the current context as kubectl knows it, from the files
-// in KUBECONFIG or the one in the home directory; the first that names one wins.
-// Without any, a pod has the cluster that it is in.
+// kubeContext returns the current context in the same way as kubectl: from the files in KUBECONFIG,
+// of which the first that sets a context wins, or from the file in the home directory. Without a
+// context, it returns inCluster in a pod, and otherwise "".
 func (s Surroundings) kubeContext() string {
 	var files []string
 	if list := s.Getenv("KUBECONFIG"); list != "" {

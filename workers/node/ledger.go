@@ -9,33 +9,33 @@ import (
 )
 
 var (
-	// ErrTooLarge says that a need exceeds what its machine has in all.
+	// ErrTooLarge means that a need exceeds the total of the machine.
 	ErrTooLarge = errors.New("more than the machine has")
-	// ErrDuplicate says that the id holds a place already, or waits for one.
+	// ErrDuplicate means that the id already holds a place or waits for one.
 	ErrDuplicate = errors.New("already on the ledger")
-	// ErrDraining says that the node lets nothing more in.
+	// ErrDraining means that the node accepts no more attempts.
 	ErrDraining = errors.New("the node is draining")
 )
 
-// Ledger gives out the slots of one node, and with each what its attempt needs
-// of the machine. Its methods may be called from several goroutines at once.
+// Ledger assigns the slots of one node, together with the resources that each attempt needs of the
+// machine. It is safe for concurrent use.
 type Ledger struct {
 	machine *Machine
 	slots   int
 
-	// Guarded by machine.mu.
+	// machine.mu guards the fields below.
 	ids     map[string]struct{} // running and waiting
 	running []*entry            // in the order in which they started
-	taken   int                 // slots that those have
-	closed  error               // why nothing more is let in; nil: it is
-	idle    chan struct{}       // closed when nothing runs any more; nil: no caller waits for it
+	taken   int                 // slots of the running attempts
+	closed  error               // why no more attempts are accepted, or nil
+	idle    chan struct{}       // closed when nothing runs any more; nil if no caller waits for that
 }
 
-// Running is an attempt that holds a place.
+// Running is an attempt that holds a place on the ledger.
 type Running struct {
-	// ID that it was acquired for.
+	// ID is the id that the place was acquired for.
 	ID string
-	// Need that it holds.
+	// Need is what the attempt holds.
 	Need Need
 }
 
@@ -44,38 +44,37 @@ type entry struct {
 	units units
 }
 
-// waiter is a call to Acquire that waits.
+// waiter is one call of Acquire.
 type waiter struct {
 	ledger *Ledger
 	held   *entry
 	ready  chan struct{} // closed when granted or refused
 
-	// Guarded by machine.mu until ready is closed.
+	// machine.mu guards the fields below until ready is closed.
 	granted bool
 	refusal error
 }
 
-// NewLedger returns the ledger of a node on the machine that runs at most so
-// many attempts at once, at least 1.
+// NewLedger returns the ledger of a node on machine m. slots is the maximum number of concurrent
+// attempts, at least 1.
 func NewLedger(m *Machine, slots int) *Ledger {
 	return &Ledger{machine: m, slots: max(slots, 1), ids: map[string]struct{}{}}
 }
 
-// Slots returns the most attempts that the node runs at once.
+// Slots returns the maximum number of attempts that the node runs concurrently.
 func (l *Ledger) Slots() int { return l.slots }
 
-// Machine returns the machine that the node is on.
+// Machine returns the machine of the node.
 func (l *Ledger) Machine() *Machine { return l.machine }
 
-// Acquire waits until the node has a free slot and the machine has what is
-// needed, and takes both. Calls are served in order of arrival, over all nodes
-// of the machine: one that waits is overtaken only by those that take nothing
-// of what it needs. release gives back what was taken; calling it again does
-// nothing.
+// Acquire waits until the node has a free slot and the machine has the needed resources, and takes
+// both. Calls are served in order of arrival over all nodes of the machine; a later call overtakes
+// a waiting one only if it takes nothing that the waiting one needs. release gives everything back;
+// a second call of release is a no-op.
 //
-// The error is ErrTooLarge when the machine could never meet the need,
-// ErrDuplicate when the id is on the ledger already, ErrDraining while the node
-// drains, and the cause of ctx when that ends first; then nothing is taken.
+// Acquire returns ErrTooLarge if the machine could never meet the need, ErrDuplicate if the id is
+// already on the ledger, ErrDraining while the node drains, and the cause of ctx if ctx ends first.
+// After an error nothing is taken.
 func (l *Ledger) Acquire(ctx context.Context, id string, need Need) (release func(), err error) {
 	u, err := need.units()
 	if err != nil {
@@ -100,9 +99,9 @@ func (l *Ledger) Acquire(ctx context.Context, id string, need Need) (release fun
 	return sync.OnceFunc(func() { l.leave(w) }), nil
 }
 
-// Restore takes what an attempt has held since before this process, whether there is
-// room for it or not, so that no other attempt is given it. release is that of Acquire. The
-// error is ErrDuplicate when the id is on the ledger already.
+// Restore takes what an attempt has held since before this process started, even if there is no
+// room for it, so that no other attempt gets it. release works as for Acquire. Restore returns
+// ErrDuplicate if the id is already on the ledger.
 func (l *Ledger) Restore(id string, need Need) (release func(), err error) {
 	u, err := need.units()
 	if err != nil {
@@ -143,7 +142,7 @@ func (l *Ledger) enter(w *waiter) error {
 	return nil
 }
 
-// start gives an attempt its place. The caller holds machine.mu.
+// start adds an attempt to the running ones and takes its slot. The caller holds machine.mu.
 func (l *Ledger) start(e *entry) {
 	l.running = append(l.running, e)
 	if !e.units.remote {
@@ -151,7 +150,7 @@ func (l *Ledger) start(e *entry) {
 	}
 }
 
-// leave takes a waiter off the ledger, whatever has become of it.
+// leave removes a waiter from the ledger, whether it was granted, refused or still waits.
 func (l *Ledger) leave(w *waiter) {
 	m := l.machine
 	m.mu.Lock()
@@ -176,7 +175,7 @@ func (l *Ledger) leave(w *waiter) {
 	}
 }
 
-// Running returns the attempts that hold a place on the node, the oldest first.
+// Running returns the attempts that hold a place on the node, oldest first.
 func (l *Ledger) Running() []Running {
 	l.machine.mu.Lock()
 	defer l.machine.mu.Unlock()
@@ -187,8 +186,8 @@ func (l *Ledger) Running() []Running {
 	return out
 }
 
-// Reserved returns what the attempts of this node hold. What a snapshot reports
-// is Machine.Reserved, over all nodes of the machine.
+// Reserved returns what the attempts of this node hold. Snapshots report Machine.Reserved, which
+// covers all nodes of the machine.
 func (l *Ledger) Reserved() Need {
 	l.machine.mu.Lock()
 	defer l.machine.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 
 func same(a, b Need) bool { return cmp.Equal(a, b, cmpopts.EquateEmpty()) }
 
-// starts acquires in the background, and records each id once it has succeeded.
+// starts calls Acquire in the background, and records each id when its call succeeds.
 type starts struct {
 	mu       sync.Mutex
 	order    []string
@@ -58,7 +58,7 @@ func TestLedgerServesInOrder(t *testing.T) {
 		s.acquire(ctx, a, "1", Need{Cores: 2})
 		s.acquire(ctx, b, "big", Need{Cores: 4})
 		s.acquire(ctx, a, "small", Need{Cores: 1})
-		want("1") // small fits, but must not overtake
+		want("1") // small fits, but must not overtake big
 		s.release("1")
 		want("1", "big")
 		s.release("big")
@@ -106,7 +106,7 @@ func TestCancelledWaiterMakesWay(t *testing.T) {
 		if got := l.Running(); len(got) != 2 || got[0].ID != "1" || got[1].ID != "3" {
 			t.Errorf("running %v, want 1 and 3", got)
 		}
-		// The id of the one that has gone may come again.
+		// An id that has left may be used again.
 		s.release("1")
 		s.release("3")
 		s.acquire(t.Context(), l, "2", Need{Cores: 2})
@@ -162,7 +162,7 @@ func TestFractionsAddUp(t *testing.T) {
 	}
 }
 
-// A machine that tells of no NUMA nodes is node 0, and nothing else.
+// TestMachineWithoutNUMA checks that a machine without NUMA nodes has only NUMA node 0.
 func TestMachineWithoutNUMA(t *testing.T) {
 	l := NewLedger(NewMachine(Size{Cores: 2}), 2)
 	zero, one := int32(0), int32(1)
@@ -179,7 +179,8 @@ func TestMachineWithoutNUMA(t *testing.T) {
 	}
 }
 
-// Only what a waiter needs is kept for it: what it does not touch is given to others.
+// TestWaiterKeepsOnlyWhatItNeeds checks that only what a waiter needs is set aside for it, and that
+// others get everything else.
 func TestWaiterKeepsOnlyWhatItNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMachine(Size{Cores: 8, MemoryMB: 800, GPUs: []int32{0, 1}, NUMA: []NUMASize{
@@ -256,8 +257,8 @@ func TestResize(t *testing.T) {
 	})
 }
 
-// What has run since before this process has its place, also beyond what there is, and
-// others wait for it as for anything that is held.
+// TestLedgerRestore checks that a restored attempt gets its place even beyond the size of the
+// machine, and that others wait for it as for any other attempt.
 func TestLedgerRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMachine(Size{Cores: 2, MemoryMB: 100, GPUs: []int32{0, 1}})
@@ -294,7 +295,8 @@ func TestLedgerRestore(t *testing.T) {
 	})
 }
 
-// What runs outside of the machine takes neither a slot nor anything else, also while others wait.
+// TestRemoteAttemptsTakeNoSlot checks that a remote attempt takes no slot and no resources, even
+// while others wait.
 func TestRemoteAttemptsTakeNoSlot(t *testing.T) {
 	t.Parallel()
 	l := NewLedger(NewMachine(Size{Cores: 1, MemoryMB: 1}), 1)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Drain makes all calls of Acquire that wait on this ledger, and all later
-// ones, fail at once with ErrDraining and the cause, which may be nil. What
-// holds a place keeps it. Draining again replaces the cause.
+// Drain makes all waiting and later calls of Acquire on this ledger fail immediately with
+// ErrDraining and the cause, which may be nil. Running attempts keep their places. Draining again
+// replaces the cause.
 func (l *Ledger) Drain(cause error) {
 	m := l.machine
 	m.mu.Lock()
@@ -22,19 +22,19 @@ func (l *Ledger) Drain(cause error) {
 		}
 		return refusal(w, l.closed)
 	})
-	// Those of other nodes have less to wait for.
+	// Waiters of other nodes may be able to start now.
 	m.grant()
 }
 
-// Undrain lets attempts in again.
+// Undrain makes the ledger accept attempts again.
 func (l *Ledger) Undrain() {
 	l.machine.mu.Lock()
 	defer l.machine.mu.Unlock()
 	l.closed = nil
 }
 
-// Idle waits until no attempt holds a place on the node, or returns the cause
-// of ctx. Unless the node drains, an attempt may have come in by then.
+// Idle waits until no attempt holds a place on the node, or returns the cause of ctx. Unless the
+// node drains, a new attempt may have started by the time Idle returns.
 func (l *Ledger) Idle(ctx context.Context) error {
 	m := l.machine
 	m.mu.Lock()

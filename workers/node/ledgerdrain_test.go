@@ -24,7 +24,7 @@ func TestDrain(t *testing.T) {
 		go func() { idle <- l.Idle(t.Context()) }()
 		cause := errors.New("told to")
 		l.Drain(cause)
-		for range 2 { // the one that waits, and a later one
+		for range 2 { // the waiting call, and a later one
 			if err := <-refused; !errors.Is(err, ErrDraining) || !errors.Is(err, cause) {
 				t.Errorf("got %v", err)
 			}
@@ -61,7 +61,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A waiter that is refused leaves the line to those behind it.
+// TestDrainMakesWay checks that a refused waiter makes way for those behind it.
 func TestDrainMakesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMachine(Size{Cores: 4})

@@ -15,12 +15,12 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// oddMachine has a NUMA node without memory and one without processors, and GPU indices with a gap.
+// oddMachine has a NUMA node without memory, one without processors, and a gap in the GPU indices.
 var oddMachine = Size{Cores: 8, MemoryMB: 1000, GPUs: []int32{0, 1, 4}, NUMA: []NUMASize{
 	{Index: 0, Cores: 4, MemoryMB: 500}, {Index: 1, Cores: 4}, {Index: 3, MemoryMB: 500},
 }}
 
-// randomNeed is one that the odd machine can meet.
+// randomNeed returns a need that oddMachine can meet.
 func randomNeed(r *rand.Rand) Need {
 	n := Need{Cores: float64(r.IntN(41)) / 10, MemoryMB: float64(r.IntN(6) * 100)}
 	for _, gpu := range oddMachine.GPUs {
@@ -36,7 +36,7 @@ func randomNeed(r *rand.Rand) Need {
 	return n
 }
 
-// tally adds up needs the plain way, as a check on the ledger's own accounts.
+// tally adds up needs in the plain way, to check the ledger's own accounts.
 type tally struct {
 	cores, memory float64
 	gpus          map[int32]int
@@ -61,7 +61,7 @@ func (y *tally) change(l *Ledger, n Need, sign int) {
 	}
 }
 
-// over says what there is too much of.
+// over returns an error if the tally exceeds the size.
 func (y *tally) over(size Size) error {
 	const slack = 1e-9
 	if y.cores > size.Cores+slack || y.memory > size.MemoryMB {
@@ -85,7 +85,7 @@ func (y *tally) over(size Size) error {
 	return nil
 }
 
-// blocks reports whether something that n asks for is not there.
+// blocks reports whether n asks for something that the size no longer has room for.
 func (y *tally) blocks(n Need, size Size) bool {
 	const slack = 1e-9
 	none := func(asked, taken, all float64) bool { return asked > 0 && taken+asked > all+slack }
@@ -101,7 +101,7 @@ func (y *tally) blocks(n Need, size Size) bool {
 	})
 }
 
-// leftover says what is still on the books of an idle machine.
+// leftover returns an error if an idle machine still has something on its books.
 func leftover(m *Machine, ledgers ...*Ledger) error {
 	if !same(m.Reserved(), Need{}) || len(m.line) > 0 {
 		return fmt.Errorf("left over: %v reserved, %d waiting", m.Reserved(), len(m.line))
@@ -121,16 +121,15 @@ func leftover(m *Machine, ledgers ...*Ledger) error {
 
 func TestLedgerProperty(t *testing.T) { ledgerProperty(t, 40) }
 
-// TestLongLedgerProperty looks at 100,000 sequences.
+// TestLongLedgerProperty checks 100,000 sequences.
 func TestLongLedgerProperty(t *testing.T) {
 	testneeds.Long(t)
 	ledgerProperty(t, 1000)
 }
 
-// ledgerProperty plays, for each of rapid's 100 seeds, random sequences of
-// reserving, releasing, giving up and draining, in all of which the calls have
-// come to the ledger in some order: never over-subscribed in any way, whoever
-// can start has started, and in the end nothing is held.
+// ledgerProperty plays, for each of rapid's 100 seeds, random sequences of acquiring, releasing,
+// giving up and draining in a given order. It checks that the machine is never oversubscribed in
+// any way, that every waiter that can start has started, and that nothing is held at the end.
 func ledgerProperty(t *testing.T, sequences int) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -145,7 +144,7 @@ func ledgerProperty(t *testing.T, sequences int) {
 func randomSequence(r *rand.Rand) error {
 	m := NewMachine(oddMachine)
 	ledgers := []*Ledger{NewLedger(m, 2), NewLedger(m, 4)}
-	var on []*waiter // holding or waiting
+	var on []*waiter // granted or waiting
 	steps := 5 + r.IntN(20)
 	for i := 0; i < steps || len(on) > 0; i++ {
 		switch action := r.IntN(10); {
@@ -178,7 +177,7 @@ func randomSequence(r *rand.Rand) error {
 	return leftover(m, ledgers...)
 }
 
-// consistent checks the books against those that are on them.
+// consistent checks the machine's books against the waiters in on.
 func consistent(m *Machine, on []*waiter) error {
 	held, spoken := newTally(), newTally()
 	for _, w := range on {
@@ -193,7 +192,7 @@ func consistent(m *Machine, on []*waiter) error {
 	if got := m.Reserved(); got.Cores > held.cores+1e-9 || got.Cores < held.cores-1e-9 || got.MemoryMB != held.memory {
 		return fmt.Errorf("the books say %v, held are %g cores and %g MiB", got, held.cores, held.memory)
 	}
-	// Who waits does so for a slot, or for what is held or set aside for those before it.
+	// Every waiter lacks a slot, or something that is held or set aside for earlier waiters.
 	for _, w := range m.line {
 		n := w.held.units.need()
 		if spoken.slots[w.ledger] >= w.ledger.slots {
@@ -207,7 +206,7 @@ func consistent(m *Machine, on []*waiter) error {
 	return nil
 }
 
-// The same with real calls that race.
+// TestLedgerRaces checks the same properties with concurrent calls.
 func TestLedgerRaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -223,7 +222,7 @@ func TestLedgerRaces(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		// Holding the whole machine at first gives the others a line to wait in.
+		// Hold the whole machine at first, so that the other calls have to queue.
 		unblock, err := ledgers[0].Acquire(context.Background(), "blocker", Need{Cores: 8, MemoryMB: 1000, GPUs: oddMachine.GPUs})
 		if err != nil {
 			t.Fatal(err)

@@ -8,39 +8,38 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Machine is what the local nodes of one process share: the size of the
-// machine, what is reserved of it, and the line of those that wait. Its methods
-// may be called from several goroutines at once.
+// Machine is what the local nodes of one process share: the size of the machine, the reserved
+// resources, and the queue of waiting calls of Acquire. It is safe for concurrent use.
 type Machine struct {
-	// measured: its size is that of the machine of this process, as probes see it.
+	// measured is set if the size is measured by probes on this machine.
 	measured bool
-	gpus     *background[[]*v1.GpuSnapshot] // one reader for the probes of all nodes; nil: each has its own
+	gpus     *background[[]*v1.GpuSnapshot] // shared by the probes of all nodes; nil if each probe reads by itself
 
 	mu       sync.Mutex
 	size     Size
 	capacity capacity
 	reserved account
-	line     []*waiter       // in order of arrival
-	grants   map[int32]int64 // GPU index -> how often it was handed out
+	line     []*waiter       // waiting calls in order of arrival
+	grants   map[int32]int64 // by GPU index: how often the GPU was assigned
 }
 
-// NewMachine returns a machine of that size, of which nothing is reserved.
+// NewMachine returns a machine of the given size with nothing reserved.
 func NewMachine(size Size) *Machine {
 	m := &Machine{reserved: newAccount(), grants: map[int32]int64{}}
 	m.set(size)
 	return m
 }
 
-// Total returns how large the machine is.
+// Total returns the size of the machine.
 func (m *Machine) Total() Size {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.size.clone()
 }
 
-// Resize changes the size: GPUs whose driver was late show up, processors go
-// off line. What is held stays held although it may be more than there is now;
-// who waits for what is no more is refused with ErrTooLarge.
+// Resize changes the size, because GPUs appear late after their driver has loaded, or processors go
+// offline. Running attempts keep what they hold, even if that is now more than there is. Waiters
+// that need more than the new size fail with ErrTooLarge.
 func (m *Machine) Resize(size Size) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,28 +48,28 @@ func (m *Machine) Resize(size Size) {
 	m.grant()
 }
 
-// set is called with m.mu held, or before the machine is shared.
+// set sets the size. The caller holds m.mu, unless the machine is not shared yet.
 func (m *Machine) set(size Size) {
 	m.size = size.clone()
 	m.capacity = size.capacity()
 }
 
-// Reserved returns what the attempts of all its nodes hold.
+// Reserved returns what the attempts of all nodes of the machine hold.
 func (m *Machine) Reserved() Need {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.reserved.need()
 }
 
-// gpuUse reports whether an attempt holds a GPU, and how often it has been handed
-// out, so that use between two calls shows too.
+// gpuUse reports whether an attempt holds a GPU, and how often the GPU has been assigned, which
+// shows use between two calls.
 func (m *Machine) gpuUse(index int32) (held bool, grants int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.reserved.gpus[index] > 0, m.grants[index]
 }
 
-// possible says what of a need the machine could never meet. m.mu is held.
+// possible returns ErrTooLarge if the machine could never meet the need. The caller holds m.mu.
 func (m *Machine) possible(id string, u units) error {
 	if lack := m.capacity.lacks(u); lack != "" {
 		return fmt.Errorf("acquire %s for %s: %w: %s", u.need(), id, ErrTooLarge, lack)
@@ -78,14 +77,13 @@ func (m *Machine) possible(id string, u units) error {
 	return nil
 }
 
-// grant starts whoever can start, in order of arrival. A waiter whose node has
-// no free slot is passed over, since it takes nothing from the others. For one
-// that waits for cores, memory or GPUs, all that it needs and its slot are set
-// aside: those behind it start only with what is left then, or small needs would
-// keep a big one waiting for ever. m.mu is held.
+// grant starts the waiters that can start, in order of arrival. It skips a waiter whose node has no
+// free slot, because that waiter holds up no other. For a waiter that lacks cores, memory or GPUs,
+// grant sets aside everything that the waiter needs, including its slot. Later waiters start only
+// with the remainder, since otherwise small needs could starve a large one. The caller holds m.mu.
 func (m *Machine) grant() {
 	rest := m.line[:0]
-	spoken := &m.reserved     // what is held; from the first that waits on, and what is set aside
+	spoken := &m.reserved     // reserved resources; from the first blocked waiter on, a copy that includes what is set aside
 	var aside map[*Ledger]int // slots that are set aside
 	for _, w := range m.line {
 		u := w.held.units
@@ -117,7 +115,8 @@ func (m *Machine) grant() {
 	m.line = rest
 }
 
-// refuse takes those out of the line for whom why has an error. m.mu is held.
+// refuse removes the waiters for which why returns an error, and passes them the error. The caller
+// holds m.mu.
 func (m *Machine) refuse(why func(*waiter) error) {
 	m.line = slices.DeleteFunc(m.line, func(w *waiter) bool {
 		if w.refusal = why(w); w.refusal == nil {

@@ -19,9 +19,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// readMachine reads a machine of testdata: a text archive with the files of
-// /sys and /proc that matter, what nvidia-smi prints, and the wanted snapshot.
-// Archives, because files with colons in their names are not for every system.
+// readMachine reads a machine from testdata: a txtar archive with the relevant files of /sys and
+// /proc, the output of nvidia-smi, and the expected snapshot. The files are in archives because not
+// every system allows colons in file names.
 func readMachine(t *testing.T, name string) (files fstest.MapFS, r *Readers) {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -48,7 +48,7 @@ func readMachine(t *testing.T, name string) (files fstest.MapFS, r *Readers) {
 	f := newFakeMachine()
 	r = f.readers()
 	r.Sys, r.Proc = below("sys"), below("proc")
-	r.Cores = func(context.Context) (int, error) { return 3, nil } // where /sys does not say
+	r.Cores = func(context.Context) (int, error) { return 3, nil } // used if /sys does not list the processors
 	r.Memory = func(context.Context) (*mem.VirtualMemoryStat, error) {
 		m := &mem.VirtualMemoryStat{Total: 1 << 30, Available: 1 << 29}
 		if b, err := fs.ReadFile(files, "proc/meminfo"); err == nil {
@@ -72,7 +72,7 @@ func readMachine(t *testing.T, name string) (files fstest.MapFS, r *Readers) {
 	return files, r
 }
 
-// Captured trees of odd machines, and what a snapshot shows of each.
+// TestOddMachines reads captured trees of odd machines and compares the snapshots.
 func TestOddMachines(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {

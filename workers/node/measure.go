@@ -7,18 +7,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// firstGPUs is how long Measure waits for nvidia-smi, which may first have to load the driver.
+// firstGPUs bounds how long Measure waits for nvidia-smi, which may have to load the driver first.
 const firstGPUs = 5 * time.Second
 
-// Measure returns the machine that the process runs on, with the size that a
-// probe sees; in a container that is the container's limit. The probes of its
-// nodes, when they are given it by ProbeOptions.Machine, keep it up to date.
-// It takes as long as the GPUs take to be read, 5 s at most; later they are added
-// when they show up.
+// Measure returns the machine that this process runs on, with the size that a probe sees. In a
+// container that is the limit of the container. Probes that get the machine in ProbeOptions.Machine
+// keep the size up to date. Measure waits up to 5 s for the first reading of the GPUs; GPUs that
+// appear later are added then.
 func Measure(ctx context.Context, opts ProbeOptions) *Machine {
 	m := NewMachine(Size{})
 	m.measured = true
-	opts.Machine, opts.Gaming = m, &GamingRules{} // games are for the nodes' own probes
+	opts.Machine, opts.Gaming = m, &GamingRules{} // the nodes' own probes detect games
 	p := NewProbe(opts)
 	m.gpus = p.gpus
 	p.gpus.latest()
@@ -29,9 +28,9 @@ func Measure(ctx context.Context, opts ProbeOptions) *Machine {
 	return m
 }
 
-// follow keeps a measured machine to the size that a probe has seen.
+// follow updates the size of a measured machine to the size that a probe has seen.
 func (m *Machine) follow(size Size) {
-	// Without memory it is not the size of a machine: the figures could not be read.
+	// A size without memory means that the figures could not be read.
 	if size.MemoryMB > 0 && !size.equal(m.Total()) {
 		m.Resize(size)
 	}

@@ -9,18 +9,18 @@ import (
 	"switchyard/activities/filelock"
 )
 
-// lockFolder is the folder of name locks in the folder for temporary files.
+// lockFolder is the folder for name locks within the folder for temporary files.
 const lockFolder = "switchyard-nodes"
 
-// HeldNameError says that another process of this machine is the node of that name.
+// HeldNameError means that another process of this machine uses the node name.
 type HeldNameError struct {
-	// Name of the node.
+	// Name is the name of the node.
 	Name string
-	// PID of the process; 0: unknown.
+	// PID is the process id, or 0 if unknown.
 	PID int
 }
 
-// Error names the process, where that is known.
+// Error names the process, if it is known.
 func (e *HeldNameError) Error() string {
 	by := "another process"
 	if e.PID != 0 {
@@ -29,18 +29,18 @@ func (e *HeldNameError) Error() string {
 	return fmt.Sprintf("node %s runs on this machine already, in %s: choose another name, or stop that one", e.Name, by)
 }
 
-// NameLock holds the name of a node on this machine: while it is held, no other
-// process gets it, and whoever had it before is dead. The kernel gives it up
-// with the process, however that ends.
+// NameLock holds a node name on this machine. While it is held, no other process can get the name,
+// and the previous holder has ended. The kernel releases the lock when the process ends, for
+// whatever reason.
 type NameLock struct{ lock *filelock.Lock }
 
-// LockName takes the lock for a node's name in the folder dir; empty: one for
-// the whole machine, in the folder for temporary files, that all users share.
+// LockName locks a node name in the folder dir. If dir is "", it uses a folder for the whole
+// machine below the folder for temporary files, which all users share.
 //
-// The error is a *HeldNameError when a live process has the name. Any other
-// error (the folder cannot be written, or the lock file is another user's, which
-// is left alone because its owner may be alive) says nothing about other
-// processes: the worker can continue, but cannot say that it is the only one.
+// LockName returns a *HeldNameError if a live process has the name. Any other error says nothing
+// about other processes: the folder may not be writable, or the lock file may belong to another
+// user, and then LockName leaves it alone because its owner may be alive. After such an error the
+// worker can continue, but cannot be sure that the name is unique.
 func LockName(dir, name string) (*NameLock, error) {
 	// The name becomes a file name.
 	if name == "" || Name(name) != name {
@@ -60,8 +60,8 @@ func LockName(dir, name string) (*NameLock, error) {
 	return &NameLock{lock}, nil
 }
 
-// lockDir makes the folder. The shared one lets everybody in and, like the
-// folder for temporary files itself, and that no user removes another's files.
+// lockDir creates the folder. All users can create files in the shared folder, and, as in the
+// folder for temporary files itself, no user can remove the files of another.
 func lockDir(dir string) (string, error) {
 	if dir != "" {
 		return dir, os.MkdirAll(dir, 0o700)
@@ -69,16 +69,16 @@ func lockDir(dir string) (string, error) {
 	dir = filepath.Join(os.TempDir(), lockFolder)
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {
-		// Not by Mkdir, whose mode the umask cuts.
+		// Mkdir cannot set this mode, because the umask restricts it.
 		return dir, os.Chmod(dir, os.ModeSticky|0o777)
 	}
-	// A user may have put a link there that leads elsewhere.
+	// Another user may have placed a symbolic link there.
 	if info, statErr := os.Lstat(dir); statErr == nil && info.IsDir() {
 		return dir, nil
 	}
 	return "", err
 }
 
-// Release gives the name up. A second Release does nothing. The file goes too:
-// every fleet that a test or a run makes has names of its own.
+// Release releases the name and removes the lock file, because every fleet of a test or a run has
+// names of its own. A second Release is a no-op.
 func (l *NameLock) Release() error { return l.lock.Remove() }

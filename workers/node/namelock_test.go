@@ -47,7 +47,8 @@ func TestLockName(t *testing.T) {
 	}
 }
 
-// Every user can make a lock in the shared folder, and none remove another's.
+// TestSharedLockFolder checks that every user can create a lock in the shared folder, and that no
+// user can remove another's.
 func TestSharedLockFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no such modes")
@@ -76,7 +77,7 @@ func TestLockNameRefuses(t *testing.T) {
 			t.Errorf("locked %q", name)
 		}
 	}
-	// A file in the place of the folder, or a link to one of another user.
+	// The folder may be a file, or a link that another user has placed.
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -8,21 +8,22 @@ import (
 	"strings"
 )
 
-// Need is what an attempt takes of a machine while it runs.
+// Need is what an attempt takes from a machine while it runs.
 type Need struct {
-	// Cores are CPU cores; fractions are counted in thousandths, rounded up.
+	// Cores is a number of CPU cores, rounded up to thousandths.
 	Cores float64
-	// MemoryMB is memory in MiB, rounded up to whole ones.
+	// MemoryMB is memory in MiB, rounded up to whole MiB.
 	MemoryMB float64
-	// GPUs are the indices of the GPUs that it gets, each for itself alone.
+	// GPUs are the indices of the GPUs that the attempt gets exclusively.
 	GPUs []int32
-	// NUMA is the NUMA node whose cores and memory it takes; nil: those of any.
+	// NUMA is the NUMA node that provides the cores and the memory, or nil for any.
 	NUMA *int32
-	// Remote says that the attempt runs outside of the machine, and takes no slot. The other fields are empty then.
+	// Remote is set if the attempt runs outside of the machine and takes no slot. The other fields are empty in
+	// that case.
 	Remote bool
 }
 
-// String is for messages, such as "2 cores, 512 MiB, GPUs 0 and 1".
+// String returns a text for messages, such as "2 cores, 512 MiB, GPUs 0, 1".
 func (n Need) String() string {
 	s := fmt.Sprintf("%g cores, %g MiB", n.Cores, n.MemoryMB)
 	if len(n.GPUs) > 0 {
@@ -42,7 +43,7 @@ func list(indices []int32) string {
 	return strings.Join(words, ", ")
 }
 
-// amount are cores and memory as whole numbers, whose sums are exact.
+// amount holds cores and memory as integers, whose sums are exact.
 type amount struct {
 	milliCores, memoryMB int64
 }
@@ -55,8 +56,8 @@ func (a amount) minus(b amount) amount {
 	return amount{a.milliCores - b.milliCores, a.memoryMB - b.memoryMB}
 }
 
-// fits reports whether what is taken of the whole leaves room for a. What a does
-// not ask for, it does not wait for.
+// fits reports whether a fits into what taken leaves of whole. A resource that a does not ask for is ignored, even
+// if it is overcommitted.
 func (a amount) fits(taken, whole amount) bool {
 	return (a.milliCores == 0 || taken.milliCores+a.milliCores <= whole.milliCores) &&
 		(a.memoryMB == 0 || taken.memoryMB+a.memoryMB <= whole.memoryMB)
@@ -66,20 +67,20 @@ func (a amount) need() Need {
 	return Need{Cores: float64(a.milliCores) / 1000, MemoryMB: float64(a.memoryMB)}
 }
 
-// String is for messages, such as "2 cores, 512 MiB".
+// String returns a text for messages, such as "2 cores, 512 MiB".
 func (a amount) String() string { return a.need().String() }
 
 func floor(cores, memoryMB float64) amount {
 	return amount{whole(math.Floor(max(cores, 0) * 1000)), whole(math.Floor(max(memoryMB, 0)))}
 }
 
-// whole converts to an integer that is small enough to be added up.
+// whole converts x to an integer, clamped so that sums cannot overflow.
 func whole(x float64) int64 { return int64(min(x, 1<<50)) }
 
-// units are a Need in whole numbers.
+// units is a Need in integers.
 type units struct {
 	amount
-	gpus   []int32 // sorted
+	gpus   []int32 // in ascending order
 	numa   *int32
 	remote bool
 }
@@ -87,7 +88,7 @@ type units struct {
 func (n Need) units() (units, error) {
 	gpus := slices.Sorted(slices.Values(n.GPUs))
 	twice := len(slices.Compact(slices.Clone(gpus))) < len(gpus)
-	// Written so that NaN is refused too.
+	// The negation also rejects NaN.
 	if !(n.Cores >= 0 && n.MemoryMB >= 0) || twice {
 		return units{}, fmt.Errorf("a need of %s makes no sense", n)
 	}

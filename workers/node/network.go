@@ -41,9 +41,9 @@ func (p *Probe) readNetwork(ctx context.Context, now time.Time) *v1.NetworkSnaps
 	return out
 }
 
-// links returns the interfaces whose traffic counts: those that are up and have
-// hardware, for bridges and the like carry the same traffic again; in a
-// container, where none has hardware to be seen, all that are up. Loopback never counts.
+// links returns the interfaces whose traffic counts: those that are up and have hardware, because
+// bridges and the like carry the same traffic again. If no hardware is visible, as in a container,
+// it returns all that are up. Loopback never counts.
 func (p *Probe) links(ctx context.Context) ([]string, error) {
 	interfaces, err := p.readers.Interfaces(ctx)
 	if err != nil {
@@ -65,8 +65,8 @@ func (p *Probe) links(ctx context.Context) ([]string, error) {
 	return up, nil
 }
 
-// linkSpeed returns the speed of a link in Mbit/s. 0 without an error is a link
-// that has none: the kernel says -1 for virtual links and fails the read for others.
+// linkSpeed returns the speed of a link in Mbit/s, or 0 for a link without a speed: the kernel
+// reports -1 for virtual links and fails the read for others.
 func (p *Probe) linkSpeed(link string) (float64, error) {
 	b, err := fs.ReadFile(p.readers.Sys, path.Join("class/net", link, "speed"))
 	if err != nil {
@@ -83,8 +83,8 @@ func (p *Probe) linkSpeed(link string) (float64, error) {
 	return float64(max(speed, 0)), nil
 }
 
-// throughput is the traffic in Mbit/s, both ways. An interface that is new, or
-// whose counters have started again, adds nothing.
+// throughput returns the traffic in Mbit/s in both directions. An interface that is new or whose
+// counters were reset adds nothing.
 func throughput(last, now map[string]net.IOCountersStat, elapsed time.Duration) (float64, bool) {
 	bytes := 0.0
 	for name, after := range now {

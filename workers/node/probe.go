@@ -14,35 +14,34 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// mib and gib turn bytes into the units of a snapshot.
+// mib and gib convert bytes to the units of a snapshot.
 const (
 	mib = 1 << 20
 	gib = 1 << 30
 )
 
-// ProbeOptions are the settings of a Probe.
+// ProbeOptions configures a Probe.
 type ProbeOptions struct {
-	// Machine that the node is on: it decides which GPUs are ours, and a measured
-	// one is kept to the size that the probe sees. Nil: none.
+	// Machine is the machine of the node, or nil. It determines which GPUs our attempts use, and
+	// the probe keeps the size of a measured machine up to date.
 	Machine *Machine
-	// Labels of the node.
+	// Labels are the configured labels of the node.
 	Labels []string
-	// Gaming are the rules by which games are detected; nil: DefaultGamingRules.
+	// Gaming are the rules for detecting games. nil means DefaultGamingRules.
 	Gaming *GamingRules
-	// Dir is the working directory of the node; the disk figures are those of
-	// the file system that holds it.
+	// Dir is the working directory of the node. The disk figures are those of its file system.
 	Dir string
-	// Readers are the sources of the figures; nil: SystemReaders.
+	// Readers are the sources of the figures. nil means SystemReaders.
 	Readers *Readers
-	// Now is the clock; nil: time.Now.
+	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Logger receives once each figure that cannot be read; nil: slog.Default.
+	// Logger receives a warning, once for each figure, if the figure cannot be read. nil means
+	// slog.Default.
 	Logger *slog.Logger
 }
 
-// Probe reads how busy a machine is. Its methods may be called from several
-// goroutines at once, but use, traffic and the like are those since the call
-// before, so each node has a probe of its own.
+// Probe measures the load of a machine. It is safe for concurrent use. Rates such as use and
+// traffic are measured since the previous call, so each node needs a probe of its own.
 type Probe struct {
 	dir     string
 	readers Readers
@@ -55,15 +54,15 @@ type Probe struct {
 
 	mu     sync.Mutex
 	warned map[string]struct{}
-	groups *cgroups // nil: not looked for yet
+	groups *cgroups // nil until the first snapshot
 	gaming *gaming
-	game   string // sign of the game that is going on; empty: none is
+	game   string // sign of the current game; "" if there is none
 	cpu    rate[cpuCounters]
 	disk   rate[map[string]disk.IOCountersStat]
 	net    rate[map[string]net.IOCountersStat]
 }
 
-// NewProbe returns a probe. It reads nothing yet.
+// NewProbe returns a probe. It measures nothing yet.
 func NewProbe(opts ProbeOptions) *Probe {
 	p := &Probe{
 		dir: opts.Dir, now: opts.Now, logger: opts.Logger, warned: map[string]struct{}{},
@@ -96,17 +95,15 @@ func NewProbe(opts ProbeOptions) *Probe {
 	return p
 }
 
-// Snapshot reads the figures of processors, memory, NUMA nodes, GPUs, disk and
-// network, the labels, and the time; the rest of the snapshot is left to the
-// caller. In a container the figures are those of its limits, with parts of a
-// core left out.
+// Snapshot measures processors, memory, NUMA nodes, GPUs, disk and network, and adds the labels and
+// the time. The caller fills in the rest of the snapshot. In a container the figures are those of
+// its limits, with cores rounded down.
 //
-// It waits neither for GPUs nor for the list of processes: it reports what the
-// reading before found, so the first snapshot has no GPUs unless those of a
-// measured Machine are there already. A figure that cannot be read is 0 (the
-// number of processors falls back to what the Go runtime sees). On the first
-// call, use of the processors is estimated from the load, and use of disk and
-// network is 0.
+// Snapshot waits neither for the GPUs nor for the list of processes. It reports the result of the
+// previous reading, so that the first snapshot has no GPUs unless a measured Machine has already
+// read them. A figure that cannot be read is 0, except that the number of processors falls back to
+// that of the Go runtime. In the first snapshot, the use of the processors is estimated from the
+// load, and the use of disk and network is 0.
 func (p *Probe) Snapshot(ctx context.Context) *v1.NodeSnapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +122,7 @@ func (p *Probe) Snapshot(ctx context.Context) *v1.NodeSnapshot {
 	}
 	gpus, reading, err := p.gpus.latest()
 	if p.readable("GPUs", err) || errors.Is(err, context.DeadlineExceeded) {
-		// Others may have the same figures, which are not changed any more.
+		// Other snapshots may share these figures, which are immutable.
 		s.Gpus = gpus
 	}
 	sign, err := p.gaming.detect(now, gpus, reading)
@@ -139,7 +136,7 @@ func (p *Probe) Snapshot(ctx context.Context) *v1.NodeSnapshot {
 	return s
 }
 
-// played logs when a game begins and ends.
+// played logs the beginning and the end of a game.
 func (p *Probe) played(sign string) {
 	switch {
 	case sign != "" && p.game == "":
@@ -163,7 +160,7 @@ func (p *Probe) readMemory(ctx context.Context) *v1.MemorySnapshot {
 	return out
 }
 
-// readable reports whether a figure was read, and logs the first time it was not.
+// readable reports whether a figure was read, and logs its first failure.
 func (p *Probe) readable(figure string, err error) bool {
 	if err == nil {
 		return true

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a beat costs: at one every 2 s, 20 ms are 1% of a core.
+// BenchmarkSnapshot measures a heartbeat's snapshot: at one every 2 s, 20 ms are 1% of a core.
 func BenchmarkSnapshot(b *testing.B) {
 	p := NewProbe(ProbeOptions{Dir: b.TempDir()})
 	for b.Loop() {
@@ -15,7 +15,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	p.gaming.processes.wait(b.Context())
 }
 
-// What a look at the programs that run costs, every 10 s.
+// BenchmarkProcesses measures the check of the running programs, which happens every 10 s.
 func BenchmarkProcesses(b *testing.B) {
 	proc := os.DirFS("/proc")
 	for b.Loop() {

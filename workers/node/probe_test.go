@@ -23,7 +23,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fakeMachine is a machine whose figures a test sets.
+// fakeMachine is a machine whose figures a test controls.
 type fakeMachine struct {
 	now        time.Time
 	times      cpu.TimesStat
@@ -169,7 +169,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A machine that tells nothing has a snapshot all the same, and a log line for each figure.
+// TestNothingReadable checks that a machine without readable figures still has a snapshot, and logs
+// each figure once.
 func TestNothingReadable(t *testing.T) {
 	bad := errors.New("cannot be read")
 	var log bytes.Buffer
@@ -205,7 +206,7 @@ func TestNothingReadable(t *testing.T) {
 	}
 }
 
-// The real machine, whatever it is.
+// TestRealMachine checks the snapshot of the machine that runs the test.
 func TestRealMachine(t *testing.T) {
 	p := NewProbe(ProbeOptions{Dir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	for range 2 {

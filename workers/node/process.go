@@ -12,13 +12,13 @@ import (
 	"github.com/shirou/gopsutil/v3/process"
 )
 
-// longestComm is the most characters of a name that the Linux kernel keeps.
+// longestComm is the maximum length of a process name in the Linux kernel.
 const longestComm = 15
 
-// systemProcesses returns the names of the programs that run.
+// systemProcesses returns the names of the running programs.
 func systemProcesses(ctx context.Context) ([]string, error) {
 	if runtime.GOOS == "linux" {
-		// Much cheaper than the portable way: two small files a process at most.
+		// Reading /proc costs at most two small files per process, much less than the portable way.
 		return procNames(ctx, os.DirFS("/proc"))
 	}
 	all, err := process.ProcessesWithContext(ctx)
@@ -34,8 +34,8 @@ func systemProcesses(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// procNames reads the names of all processes from a file system at /proc. A
-// name that the kernel may have cut is read from the command line too.
+// procNames reads the names of all processes from a file system like /proc. For a name that the
+// kernel may have truncated, it adds the name from the command line.
 func procNames(ctx context.Context, proc fs.FS) ([]string, error) {
 	entries, err := fs.ReadDir(proc, ".")
 	if err != nil {

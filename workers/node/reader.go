@@ -12,35 +12,36 @@ import (
 	"github.com/shirou/gopsutil/v3/net"
 )
 
-// Readers are where a Probe gets its raw figures from. Counters only grow.
+// Readers provides the raw figures for a Probe. Counters must be monotonic.
 type Readers struct {
-	// Cores counts logical processors, where /sys does not list them.
+	// Cores returns the number of logical processors. It is used if /sys does not list them.
 	Cores func(context.Context) (int, error)
-	// CPUTimes are the times of each processor; they are called cpu0, cpu1, ...
+	// CPUTimes returns the times of each processor, named cpu0, cpu1 and so on.
 	CPUTimes func(context.Context) ([]cpu.TimesStat, error)
-	// Load is the load average of one minute.
+	// Load returns the load average over one minute.
 	Load func(context.Context) (float64, error)
-	// Memory of the machine.
+	// Memory returns the memory figures of the machine.
 	Memory func(context.Context) (*mem.VirtualMemoryStat, error)
-	// DiskUsage is the use of the file system that holds a path.
+	// DiskUsage returns the use of the file system that contains a path.
 	DiskUsage func(ctx context.Context, path string) (*disk.UsageStat, error)
-	// DiskIO are counters by device name.
+	// DiskIO returns counters by device name.
 	DiskIO func(context.Context) (map[string]disk.IOCountersStat, error)
-	// Partitions are the mounted file systems.
+	// Partitions returns the mounted file systems.
 	Partitions func(context.Context) ([]disk.PartitionStat, error)
-	// NetIO are counters by interface.
+	// NetIO returns counters by interface.
 	NetIO func(context.Context) ([]net.IOCountersStat, error)
-	// Interfaces are the network interfaces with their flags.
+	// Interfaces returns the network interfaces with their flags.
 	Interfaces func(context.Context) (net.InterfaceStatList, error)
-	// Processes are the names of the programs that run.
+	// Processes returns the names of the running programs.
 	Processes func(context.Context) ([]string, error)
 	// Command runs nvidia-smi.
 	Command Command
-	// Sys is the file system at /sys, Proc the one at /proc; empty where there is none.
+	// Sys is the file system at /sys, and Proc the one at /proc. They are empty on a machine
+	// without them.
 	Sys, Proc fs.FS
 }
 
-// SystemReaders read the machine that the process runs on.
+// SystemReaders returns readers for the machine that the process runs on.
 func SystemReaders() Readers {
 	return Readers{
 		Cores: func(ctx context.Context) (int, error) { return cpu.CountsWithContext(ctx, true) },

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Size is what a machine has in all.
+// Size is the total size of a machine.
 type Size struct {
-	// Cores are logical processors; parts of a thousandth do not count.
+	// Cores is the number of logical processors, rounded down to thousandths.
 	Cores float64
-	// MemoryMB is memory in MiB; parts of one do not count.
+	// MemoryMB is memory in MiB, rounded down to whole MiB.
 	MemoryMB float64
-	// GPUs are the indices of its GPUs.
+	// GPUs are the indices of the GPUs.
 	GPUs []int32
-	// NUMA are its NUMA nodes; none when it has only one, or does not report them.
+	// NUMA lists the NUMA nodes. It is empty if the machine has only one or does not report them.
 	NUMA []NUMASize
 }
 
-// NUMASize is what a NUMA node has.
+// NUMASize is the size of a NUMA node.
 type NUMASize struct {
-	// Index of the NUMA node.
+	// Index is the number of the NUMA node.
 	Index int32
-	// Cores and MemoryMB are those of its own; there are nodes without one of them.
+	// Cores and MemoryMB are local to the NUMA node. Either may be 0.
 	Cores    float64
 	MemoryMB float64
 }
@@ -36,7 +36,7 @@ func (s Size) equal(o Size) bool {
 	return s.Cores == o.Cores && s.MemoryMB == o.MemoryMB && slices.Equal(s.GPUs, o.GPUs) && slices.Equal(s.NUMA, o.NUMA)
 }
 
-// capacity is a Size in whole numbers.
+// capacity is a Size in integers.
 type capacity struct {
 	all  amount
 	numa map[int32]amount
@@ -54,7 +54,8 @@ func (s Size) capacity() capacity {
 	return c
 }
 
-// numaNode returns what a NUMA node has. A machine that reports none is NUMA node 0.
+// numaNode returns the size of a NUMA node. A machine that reports no NUMA nodes has the single
+// NUMA node 0.
 func (c capacity) numaNode(index int32) (amount, bool) {
 	if len(c.numa) == 0 && index == 0 {
 		return c.all, true
@@ -63,7 +64,8 @@ func (c capacity) numaNode(index int32) (amount, bool) {
 	return a, ok
 }
 
-// lacks says in words what is missing for a need when nothing is reserved; empty: nothing.
+// lacks returns what the machine lacks for a need even if nothing is reserved, or "" if it lacks
+// nothing.
 func (c capacity) lacks(u units) string {
 	if !u.amount.fits(amount{}, c.all) {
 		return fmt.Sprintf("it has %s", c.all)

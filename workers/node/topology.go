@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// onlinePath lists the processors that are on.
+	// onlinePath lists the processors that are online.
 	onlinePath = "devices/system/cpu/online"
 	// numaPath has a folder for each NUMA node.
 	numaPath = "devices/system/node"
 )
 
-// longestList is the most members that a list of processors may have; more is not a list.
+// longestList bounds the members of a list of processors. Longer text is not a valid list.
 const longestList = 1 << 16
 
-// usableCPUs returns the processors that are on and that the process may use;
-// false where the kernel does not say, as on anything but Linux.
+// usableCPUs returns the processors that are online and that the process may use, or false if the
+// kernel does not list them, as on systems other than Linux.
 func usableCPUs(sys fs.FS, groups cgroups) ([]int32, bool) {
 	online, err := readList(sys, onlinePath)
 	if err != nil || len(online) == 0 {
@@ -36,10 +36,9 @@ func usableCPUs(sys fs.FS, groups cgroups) ([]int32, bool) {
 	return online, true
 }
 
-// numaNodes returns the NUMA nodes with what the process may use of them;
-// none when there are fewer than two. A node without memory has memory 0, one
-// without processors none. Pages that hold parts of files count as free, as
-// they do in the figures of the machine.
+// numaNodes returns the NUMA nodes with the parts that the process may use, or nil if there are
+// fewer than two. A NUMA node may have no memory or no processors. Page cache counts as free, as it
+// does in the figures of the machine.
 func numaNodes(sys fs.FS, groups cgroups) []*v1.NumaSnapshot {
 	indices, err := readList(sys, path.Join(numaPath, "online"))
 	if err != nil || len(indices) < 2 {
@@ -70,7 +69,7 @@ func numaNodes(sys fs.FS, groups cgroups) []*v1.NumaSnapshot {
 	return nodes
 }
 
-// numaMemory reads a file of lines such as "Node 0 MemTotal:  65536 kB".
+// numaMemory parses a file with lines such as "Node 0 MemTotal:  65536 kB" and returns MiB.
 func numaMemory(sys fs.FS, name string) (total, free float64) {
 	b, err := fs.ReadFile(sys, name)
 	if err != nil {
@@ -95,8 +94,8 @@ func readList(fsys fs.FS, name string) ([]int32, error) {
 	return parseList(strings.TrimSpace(string(b)))
 }
 
-// parseList reads a list of processors or NUMA nodes as the kernel writes it,
-// such as "0-3,8"; sorted. An empty list is empty.
+// parseList parses a list of processors or NUMA nodes in the kernel's format, such as "0-3,8". The
+// result is in ascending order and without duplicates. Empty text is an empty list.
 func parseList(text string) ([]int32, error) {
 	var set []int32
 	for part := range strings.SplitSeq(text, ",") {
@@ -125,7 +124,7 @@ func parseList(text string) ([]int32, error) {
 	return slices.Compact(set), nil
 }
 
-// intersect returns what is in both of two sorted sets.
+// intersect returns the common members of two sorted lists.
 func intersect(a, b []int32) []int32 {
 	var both []int32
 	for _, x := range a {

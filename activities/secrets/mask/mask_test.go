@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive is what masking means, without regard to speed: the bytes of all occurrences of patterns are replaced, and
-// occurrences that overlap have one replacement.
+// naive is the specification of masking without regard to speed: it replaces the bytes of all occurrences of patterns,
+// and overlapping occurrences share one replacement.
 func naive(patterns []string, text string) string {
 	type part struct{ start, end int }
 	var parts []part
@@ -40,7 +40,7 @@ func naive(patterns []string, text string) string {
 	return b.String() + text[from:]
 }
 
-// split feeds a text to a stream in pieces of these lengths, and the rest in one.
+// split feeds a text to a stream in chunks of the given lengths, and the rest in one chunk.
 func split(s *Set, text string, lengths []int) string {
 	m := s.Stream()
 	var out []byte
@@ -49,7 +49,7 @@ func split(s *Set, text string, lengths []int) string {
 		n = min(n, len(rest))
 		piece := slices.Clone(rest[:n])
 		out = m.Append(out, piece)
-		clear(piece) // a stream must not keep what it is given
+		clear(piece) // a stream must not retain its input
 		rest = rest[n:]
 	}
 	return string(m.Flush(m.Append(out, rest)))
@@ -59,8 +59,8 @@ func patternSet(patterns []string) *Set {
 	return &Set{automaton: newAutomaton(distinct(slices.Clone(patterns)))}
 }
 
-// A stream gives what replacing in the whole text would, wherever the text is split, and given texts of few letters, so
-// that patterns overlap, repeat and contain each other.
+// TestStreamReplacesLikeTheWholeText checks that a stream's output is the same as for the whole text, wherever the text
+// is split. The texts have few distinct letters, so that patterns overlap, repeat and contain each other.
 func TestStreamReplacesLikeTheWholeText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		patterns := rapid.SliceOfN(rapid.StringMatching(`[ab]{2,6}|[abc]{2,9}|a{2,12}`), 1, 8).Draw(t, "patterns")
@@ -72,7 +72,7 @@ func TestStreamReplacesLikeTheWholeText(t *testing.T) {
 	})
 }
 
-// The patterns of real values are found like any other, in texts that are made of pieces of them.
+// TestSetReplacesEveryPattern finds the patterns of real values in texts that consist of pieces of them.
 func TestSetReplacesEveryPattern(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.StringMatching(`[a-d"/ &é\\]{4,20}(\n[a-d+=]{0,9}){0,2}`).Draw(t, "value")
@@ -93,7 +93,8 @@ func TestSetReplacesEveryPattern(t *testing.T) {
 	})
 }
 
-// Where a stream can be resumed, a new one masks the rest in the same way, and nothing is held back.
+// TestStreamsCanBeResumedWhereTheySay checks that where CanResume is true, a new stream masks the rest in the same way
+// and nothing is held back.
 func TestStreamsCanBeResumedWhereTheySay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		patterns := rapid.SliceOfN(rapid.StringMatching(`[ab\n]{2,6}|[abc]{2,9}|a{2,12}`), 1, 8).Draw(t, "patterns")
@@ -173,7 +174,7 @@ func TestEncodingsAreMasked(t *testing.T) {
 				t.Errorf("%s of %q: %q is left of %q", name, value, got, text)
 			}
 		}
-		// In the middle of a longer text a few bits at the ends are beyond it.
+		// Within a longer text, a few bits at the ends belong to the neighbouring bytes.
 		for before := range 4 {
 			for after := range 4 {
 				longer := strings.Repeat("<", before) + value + strings.Repeat(">", after)
@@ -188,7 +189,7 @@ func TestEncodingsAreMasked(t *testing.T) {
 	}
 }
 
-// The commands that people use print what is masked.
+// TestCommandsAreMasked checks that the output of common commands is masked.
 func TestCommandsAreMasked(t *testing.T) {
 	const value = "hunter2-correct-horse-battery-staple-and-more-than-one-line-of-base64-has"
 	s := New([]string{value})
@@ -197,7 +198,7 @@ func TestCommandsAreMasked(t *testing.T) {
 		c.Env = append(c.Environ(), "V="+value)
 		out, err := c.Output()
 		if err != nil {
-			continue // the command is not there
+			continue // the command is not installed
 		}
 		if got := s.Text(string(out)); strings.Trim(got, "*\n") != "" {
 			t.Errorf("%s: %q", line, got)
@@ -253,7 +254,8 @@ func TestNothingToMask(t *testing.T) {
 	}
 }
 
-// What is held back is less than a pattern, also where the text repeats the beginning of one for ever.
+// TestStreamHoldsLessThanAPattern checks that a stream holds back less than one pattern, even if the text repeats the
+// beginning of one endlessly.
 func TestStreamHoldsLessThanAPattern(t *testing.T) {
 	value := strings.Repeat("a", 100)
 	for _, text := range []string{strings.Repeat("a", 1<<20), strings.Repeat(value[:99]+"b", 5000)} {
@@ -272,7 +274,7 @@ func TestStreamHoldsLessThanAPattern(t *testing.T) {
 	}
 }
 
-// A prompt that holds nothing of a secret is given at once.
+// TestStreamGivesAtOnceWhatIsCertain checks that a prompt that contains no part of a secret is passed on immediately.
 func TestStreamGivesAtOnceWhatIsCertain(t *testing.T) {
 	m := New([]string{"Password1"}).Stream()
 	if got := string(m.Append(nil, []byte("Continue? [y/N] "))); got != "Continue? [y/N] " {
@@ -286,7 +288,7 @@ func TestStreamGivesAtOnceWhatIsCertain(t *testing.T) {
 	}
 }
 
-// BenchmarkStream compares masking of an ordinary log with copying it.
+// BenchmarkStream compares masking an ordinary log with copying it.
 func BenchmarkStream(b *testing.B) {
 	var text bytes.Buffer
 	for i := range 10000 {
@@ -323,7 +325,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkNew prepares the masks of a usual secret and of the largest one.
+// BenchmarkNew measures New for a typical secret and for the largest one.
 func BenchmarkNew(b *testing.B) {
 	for name, value := range map[string]string{"40 bytes": "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "64 KiB": strings.Repeat("0123456789abcdefghijklmnopqrstuv", 2048)} {
 		b.Run(name, func(b *testing.B) {

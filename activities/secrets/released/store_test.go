@@ -16,7 +16,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// gateway answers with an error, if it has one.
+// gateway replies with fail, if it is set, and records the request.
 type gateway struct {
 	switchyardv1connect.UnimplementedSecretServiceHandler
 	fail  error
@@ -54,7 +54,7 @@ func TestGatewayReleasesSecretToWhoHasTheToken(t *testing.T) {
 	if a := g.asked; a.GetRun() != "ci-0k" || a.GetChain() != "c1" || a.GetTask() != "each[2]" || a.GetAttempt() != 1 || a.GetClaim() != 7 || a.GetNode() != "a" || a.GetSecret() != "deploy" {
 		t.Errorf("asked for %v", a)
 	}
-	token = "sy_two" // it was replaced
+	token = "sy_two" // as after a replacement of the token
 	for code, isFinal := range map[connect.Code]bool{
 		connect.CodeNotFound: true, connect.CodePermissionDenied: true, connect.CodeFailedPrecondition: true, connect.CodeInvalidArgument: true, connect.CodeUnimplemented: true,
 		connect.CodeAborted: false, connect.CodeUnavailable: false, connect.CodeUnauthenticated: false, connect.CodeInternal: false, connect.CodeDeadlineExceeded: false,

@@ -54,7 +54,7 @@ func TestSecretComesBackAndIsNotInTheStore(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key has mode %v, %v", info.Mode(), err)
 	}
-	// Names that differ only in case, or look like a temporary file.
+	// Test names that differ only in case or look like temporary files.
 	set(t, v, "DB.password", "upper")
 	set(t, v, "a.tmp", "temporary")
 	set(t, v, "a__0x2f__", "escaped")
@@ -115,7 +115,7 @@ func TestWrongKeyNamesItsIdAndTheFlag(t *testing.T) {
 	if _, _, err := missing.Open(t.Context(), "a"); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), "--secrets-key") || !strings.Contains(err.Error(), first.GetKeyId()) {
 		t.Errorf("without a key: %v", err)
 	}
-	// A gateway that makes a key of its own would open only its own secrets.
+	// With a new key of its own, a gateway could open only its own secrets.
 	if _, err := missing.Set(t.Context(), "b", []byte("value"), v1.RoleUser, ""); !errors.Is(err, ErrKey) {
 		t.Errorf("a second key: %v", err)
 	}
@@ -127,7 +127,7 @@ func TestWrongKeyNamesItsIdAndTheFlag(t *testing.T) {
 	if _, _, err := other.Open(t.Context(), "a"); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), "another key (id "+first.GetKeyId()+")") || !strings.Contains(err.Error(), "--secrets-key") {
 		t.Errorf("with another key: %v", err)
 	}
-	// The only secret may be set again: its key is lost.
+	// The only secret may be set again, because its key is lost.
 	if again := set(t, other, "a", "new"); again.GetVersion() != 2 || again.GetKeyId() == first.GetKeyId() {
 		t.Errorf("it is %v", again)
 	}
@@ -158,7 +158,8 @@ func TestKeyFileThatOthersCanReadIsRefused(t *testing.T) {
 	}
 }
 
-// TestChangedRecordDoesNotOpen moves a value to another name and lowers its role, as one may who writes to the store.
+// TestChangedRecordDoesNotOpen moves a value to another name and lowers its role, as an attacker with write access to
+// the store could.
 func TestChangedRecordDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, "mem://")
@@ -206,7 +207,7 @@ func TestBadSecretsAreRefused(t *testing.T) {
 	set(t, v, strings.Repeat("a", 63), strings.Repeat("x", MaxValueBytes))
 }
 
-// TestVaultsThatStartTogetherHaveOneKey sets the first secrets by two gateways at once.
+// TestVaultsThatStartTogetherHaveOneKey sets the first secrets through several vaults concurrently.
 func TestVaultsThatStartTogetherHaveOneKey(t *testing.T) {
 	t.Parallel()
 	s, file := openStore(t, "mem://"), filepath.Join(t.TempDir(), "key")

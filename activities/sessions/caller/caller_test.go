@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// node returns the inside of an attempt on a node that does with each stream as serve does.
+// node returns the inside of an attempt on a node that handles each stream with serve.
 func node(t *testing.T, serve func(conn wire.Conn, h *v1.SessionHeader)) executor.Inside {
 	t.Helper()
 	near, far := net.Pipe()
@@ -140,7 +140,8 @@ func TestExecReportsLossesAndRefusals(t *testing.T) {
 	}
 }
 
-// TestEndOfContextGivesSessionUp also has a Read under way that never ends.
+// TestEndOfContextGivesSessionUp checks that the end of ctx aborts the session, even while a Read
+// of the input is blocked forever.
 func TestEndOfContextGivesSessionUp(t *testing.T) {
 	gone := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,10 +1,11 @@
-// Package link connects a node to a gateway, so that sessions reach what it runs although it opens no port.
+// Package link connects a node to a gateway, so that sessions reach the node's attempts although the node
+// listens on no port.
 //
 //	dial ── LinkHello ──> accept streams ── ticket ──> Serve
 //	  ^                        │
 //	  └── back-off, jitter ────┘ lost
 //
-// A link that is lost ends its streams, and nothing else.
+// The loss of a link ends its streams and has no other effect.
 //
 // It imports proto, activities/sessions/ticket and activities/sessions/wire.
 package link

@@ -18,43 +18,44 @@ import (
 )
 
 const (
-	// Path is the door of a gateway for nodes.
+	// Path is the HTTP path at which a gateway accepts links of nodes.
 	Path = "/v1/links"
-	// NodeHeader and IncarnationHeader say which node connects.
+	// NodeHeader and IncarnationHeader identify the node that connects.
 	NodeHeader, IncarnationHeader = "Switchyard-Node", "Switchyard-Incarnation"
 
-	// firstPause is the pause after a link that has lasted, longestPause the one after many tries. Half as much again may be added
-	// to each. A node is back before its gateway, which waits for 10 s, gives up a session with it.
+	// firstPause is the pause before redialing after a link that lasted, and longestPause bounds the back-off. Jitter changes
+	// each pause by up to half its length. A node is back before the 10 s have passed after which its gateway gives up a session
+	// with it.
 	firstPause, longestPause = 250 * time.Millisecond, 6 * time.Second
-	// lasting is how long a link lasts until the next one is dialed without a long pause.
+	// lasting is how long a link must last to reset the back-off.
 	lasting = time.Minute
-	// helloTimeout bounds how long a gateway takes to say hello.
+	// helloTimeout bounds the wait for the gateway's LinkHello.
 	helloTimeout = 20 * time.Second
-	// closeTimeout bounds how long Close waits for streams.
+	// closeTimeout bounds how long Close waits for streams to end.
 	closeTimeout = 10 * time.Second
 )
 
-// Options are how a node is connected.
+// Options configures a Link.
 type Options struct {
-	// Gateway returns the URL of the gateway, or "" while it is not known. It is called before each try.
+	// Gateway returns the URL of the gateway, or "" while it is unknown. It is called before each attempt to connect.
 	Gateway func() string
-	// Dial connects to the gateway in place of Gateway, Token and TLS, where it is in the same process; nil: they do. ErrNotYet
-	// says that it is not there yet.
+	// Dial connects to a gateway in the same process, instead of Gateway, Token and TLS, which apply if Dial is nil. It returns
+	// ErrNotYet while the gateway is not ready.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Token returns the token of the node, or "" if there is none. A nil Token logs in nowhere.
+	// Token returns the token of the node, or "" if there is none. A nil Token sends no token.
 	Token func() string
-	// TLS is how a gateway with an https URL is reached; nil: with the authorities of the system.
+	// TLS configures connections to a gateway with an https URL. nil means the certificate authorities of the system.
 	TLS *tls.Config
-	// Node is the name of the node, Incarnation distinguishes its workers.
+	// Node is the name of the node. Incarnation distinguishes its workers.
 	Node, Incarnation string
-	// Serve serves a stream whose ticket counts: it answers the header, and closes the stream. It returns soon after ctx has
-	// ended, which it does with the link.
+	// Serve serves a stream with a valid ticket: it replies to the header, and closes the stream. It must return soon after ctx
+	// ends, which happens when the link is lost.
 	Serve func(ctx context.Context, conn wire.Conn, h *v1.SessionHeader)
-	// Logger takes what an operator should know. Default: nothing is logged.
+	// Logger receives messages for operators. The default discards them.
 	Logger *slog.Logger
 }
 
-// Link is a connection of a node to a gateway, which is dialed again whenever it is lost.
+// Link is a node's connection to a gateway. It reconnects whenever the connection is lost.
 type Link struct {
 	o       Options
 	cancel  context.CancelFunc
@@ -66,7 +67,7 @@ type Link struct {
 	session   *wire.Session
 }
 
-// Start connects a node. It does not block. Close ends the link.
+// Start connects a node to its gateway in the background. The caller must call Close.
 func Start(o Options) *Link {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -80,8 +81,8 @@ func Start(o Options) *Link {
 	return l
 }
 
-// Close ends the link and its streams, whose other sides are told that the node shuts down. It waits some seconds for those
-// who serve them. A second Close does nothing.
+// Close ends the link and its streams, and informs their other sides that the node is shutting down. It waits up to closeTimeout
+// for the running Serve calls. A second Close is a no-op.
 func (l *Link) Close() {
 	l.mu.Lock()
 	session := l.session
@@ -103,14 +104,14 @@ func (l *Link) Close() {
 	}
 }
 
-// Connected reports whether the node is connected now.
+// Connected reports whether the node is connected to the gateway now.
 func (l *Link) Connected() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.connected
 }
 
-// run dials until ctx ends.
+// run keeps the link connected until ctx ends.
 func (l *Link) run(ctx context.Context) {
 	pause, told := firstPause, ""
 	for {
@@ -124,9 +125,9 @@ func (l *Link) run(ctx context.Context) {
 		}
 		switch {
 		case err == nil || errors.Is(err, ErrNotYet):
-		case errors.Is(err, wire.ErrLost): // there was a link, and the next one is dialed
+		case errors.Is(err, wire.ErrLost): // there was a link; reconnect
 			l.o.Logger.Info("the node has lost its connection to the gateway for sessions", "error", err)
-		case err.Error() != told: // once, not with each try
+		case err.Error() != told: // log each error once, not at every attempt
 			told = err.Error()
 			l.o.Logger.Warn("the node is not connected to the gateway for sessions", "error", err)
 		}
@@ -139,7 +140,7 @@ func (l *Link) run(ctx context.Context) {
 	}
 }
 
-// ErrNotYet says that there is no gateway to dial yet.
+// ErrNotYet means that the address of the gateway is not known yet.
 var ErrNotYet = errors.New("the gateway is not known yet")
 
 // dial connects to the gateway.
@@ -157,7 +158,7 @@ func (l *Link) dial(ctx context.Context) (net.Conn, error) {
 	})
 }
 
-// connect dials, and serves streams until the link is lost.
+// connect dials the gateway and serves streams until the link is lost.
 func (l *Link) connect(ctx context.Context) error {
 	conn, err := l.dial(ctx)
 	if err != nil {
@@ -185,7 +186,7 @@ func (l *Link) connect(ctx context.Context) error {
 	return l.accept(ctx, session, tickets)
 }
 
-// readHello reads what a gateway says first.
+// readHello reads the gateway's first message.
 func readHello(ctx context.Context, conn net.Conn) (*v1.LinkHello, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
@@ -217,7 +218,7 @@ func (l *Link) accept(ctx context.Context, session *wire.Session, tickets *ticke
 	}
 }
 
-// serve serves one stream.
+// serve checks the ticket of one stream and serves the stream.
 func (l *Link) serve(ctx context.Context, conn wire.Conn, tickets *ticket.Checker) {
 	h, err := wire.ReadHeader(conn)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// gateway accepts links.
+// gateway is a server that accepts links.
 type gateway struct {
 	*httptest.Server
 	key      []byte
@@ -113,7 +113,8 @@ func TestLinkServesStreamsWithTickets(t *testing.T) {
 	}
 }
 
-// TestLostLinkIsDialedAgain also has a stream under way, whose context ends.
+// TestLostLinkIsDialedAgain checks that a lost link is redialed and that the context of a stream in
+// progress ends.
 func TestLostLinkIsDialedAgain(t *testing.T) {
 	g := newGateway(t)
 	ended := make(chan struct{}, 10)

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// maxChannels bounds the channels of a connection, maxSessions those of them that are sessions, and maxListeners its
-	// listeners in the attempt.
+	// maxChannels bounds the channels of a connection, maxSessions the channels that are sessions, and maxListeners the
+	// connection's listeners in the attempt.
 	maxChannels, maxSessions, maxListeners = 256, 64, 32
-	// dialTimeout bounds how long a connection to a port of the attempt, or a listener there, may take.
+	// dialTimeout bounds the time for connecting to a port of the attempt, or for creating a listener there.
 	dialTimeout = 30 * time.Second
-	// farewell is how long programs, and clients, may take until a connection that is being ended is closed.
+	// farewell is how long programs and clients get to finish before a connection that is ending is closed.
 	farewell = 2 * time.Second
 )
 
-// Config is what a connection is served with.
+// Config configures how a connection is served.
 type Config struct {
-	// Inside is the attempt that the connection is about.
+	// Inside is the attempt that the connection gives access to.
 	Inside executor.Inside
-	// User is who programs run as, and who has the files; "": the user of the attempt.
+	// User is the user for programs and file access, or "" for the user of the attempt.
 	User string
-	// KeepAlive is the pause between requests that a client has to answer. A client that does not answer for three pauses is
-	// gone. Default: 15 s.
+	// KeepAlive is the interval of keep-alive requests. A client that does not reply within three intervals is disconnected.
+	// The default is 15 s.
 	KeepAlive time.Duration
-	// Logger takes what helps to find faults. Default: nothing is logged.
+	// Logger receives debugging messages. The default discards them.
 	Logger *slog.Logger
 }
 
@@ -44,8 +44,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Serve serves a connection until it ends, or ctx does: clients are shown the cause then. It returns when nothing of the
-// connection runs any more.
+// Serve serves a connection until it closes or ctx ends. If ctx ends, clients see its cause. Serve returns after all work
+// for the connection has ended.
 func Serve(ctx context.Context, conn ssh.Conn, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request, cfg Config) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &connection{config: cfg.withDefaults(), conn: conn, listeners: map[endpoint]net.Listener{}}
@@ -54,13 +54,13 @@ func Serve(ctx context.Context, conn ssh.Conn, channels <-chan ssh.NewChannel, r
 		select {
 		case <-ctx.Done():
 			c.sayFarewell()
-			_ = conn.Close() // an error means that it has been closed
+			_ = conn.Close() // an error means that it is already closed
 		case <-closed:
 		}
 	})
 	c.work.Go(func() { c.serveRequests(ctx, requests) })
 	c.work.Go(func() { c.keepAlive(ctx) })
-	for offered := range channels { // until the connection has ended
+	for offered := range channels { // until the connection closes
 		c.accept(ctx, offered)
 	}
 	close(closed)
@@ -69,22 +69,22 @@ func Serve(ctx context.Context, conn ssh.Conn, channels <-chan ssh.NewChannel, r
 	c.work.Wait()
 }
 
-// connection is an SSH connection.
+// connection is an SSH connection that is being served.
 type connection struct {
 	config Config
 	conn   ssh.Conn
 	work   sync.WaitGroup
-	// running counts what runs in sessions.
+	// running is the number of sessions with a running program or SFTP server.
 	running atomic.Int32
 
 	mu        sync.Mutex
 	channels  int
 	sessions  int
-	listeners map[endpoint]net.Listener // by what the client has asked for
-	ended     bool                      // it accepts no more listeners
+	listeners map[endpoint]net.Listener // by the endpoint that the client has requested
+	ended     bool                      // no more listeners are accepted
 }
 
-// accept serves a channel that the client offers, or refuses it.
+// accept serves or refuses a channel that the client has opened.
 func (c *connection) accept(ctx context.Context, offered ssh.NewChannel) {
 	serve := map[string]func(context.Context, ssh.NewChannel){"session": c.serveSession, "direct-tcpip": c.serveDirect}[offered.ChannelType()]
 	if serve == nil {
@@ -106,7 +106,7 @@ func reject(offered ssh.NewChannel, reason ssh.RejectionReason, text string) {
 	_ = offered.Reject(reason, printable(text)) // an error means that the connection has ended
 }
 
-// addChannel counts a channel, or reports false if there are as many as may be.
+// addChannel counts a new channel. It returns false if the connection has reached its limit.
 func (c *connection) addChannel() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *connection) removeChannel() {
 	c.channels--
 }
 
-// serveRequests answers the requests that are about the connection, in their order.
+// serveRequests handles the connection-level requests in order.
 func (c *connection) serveRequests(ctx context.Context, requests <-chan *ssh.Request) {
 	for r := range requests {
 		ok, answer := false, []byte(nil)
@@ -141,7 +141,7 @@ func (c *connection) serveRequests(ctx context.Context, requests <-chan *ssh.Req
 	}
 }
 
-// keepAlive closes the connection once the client no longer answers.
+// keepAlive closes the connection when the client stops replying.
 func (c *connection) keepAlive(ctx context.Context) {
 	pause := time.NewTicker(c.config.KeepAlive)
 	defer pause.Stop()
@@ -163,7 +163,7 @@ func (c *connection) keepAlive(ctx context.Context) {
 	}
 }
 
-// sayFarewell waits for a moment until sessions have shown the client why their connection ends.
+// sayFarewell waits briefly until the sessions have shown the client why the connection ends.
 func (c *connection) sayFarewell() {
 	for end := time.Now().Add(farewell); c.running.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// localHosts are the names by which clients reach a port of the attempt.
+// localHosts are the host names under which clients reach a port of the attempt.
 var localHosts = []string{"localhost", "127.0.0.1", "::1"}
 
 // serveDirect connects a client to a port of the attempt (RFC 4254, section 7.2).

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// endpoint is where a client wants connections to be accepted (RFC 4254, section 7.1).
+// endpoint is the address at which a client requests connections to be accepted (RFC 4254, section 7.1).
 type endpoint struct {
 	Host string
 	Port uint32
 }
 
-// isLocal reports whether an endpoint may be on the loopback interface of the attempt. As with sshd, where GatewayPorts is off,
-// those for all interfaces are.
+// isLocal reports whether the endpoint is allowed on the attempt's loopback interface. A request for all interfaces also gets
+// the loopback interface, as in sshd without GatewayPorts.
 func (e endpoint) isLocal() bool {
 	switch e.Host {
 	case "", "*", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::":
@@ -24,7 +24,7 @@ func (e endpoint) isLocal() bool {
 	return false
 }
 
-// listen accepts connections in the attempt for a client, and returns the answer to its request.
+// listen creates a listener in the attempt for a client. It returns the reply to the client's request.
 func (c *connection) listen(ctx context.Context, payload []byte) (ok bool, answer []byte) {
 	var at endpoint
 	if ssh.Unmarshal(payload, &at) != nil || !at.isLocal() {
@@ -67,7 +67,8 @@ func (c *connection) listen(ctx context.Context, payload []byte) (ok bool, answe
 	return true, ssh.Marshal(struct{ Port uint32 }{at.Port})
 }
 
-// listenInside listens in the attempt. A listener lasts as long as the context that it was made with.
+// listenInside creates a listener in the attempt. The listener ends with the context that Listen gets, so that context outlives
+// this call.
 func (c *connection) listenInside(ctx context.Context, port int) (net.Listener, error) {
 	type made struct {
 		listener net.Listener
@@ -100,7 +101,7 @@ func (c *connection) listenInside(ctx context.Context, port int) (net.Listener, 
 	}
 }
 
-// endingListener ends its context when it is closed.
+// endingListener cancels its context when it is closed.
 type endingListener struct {
 	net.Listener
 	end context.CancelFunc
@@ -111,7 +112,7 @@ func (l *endingListener) Close() error {
 	return l.Listener.Close()
 }
 
-// acceptInside passes connections on to the client until the listener ends.
+// acceptInside forwards connections to the client until the listener closes.
 func (c *connection) acceptInside(ctx context.Context, at endpoint, listener net.Listener) {
 	defer func() {
 		_ = listener.Close()
@@ -137,7 +138,7 @@ func (c *connection) acceptInside(ctx context.Context, at endpoint, listener net
 	}
 }
 
-// passOn opens a channel to the client for a connection of the attempt.
+// passOn opens a channel to the client for a connection from the attempt.
 func (c *connection) passOn(ctx context.Context, at endpoint, near net.Conn) {
 	m := struct {
 		Host       string
@@ -147,7 +148,7 @@ func (c *connection) passOn(ctx context.Context, at endpoint, near net.Conn) {
 	}{Host: at.Host, Port: at.Port, Origin: "127.0.0.1"}
 	if near.RemoteAddr() != nil {
 		if host, port, err := net.SplitHostPort(near.RemoteAddr().String()); err == nil {
-			n, _ := strconv.ParseUint(port, 10, 16) // 0 is no port, and no reason to refuse
+			n, _ := strconv.ParseUint(port, 10, 16) // 0 for an invalid port, which is no reason to refuse
 			m.Origin, m.OriginPort = host, uint32(n)
 		}
 	}
@@ -159,7 +160,7 @@ func (c *connection) passOn(ctx context.Context, at endpoint, near net.Conn) {
 	relay(ctx, channel, requests, near)
 }
 
-// cancelListener ends a listener of a client, and reports whether there was one. Its connections continue.
+// cancelListener closes a listener of a client and reports whether it existed. Its connections stay open.
 func (c *connection) cancelListener(payload []byte) bool {
 	var at endpoint
 	if ssh.Unmarshal(payload, &at) != nil {
@@ -176,7 +177,7 @@ func (c *connection) cancelListener(payload []byte) bool {
 	return true
 }
 
-// closeListeners ends all listeners.
+// closeListeners closes all listeners and refuses new ones.
 func (c *connection) closeListeners() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -61,7 +61,7 @@ func TestEndOfInputReachesTheProgram(t *testing.T) {
 	}
 }
 
-// TestShellHasATerminalThatResizes types into a shell, behind a terminal of its own.
+// TestShellHasATerminalThatResizes types into a shell behind a pseudo-terminal of its own.
 func TestShellHasATerminalThatResizes(t *testing.T) {
 	t.Parallel()
 	client, _ := openssh(t)
@@ -191,7 +191,7 @@ func TestFilesAreCopiedBothWays(t *testing.T) {
 	}
 }
 
-// echoServer answers with all that it has read, once its client has sent the last byte.
+// echoServer starts a server that replies with all that it has read once the client has closed its side.
 func echoServer(t *testing.T) (port int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -226,7 +226,7 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// exchange sends a text to a port, and the end behind it, and returns what is answered. It waits until the port is open.
+// exchange sends a text to a port, closes that side, and returns the reply. It waits until the port is open.
 func exchange(t *testing.T, port int, text string) string {
 	t.Helper()
 	var conn net.Conn

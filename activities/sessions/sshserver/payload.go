@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// maxVariables bounds the variables that a client adds, and maxValue the value of each, in bytes.
+	// maxVariables bounds the number of variables that a client sets, maxValue the length of each value in bytes.
 	maxVariables, maxValue = 64, 4096
-	// defaultColumns and defaultRows are the size of a terminal whose client knows none.
+	// defaultColumns and defaultRows are the size of a terminal if the client does not know its size.
 	defaultColumns, defaultRows = 80, 24
 )
 
 var (
-	// variableNames match the variables that clients may set: those about languages.
+	// variableNames matches the variables that clients may set: those for languages.
 	variableNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(LANG|LC_[A-Z_]{1,40})$`) })
-	// terminalNames match the types of terminals.
+	// terminalNames matches valid terminal types.
 	terminalNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`) })
-	// signalNames are those of RFC 4254, section 6.10.
+	// signalNames are the signals of RFC 4254, section 6.10.
 	signalNames = []string{"ABRT", "ALRM", "FPE", "HUP", "ILL", "INT", "KILL", "PIPE", "QUIT", "SEGV", "TERM", "USR1", "USR2"}
 )
 
-// exitStatus and exitSignal are the payloads of the requests of these names (RFC 4254, section 6.10).
+// exitStatus and exitSignal are the payloads of the requests exit-status and exit-signal (RFC 4254, section 6.10).
 type (
 	exitStatus struct{ Code uint32 }
 	exitSignal struct {
@@ -38,14 +38,14 @@ type (
 	}
 )
 
-// parseText returns the one text of a payload.
+// parseText returns the text of a payload that consists of one string.
 func parseText(payload []byte) (string, bool) {
 	var m struct{ Text string }
 	err := ssh.Unmarshal(payload, &m)
 	return m.Text, err == nil
 }
 
-// parseTerminal returns the terminal that a client asks for. Its modes are those of a new terminal.
+// parseTerminal returns the terminal that a client requests. It ignores the terminal modes; the defaults apply.
 func parseTerminal(payload []byte) (*executor.Terminal, bool) {
 	var m struct {
 		Type                         string
@@ -67,7 +67,7 @@ func parseWindowChange(payload []byte) (executor.WindowSize, bool) {
 	return windowSize(m.Columns, m.Rows), err == nil
 }
 
-// windowSize returns a size that terminals can have.
+// windowSize returns the size of a terminal, clamped to valid values. 0 means unknown.
 func windowSize(columns, rows uint32) executor.WindowSize {
 	if columns == 0 || rows == 0 {
 		columns, rows = defaultColumns, defaultRows
@@ -75,8 +75,8 @@ func windowSize(columns, rows uint32) executor.WindowSize {
 	return executor.WindowSize{Columns: uint16(min(columns, math.MaxUint16)), Rows: uint16(min(rows, math.MaxUint16))}
 }
 
-// addVariable adds a variable that the client sets, and reports whether it may. Clients may send TERM, too, although they
-// name the type of their terminal when they ask for one.
+// addVariable adds a variable that the client sets and reports whether it is allowed. Clients may also set TERM, although
+// they send the type of their terminal with the terminal request.
 func (s *session) addVariable(payload []byte) bool {
 	var m struct{ Name, Value string }
 	if ssh.Unmarshal(payload, &m) != nil || len(s.env) >= maxVariables || len(m.Value) > maxValue || strings.ContainsFunc(m.Value, unicode.IsControl) {
@@ -89,7 +89,8 @@ func (s *session) addVariable(payload []byte) bool {
 	return true
 }
 
-// printable returns a text that changes nothing of a terminal.
+// printable replaces line breaks with spaces and all other control characters with U+FFFD, so that the text cannot affect
+// a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' {

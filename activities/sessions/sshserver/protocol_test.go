@@ -52,7 +52,7 @@ func TestSignalsEndPrograms(t *testing.T) {
 	}
 }
 
-// TestExitStatusComesBeforeTheEnd has many programs end at once, right after they have started.
+// TestExitStatusComesBeforeTheEnd runs many programs that end right after their start.
 func TestExitStatusComesBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	inside := scripted{exec: func(_ context.Context, c executor.Command) (executor.ExitStatus, error) {
@@ -215,7 +215,7 @@ func TestSessionsOfAConnectionAreBounded(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	_ = open[0].Close()
-	for { // once the server knows that the session is closed
+	for { // until the server has noticed that the session is closed
 		s, err := client.NewSession()
 		if err == nil {
 			_ = s.Close()
@@ -264,7 +264,8 @@ func TestListenersEndWhenCancelledAndWithTheConnection(t *testing.T) {
 	awaitClosed(other.Addr().String())
 }
 
-// TestSilentClientIsGone has a client stop to answer without a word.
+// TestSilentClientIsGone checks that the connection of a client that silently stops replying is
+// closed.
 func TestSilentClientIsGone(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
@@ -274,7 +275,8 @@ func TestSilentClientIsGone(t *testing.T) {
 		return executor.ExitStatus{}, ctx.Err()
 	}}
 	server := serve(t, Config{Inside: inside, KeepAlive: 50 * time.Millisecond})
-	// A client of x/crypto answers; this one reads its requests, and does not.
+	// A client of x/crypto replies by itself, so this one reads the server's requests and ignores
+	// them.
 	conn, err := net.Dial("tcp", server.address)
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +306,7 @@ func TestSilentClientIsGone(t *testing.T) {
 func TestKeepAliveOfClientIsAnswered(t *testing.T) {
 	t.Parallel()
 	client := dial(t, serve(t, Config{Inside: sessiontest.Local{}, KeepAlive: 500 * time.Millisecond}).address)
-	for range 10 { // and that of the server, which the client answers
+	for range 10 { // the client also replies to those of the server
 		if ok, _, err := client.SendRequest("keepalive@openssh.com", true, nil); !ok || err != nil {
 			t.Fatal(ok, err)
 		}

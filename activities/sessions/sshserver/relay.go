@@ -10,10 +10,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// relay copies between a channel and a connection, each direction until its end, and closes both.
+// relay copies between a channel and a connection, each direction until its end, and then closes both.
 func relay(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request, conn net.Conn) {
 	shut := sync.OnceFunc(func() {
-		_ = channel.Close() // errors mean that the ends are closed
+		_ = channel.Close() // errors mean that it is already closed
 		_ = conn.Close()
 	})
 	defer context.AfterFunc(ctx, shut)()
@@ -28,7 +28,7 @@ func relay(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Reques
 	go func() {
 		defer close(closed)
 		ssh.DiscardRequests(requests) // until the client has closed the channel
-		<-received                    // what it has sent before that counts
+		<-received                    // deliver what the client has sent before
 		shut()
 	}()
 	copying.Wait()
@@ -36,7 +36,7 @@ func relay(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Reques
 	<-closed
 }
 
-// copyHalf copies one direction, and closes it behind the last byte. After an error nothing more can be copied in either.
+// copyHalf copies one direction and then closes that half. After an error it shuts both directions.
 func copyHalf(to io.Writer, from io.Reader, shut func()) {
 	_, err := io.Copy(to, from)
 	half, ok := to.(interface{ CloseWrite() error })

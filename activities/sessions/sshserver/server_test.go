@@ -19,14 +19,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is an SSH server that lets each key in.
+// server is an SSH server that accepts every key.
 type server struct {
 	address string
-	// end ends all connections, with a cause.
+	// end closes all connections with a cause.
 	end context.CancelCauseFunc
 }
 
-// serve starts a server on the inside of an attempt.
+// serve starts a server for the attempt in cfg.
 func serve(t *testing.T, cfg Config) *server {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(nil)
@@ -69,14 +69,14 @@ func serve(t *testing.T, cfg Config) *server {
 	return &server{listener.Addr().String(), cancel}
 }
 
-// openssh returns a client of a server whose attempt is this machine, in a fresh directory.
+// openssh returns a client of a server whose attempt is this machine, in a new directory.
 func openssh(t *testing.T) (client *sessiontest.OpenSSH, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	return sessiontest.NewOpenSSH(t, serve(t, Config{Inside: sessiontest.Local{Dir: dir}}).address, "web.run"), dir
 }
 
-// dial connects a client of x/crypto.
+// dial connects an x/crypto client.
 func dial(t *testing.T, address string) *ssh.Client {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(nil)
@@ -95,7 +95,7 @@ func dial(t *testing.T, address string) *ssh.Client {
 	return client
 }
 
-// scripted is an inside whose Exec a test writes.
+// scripted is an Inside with an Exec that a test provides.
 type scripted struct {
 	executor.Inside
 	exec func(context.Context, executor.Command) (executor.ExitStatus, error)

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// codeNotRun is the exit code of a program that could not be started, and codeNoFiles that of an SFTP session that failed.
+	// codeNotRun is the exit code for a program that could not be started, codeNoFiles that of a failed SFTP session.
 	codeNotRun, codeNoFiles = 255, 1
-	// maxSignals is how many signals may wait for a program.
+	// maxSignals is the number of signals that may wait for a program.
 	maxSignals = 16
 )
 
-// session is a channel of type session.
+// session is a channel of type "session".
 type session struct {
 	conn    *connection
 	channel ssh.Channel
-	// started is set once a program, or SFTP, has started; there is one in a session.
+	// started is set once a program or SFTP has started. A session runs only one.
 	started  bool
 	env      map[string]string
-	terminal *executor.Terminal // nil: none was asked for
+	terminal *executor.Terminal // nil if the client has not requested one
 	resizes  chan executor.WindowSize
 	signals  chan string
 }
@@ -68,7 +68,7 @@ func (c *connection) serveSession(ctx context.Context, offered ssh.NewChannel) {
 		if r.WantReply {
 			_ = r.Reply(ok, nil) // an error means that the connection has ended
 		}
-		if run != nil { // once the answer is on its way: what runs may end at once
+		if run != nil { // after the reply, because the program may end immediately
 			go func() {
 				defer close(ended)
 				defer c.running.Add(-1)
@@ -82,7 +82,8 @@ func (c *connection) serveSession(ctx context.Context, offered ssh.NewChannel) {
 	}
 }
 
-// request does what a request of the client asks for, and reports whether it can be done. What it has to run follows.
+// request handles a request of the client and reports whether it succeeded. If run is not nil, the caller runs it after the
+// reply.
 func (s *session) request(r *ssh.Request) (run func(context.Context), ok bool) {
 	switch r.Type {
 	case "env":
@@ -120,19 +121,19 @@ func (s *session) request(r *ssh.Request) (run func(context.Context), ok bool) {
 		s.started = true
 		return s.serveFiles, true
 	}
-	return nil, false // agents and X11 among them
+	return nil, false // such as forwarding of agents or X11
 }
 
-// resize has the newest size wait for the terminal.
+// resize passes a new size to the terminal and replaces a size that is still waiting.
 func (s *session) resize(size executor.WindowSize) {
 	select {
-	case <-s.resizes: // an older size; this goroutine alone adds others
+	case <-s.resizes: // an older size; only this goroutine adds sizes
 	default:
 	}
 	s.resizes <- size
 }
 
-// signal has a signal wait for the program, and reports whether it can be sent.
+// signal queues a signal for the program and reports whether it was queued.
 func (s *session) signal(payload []byte) bool {
 	name, ok := parseText(payload)
 	if !ok || !slices.Contains(signalNames, name) {
@@ -146,7 +147,7 @@ func (s *session) signal(payload []byte) bool {
 	}
 }
 
-// exec runs a line of the user's shell, or a shell, and sends how it has ended.
+// exec runs a command line in the user's shell, or an interactive shell if line is "", and sends the exit status.
 func (s *session) exec(ctx context.Context, line string) {
 	c := executor.Command{
 		Line: line, Env: s.env, User: s.conn.config.User, Stdin: s.channel, Stdout: s.channel, Stderr: s.channel.Stderr(), Terminal: s.terminal, Signals: s.signals,
@@ -160,7 +161,7 @@ func (s *session) exec(ctx context.Context, line string) {
 	s.end(status)
 }
 
-// serveFiles serves SFTP.
+// serveFiles serves SFTP on the channel.
 func (s *session) serveFiles(ctx context.Context) {
 	if err := s.conn.config.Inside.ServeFiles(ctx, s.conn.config.User, s.channel); err != nil {
 		s.complain(ctx, err)
@@ -170,22 +171,22 @@ func (s *session) serveFiles(ctx context.Context) {
 	s.end(executor.ExitStatus{})
 }
 
-// complain shows the client an error, or the cause of the end of its connection. Nothing else writes to the channel then.
+// complain shows the client an error, or why its connection ends. No program writes to the channel at that time.
 func (s *session) complain(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if errors.Is(err, context.Canceled) {
-		return // the client has gone
+		return // the client has left
 	}
 	end := "\n"
-	if s.terminal != nil { // the terminal of the client adds no carriage returns
+	if s.terminal != nil { // the client's terminal does not translate newlines
 		end = "\r\n"
 	}
-	_, _ = fmt.Fprintf(s.channel.Stderr(), "switchyard: %s%s", printable(err.Error()), end) // the client may have gone
+	_, _ = fmt.Fprintf(s.channel.Stderr(), "switchyard: %s%s", printable(err.Error()), end) // the client may have left
 }
 
-// end sends how the program has ended, and closes the channel after it. Errors mean that the client has gone.
+// end sends the exit status of the program and closes the channel. Errors mean that the client has left.
 func (s *session) end(status executor.ExitStatus) {
 	if slices.Contains(signalNames, status.Signal) {
 		_, _ = s.channel.SendRequest("exit-signal", false, ssh.Marshal(exitSignal{Signal: status.Signal}))

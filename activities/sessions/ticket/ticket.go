@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// Lifetime is how long a ticket counts.
+	// Lifetime is how long a ticket is valid.
 	Lifetime = time.Minute
-	// clockSkew is how far the clocks of a gateway and a node may be apart.
+	// clockSkew is the tolerated difference between the clocks of a gateway and a node.
 	clockSkew = 5 * time.Minute
-	// keyBytes is the size of a key, idBytes that of the number of a ticket.
+	// keyBytes is the length of a key, idBytes the length of a ticket's id.
 	keyBytes, idBytes = 32, 16
 )
 
-// NewKey returns the key of a link.
+// NewKey returns a new random key for a link.
 func NewKey() []byte { return random(keyBytes) }
 
 func random(n int) []byte {
@@ -33,7 +33,7 @@ func random(n int) []byte {
 	return b
 }
 
-// Sign adds a ticket to a header. The header must not be changed after it.
+// Sign adds a ticket to a header. The header must not be modified afterwards.
 func Sign(key []byte, h *v1.SessionHeader, now time.Time) error {
 	h.Ticket = &v1.SessionTicket{Id: random(idBytes), ExpiresAt: timestamppb.New(now.Add(Lifetime))}
 	signature, err := mac(key, h)
@@ -41,7 +41,7 @@ func Sign(key []byte, h *v1.SessionHeader, now time.Time) error {
 	return err
 }
 
-// mac returns the signature of a header.
+// mac returns the signature of a header with its ticket.
 func mac(key []byte, h *v1.SessionHeader) ([]byte, error) {
 	h = proto.CloneOf(h)
 	h.Ticket.Signature = nil
@@ -60,12 +60,12 @@ type Checker struct {
 	now func() time.Time
 
 	mu   sync.Mutex
-	used map[string]time.Time // until when it could be used again
-	// swept is when the tickets that have expired were last removed from used.
+	used map[string]time.Time // by ticket id, until the ticket could no longer be reused
+	// swept is when expired tickets were last removed from used.
 	swept time.Time
 }
 
-// NewChecker returns a checker of tickets that were signed with a key.
+// NewChecker returns a checker of tickets that are signed with a key.
 func NewChecker(key []byte, now func() time.Time) (*Checker, error) {
 	if len(key) != keyBytes {
 		return nil, errors.New("the gateway has sent no key for tickets")
@@ -73,7 +73,8 @@ func NewChecker(key []byte, now func() time.Time) (*Checker, error) {
 	return &Checker{key: key, now: now, used: map[string]time.Time{}}, nil
 }
 
-// Check returns an error unless the ticket of a header counts. It counts once.
+// Check returns an error unless the header has a valid ticket that was not used before. It marks
+// the ticket as used.
 func (c *Checker) Check(h *v1.SessionHeader) error {
 	t := h.GetTicket()
 	if t == nil || len(t.GetId()) != idBytes {
@@ -93,14 +94,14 @@ func (c *Checker) Check(h *v1.SessionHeader) error {
 	return c.use(string(t.GetId()), now, expires.Add(clockSkew))
 }
 
-// use marks a ticket as used.
+// use marks a ticket as used. It returns an error if the ticket was used before.
 func (c *Checker) use(id string, now, until time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.used[id]; ok {
 		return errors.New("the ticket of the stream was used before")
 	}
-	if now.Sub(c.swept) >= Lifetime { // not with each ticket: a forwarded port uses one for each connection
+	if now.Sub(c.swept) >= Lifetime { // not for each ticket: a forwarded port uses one for each connection
 		maps.DeleteFunc(c.used, func(_ string, until time.Time) bool { return now.After(until) })
 		c.swept = now
 	}

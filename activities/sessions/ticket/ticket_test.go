@@ -124,7 +124,7 @@ func TestUsedTicketsAreForgottenOnceTheyHaveExpired(t *testing.T) {
 	for range 100 {
 		check()
 	}
-	now = now.Add(Lifetime + clockSkew) // the last moment in which they could be used
+	now = now.Add(Lifetime + clockSkew) // the last moment at which they could be reused
 	if check(); len(c.used) != 101 {
 		t.Errorf("%d tickets are known, want 101", len(c.used))
 	}

@@ -15,45 +15,45 @@ import (
 	"time"
 )
 
-// Protocol is what an HTTP connection is upgraded to.
+// Protocol is the protocol that an HTTP connection is upgraded to.
 const Protocol = "switchyard-session"
 
 const (
-	// dialTimeout bounds Dial: to connect, and to be answered.
+	// dialTimeout bounds Dial, including the response.
 	dialTimeout = 20 * time.Second
-	// maxRefusal bounds what is read of a refusal, in bytes.
+	// maxRefusal bounds the part of a refusal's body that is read, in bytes.
 	maxRefusal = 64 << 10
 )
 
-// DialOptions say where to dial.
+// DialOptions configures Dial.
 type DialOptions struct {
-	// URL is that of a gateway, such as "https://host:7280".
+	// URL is the base URL of a gateway, such as "https://host:7280".
 	URL string
-	// Path is that of the door, such as "/v1/sessions".
+	// Path is the path to connect to, such as "/v1/sessions".
 	Path string
-	// Token returns the token to log in with, or "" if there is none. A nil Token logs in nowhere.
+	// Token returns the token to log in with, or "" if there is none. A nil Token sends no token.
 	Token func() string
-	// TLS is how a gateway with an https URL is reached; nil: with the authorities of the system.
+	// TLS configures connections to a gateway with an https URL. nil means the certificate authorities of the system.
 	TLS *tls.Config
-	// Header is sent in addition.
+	// Header holds additional headers for the request.
 	Header http.Header
 }
 
-// RefusedError is the answer of a gateway or node that opens no connection or stream.
+// RefusedError means that a gateway or node has refused to open a connection or a stream.
 type RefusedError struct {
-	// Status is that of HTTP, or 0 for a stream.
+	// Status is the HTTP status, or 0 for a stream.
 	Status int
-	// Code is a Connect code such as "not_found", or empty.
+	// Code is a Connect code such as "not_found", or "".
 	Code string
-	// Message is for people.
+	// Message is a text for people.
 	Message string
 }
 
 // Error returns the message.
 func (e *RefusedError) Error() string { return e.Message }
 
-// Dial connects to a door of a gateway. A *RefusedError has the words of a gateway that refuses the caller. ctx bounds
-// dialing alone.
+// Dial connects to a path of a gateway and upgrades the connection. If the gateway refuses, Dial returns a *RefusedError
+// with the gateway's text. ctx applies only to dialing.
 func Dial(ctx context.Context, o DialOptions) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -87,7 +87,7 @@ func Dial(ctx context.Context, o DialOptions) (net.Conn, error) {
 	return nil, refusalOf(resp)
 }
 
-// newTransport returns a transport for one connection, which speaks HTTP/1.1: later versions have no Upgrade.
+// newTransport returns a transport for one connection. It uses HTTP/1.1, because later versions have no Upgrade.
 func newTransport(t *tls.Config) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -104,7 +104,7 @@ func newTransport(t *tls.Config) *http.Transport {
 	}
 }
 
-// refusalOf returns the error of a response that opens no connection.
+// refusalOf returns the error for a response that does not upgrade the connection.
 func refusalOf(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	var said struct{ Code, Message string }
@@ -123,8 +123,8 @@ func refusalOf(resp *http.Response) error {
 	return &RefusedError{Status: resp.StatusCode, Message: fmt.Sprintf("%s opens no session: %s", resp.Request.URL.Host, text)}
 }
 
-// Accept takes over the connection of a request that Dial has sent. If it returns an error, it has answered the request,
-// or could not.
+// Accept takes over the connection of a request that Dial has sent. If it returns an error, it has already replied to
+// the request or could not reply.
 func Accept(w http.ResponseWriter, r *http.Request) (net.Conn, error) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), Protocol) {
 		w.Header().Set("Upgrade", Protocol)
@@ -156,11 +156,11 @@ func refuse(w http.ResponseWriter, status int, message string) error {
 	return &RefusedError{Status: status, Message: message}
 }
 
-// upgraded is a connection of which some bytes have been read ahead.
+// upgraded is a connection some of whose bytes have already been read into a buffer.
 type upgraded struct {
 	net.Conn
 	reader io.Reader
 }
 
-// Read reads what was read ahead, then from the connection.
+// Read reads the buffered bytes first, then from the connection.
 func (u upgraded) Read(p []byte) (int, error) { return u.reader.Read(p) }

@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// echo serves sessions whose streams send back what they are sent.
+// echo serves sessions whose streams send back what they receive.
 func echo(w http.ResponseWriter, r *http.Request) {
 	conn, err := Accept(w, r)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkForward is a port that is forwarded: a client, a gateway and a node, all in this process.
+// BenchmarkForward measures a forwarded port: a client, a gateway and a node, all in this process.
 func BenchmarkForward(b *testing.B) {
 	source, near := tcpPair(b)
 	far, sink := tcpPair(b)

@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// The kinds of streams, see v1.SessionHeader.
+// Kinds of streams; see v1.SessionHeader.
 const (
 	KindExec     = "exec"
 	KindConnect  = "connect"
@@ -20,16 +20,17 @@ const (
 
 var kinds = []string{KindExec, KindConnect, KindListen, KindSFTP, KindReadTar, KindWriteTar}
 
-// IsKind reports whether streams can be of a kind.
+// IsKind reports whether kind is a kind of stream.
 func IsKind(kind string) bool { return slices.Contains(kinds, kind) }
 
-// HeaderError is what is wrong with a header.
+// HeaderError describes what is wrong with a header.
 type HeaderError string
 
 // Error returns the text.
 func (e HeaderError) Error() string { return string(e) }
 
-// CheckHeader returns a HeaderError if a header is wrong in itself, whatever it is about.
+// CheckHeader returns a HeaderError if a header is malformed, regardless of the attempt that it
+// names.
 func CheckHeader(h *v1.SessionHeader) error {
 	switch kind := h.GetKind(); kind {
 	case KindExec:

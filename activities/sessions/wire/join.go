@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Join copies between two connections in both directions until both have ended, closes them, and returns how many bytes it
-// has copied. The end of one direction leaves the other one open. A connection that fails, or is given up, gives up the other
-// one, with the same reason.
+// Join copies between two connections in both directions until both directions have ended, closes the connections, and
+// returns the number of bytes copied in each direction. The end of one direction leaves the other one open. If one connection
+// fails or is aborted, Join aborts the other one with the same reason.
 func Join(a, b Conn) (aToB, bToA int64) {
 	var directions sync.WaitGroup
 	directions.Go(func() { aToB = copyHalf(b, a) })
@@ -19,24 +19,24 @@ func Join(a, b Conn) (aToB, bToA int64) {
 	return aToB, bToA
 }
 
-// copyHalf copies one direction.
+// copyHalf copies one direction until its end and returns the number of bytes copied.
 func copyHalf(to, from Conn) int64 {
 	n, err := copyAll(to, from)
 	var write *writeError
 	switch {
 	case errors.As(err, &write):
-		// What the other side has sent before it went is still copied, and its end ends the other direction.
+		// Do not abort: what the other side sent before it left is still being copied, and its end ends that direction.
 	case err != nil:
 		reason := err.Error()
 		Abort(to, reason)
 		Abort(from, reason)
 	default:
-		_ = to.CloseWrite() // an error shows in the other direction
+		_ = to.CloseWrite() // an error also shows in the other direction
 	}
 	return n
 }
 
-// copyAll copies until the end of from; a *writeError is one of to.
+// copyAll copies until the end of from. An error of to is a *writeError.
 func copyAll(to, from Conn) (total int64, err error) {
 	if s, ok := from.(*stream); ok {
 		return s.WriteTo(to)
@@ -60,7 +60,7 @@ func copyAll(to, from Conn) (total int64, err error) {
 	}
 }
 
-// writeFilled writes the data of a block, which has room for its header: uncopied to a stream.
+// writeFilled writes the data of a block with room for its header. It writes to a stream without copying.
 func writeFilled(to io.Writer, block []byte) (int, error) {
 	s, ok := to.(*stream)
 	if !ok {
@@ -75,8 +75,8 @@ func writeFilled(to io.Writer, block []byte) (int, error) {
 	return n, nil
 }
 
-// Abort gives a connection up at once: the other side of a stream reads a *LostError with the reason if there is one, that of
-// a TCP connection a reset.
+// Abort closes a connection immediately. The other side of a stream reads a *LostError with the reason, if there is one; the
+// other side of a TCP connection gets a reset.
 func Abort(c Conn, reason string) {
 	switch c := c.(type) {
 	case interface{ Abort(reason string) }:

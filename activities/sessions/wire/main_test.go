@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tcpPair returns the two ends of a connection.
+// tcpPair returns the two ends of a TCP connection.
 func tcpPair(t testing.TB) (client, server *net.TCPConn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,10 +59,10 @@ func openStream(t testing.TB, a, b *Session) (opened, accepted Conn) {
 	return opened, accepted
 }
 
-// patience bounds what takes no time on an idle machine.
+// patience bounds the wait for things that take no time on an idle machine.
 const patience = time.Minute
 
-// isClosed waits for a channel to be closed.
+// isClosed waits until a channel is closed, or fails the test.
 func isClosed(t testing.TB, done <-chan struct{}, what string) {
 	t.Helper()
 	select {

@@ -13,14 +13,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// MaxMessage bounds a message, in bytes.
+// MaxMessage is the maximum size of a message in bytes.
 const MaxMessage = 1 << 20
 
-// MaxChunk is how much data a frame has at most, in bytes. A frame fits in a block of a stream, and who waits for input holds
-// little memory.
+// MaxChunk is the maximum amount of data in a frame, in bytes. A frame fits into a block of a stream, and a reader that waits
+// for input holds little memory.
 const MaxChunk = 31 << 10
 
-// WriteMessage writes a message after its length, in one Write.
+// WriteMessage writes a message, preceded by its length, in one Write.
 func WriteMessage(w io.Writer, m proto.Message) error {
 	size := proto.Size(m)
 	if size > MaxMessage {
@@ -35,7 +35,8 @@ func WriteMessage(w io.Writer, m proto.Message) error {
 	return err
 }
 
-// ReadMessage reads what WriteMessage has written, and nothing behind it. io.EOF means that there is none.
+// ReadMessage reads a message that WriteMessage has written, and no bytes beyond it. It returns io.EOF if there is no
+// message.
 func ReadMessage(r io.Reader, m proto.Message) error {
 	size, err := readLength(r)
 	if err != nil {
@@ -51,7 +52,7 @@ func ReadMessage(r io.Reader, m proto.Message) error {
 	return proto.Unmarshal(body, m)
 }
 
-// readLength reads a length byte by byte.
+// readLength reads the length byte by byte, so as not to read beyond it.
 func readLength(r io.Reader) (length uint64, err error) {
 	var b [1]byte
 	for shift := 0; shift < 7*binary.MaxVarintLen32; shift += 7 {
@@ -76,8 +77,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// Request sends a header on a fresh stream, and reads the answer. A *RefusedError has the words of who refuses it. The end of
-// ctx before the answer closes the stream, as every error does.
+// Request sends a header on a new stream and reads the reply. If the other side refuses, Request returns a *RefusedError with
+// its text. An error, including the end of ctx before the reply, closes the stream.
 func Request(ctx context.Context, conn Conn, h *v1.SessionHeader) (*v1.SessionReply, error) {
 	stop := context.AfterFunc(ctx, func() { Abort(conn, "") })
 	reply := &v1.SessionReply{}
@@ -98,10 +99,10 @@ func Request(ctx context.Context, conn Conn, h *v1.SessionHeader) (*v1.SessionRe
 	return reply, nil
 }
 
-// headerTimeout bounds how long a stream may take to send its header.
+// headerTimeout bounds the wait for the header of a stream.
 const headerTimeout = 30 * time.Second
 
-// ReadHeader reads the header of a fresh stream.
+// ReadHeader reads the header of a new stream.
 func ReadHeader(conn Conn) (*v1.SessionHeader, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(headerTimeout))
 	h := &v1.SessionHeader{}
@@ -111,7 +112,7 @@ func ReadHeader(conn Conn) (*v1.SessionHeader, error) {
 	return h, conn.SetReadDeadline(time.Time{})
 }
 
-// Refuse answers a header with an error, and closes the stream.
+// Refuse replies to a header with an error and closes the stream.
 func Refuse(conn Conn, code, message string) {
 	_ = WriteMessage(conn, &v1.SessionReply{Error: message, Code: code})
 	_ = conn.Close()

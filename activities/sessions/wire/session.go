@@ -12,27 +12,26 @@ import (
 )
 
 const (
-	// window is how much of a stream may be on its way, in bytes: 160 Mbit/s at 200 ms.
+	// window is the maximum amount of data of a stream in flight, in bytes. It allows 160 Mbit/s at 200 ms.
 	window = 4 << 20
-	// backlog is how many streams may wait to be accepted.
+	// backlog is the number of streams that may wait for Accept.
 	backlog = 512
-	// shrinkInterval is how long a stream is idle before its buffer is given back.
+	// shrinkInterval is how long a stream must be idle before its buffer is released.
 	shrinkInterval = 30 * time.Second
 )
 
-// Session is a connection with streams in it. Both sides may open streams. Its methods may be called from several goroutines at
-// once.
+// Session multiplexes streams over a connection. Both sides may open streams. A Session is safe for concurrent use.
 type Session struct {
 	mux *yamux.Session
 
 	mu      sync.Mutex
 	streams map[*stream]struct{}
-	lost    string // what streams say when the connection is lost
+	lost    string // error text of streams when the connection is lost
 	shrink  *time.Timer
 }
 
-// NewSession makes a session of a connection, which it owns. One side is the client, the other one is not. A session ends when
-// its connection is lost or stuck: after 45 seconds at most without a sign of the other side.
+// NewSession starts a session on a connection and takes ownership of it. Exactly one side must be the client. The session ends
+// when the connection is lost or stuck: at most 45 seconds after the last data from the other side.
 func NewSession(conn net.Conn, client bool) *Session {
 	return newSession(conn, client, usualTimes)
 }
@@ -44,14 +43,14 @@ func newSession(conn net.Conn, client bool, t times) *Session {
 	config.ConnectionWriteTimeout = t.write
 	config.MaxStreamWindowSize = window
 	config.StreamOpenTimeout = 0
-	config.StreamCloseTimeout = 0 // a stream stays half-closed for as long as it likes
+	config.StreamCloseTimeout = 0 // a stream may stay half-closed indefinitely
 	config.LogOutput = io.Discard
 	s := &Session{streams: map[*stream]struct{}{}, lost: ErrLost.Error()}
 	start := yamux.Server
 	if client {
 		start = yamux.Client
 	}
-	s.mux, _ = start(&transport{Conn: conn, write: t.write, read: t.silence}, config) // fails for a wrong config alone
+	s.mux, _ = start(&transport{Conn: conn, write: t.write, read: t.silence}, config) // fails only for an invalid configuration
 	s.shrink = time.AfterFunc(shrinkInterval, s.shrinkIdle)
 	go func() {
 		<-s.mux.CloseChan()
@@ -62,21 +61,21 @@ func newSession(conn net.Conn, client bool, t times) *Session {
 	return s
 }
 
-// DescribeLoss sets what the errors of streams say when the connection is lost, such as "the link to node a was lost".
+// DescribeLoss sets the error text of streams for the loss of the connection, such as "the link to node a was lost".
 func (s *Session) DescribeLoss(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lost = text
 }
 
-// Open opens a stream. It does not wait for the other side to accept it.
+// Open opens a stream. It does not wait for the other side to accept the stream.
 func (s *Session) Open(ctx context.Context) (Conn, error) {
 	type result struct {
 		y   *yamux.Stream
 		err error
 	}
 	opened := make(chan result, 1)
-	go func() { // ends with the session at the latest
+	go func() { // ends with the session, at the latest
 		y, err := s.mux.OpenStream()
 		opened <- result{y, err}
 	}()
@@ -96,8 +95,8 @@ func (s *Session) Open(ctx context.Context) (Conn, error) {
 	}
 }
 
-// Accept returns the next stream that the other side has opened. Accept it promptly: those that wait are bounded. An error means
-// that the session has ended.
+// Accept returns the next stream that the other side has opened. Callers should accept promptly, because the backlog is bounded.
+// An error means that the session has ended.
 func (s *Session) Accept() (Conn, error) {
 	y, err := s.mux.AcceptStream()
 	if err != nil {
@@ -108,7 +107,8 @@ func (s *Session) Accept() (Conn, error) {
 	return s.newStream(y), nil
 }
 
-// failure returns the error of a stream for one of yamux. A write that has timed out ends the session, which yamux leaves open.
+// failure converts an error of yamux to the error of a stream. A write time-out ends the session, because yamux would leave it
+// open.
 func (s *Session) failure(err error) error {
 	if errors.Is(err, yamux.ErrConnectionWriteTimeout) {
 		go func() { _ = s.Close() }() // waits for yamux's goroutines
@@ -118,10 +118,10 @@ func (s *Session) failure(err error) error {
 	return &LostError{Reason: s.lost}
 }
 
-// Close ends the session and its streams at once. A second Close does nothing.
+// Close ends the session and its streams immediately. A second Close is a no-op.
 func (s *Session) Close() error { return s.mux.Close() }
 
-// CloseWith gives up all streams, with a reason that their other sides are told if they can be reached, and closes the session.
+// CloseWith aborts all streams with a reason, which reaches their other sides if possible, and closes the session.
 func (s *Session) CloseWith(reason string) error {
 	s.mu.Lock()
 	var open []*stream
@@ -145,10 +145,10 @@ func (s *Session) CloseWith(reason string) error {
 	return s.Close()
 }
 
-// Done is closed when the session has ended.
+// Done returns a channel that is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.mux.CloseChan() }
 
-// Streams returns how many streams are open.
+// Streams returns the number of open streams.
 func (s *Session) Streams() int { return s.mux.NumStreams() }
 
 func (s *Session) newStream(y *yamux.Stream) *stream {
@@ -165,7 +165,7 @@ func (s *Session) forget(c *stream) {
 	delete(s.streams, c)
 }
 
-// shrinkIdle gives back the buffers of streams that have brought nothing since it was called last.
+// shrinkIdle releases the buffers of streams that have received nothing since the last call.
 func (s *Session) shrinkIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

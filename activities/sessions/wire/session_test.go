@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stuck is a connection of which writes end with their deadline.
+// stuck is a connection whose writes block until their channel is closed.
 type stuck struct {
 	net.Conn
 	write chan struct{}
@@ -28,7 +28,7 @@ func (s *stuck) Close() error {
 	return s.Conn.Close()
 }
 
-// TestWriteTimeoutEndsSession has a write that neither ends nor fails.
+// TestWriteTimeoutEndsSession checks that a write that neither completes nor fails ends the session.
 func TestWriteTimeoutEndsSession(t *testing.T) {
 	a, _ := tcpPair(t)
 	s := newSession(&stuck{a, make(chan struct{})}, true, times{time.Hour, time.Hour, 100 * time.Millisecond})
@@ -38,7 +38,7 @@ func TestWriteTimeoutEndsSession(t *testing.T) {
 	isClosed(t, s.Done(), "a session with a stuck connection")
 }
 
-// TestStuckWriteEndsSession has a peer that reads nothing of a connection.
+// TestStuckWriteEndsSession connects to a peer that reads nothing.
 func TestStuckWriteEndsSession(t *testing.T) {
 	a, _ := tcpPair(t)
 	s := newSession(a, true, times{time.Hour, time.Hour, 300 * time.Millisecond})
@@ -101,7 +101,7 @@ func TestBothSidesOpenStreams(t *testing.T) {
 	}
 }
 
-// TestSessionWithinStream nests a session, as kind "listen" does.
+// TestSessionWithinStream nests a session in a stream, as the kind "listen" does.
 func TestSessionWithinStream(t *testing.T) {
 	a, b := streamPair(t)
 	client, server := NewSession(a, true), NewSession(b, false)
@@ -115,7 +115,8 @@ func TestSessionWithinStream(t *testing.T) {
 	isClosed(t, server.Done(), "the other side of a closed session")
 }
 
-// TestPingsKeepIdleSessionsAlive has a proxy that cuts connections on which nothing came from either side for a time.
+// TestPingsKeepIdleSessionsAlive connects through a proxy that cuts connections that are silent in both directions
+// for some time.
 func TestPingsKeepIdleSessionsAlive(t *testing.T) {
 	const patienceOfProxy = 500 * time.Millisecond
 	for name, c := range map[string]struct {

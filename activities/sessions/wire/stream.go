@@ -13,21 +13,21 @@ import (
 	"github.com/hashicorp/yamux"
 )
 
-// Conn is a stream, or a TCP connection.
+// Conn is a stream or a TCP connection.
 type Conn interface {
 	net.Conn
-	// CloseWrite ends what is sent. The other side reads io.EOF behind it, and may continue to send.
+	// CloseWrite ends the sent data. The other side reads io.EOF after it, and may continue to send.
 	CloseWrite() error
 }
 
-// LostError is the end of a stream that has not ended as it should: its connection was lost, or the other side has given it
-// up. errors.Is finds ErrLost in it.
+// LostError means that a stream did not end regularly: its connection was lost, or the other side has aborted it. It
+// matches ErrLost in errors.Is.
 type LostError struct {
-	// Reason is for people.
+	// Reason is a text for people.
 	Reason string
 }
 
-// ErrLost is what each LostError is.
+// ErrLost matches every LostError.
 var ErrLost = errors.New("the connection was lost")
 
 // Error returns the reason.
@@ -37,49 +37,49 @@ func (e *LostError) Error() string { return e.Reason }
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
 const (
-	// maxBlock bounds the data of a block, in bytes.
+	// maxBlock is the maximum amount of data in a block, in bytes.
 	maxBlock = 64 << 10
-	// blockHeader is the size of the length before a block.
+	// blockHeader is the size of the length that precedes a block.
 	blockHeader = 4
-	// abortFlag marks a block with the reason of a side that gives the stream up.
+	// abortFlag marks a block that contains the reason of an abort.
 	abortFlag = 1 << 31
-	// maxReason bounds a reason, in bytes.
+	// maxReason is the maximum length of a reason, in bytes.
 	maxReason = 1 << 10
-	// probeInterval is how long a write is stuck before it looks whether the other side is still there.
+	// probeInterval is how long a write blocks before it checks whether the other side is still there.
 	probeInterval = 2 * time.Second
-	// goneText is what is told of a side that has closed a stream that the other one still writes to.
+	// goneText is the error text if the other side has closed a stream that this side still uses.
 	goneText = "the other side has closed the stream"
 )
 
-// stream is a Conn of a session.
+// stream is a Conn within a session.
 type stream struct {
 	session    *Session
 	y          *yamux.Stream
 	bytesRead  atomic.Int64
-	readBefore int64 // owned by the session
-	// Data without what is around it.
+	readBefore int64 // protected by the session's mutex
+	// sent and received count the data without block headers.
 	sent, received atomic.Int64
 
 	reading sync.Mutex // held by Read
 	header  [blockHeader]byte
-	got     int // bytes of the header
-	left    int // bytes of the block
+	got     int // bytes of the header read so far
+	left    int // bytes of the block not yet read
 
 	writing sync.Mutex // held by Write
-	ended   bool       // no more may be written
-	broken  bool       // a block is incomplete
+	ended   bool       // no more data may be written
+	broken  bool       // a block was written incompletely
 
 	mu           sync.Mutex
-	closed       error // why this side has closed the stream
-	readEnd      error // why no more can be read
-	gone         error // why no more can be written, as the other side neither sends nor reads
+	closed       error // error for calls after this side has closed the stream
+	readEnd      error // error for further reads
+	gone         error // error for further writes, because the other side neither sends nor reads
 	probing      bool
 	readTimeout  time.Time
 	writeTimeout time.Time
 	onClose      func(sent, received int64)
 }
 
-// Read reads up to the end of a block.
+// Read reads at most to the end of the current block.
 func (c *stream) Read(p []byte) (int, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -95,7 +95,7 @@ func (c *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// nextBlock returns once data of a block are next.
+// nextBlock reads block headers until data of a block follows.
 func (c *stream) nextBlock() error {
 	for c.left == 0 {
 		if err := c.endOfReads(); err != nil {
@@ -126,7 +126,7 @@ func (c *stream) nextBlock() error {
 	return nil
 }
 
-// readRaw reads from yamux's stream.
+// readRaw reads from the underlying yamux stream.
 func (c *stream) readRaw(p []byte) (int, error) {
 	n, err := c.y.Read(p)
 	c.bytesRead.Add(int64(n))
@@ -147,7 +147,7 @@ func (c *stream) readRaw(p []byte) (int, error) {
 	return n, c.lose(c.session.failure(err).Error())
 }
 
-// readReason reads why the other side has given the stream up.
+// readReason reads the reason with which the other side has aborted the stream.
 func (c *stream) readReason(size int) error {
 	reason := make([]byte, min(size, maxReason))
 	for n := 0; n < len(reason); {
@@ -180,7 +180,7 @@ func (c *stream) endOfReads() error {
 	return c.readEnd
 }
 
-// endReads ends reads with an error, or io.EOF.
+// endReads makes further reads fail with err, which may be io.EOF.
 func (c *stream) endReads(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +190,7 @@ func (c *stream) endReads(err error) {
 	}
 }
 
-// endWrites fails writes, those that are stuck included.
+// endWrites makes writes fail with err, including a write that is blocked.
 func (c *stream) endWrites(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +200,8 @@ func (c *stream) endWrites(err error) {
 	}
 }
 
-// awaitEnd waits until the other side, which sends no more, reads no more either. It ends with the session at the latest.
+// awaitEnd waits until the other side, which has ended its data, also stops reading. It returns when the session ends, at
+// the latest.
 func (c *stream) awaitEnd() {
 	var b [64]byte
 	_, err := c.y.Read(b[:])
@@ -211,7 +212,7 @@ func (c *stream) awaitEnd() {
 	c.endWrites(&LostError{Reason: reason})
 }
 
-// Write sends blocks.
+// Write sends p in blocks.
 func (c *stream) Write(p []byte) (written int, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -227,10 +228,10 @@ func (c *stream) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// blocks are buffers of one block with its header.
+// blocks is a pool of buffers for one block with its header.
 var blocks = sync.Pool{New: func() any { return new([blockHeader + maxBlock]byte) }}
 
-// writeBlock fills in the header of a block, and sends it. c.writing is held.
+// writeBlock fills in the header of a block and sends the block. The caller holds c.writing.
 func (c *stream) writeBlock(block []byte, size uint32) error {
 	switch {
 	case c.ended:
@@ -267,7 +268,7 @@ func (c *stream) writeBlock(block []byte, size uint32) error {
 	}
 }
 
-// limitOfWrites returns the deadline of writes, or why there can be none.
+// limitOfWrites returns the write deadline, or the error for further writes.
 func (c *stream) limitOfWrites() (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,7 +285,7 @@ func (c *stream) writeFailure(err error) error {
 	return c.session.failure(err)
 }
 
-// probe looks whether the other side has closed the stream, if no reader does.
+// probe checks whether the other side has closed the stream, unless a reader would notice that.
 func (c *stream) probe() {
 	if !c.reading.TryLock() {
 		return
@@ -294,17 +295,17 @@ func (c *stream) probe() {
 		return
 	}
 	c.setProbing(true)
-	_, err := c.y.Read(nil) // takes nothing
+	_, err := c.y.Read(nil) // consumes nothing
 	c.setProbing(false)
 	if err != nil && !errors.Is(err, yamux.ErrTimeout) {
 		c.endWrites(&LostError{Reason: goneText})
 	}
 }
 
-// past is a deadline that is over.
+// past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
-// setProbing keeps reads of probe from waiting.
+// setProbing controls whether reads return immediately, as the read of probe must.
 func (c *stream) setProbing(probing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,10 +313,10 @@ func (c *stream) setProbing(probing bool) {
 	c.applyReadTimeout()
 }
 
-// applyReadTimeout sets the deadline of reads of yamux's stream. c.mu is held.
+// applyReadTimeout sets the read deadline of the yamux stream. The caller holds c.mu.
 func (c *stream) applyReadTimeout() {
 	switch {
-	case c.readEnd != nil: // awaitEnd reads, without a deadline
+	case c.readEnd != nil: // awaitEnd reads without a deadline
 		_ = c.y.SetReadDeadline(time.Time{})
 	case c.probing || c.closed != nil:
 		_ = c.y.SetReadDeadline(past)

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/yamux"
 )
 
-// CloseWrite sends the empty block that ends what is sent.
+// CloseWrite sends the empty block that ends the data of this side.
 func (c *stream) CloseWrite() error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -22,8 +22,8 @@ func (c *stream) CloseWrite() error {
 	return err
 }
 
-// Close ends the stream. What was written before still arrives, and io.EOF behind it; a Write that is under way is
-// interrupted, and the other side reads a *LostError.
+// Close closes the stream. Data that was already written still arrives, followed by io.EOF. If a Write is in progress, Close
+// interrupts it, and the other side reads a *LostError.
 func (c *stream) Close() error {
 	if !c.markClosed(net.ErrClosed) {
 		return nil
@@ -44,7 +44,7 @@ func (c *stream) Close() error {
 	return c.y.Close()
 }
 
-// markClosed wakes readers and writers, which return err, and reports whether the stream was open.
+// markClosed makes all reads and writes return err and reports whether the stream was open.
 func (c *stream) markClosed(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,8 +61,8 @@ func (c *stream) markClosed(err error) bool {
 	return true
 }
 
-// OnClose has a function called once when this side closes a stream, with the bytes that it has sent and received. The
-// function must not use the stream. It reports whether the connection is a stream that is open.
+// OnClose registers a function that is called once, when this side closes the stream, with the number of bytes sent and
+// received. The function must not use the stream. OnClose reports whether the connection is an open stream.
 func OnClose(conn Conn, f func(sent, received int64)) bool {
 	c, ok := conn.(*stream)
 	if !ok {
@@ -76,15 +76,15 @@ func OnClose(conn Conn, f func(sent, received int64)) bool {
 	return c.closed == nil
 }
 
-// writeEnd writes a last block until a time, and returns what is left of it.
+// writeEnd writes the final block until a deadline and returns the unwritten rest.
 func (c *stream) writeEnd(block []byte, until time.Time) ([]byte, error) {
 	_ = c.y.SetWriteDeadline(until)
 	n, err := c.y.Write(block)
 	return block[n:], err
 }
 
-// linger sends the end once the other side has read enough of what is before it, unless it closes the stream. It ends with
-// the session at the latest.
+// linger sends the rest of the final block once the other side has read enough of the data before it, unless the other side
+// closes the stream. It returns when the session ends, at the latest.
 func (c *stream) linger(rest []byte) {
 	defer func() { _ = c.y.Close() }()
 	for {
@@ -92,7 +92,7 @@ func (c *stream) linger(rest []byte) {
 		if rest, err = c.writeEnd(rest, time.Now().Add(probeInterval)); !errors.Is(err, yamux.ErrTimeout) {
 			return
 		}
-		if c.readEnd != nil { // no reader is left that changes it
+		if c.readEnd != nil { // only remaining readers could change it, and there are none
 			c.mu.Lock()
 			gone := c.gone != nil
 			c.mu.Unlock()
@@ -101,14 +101,15 @@ func (c *stream) linger(rest []byte) {
 			}
 			continue
 		}
-		var unread [4 << 10]byte // of no use to a stream that is closed
+		var unread [4 << 10]byte // discarded: the stream is closed
 		if _, err := c.y.Read(unread[:]); err != nil && !errors.Is(err, yamux.ErrTimeout) {
 			return
 		}
 	}
 }
 
-// Abort gives the stream up: this side reads a *LostError with the reason, and so does the other side if it can be reached.
+// Abort closes the stream immediately. This side reads a *LostError with the reason, and so does the other side if it can be
+// reached.
 func (c *stream) Abort(reason string) {
 	err := net.ErrClosed
 	if reason != "" {
@@ -118,7 +119,7 @@ func (c *stream) Abort(reason string) {
 		return
 	}
 	defer func() { _ = c.y.Close() }()
-	c.writing.Lock() // soon: a write that is under way fails
+	c.writing.Lock() // soon available: a write in progress fails
 	defer c.writing.Unlock()
 	if c.ended || c.broken || reason == "" {
 		return
@@ -129,19 +130,19 @@ func (c *stream) Abort(reason string) {
 	_, _ = c.writeEnd(append(block, text...), past)
 }
 
-// LocalAddr returns the address of this side of the connection.
+// LocalAddr returns the local address of the connection.
 func (c *stream) LocalAddr() net.Addr { return c.y.LocalAddr() }
 
-// RemoteAddr returns the address of the other side of the connection.
+// RemoteAddr returns the remote address of the connection.
 func (c *stream) RemoteAddr() net.Addr { return c.y.RemoteAddr() }
 
-// SetDeadline sets both deadlines.
+// SetDeadline sets the read and the write deadline.
 func (c *stream) SetDeadline(t time.Time) error {
 	_ = c.SetReadDeadline(t)
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets the deadline of reads, those that wait included.
+// SetReadDeadline sets the deadline for reads, including those in progress.
 func (c *stream) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,8 +151,8 @@ func (c *stream) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline sets the deadline of writes, those that wait included. A stream of which a Write was interrupted takes no
-// others.
+// SetWriteDeadline sets the deadline for writes, including those in progress. A stream cannot be written to after a Write
+// was interrupted within a block.
 func (c *stream) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +163,7 @@ func (c *stream) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// WriteTo copies to w until the end, and needs no buffer while it waits.
+// WriteTo copies to w until the end of the data. It holds no buffer while it waits.
 func (c *stream) WriteTo(w io.Writer) (total int64, err error) {
 	for {
 		n, err := c.copyBlock(w)
@@ -179,7 +180,7 @@ func (c *stream) WriteTo(w io.Writer) (total int64, err error) {
 	}
 }
 
-// copyBlock copies a block or a part of one.
+// copyBlock copies one block or a part of one.
 func (c *stream) copyBlock(w io.Writer) (int, error) {
 	c.reading.Lock()
 	if err := c.nextBlock(); err != nil {

@@ -59,7 +59,7 @@ func TestStreamCarriesMuchBothWays(t *testing.T) {
 		})
 		other := []Conn{server, client}[i]
 		work.Go(func() {
-			// Through io.Copy, by WriteTo, in one direction and by Read in the other one.
+			// Use WriteTo, through io.Copy, in one direction, and Read in the other.
 			from := io.Reader(other)
 			if i == 0 {
 				from = struct{ io.Reader }{other}
@@ -77,7 +77,7 @@ func TestStreamCarriesMuchBothWays(t *testing.T) {
 	work.Wait()
 }
 
-// TestCloseDeliversWhatWasWritten writes more than the other side has read, and closes.
+// TestCloseDeliversWhatWasWritten closes a stream after writing more than the other side has read.
 func TestCloseDeliversWhatWasWritten(t *testing.T) {
 	for name, size := range map[string]int{"within the window": 1 << 20, "the whole window": window - (window/maxBlock+1)*blockHeader - maxBlock} {
 		t.Run(name, func(t *testing.T) {
@@ -105,13 +105,13 @@ func TestCloseDeliversWhatWasWritten(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForRoomInTheWindow closes when not even the end can be sent.
+// TestCloseWaitsForRoomInTheWindow closes a stream when there is no room even for the final block.
 func TestCloseWaitsForRoomInTheWindow(t *testing.T) {
 	client, server := streamPair(t)
 	_ = client.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 	sent := 0
 	for {
-		// Ends at the border of a block.
+		// The writes end at the border of a block.
 		n, err := client.Write(make([]byte, 60))
 		if sent += n; err != nil {
 			break
@@ -153,7 +153,8 @@ func TestLossIsNoEnd(t *testing.T) {
 	}
 }
 
-// TestStuckWriterSeesThatReaderHasGone has a side that writes, and reads nothing, or has read the end.
+// TestStuckWriterSeesThatReaderHasGone blocks a writer that does not read, or that has already read the
+// end.
 func TestStuckWriterSeesThatReaderHasGone(t *testing.T) {
 	for _, halfClosed := range []bool{false, true} {
 		client, server := streamPair(t)
@@ -267,7 +268,7 @@ func TestJoinRelaysHalfCloseAndReasons(t *testing.T) {
 	}
 }
 
-// TestJoinRelaysReasonOfItsOwnSide has a connection given up by the side that joins it.
+// TestJoinRelaysReasonOfItsOwnSide aborts a connection on the side that runs Join.
 func TestJoinRelaysReasonOfItsOwnSide(t *testing.T) {
 	left, a := streamPair(t)
 	b, _ := streamPair(t)
@@ -278,7 +279,8 @@ func TestJoinRelaysReasonOfItsOwnSide(t *testing.T) {
 	}
 }
 
-// TestJoinDeliversAnswerOfReaderThatStops has a server that answers, and closes, before it has read all.
+// TestJoinDeliversAnswerOfReaderThatStops has a server that replies and closes before it has read
+// everything.
 func TestJoinDeliversAnswerOfReaderThatStops(t *testing.T) {
 	left, a := streamPair(t)
 	b, right := streamPair(t)

@@ -1,24 +1,25 @@
 package switchyardv1
 
-// Providers of models: SubagentSpec.provider.
+// Model providers, the values of SubagentSpec.provider.
 const (
 	ProviderAnthropic = "anthropic"
 	ProviderOpenAI    = "openai"
 )
 
-// Providers returns all providers of models, the default first.
+// Providers returns all model providers, the default first.
 func Providers() []string { return []string{ProviderAnthropic, ProviderOpenAI} }
 
-// DefaultAgentModel leads agents of the default provider whose spec names no model.
+// DefaultAgentModel is the model of agents of the default provider whose spec names no model.
 const DefaultAgentModel = "claude-sonnet-5-5"
 
-// Tools of agents: SubagentSpec.tools.
+// Tools of agents, the values of SubagentSpec.tools.
 const (
 	AgentToolShell = "shell"
 	AgentToolFiles = "files"
 	AgentToolFetch = "fetch"
 	AgentToolFleet = "fleet"
-	// AgentToolMCP is what a node allows so that agents may have servers of tools; no spec names it.
+	// AgentToolMCP is the tool that a node allows so that agents may use MCP servers. A spec does
+	// not name it.
 	AgentToolMCP = "mcp"
 )
 
@@ -27,5 +28,5 @@ func AgentTools() []string {
 	return []string{AgentToolShell, AgentToolFiles, AgentToolFetch, AgentToolFleet}
 }
 
-// AgentClaudeCode is the program that SubagentSpec.agent names.
+// AgentClaudeCode is the value of SubagentSpec.agent for Claude Code.
 const AgentClaudeCode = "claude-code"

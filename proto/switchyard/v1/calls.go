@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Services returns every service of the API, in the order in which documents list them.
+// Services returns every service of the API, in the order of the documentation.
 func Services() []protoreflect.ServiceDescriptor {
 	var all []protoreflect.ServiceDescriptor
 	for _, file := range []protoreflect.FileDescriptor{
@@ -29,7 +29,7 @@ func Services() []protoreflect.ServiceDescriptor {
 	return all
 }
 
-// RulesOf returns the rules of a call, or nil if the call has none.
+// RulesOf returns the rules of an API call, or nil if it has none.
 func RulesOf(call protoreflect.MethodDescriptor) *CallRules {
 	rules, _ := proto.GetExtension(call.Options(), E_Rules).(*CallRules)
 	return rules

@@ -1,4 +1,4 @@
-// Package switchyardv1 is the one data model: what people write, what Temporal
-// keeps, what the API carries and what conditions see. The code is generated from
-// the proto files beside it by dev/generate.sh.
+// Package switchyardv1 is the single data model of Switchyard: what people write, what Temporal
+// stores, what the API carries and what conditions see. dev/generate.sh generates the code from the
+// proto files in this folder.
 package switchyardv1

@@ -2,21 +2,21 @@ package switchyardv1
 
 import "strings"
 
-// Kinds of environments: Environment.kind.
+// Kinds of environments, the values of Environment.kind.
 const (
-	EnvironmentImage = "image" // of a container
-	EnvironmentDisk  = "disk"  // of a virtual machine
+	EnvironmentImage = "image" // image of a container
+	EnvironmentDisk  = "disk"  // disk of a virtual machine
 )
 
-// States of environments: Environment.state.
+// States of environments, the values of Environment.state.
 const (
 	EnvironmentCreating = "creating"
 	EnvironmentReady    = "ready"
 	EnvironmentFailed   = "failed"
 )
 
-// IsEnvironmentName reports whether a name can be that of an environment: at most 63 of [a-z0-9._-], the first and the last a letter
-// or digit.
+// IsEnvironmentName reports whether name is a valid environment name: at most 63 of [a-z0-9._-], starting and ending with a
+// letter or digit.
 func IsEnvironmentName(name string) bool {
 	isAlphanumeric := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 	if name == "" || len(name) > 63 || !isAlphanumeric(name[0]) || !isAlphanumeric(name[len(name)-1]) {

@@ -2,27 +2,29 @@ package switchyardv1
 
 import "google.golang.org/protobuf/types/known/structpb"
 
-// Backends of machines: VpsSpec.backend.
+// Backends of machines, the values of VpsSpec.backend.
 const (
-	BackendDocker = "docker" // the default
+	BackendDocker = "docker" // default
 	BackendQEMU   = "qemu"
 )
 
 // Capabilities of nodes that can run virtual machines.
 const (
-	// QEMUCapability is "true" of nodes that have QEMU.
+	// QEMUCapability is "true" on nodes with QEMU.
 	QEMUCapability = "qemu"
-	// KVMCapability is "true" of nodes whose processors run virtual machines; the others emulate them.
+	// KVMCapability is "true" on nodes whose processors support virtual machines. Other nodes emulate
+	// the processor.
 	KVMCapability = "kvm"
 )
 
-// WithheldQEMU is the key in NodeSnapshot.withheld of why a node with QEMU runs no virtual machines.
+// WithheldQEMU is the key in NodeSnapshot.withheld for the reason why a node with QEMU runs no virtual
+// machines.
 const WithheldQEMU = "vps with backend qemu"
 
-// GuestAddress is the address that a virtual machine has in its network.
+// GuestAddress is the address of a virtual machine in its own network.
 const GuestAddress = "10.0.2.15"
 
-// BackendOf returns the backend of a VpsSpec in its JSON form.
+// BackendOf returns the backend in the JSON form of a VpsSpec, or the default.
 func BackendOf(spec *structpb.Struct) string {
 	if backend := spec.GetFields()["backend"].GetStringValue(); backend != "" {
 		return backend

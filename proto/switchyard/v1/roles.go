@@ -1,6 +1,6 @@
 package switchyardv1
 
-// Word returns the word by which people name a role, or "" if r is none.
+// Word returns the name of a role for people, or "" if r is not a role.
 func (r Role) Word() string {
 	switch r {
 	case Role_ROLE_VIEWER:
@@ -17,7 +17,7 @@ func (r Role) Word() string {
 	return ""
 }
 
-// ParseRole returns the role that a word names, or ROLE_UNSPECIFIED.
+// ParseRole is the inverse of Word. It returns ROLE_UNSPECIFIED for any other word.
 func ParseRole(word string) Role {
 	for role := Role_ROLE_VIEWER; role <= Role_ROLE_NODE; role++ {
 		if word == role.Word() {
@@ -27,7 +27,8 @@ func ParseRole(word string) Role {
 	return Role_ROLE_UNSPECIFIED
 }
 
-// Includes reports whether whoever has role r may do what least asks for. The role of a node includes itself alone.
+// Includes reports whether role r permits everything that role least permits. The role of nodes includes only
+// itself.
 func (r Role) Includes(least Role) bool {
 	if r == Role_ROLE_NODE || least == Role_ROLE_NODE || least == Role_ROLE_UNSPECIFIED {
 		return r == least && r != Role_ROLE_UNSPECIFIED
@@ -35,5 +36,5 @@ func (r Role) Includes(least Role) bool {
 	return r >= least
 }
 
-// Roles returns the words of all roles, the weakest first, and that of nodes last.
+// Roles returns the names of all roles, the weakest first and the role of nodes last.
 func Roles() []string { return []string{RoleViewer, RoleUser, RoleOperator, RoleAdmin, RoleNode} }

@@ -8,14 +8,15 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Route is one way to reach a call by REST.
+// Route is one REST route of an API call.
 type Route struct {
 	Method string // such as GET
-	Path   string // with variables in braces: /v1/runs/{id}
-	Body   string // field of the request that the body is, "*" for all fields, or "" for none
+	Path   string // variables in braces, such as /v1/runs/{id}
+	Body   string // name of the request field in the body, "*" for all fields, or "" for no body
 }
 
-// RoutesOf returns the routes of a call, as its google.api.http annotation has them; none if people do not call it.
+// RoutesOf returns the routes in the google.api.http annotation of an API call, or nil for a call without REST
+// routes.
 func RoutesOf(call protoreflect.MethodDescriptor) []Route {
 	rule, _ := proto.GetExtension(call.Options(), annotations.E_Http).(*annotations.HttpRule)
 	if rule == nil {

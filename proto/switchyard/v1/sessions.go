@@ -2,14 +2,14 @@ package switchyardv1
 
 import "strings"
 
-// MaxSessionID bounds the id of a session of an agent, in bytes: it is a part of the path of a socket.
+// MaxSessionID is the maximum length of an agent session's id in bytes. The id is part of the path of a socket.
 const MaxSessionID = 64
 
-// sessionPrefix begins the capability that a node has for each session.
+// sessionPrefix is the prefix of the capability that a node has for each agent session.
 const sessionPrefix = "session/"
 
-// IsSessionID reports whether an id can name a session of an agent: letters, digits, '.', '_' and '-', with a letter or digit
-// first.
+// IsSessionID reports whether id is a valid agent session id: at most MaxSessionID letters, digits, '.', '_' and '-',
+// starting with a letter or digit.
 func IsSessionID(id string) bool {
 	if id == "" || len(id) > MaxSessionID {
 		return false
@@ -25,10 +25,10 @@ func IsSessionID(id string) bool {
 	return true
 }
 
-// SessionCapability returns the capability, with the value "true", of the nodes that have a session.
+// SessionCapability returns the capability, with the value "true", of the nodes that have an agent session.
 func SessionCapability(id string) string { return sessionPrefix + id }
 
-// SessionOfCapability returns the session that a capability is of, or false if it is of none.
+// SessionOfCapability is the inverse of SessionCapability. ok is false for the capability of anything else.
 func SessionOfCapability(key string) (id string, ok bool) {
 	id, ok = strings.CutPrefix(key, sessionPrefix)
 	return id, ok && IsSessionID(id)

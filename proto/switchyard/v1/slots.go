@@ -1,6 +1,6 @@
 package switchyardv1
 
-// SlotsTaken returns how many slots of a node its attempts take. Those that run outside of the node take none.
+// SlotsTaken returns the number of a node's slots that its attempts take. Remote attempts take none.
 func SlotsTaken(s *NodeSnapshot) int {
 	n := 0
 	for _, a := range s.GetRunning() {

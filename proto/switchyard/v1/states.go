@@ -1,12 +1,12 @@
 package switchyardv1
 
-// States of a task or of an instance: Task.state, Instance.state.
+// States of a task or of an instance, the values of Task.state and Instance.state.
 const (
-	TaskPending  = "pending"  // waits for its parents or for its condition
+	TaskPending  = "pending"  // waits for its upstream tasks or its condition
 	TaskQueued   = "queued"   // waits for a node, or for the end of a back-off
 	TaskAssigned = "assigned" // dispatched to a node
 	TaskRunning  = "running"  // its process has started
-	TaskPaused   = "paused"   // waits for a person, or a person has suspended it
+	TaskPaused   = "paused"   // waits for a person, or is suspended by a person
 
 	TaskCompleted  = "completed"
 	TaskStopped    = "stopped"
@@ -20,16 +20,17 @@ const (
 	TaskCancelled  = "cancelled"
 )
 
-// AttemptMoved is how an attempt ends whose task is to be placed again. It is no state of a task.
+// AttemptMoved is the end of an attempt whose task is placed again. It is not a state of a task.
 const AttemptMoved = "moved"
 
-// AttemptDetached is how the activity of an attempt ends that continues without it. It is no state of a task.
+// AttemptDetached is the end of an attempt's activity when the attempt continues without the activity. It is not a state of a
+// task.
 const AttemptDetached = "detached"
 
-// States of a run: Run.state.
+// States of a run, the values of Run.state.
 const (
-	RunPending         = "pending"          // no control process has begun it
-	RunPendingApproval = "pending_approval" // waits for a person only
+	RunPending         = "pending"          // no control process has started it yet
+	RunPendingApproval = "pending_approval" // waits only for a person
 	RunRunning         = "running"
 	RunPaused          = "paused"
 	RunCompleted       = "completed"
@@ -38,20 +39,20 @@ const (
 	RunRejected        = "rejected"
 )
 
-// States of the approval of a run: RunApproval.state, and verdicts: Decision.verdict.
+// States of the approval of a run (RunApproval.state) and verdicts (Decision.verdict).
 const (
 	ApprovalPending  = "pending"
 	ApprovalApproved = "approved"
 	ApprovalRejected = "rejected"
 )
 
-// What becomes of a task of type approval that has waited too long: ApprovalSpec.on_timeout.
+// What happens to a task of type approval that has waited too long, the values of ApprovalSpec.on_timeout.
 const (
 	OnTimeoutReject  = "reject"
 	OnTimeoutApprove = "approve"
 )
 
-// Ends of the workflow of a child run: RunEnd.status. Empty: the run could not be carried out.
+// Ends of the workflow of a child run, the values of RunEnd.status. "" means that the run could not be carried out.
 const (
 	RunEndCompleted  = "completed"
 	RunEndFailed     = "failed"
@@ -59,7 +60,7 @@ const (
 	RunEndTerminated = "terminated"
 )
 
-// States of a node: Node.state. NodeStale is not stored: readers derive it from the silence of the node.
+// States of a node, the values of Node.state. NodeStale is not stored: readers derive it from the node's silence.
 const (
 	NodeActive   = "active"
 	NodeStale    = "stale"
@@ -67,23 +68,23 @@ const (
 	NodeOffline  = "offline"
 )
 
-// Outcomes of a dispatch for its node: ClaimRef.outcome. Empty: the dispatch never reached the node.
+// Outcomes of a dispatch for its node, the values of ClaimRef.outcome. "" means that the dispatch never reached the node.
 const (
-	OutcomeRefused = "refused" // the node accepts nothing of the kind now; placement avoids it until its next heartbeat
+	OutcomeRefused = "refused" // the node has no room for such a task; placement avoids it until its next heartbeat
 	OutcomeLost    = "lost"    // the node was lost while the task ran
 	OutcomeSuspect = "suspect" // the node did not pick the task up, or did not start it
-	OutcomeSystem  = "system"  // the node is at fault
+	OutcomeSystem  = "system"  // the attempt failed because of the node
 	OutcomeMoved   = "moved"   // handed back for another reason
-	OutcomeDone    = "done"    // the task ran, with or without success
+	OutcomeDone    = "done"    // the task ran, successfully or not
 )
 
-// States of a schedule, as lists show Schedule.paused.
+// States of a schedule in lists, derived from Schedule.paused.
 const (
 	ScheduleActive = "active"
 	SchedulePaused = "paused"
 )
 
-// Kinds of events: Event.event.
+// Kinds of events, the values of Event.event.
 const (
 	EventSubmitted    = "submitted"
 	EventQueued       = "queued"
@@ -105,15 +106,15 @@ const (
 	EventRefused      = "refused" // a decision that no gateway has signed
 	EventKilled       = "killed"
 	EventExpanded     = "expanded"  // into instances
-	EventSilent       = "silent"    // its node has sent no heartbeat in time; the run awaits its answer
+	EventSilent       = "silent"    // its node has not sent a heartbeat in time; the run still waits for the attempt
 	EventLost         = "lost"      // its node is away; the task is lost until the node is back
 	EventFound        = "found"     // its node is back, and the task runs again
-	EventRestarted    = "restarted" // a person has had its machine started again
+	EventRestarted    = "restarted" // a person has restarted its machine
 	EventTurn         = "turn"      // a model has replied to an agent
 	EventToolCall     = "tool_call" // an agent has called a tool
 )
 
-// Strategies of a RunConcurrency: what becomes of a run for which there is no place.
+// Strategies of a RunConcurrency: what happens to a run that exceeds the limit.
 const (
 	StrategyQueue   = "queue"   // it waits
 	StrategyReplace = "replace" // the oldest open run is cancelled
@@ -121,26 +122,27 @@ const (
 	StrategyFail    = "fail"    // it ends as rejected
 )
 
-// What becomes of a start of a schedule while a run of it is open: ScheduleDefinition.overlap and Schedule.overlap.
+// What happens when a schedule is due while one of its runs is open, the values of ScheduleDefinition.overlap and
+// Schedule.overlap.
 const (
-	OverlapSkip      = "skip"       // it is left out
-	OverlapQueue     = "queue"      // it waits
+	OverlapSkip      = "skip"       // the start is skipped
+	OverlapQueue     = "queue"      // the start waits
 	OverlapReplace   = "replace"    // the open run is cancelled first
 	OverlapAllow     = "allow"      // both run
-	OverlapBufferOne = "buffer_one" // one waits, and further ones are left out; only Temporal's own tools set it
+	OverlapBufferOne = "buffer_one" // one start waits, and further ones are skipped; only Temporal's own tools set it
 	OverlapTerminate = "terminate"  // the open run is terminated first; only Temporal's own tools set it
 )
 
-// Outcomes of a trigger of a schedule: TriggerScheduleResponse.outcome.
+// Outcomes of a trigger of a schedule, the values of TriggerScheduleResponse.outcome.
 const (
 	TriggerStarted = "started"
 	TriggerSkipped = "skipped" // a run is open
-	TriggerQueued  = "queued"  // it starts later
+	TriggerQueued  = "queued"  // the run starts later
 )
 
 // Triggers of a generation of a run.
 const (
-	TriggerSubmit   = "submit"   // a person or a program, on a gateway
+	TriggerSubmit   = "submit"   // a person or a program, through a gateway
 	TriggerRerun    = "rerun"    // likewise, as a copy of another run
 	TriggerRetry    = "retry"    // likewise, after the run had ended
 	TriggerChild    = "child"    // a task of type run
@@ -148,37 +150,37 @@ const (
 	TriggerManual   = "manual"   // a person or a program, in Temporal
 )
 
-// Reasons of the state of a task or of a run.
+// Reasons for the state of a task or of a run.
 const (
-	ReasonWhen             = "when"              // skipped: the parents ended in another way than the task waits for
+	ReasonWhen             = "when"              // skipped: the upstream tasks ended in another way than the task waits for
 	ReasonCondition        = "condition"         // skipped: the condition was false
 	ReasonConditionError   = "condition_error"   // failed: the condition could not be evaluated
-	ReasonUpstream         = "upstream"          // skipped: because of how the parents ended
+	ReasonUpstream         = "upstream"          // skipped: because of how the upstream tasks ended
 	ReasonHalt             = "halt"              // skipped: the run has halted
 	ReasonMaxFailures      = "max_failures"      // skipped: too many other instances of the task have failed
 	ReasonInstances        = "instances"         // failed: too many instances have failed
 	ReasonFanOut           = "fan_out"           // failed: the number of instances could not be determined
 	ReasonDeadline         = "deadline"          // failed: the deadline of the task has passed
 	ReasonPlacementTimeout = "placement_timeout" // failed: no node could ever run it
-	ReasonSystem           = "system"            // failed: the system is at fault
+	ReasonSystem           = "system"            // failed: because of the system
 	ReasonContext          = "context"           // failed: its update of the context could not be merged
 	ReasonRunCancelled     = "run_cancelled"     // cancelled: with its run
 	ReasonTaskCancelled    = "task_cancelled"    // cancelled: alone
 	ReasonKilled           = "killed"            // killed: by a person
-	ReasonTaskFailed       = "task_failed"       // of a failed run
-	ReasonCancelled        = "cancelled"         // of a cancelled run, task or attempt
-	ReasonTerminated       = "terminated"        // of a failed run: its workflow was terminated
+	ReasonTaskFailed       = "task_failed"       // failed run: a task has failed
+	ReasonCancelled        = "cancelled"         // run, task or attempt was cancelled
+	ReasonTerminated       = "terminated"        // failed run: its workflow was terminated
 	ReasonConcurrency      = "concurrency"       // the run ended in favour of other runs of its workflow
-	ReasonChildRun         = "child_run"         // of a task of type run: its run did not complete
-	ReasonRejected         = "rejected"          // rejected by a person; of a task of type run: its run was rejected
+	ReasonChildRun         = "child_run"         // task of type run: its run did not complete
+	ReasonRejected         = "rejected"          // rejected by a person; task of type run: its run was rejected
 	ReasonSuspended        = "suspended"         // paused: a person has suspended the task
 	ReasonApproval         = "approval"          // paused: the task waits for a person
 )
 
-// Reasons of the end of an attempt.
+// Reasons for the end of an attempt.
 const (
-	ReasonTimeout     = "timeout"      // it took too long; of a run: its workflow timed out
-	ReasonOOM         = "oom"          // it was out of memory
+	ReasonTimeout     = "timeout"      // it took too long; run: its workflow timed out
+	ReasonOOM         = "oom"          // it ran out of memory
 	ReasonSignal      = "signal"       // a signal ended its process
 	ReasonExitCode    = "exit_code"    // its exit code was not 0
 	ReasonOutput      = "output"       // its output could not be read
@@ -187,43 +189,43 @@ const (
 	ReasonBadSpec     = "bad_spec"     // the spec with its expressions replaced is not valid
 	ReasonStartFailed = "start_failed" // its process could not be started
 	ReasonPayload     = "payload"      // a message to or from the node was too large or malformed
-	ReasonMaxTurns    = "max_turns"    // the agent has taken as many turns as it may
-	ReasonMaxCost     = "max_cost"     // the agent has cost as much as it may
-	ReasonProvider    = "provider"     // the provider of the model refused, or did not answer for too long
-	ReasonStalled     = "stalled"      // the program that leads the agent printed nothing for too long
-	ReasonNoSession   = "no_session"   // no such session of an agent is on the node
+	ReasonMaxTurns    = "max_turns"    // the agent has reached its limit of turns
+	ReasonMaxCost     = "max_cost"     // the agent has reached its limit of cost
+	ReasonProvider    = "provider"     // the model provider refused, or did not reply for too long
+	ReasonStalled     = "stalled"      // the program that runs the agent printed nothing for too long
+	ReasonNoSession   = "no_session"   // the node does not have the agent session
 	ReasonEvicted     = "evicted"      // the cluster has ended it: eviction, preemption, or the loss or shutdown of a node of the cluster
 	ReasonIdle        = "idle"         // stopped: no session was open in it for its idle time-out
 	ReasonDeleted     = "deleted"      // its Job, its pod or its namespace was deleted from outside
 )
 
-// Reasons of a dispatch that was moved.
+// Reasons for which a dispatch was moved.
 const (
 	ReasonNoRoom      = "no_room"       // the node had no room
 	ReasonDraining    = "draining"      // the node is draining
-	ReasonIncarnation = "incarnation"   // the worker of the node was started again
+	ReasonIncarnation = "incarnation"   // the worker of the node was restarted
 	ReasonNoExecutor  = "no_executor"   // the node runs no tasks of the type now
 	ReasonNotPickedUp = "not_picked_up" // the node did not pick it up
 	ReasonNotStarted  = "not_started"   // the node did not start it
-	ReasonLeaseLost   = "lease_lost"    // the node could not renew its lease in time, and may have recorded a result; also of a task that is lost
-	ReasonBatch       = "batch"         // the batch that it was in ended without it
+	ReasonLeaseLost   = "lease_lost"    // the node could not renew its lease in time, and may have recorded a result; also the reason of a lost task
+	ReasonBatch       = "batch"         // its batch ended without it
 	ReasonPaused      = "paused"        // its run was paused
 	ReasonHeld        = "held"          // a person holds it back
 	ReasonContinued   = "continued"     // its run continues as new
 )
 
-// Reasons for which a task waits to start: QueueGroup.reason. The first four are of those that wait for a node.
+// Reasons for which a task waits to start, the values of QueueGroup.reason. The first four apply to tasks that wait for a node.
 const (
 	WaitAsking     = "asking"     // the placement queue has not answered yet
 	WaitNext       = "next"       // a node fits
 	WaitBusy       = "busy"       // what it needs is in use
 	WaitImpossible = "impossible" // no node could ever fit
-	WaitBackOff    = "back_off"   // until it is tried again after a failure
+	WaitBackOff    = "back_off"   // until its retry after a failure
 	WaitHeld       = "held"       // a person holds it back
 	WaitPaused     = "paused"     // its run is paused
-	WaitLock       = "lock"       // another task has its lock
-	WaitLimit      = "limit"      // as much is under way as a limit of its task or run allows
-	WaitTurn       = "turn"       // others of its run come first
+	WaitLock       = "lock"       // another task holds its lock
+	WaitLimit      = "limit"      // a limit of its task or run is reached
+	WaitTurn       = "turn"       // other tasks of its run come first
 )
 
 // WaitReasons returns all reasons for which a task waits to start.
@@ -231,7 +233,7 @@ func WaitReasons() []string {
 	return []string{WaitAsking, WaitNext, WaitBusy, WaitImpossible, WaitBackOff, WaitHeld, WaitPaused, WaitLock, WaitLimit, WaitTurn}
 }
 
-// WaitsForNode reports whether a task that waits for a reason waits for a node.
+// WaitsForNode reports whether a task that waits for this reason waits for a node.
 func WaitsForNode(reason string) bool {
 	switch reason {
 	case WaitAsking, WaitNext, WaitBusy, WaitImpossible:
@@ -248,14 +250,14 @@ func OpenTaskStates() []string {
 	return []string{TaskPending, TaskQueued, TaskAssigned, TaskRunning, TaskPaused}
 }
 
-// TaskEndStates returns the states that a task ends in.
+// TaskEndStates returns the states in which a task ends.
 func TaskEndStates() []string {
 	return []string{
 		TaskCompleted, TaskStopped, TaskSkipped, TaskFailed, TaskKilledOOM, TaskLost, TaskKilled, TaskDeadLetter, TaskRejected, TaskCancelled,
 	}
 }
 
-// RetryableEndStates returns the ends of an attempt that can be retried.
+// RetryableEndStates returns the end states of an attempt that allow a retry.
 func RetryableEndStates() []string { return []string{TaskFailed, TaskKilledOOM, TaskLost} }
 
 // RunStates returns all states of a run.
@@ -275,12 +277,12 @@ func EventWords() []string {
 	}
 }
 
-// Strategies returns what may become of a run for which there is no place: all strategies of a RunConcurrency.
+// Strategies returns all strategies of a RunConcurrency.
 func Strategies() []string {
 	return []string{StrategyQueue, StrategyReplace, StrategySkip, StrategyFail}
 }
 
-// Overlaps returns what a definition may say becomes of a start of a schedule while a run of it is open.
+// Overlaps returns the values that a definition may use for ScheduleDefinition.overlap.
 func Overlaps() []string {
 	return []string{OverlapSkip, OverlapQueue, OverlapReplace, OverlapAllow}
 }
@@ -290,15 +292,15 @@ func Triggers() []string {
 	return []string{TriggerSubmit, TriggerRerun, TriggerRetry, TriggerChild, TriggerSchedule, TriggerManual}
 }
 
-// IsTaskTerminal reports whether a task or an instance in a state has ended.
+// IsTaskTerminal reports whether a task or an instance in this state has ended.
 func IsTaskTerminal(state string) bool {
 	return IsTaskSuccess(state) || IsTaskFailure(state) || isTaskNeutral(state)
 }
 
-// IsTaskSuccess reports whether a task in a state has ended well.
+// IsTaskSuccess reports whether a task in this state has ended successfully.
 func IsTaskSuccess(state string) bool { return state == TaskCompleted || state == TaskStopped }
 
-// IsTaskFailure reports whether a state is a failure of the task itself.
+// IsTaskFailure reports whether the state is a failure of the task itself.
 func IsTaskFailure(state string) bool {
 	switch state {
 	case TaskFailed, TaskKilledOOM, TaskLost, TaskKilled, TaskDeadLetter, TaskRejected:
@@ -307,13 +309,13 @@ func IsTaskFailure(state string) bool {
 	return false
 }
 
-// isTaskNeutral reports whether a task in a state has ended without a result of its own.
+// isTaskNeutral reports whether a task in this state has ended without a result of its own.
 func isTaskNeutral(state string) bool { return state == TaskSkipped || state == TaskCancelled }
 
-// IsTaskAway reports whether a task in a state, with a notice, is lost only until its node is back.
+// IsTaskAway reports whether a task with this state and notice is lost only until its node is back.
 func IsTaskAway(state, notice string) bool { return state == TaskLost && notice != "" }
 
-// HasTaskEnded reports whether a task or an instance has ended. One that is away with its node has not.
+// HasTaskEnded reports whether a task or an instance has ended. A task that is away with its node has not ended.
 func HasTaskEnded(t interface {
 	GetState() string
 	GetNotice() string
@@ -321,7 +323,8 @@ func HasTaskEnded(t interface {
 	return IsTaskTerminal(t.GetState()) && !IsTaskAway(t.GetState(), t.GetNotice())
 }
 
-// HasTaskFailed reports whether a task or an instance has ended as a failure of its own. One that is away with its node has not.
+// HasTaskFailed reports whether a task or an instance has ended with a failure of its own. A task that is away with its node has
+// not ended.
 func HasTaskFailed(t interface {
 	GetState() string
 	GetNotice() string
@@ -329,18 +332,19 @@ func HasTaskFailed(t interface {
 	return IsTaskFailure(t.GetState()) && HasTaskEnded(t)
 }
 
-// IsTaskWaiting reports whether a task in a state has neither started nor ended.
+// IsTaskWaiting reports whether a task in this state has neither started nor ended.
 func IsTaskWaiting(state string) bool { return state == TaskPending || state == TaskQueued }
 
-// IsTaskDispatched reports whether a task in a state has a node, a run of its own, a person who is asked, or instances.
+// IsTaskDispatched reports whether a task in this state has been dispatched: to a node, to a run of its own, to a person who
+// must decide, or to its instances.
 func IsTaskDispatched(state string) bool { return state == TaskAssigned || state == TaskRunning }
 
-// IsRetryableEnd reports whether an attempt that ended in a state can be retried.
+// IsRetryableEnd reports whether an attempt that ended in this state can be retried.
 func IsRetryableEnd(state string) bool {
 	return state == TaskFailed || state == TaskKilledOOM || state == TaskLost
 }
 
-// IsFinalReason reports whether an attempt that failed for a reason would fail for it again, so that it is not retried.
+// IsFinalReason reports whether an attempt that failed for this reason would fail for it again, so that it is not retried.
 func IsFinalReason(reason string) bool {
 	switch reason {
 	case ReasonExpression, ReasonBadSpec, ReasonMaxTurns, ReasonMaxCost:
@@ -349,7 +353,7 @@ func IsFinalReason(reason string) bool {
 	return false
 }
 
-// IsRunTerminal reports whether a run in a state has ended.
+// IsRunTerminal reports whether a run in this state has ended.
 func IsRunTerminal(state string) bool {
 	switch state {
 	case RunCompleted, RunFailed, RunCancelled, RunRejected:
@@ -358,12 +362,12 @@ func IsRunTerminal(state string) bool {
 	return false
 }
 
-// IsEndedFromOutside reports whether a run with a reason was ended by Temporal, without a chance to record its end.
+// IsEndedFromOutside reports whether a run with this reason was ended by Temporal, without a chance to record its end.
 func IsEndedFromOutside(reason string) bool {
 	return reason == ReasonTerminated || reason == ReasonTimeout
 }
 
-// Roles of a token: Token.role.
+// Roles of a token, the values of Token.role.
 const (
 	RoleViewer   = "viewer"
 	RoleUser     = "user"
@@ -372,16 +376,17 @@ const (
 	RoleNode     = "node"
 )
 
-// States of a token: Token.state.
+// States of a token, the values of Token.state.
 const (
 	TokenActive  = "active"
 	TokenExpired = "expired"
 	TokenRevoked = "revoked"
 )
 
-// Results of calls: AuditEntry.result, which otherwise has the code of an error, and ListAuditEntriesRequest.result.
+// Results of calls, the values of AuditEntry.result, which holds an error code for other results, and of
+// ListAuditEntriesRequest.result.
 const (
 	AuditOK      = "ok"
-	AuditRefused = "refused" // for want of a token or of a role
-	AuditFailed  = "failed"  // for another reason
+	AuditRefused = "refused" // because the token or the role was insufficient
+	AuditFailed  = "failed"  // for any other reason
 )

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// allowedWords returns the words that a field of a message accepts, without the empty one.
+// allowedWords returns the words that a message field accepts, except "".
 func allowedWords(t *testing.T, m proto.Message, field string) []string {
 	t.Helper()
 	d := m.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field))
@@ -98,7 +98,8 @@ func TestOnlyRunsAndApprovalsNeedNoNode(t *testing.T) {
 	}
 }
 
-// TestTaskThatIsAwayHasNotEnded holds that a task that is lost until its node is back has neither ended nor failed.
+// TestTaskThatIsAwayHasNotEnded checks that a task that is lost only until its node is back has neither ended nor
+// failed.
 func TestTaskThatIsAwayHasNotEnded(t *testing.T) {
 	for _, test := range []struct {
 		task          *Task

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Types of tasks: TaskDefinition.type.
+// Types of tasks, the values of TaskDefinition.type.
 const (
 	TypeShell       = "shell"
 	TypeContainer   = "container"
@@ -18,29 +18,29 @@ const (
 	TypeApproval    = "approval"
 )
 
-// TaskType is a type of tasks. A type is a line of the table below, a word of the fields `type` in proto, and, if it runs on
-// nodes, a package in activities/executor that the stack gives to its nodes. Tests hold these together.
+// TaskType describes a type of tasks. Each type has an entry in the table below, a value of the fields `type` in proto, and, if
+// it runs on nodes, a package in activities/executor that the stack gives to its nodes. Tests check that these agree.
 type TaskType struct {
 	// Name is the value of TaskDefinition.type.
 	Name string
-	// OnNode reports whether tasks run on a node. The others are a matter of the control process: they wait for another run, or
-	// for a person.
+	// OnNode is set if tasks of the type run on a node. The control process handles the other types: their tasks wait for another
+	// run or for a person.
 	OnNode bool
-	// Remote reports whether tasks run outside of the nodes, such as in a cluster, so that another node continues an attempt whose
-	// node is lost. They take no slot and no resources of their node.
+	// Remote is set if tasks run outside of the nodes, such as in a cluster, so that another node can continue an attempt whose
+	// node is lost. Such tasks take no slot and no resources of their node.
 	Remote bool
-	// Lasts reports whether tasks run until they are stopped, on the node where they began: an attempt that is away with its node
-	// is lost only until the node is back.
+	// Lasts is set if tasks run on the node where they started until they are stopped. An attempt that is away with its node is
+	// lost only until the node is back.
 	Lasts bool
-	// MainField is the field of the spec that says what to run, by its JSON name.
+	// MainField is the JSON name of the spec field that determines what to run.
 	MainField string
-	// Aliases are the words of other systems for it, in lower case and without separators.
+	// Aliases are names for the type in other systems, in lower case and without separators.
 	Aliases []string
 
 	spec proto.Message
 }
 
-// NewSpec returns an empty message of what TaskDefinition.spec holds.
+// NewSpec returns an empty message of the type that TaskDefinition.spec holds.
 func (t TaskType) NewSpec() proto.Message { return t.spec.ProtoReflect().New().Interface() }
 
 // taskTypes is the table of all types.
@@ -55,7 +55,7 @@ var taskTypes = []TaskType{
 	{TypeApproval, false, false, false, "message", []string{"manual", "gate", "approve", "wait", "confirm"}, &ApprovalSpec{}},
 }
 
-// FindTaskType returns the type of a name, or false if there is none.
+// FindTaskType returns the task type with a name, or false if there is none.
 func FindTaskType(name string) (TaskType, bool) {
 	at := slices.IndexFunc(taskTypes, func(t TaskType) bool { return t.Name == name })
 	if at < 0 {
@@ -64,7 +64,7 @@ func FindTaskType(name string) (TaskType, bool) {
 	return taskTypes[at], true
 }
 
-// TaskTypeOfAlias returns the name of the type that other systems call by a word, or "" if there is none.
+// TaskTypeOfAlias returns the name of the type with an alias, or "" if there is none.
 func TaskTypeOfAlias(word string) string {
 	for _, t := range taskTypes {
 		if slices.Contains(t.Aliases, word) {
@@ -74,7 +74,7 @@ func TaskTypeOfAlias(word string) string {
 	return ""
 }
 
-// TaskTypes returns the names of all types.
+// TaskTypes returns the names of all task types.
 func TaskTypes() []string {
 	names := make([]string, 0, len(taskTypes))
 	for _, t := range taskTypes {
@@ -95,7 +95,7 @@ func Lasts(taskType string) bool {
 	return t.Lasts
 }
 
-// NeedsNode reports whether tasks of a type run on a node, as those of an unknown type do.
+// NeedsNode reports whether tasks of a type run on a node. Tasks of an unknown type count as doing so.
 func NeedsNode(taskType string) bool {
 	t, known := FindTaskType(taskType)
 	return !known || t.OnNode
