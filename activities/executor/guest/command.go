@@ -11,21 +11,22 @@ import (
 	"switchyard/activities/executor"
 )
 
-// markByte begins and ends a mark in the output of a program that is being started. Terminals pass it on as it is.
+// markByte begins and ends a mark in the output of a starting program. Terminals pass it on unchanged.
 const markByte = "\x1e"
 
-// launcher returns the command line that starts any command. The shell marks that it has started with its number, reads what to do
-// from standard input, and does it. The line has no character that login shells treat differently.
+// launcher returns the command line that starts any command. The shell prints a mark with its process id, reads its
+// instructions from standard input, and carries them out. The line has no character that login shells treat
+// differently.
 func launcher(token string, terminal bool) string {
 	script := `printf "\036` + token + ` %s\036" $$;IFS= read -r _sy_line&&eval "$_sy_line"`
 	if terminal {
-		// The terminal would echo the line, cut it and obey some of its bytes.
+		// The terminal would otherwise echo the line, truncate it and interpret some of its bytes.
 		script = `_sy_mode=$(stty -g)||exit 126;stty raw -echo;` + script
 	}
 	return "exec /bin/sh -c '" + script + "'"
 }
 
-// instructions returns what the launcher does, without its final newline.
+// instructions returns the line that tells the launcher what to do, without its final newline.
 func instructions(c executor.Command, token string) (string, error) {
 	var b strings.Builder
 	b.WriteString(`_sy_shell=${SHELL:-/bin/sh};_sy_nl=$(printf "\nx");_sy_nl=${_sy_nl%x};`)
@@ -74,7 +75,7 @@ func instructions(c executor.Command, token string) (string, error) {
 	return strings.TrimSuffix(b.String(), " "), nil
 }
 
-// quote returns a text as one word of a POSIX shell in one line.
+// quote returns a text as one word of a POSIX shell, on one line.
 func quote(text string) string {
 	text = strings.ReplaceAll(text, "'", `'\''`)
 	return "'" + strings.ReplaceAll(text, "\n", `'"$_sy_nl"'`) + "'"
@@ -82,7 +83,7 @@ func quote(text string) string {
 
 var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// isShellName reports whether a shell can export a variable. Bash keeps some of its own as they are.
+// isShellName reports whether a shell can export a variable. Bash keeps some of its own variables read-only.
 func isShellName(name string) bool {
 	switch name {
 	case "BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID":
@@ -91,7 +92,8 @@ func isShellName(name string) bool {
 	return shellName.MatchString(name) && !strings.HasPrefix(name, "_sy_")
 }
 
-// environment returns the variables of a command: those of every program, those of its terminal and its own, the later ones first.
+// environment returns the variables of a command: those of every program, the one of its terminal, and its own. Later
+// ones win.
 func (g *Guest) environment(c executor.Command) map[string]string {
 	env := map[string]string{}
 	maps.Copy(env, g.options.Env)

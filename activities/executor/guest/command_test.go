@@ -29,7 +29,8 @@ func TestQuotedTextIsOneWordInOneLine(t *testing.T) {
 	}
 }
 
-// TestMarkIsFoundInNoise holds that what a login shell prints before the mark is no part of the output, and what comes after it is.
+// TestMarkIsFoundInNoise checks that output before the mark is not part of the program's output, and that all output
+// after it is.
 func TestMarkIsFoundInNoise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := rapid.SliceOf(rapid.Byte()).Draw(t, "before"), rapid.SliceOf(rapid.Byte()).Draw(t, "after")

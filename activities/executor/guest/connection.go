@@ -8,7 +8,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// errSilent is why a connection is closed that gives no sign of life.
+// errSilent is the reason for closing a connection that does not answer keep-alives.
 var errSilent = errors.New("the machine does not answer")
 
 // connection is one login to the machine.
@@ -17,13 +17,13 @@ type connection struct {
 	pool   *pool
 	// ended is closed when the connection has broken or was closed.
 	ended chan struct{}
-	// listeners are what the machine listens on for this connection.
+	// listeners are the ports that the machine listens on for this connection.
 	listeners listeners
-	// uses counts the channels; the pool's lock guards it.
+	// uses counts the open channels. The pool's lock guards it.
 	uses int
 }
 
-// newConnection takes over a login, and asks it for signs of life until it ends.
+// newConnection takes over a login and sends keep-alives until it ends.
 func newConnection(client *ssh.Client, p *pool) *connection {
 	c := &connection{client: client, pool: p, ended: make(chan struct{})}
 	go func() {
@@ -36,8 +36,8 @@ func newConnection(client *ssh.Client, p *pool) *connection {
 	return c
 }
 
-// keepAlive closes the connection when the machine does not answer in time, although it is not paused. It is asked twice, since it may
-// have continued while the first answer was due.
+// keepAlive closes the connection if the machine does not answer in time although it is not paused. It tries twice,
+// because the machine may have been resumed while the first answer was due.
 func (c *connection) keepAlive(every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -62,7 +62,7 @@ func (c *connection) keepAlive(every time.Duration) {
 	}
 }
 
-// ping returns when the sshd has answered. An sshd that does not know the request answers, too.
+// ping waits for an answer of the sshd. An sshd that does not know the request answers, too.
 func (c *connection) ping(ctx context.Context) error {
 	_, _, err := c.request(ctx, "keepalive@openssh.com", nil)
 	return err
@@ -85,7 +85,7 @@ func (c *connection) request(ctx context.Context, name string, payload []byte) (
 	return r.ok, r.answer, nil
 }
 
-// open opens a channel. An *ssh.OpenChannelError is the answer of the sshd.
+// open opens a channel. An *ssh.OpenChannelError is a refusal by the sshd.
 func (c *connection) open(ctx context.Context, kind string, payload []byte) (ssh.Channel, <-chan *ssh.Request, error) {
 	var channel ssh.Channel
 	var requests <-chan *ssh.Request

@@ -18,7 +18,7 @@ import (
 	"switchyard/activities/executor/guest"
 )
 
-// patience is how long a test waits for what should come soon.
+// patience is how long a test waits for something that should come soon.
 const patience = time.Minute
 
 // lines is a writer that reports the first line.
@@ -32,7 +32,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// result is how a program has ended.
+// result is the outcome of a program.
 type result struct {
 	status executor.ExitStatus
 	err    error
@@ -124,7 +124,7 @@ func TestPausedMachineIsNotLeft(t *testing.T) {
 	if err := sshd.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(5 * time.Second) // several signs of life are due
+	time.Sleep(5 * time.Second) // several keep-alives are due
 	if err := sshd.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestLiveMachineIsKept(t *testing.T) {
 	}
 }
 
-// TestCallsEndInSilentMachine holds that no call outlasts its context for long, whatever it waits for.
+// TestCallsEndInSilentMachine checks that no call outlasts its context for long, whatever the call waits for.
 func TestCallsEndInSilentMachine(t *testing.T) {
 	t.Parallel()
 	m := newOpenSSH(t)
@@ -235,7 +235,7 @@ func TestFailedLoginIsReported(t *testing.T) {
 	}
 }
 
-// TestMoreSessionsThanOneConnectionHas holds that the limit of an sshd is one of a connection alone.
+// TestMoreSessionsThanOneConnectionHas checks that the session limit of an sshd applies to a single connection only.
 func TestMoreSessionsThanOneConnectionHas(t *testing.T) {
 	t.Parallel()
 	m := newOpenSSH(t, "MaxSessions 2")

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// hangUpWait is how long a program may run after the SIGHUP that it gets when its caller is gone.
+	// hangUpWait is how long a program may run after the SIGHUP that it receives when its caller is gone.
 	hangUpWait = 2 * time.Second
-	// killWait is how long the sshd may take to report the end of a program that was killed.
+	// killWait is how long the sshd may take to report the end of a killed program.
 	killWait = 3 * time.Second
-	// deliveryWait is how long the delivery of either signal may take before.
+	// deliveryWait bounds the delivery of each of these two signals.
 	deliveryWait = 5 * time.Second
-	// closeWait is how long the connections last when the attempt has ended, so that its programs can be hung up on.
+	// closeWait is how long the connections outlive the attempt, so that its programs can be hung up on.
 	closeWait = 2*deliveryWait + hangUpWait + killWait
 )
 
-// unknownEnd is the status of a program that has started and whose end is not known.
+// unknownEnd is the status of a program that has started and whose end is unknown.
 var unknownEnd = executor.ExitStatus{Code: executor.CodeUnknown}
 
-// errLost is why the end of a program is not known.
+// errLost reports that the end of a program is unknown because the connection broke.
 var errLost = errors.New("the connection to the machine has broken; the end of the program is not known")
 
 // Exec runs a program in the machine.
@@ -53,7 +53,7 @@ func (g *Guest) Exec(ctx context.Context, c executor.Command) (executor.ExitStat
 	return x.follow(ctx)
 }
 
-// execution is a program that runs in the machine.
+// execution is a running program in the machine.
 type execution struct {
 	g       *Guest
 	command executor.Command
@@ -62,12 +62,13 @@ type execution struct {
 	channel *channel
 	output
 
-	// started is closed when the program has been told to start. Then pid is its number, which leads a process group with OpenSSH.
+	// started is closed when the program has been told to start; pid is set before that. With OpenSSH, pid leads a
+	// process group.
 	started chan struct{}
 	pid     int
 	// sent reports whether the program may have started.
 	sent atomic.Bool
-	// exited is closed when the program has ended with status.
+	// exited is closed when the program has ended; status is set before that.
 	exited chan struct{}
 	status executor.ExitStatus
 	// closed is closed when the sshd has closed the channel.
@@ -76,7 +77,7 @@ type execution struct {
 	copied chan struct{}
 }
 
-// open has the sshd start the launcher in a session.
+// open makes the sshd start the launcher in a session.
 func (x *execution) open(ctx context.Context) error {
 	var asked []request
 	if t := x.command.Terminal; t != nil {
@@ -90,7 +91,7 @@ func (x *execution) open(ctx context.Context) error {
 	return err
 }
 
-// watch reads how the program ends.
+// watch reads the requests of the channel, which report how the program ends.
 func (x *execution) watch() {
 	defer close(x.closed)
 	for r := range x.channel.requests {
@@ -109,7 +110,7 @@ func (x *execution) watch() {
 	}
 }
 
-// follow passes on what the program reads and prints, and returns how it has ended.
+// follow passes input and output on, and returns the exit status of the program.
 func (x *execution) follow(ctx context.Context) (executor.ExitStatus, error) {
 	var calls sync.WaitGroup
 	over, finish := context.WithCancel(context.WithoutCancel(ctx))
@@ -149,7 +150,7 @@ func (x *execution) hasExited() bool {
 	}
 }
 
-// withoutStatus returns how a program has ended whose channel was closed without a word about it.
+// withoutStatus returns the result for a program whose channel was closed without an exit status.
 func (x *execution) withoutStatus() (executor.ExitStatus, error) {
 	switch {
 	case x.g.life.Err() != nil:
@@ -162,7 +163,7 @@ func (x *execution) withoutStatus() (executor.ExitStatus, error) {
 	return unknownEnd, errors.New("the sshd of the machine does not report how the program has ended")
 }
 
-// hangUp ends a program whose caller is gone. It does not wait for a machine that does not answer.
+// hangUp ends a program whose caller is gone. Its waits are bounded, in case the machine does not answer.
 func (x *execution) hangUp(ctx context.Context) (executor.ExitStatus, error) {
 	if !x.sent.Load() {
 		return executor.ExitStatus{}, context.Cause(ctx)
@@ -199,7 +200,7 @@ func (x *execution) hangUp(ctx context.Context) (executor.ExitStatus, error) {
 	return unknownEnd, context.Cause(ctx)
 }
 
-// exitOf returns the status of a request about the end of a program (RFC 4254, section 6.10).
+// exitOf returns the status in a request that reports the end of a program (RFC 4254, section 6.10).
 func exitOf(r *ssh.Request) (executor.ExitStatus, bool) {
 	switch r.Type {
 	case "exit-status":

@@ -16,19 +16,21 @@ import (
 
 const (
 	outputBuffer = 32 << 10
-	// maxNoise bounds what login shells may print before the mark, in bytes.
+	// maxNoise bounds how much output before the mark is searched, in bytes.
 	maxNoise = 1 << 20
-	// endOfText is what a terminal takes for the end of the input.
+	// endOfText is the byte that a terminal reads as the end of the input.
 	endOfText = "\x04"
-	// drainWait bounds the wait for the last output of a program that has ended, if another one that holds its output open prints.
+	// drainWait bounds the wait for the last output of an ended program while another process that holds its output
+	// open prints.
 	drainWait = 2 * time.Second
-	// drainPause is the time between two questions whether more output is to come, and drainRounds how many find none.
+	// drainPause is the time between two checks for more output. drainRounds is how many checks in a row must find
+	// none.
 	drainPause, drainRounds = 15 * time.Millisecond, 3
 )
 
-// output is what is known of the output of a program.
+// output is the state of a program's output.
 type output struct {
-	// activity counts the reads, and writing the writes that last.
+	// activity counts the reads; writing counts the writes in progress.
 	activity atomic.Int64
 	writing  atomic.Int64
 
@@ -36,25 +38,26 @@ type output struct {
 	// noise is what was printed in place of the mark.
 	noise  []byte
 	marked bool
-	// err is the first error of a writer.
+	// err is the first write error.
 	err error
 }
 
-// copyAll starts the program, and passes on its output until the channel is closed.
+// copyAll starts the program and passes its output on until the channel is closed.
 func (x *execution) copyAll() {
 	defer close(x.copied)
 	var both sync.WaitGroup
 	both.Go(func() { x.copyOut(x.channel.Stderr(), x.command.Stderr) })
 	both.Go(func() {
 		if x.start() {
-			go x.copyIn() // a Read may last
+			go x.copyIn() // a Read may block for a long time
 			x.copyOut(x.channel, x.command.Stdout)
 		}
 	})
 	both.Wait()
 }
 
-// start waits for the mark of the launcher and tells it what to do. With a terminal it waits until that is as it was.
+// start waits for the launcher's mark and sends the instructions. With a terminal, start also waits until the terminal
+// has its original mode again.
 func (x *execution) start() bool {
 	number, rest, ok := x.awaitMark(nil)
 	if !ok {
@@ -78,7 +81,7 @@ func (x *execution) start() bool {
 	return true
 }
 
-// awaitMark reads until a mark, and returns its number and what was printed after it.
+// awaitMark reads until a mark, and returns the number in the mark and the output that follows it.
 func (x *execution) awaitMark(read []byte) (number int, rest []byte, ok bool) {
 	buffer := make([]byte, outputBuffer)
 	for {
@@ -100,7 +103,7 @@ func (x *execution) awaitMark(read []byte) (number int, rest []byte, ok bool) {
 	}
 }
 
-// cutMark returns the number in the first mark of a text, and what follows the mark.
+// cutMark returns the number in the first mark of a text, and the text after the mark.
 func cutMark(text []byte, token string) (number int, rest []byte, ok bool) {
 	_, after, found := bytes.Cut(text, []byte(markByte+token+" "))
 	if !found {
@@ -114,7 +117,7 @@ func cutMark(text []byte, token string) (number int, rest []byte, ok bool) {
 	return number, rest, err == nil
 }
 
-// copyOut passes on one stream. After an error of the writer the rest is thrown away.
+// copyOut passes on one stream. After a write error it discards the rest.
 func (x *execution) copyOut(from io.Reader, to io.Writer) {
 	buffer := make([]byte, outputBuffer)
 	for {
@@ -140,19 +143,19 @@ func (x *execution) write(to io.Writer, data []byte) {
 	}
 }
 
-// copyIn passes on the input, and its end.
+// copyIn passes on the input and the end of the input.
 func (x *execution) copyIn() {
 	last := &lastByte{to: x.channel, last: '\n'}
 	if x.command.Stdin != nil {
 		if _, err := io.Copy(last, x.command.Stdin); err != nil {
-			return // it may not look like the end of the input
+			return // a failed read must not look like the end of the input
 		}
 	}
 	switch {
 	case x.command.Terminal == nil:
 		_ = x.channel.CloseWrite()
 	case x.command.Stdin != nil:
-		// A terminal has no end. In an unfinished line the first byte sends what there is of it.
+		// A terminal has no end of input. In an unfinished line, the first endOfText only flushes the line.
 		end := endOfText
 		if !strings.ContainsRune("\n\r"+endOfText, rune(last.last)) {
 			end += endOfText
@@ -161,7 +164,7 @@ func (x *execution) copyIn() {
 	}
 }
 
-// lastByte remembers the last byte that is written.
+// lastByte remembers the last byte written.
 type lastByte struct {
 	to   io.Writer
 	last byte
@@ -174,9 +177,9 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return l.to.Write(p)
 }
 
-// drain waits until all output of a program that has ended was passed on, and reports whether it was. OpenSSH does not close the
-// channel while another program has the output open. It reads that between two answers, though, so that nothing is left when
-// nothing has come between several.
+// drain waits until all output of an ended program was passed on, and reports whether it was. OpenSSH does not close
+// the channel while another process holds the output open. It does read the output between two answers, so several
+// pings without new output mean that none is left.
 func (x *execution) drain(ctx context.Context) bool {
 	limit := time.NewTimer(drainWait)
 	defer limit.Stop()
@@ -186,7 +189,7 @@ func (x *execution) drain(ctx context.Context) bool {
 			return true
 		case <-ctx.Done():
 			return false
-		case <-x.closed: // what has come is still copied
+		case <-x.closed: // output that has arrived is still copied
 			select {
 			case <-x.copied:
 				return true
@@ -211,7 +214,7 @@ func (x *execution) drain(ctx context.Context) bool {
 			quiet = 0
 		}
 	}
-	// The sshd answers with its own end, before which what has come is copied.
+	// The sshd answers with its own close. Output that arrives before that is still copied.
 	go func() { _ = x.channel.Close() }()
 	wait := time.NewTimer(killWait)
 	defer wait.Stop()
@@ -224,7 +227,7 @@ func (x *execution) drain(ctx context.Context) bool {
 	return true
 }
 
-// failure returns what the machine prints in place of the mark, or "" if the launcher has started.
+// failure returns the output that the machine printed in place of the mark, or "" if the launcher has started.
 func (x *execution) failure() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -237,17 +240,17 @@ func (x *execution) failure() string {
 	return "its login shell has ended at once"
 }
 
-// errOver is the error of what is printed after the call has ended.
+// errOver rejects output after the call has ended.
 var errOver = errors.New("the call has ended")
 
-// stopWriting waits for a write that lasts, and lets none follow.
+// stopWriting waits for a write in progress and prevents further writes.
 func (x *execution) stopWriting() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.err = errOver
 }
 
-// writeError returns the first error of a writer.
+// writeError returns the first write error.
 func (x *execution) writeError() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -14,19 +14,20 @@ import (
 	"switchyard/activities/executor"
 )
 
-// signalWait bounds how long the delivery of one signal may take.
+// signalWait bounds the delivery of one signal.
 const signalWait = 10 * time.Second
 
-// signalNumbers are the signals of RFC 4254, section 6.10, which have these numbers on all systems in use.
+// signalNumbers maps the signals of RFC 4254, section 6.10, to their numbers, which are the same on all systems in use.
 var signalNumbers = map[string]int{
 	"ABRT": 6, "ALRM": 14, "FPE": 8, "HUP": 1, "ILL": 4, "INT": 2, "KILL": 9, "PIPE": 13, "QUIT": 3, "SEGV": 11, "TERM": 15,
-	// Those of Linux.
+	// Signals of Linux.
 	"USR1": 10, "USR2": 12,
 }
 
 var signalName = regexp.MustCompile(`^[A-Z][A-Z0-9]*$`)
 
-// passSignals passes on signals in order until over ends. Those that come before the program has started wait for it.
+// passSignals passes signals on, in order, until over ends. Signals that arrive before the program has started wait for
+// it.
 func (x *execution) passSignals(over context.Context) {
 	select {
 	case <-over.Done():
@@ -48,12 +49,12 @@ func (x *execution) passSignals(over context.Context) {
 	}
 }
 
-// signal sends a signal to the program and those in its process group, such as "INT" or "SIGINT". One that is stopped continues for
-// SIGHUP and SIGTERM, or it would not see them.
+// signal sends a signal, such as "INT" or "SIGINT", to the program and its process group. SIGHUP and SIGTERM are
+// followed by SIGCONT, because a stopped process would not react to them.
 func (x *execution) signal(ctx context.Context, name string) {
 	name = strings.TrimPrefix(strings.ToUpper(name), "SIG")
 	if !signalName.MatchString(name) || x.hasExited() || x.channel.connection.hasEnded() {
-		return // another process may have its number after a restart of the machine
+		return // after a restart of the machine, the pid may belong to another process
 	}
 	_, isStandard := signalNumbers[name]
 	if isStandard && !errors.Is(x.channel.ask(ctx, "signal", ssh.Marshal(struct{ Name string }{name})), errDenied) {
@@ -71,7 +72,7 @@ func (x *execution) signal(ctx context.Context, name string) {
 	_ = x.g.runLine(ctx, line)
 }
 
-// runLine runs a line of a shell and waits for its end. Its output is thrown away.
+// runLine runs a line of shell and waits for its end. Its output is discarded.
 func (g *Guest) runLine(ctx context.Context, line string) error {
 	c, err := g.startSession(ctx, execRequest("exec /bin/sh -c '"+line+"'"))
 	if err != nil {
@@ -93,7 +94,7 @@ func (g *Guest) runLine(ctx context.Context, line string) error {
 	}
 }
 
-// passResizes passes on sizes of the terminal until over ends.
+// passResizes passes terminal sizes on until over ends.
 func (x *execution) passResizes(over context.Context) {
 	if x.command.Terminal == nil {
 		return
@@ -117,7 +118,7 @@ func (x *execution) passResizes(over context.Context) {
 // window is the size of a terminal (RFC 4254, section 6.7).
 type window struct{ Columns, Rows, Width, Height uint32 }
 
-// windowOf returns a size; one that no terminal has becomes that of most.
+// windowOf returns the size of a terminal. An empty size becomes the common 80 by 24.
 func windowOf(s executor.WindowSize) window {
 	if s.Columns == 0 || s.Rows == 0 {
 		return window{Columns: 80, Rows: 24}
@@ -125,7 +126,8 @@ func windowOf(s executor.WindowSize) window {
 	return window{Columns: uint32(s.Columns), Rows: uint32(s.Rows)}
 }
 
-// ptyRequest returns the payload of a request for a terminal (RFC 4254, section 6.2). The modes are those of the system.
+// ptyRequest returns the payload of a request for a terminal (RFC 4254, section 6.2). It leaves the modes to the
+// system.
 func ptyRequest(t *executor.Terminal) []byte {
 	size := windowOf(t.Size)
 	return ssh.Marshal(struct {

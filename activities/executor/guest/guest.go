@@ -12,21 +12,24 @@ import (
 	"switchyard/activities/executor"
 )
 
-// Options are how a machine is reached.
+// Options configure how a machine is reached.
 type Options struct {
-	// Connect logs in to the machine. It is called again when the connection has broken, or has no room for another session.
+	// Connect logs in to the machine. It is called again when the connection has broken or has no room for another
+	// session.
 	Connect func(ctx context.Context) (*ssh.Client, error)
-	// User is the name of the user whom Connect logs in as.
+	// User is the name of the user that Connect logs in as.
 	User string
-	// Env are variables of every program.
+	// Env holds variables for every program.
 	Env map[string]string
-	// Dir is the directory in which programs start and paths begin; "" is the home of the user.
+	// Dir is the directory in which programs start and relative paths begin; "" is the home of the user.
 	Dir string
-	// Life ends with the attempt, and with it all that was begun. Nil lasts until Close.
+	// Life is the context of the attempt. Its end also ends all calls. If it is nil, the Guest lasts until Close.
 	Life context.Context
-	// KeepAlive is how often a connection is asked for a sign of life, and how long the machine may take to answer; 0 is 15 s.
+	// KeepAlive is the interval of keep-alives on a connection, and how long the machine may take to answer one; 0
+	// means 15 s.
 	KeepAlive time.Duration
-	// IsPaused reports whether the machine stands still, and gives no sign of life until it continues. Nil means that it never does.
+	// IsPaused reports whether the machine is suspended and answers no keep-alives. If it is nil, the machine is never
+	// suspended.
 	IsPaused func() bool
 }
 
@@ -35,14 +38,14 @@ type Guest struct {
 	options Options
 	life    context.Context
 	end     context.CancelCauseFunc
-	// sessions and network have connections of their own: dropbear 2022.83 closes sessions that begin while connections to ports come
-	// and go.
+	// sessions and network have separate connections: dropbear 2022.83 closes sessions that begin while port
+	// connections come and go.
 	sessions, network pool
 }
 
 var _ executor.Inside = (*Guest)(nil)
 
-// New returns the inside of a machine. It connects when it is used. Close ends it.
+// New returns the inside of a machine. It connects on first use, and lasts until Close or the end of Options.Life.
 func New(o Options) *Guest {
 	if o.Life == nil {
 		o.Life = context.Background()
@@ -63,7 +66,7 @@ func New(o Options) *Guest {
 	stop := context.AfterFunc(o.Life, func() { end(executor.ErrNotRunning) })
 	context.AfterFunc(life, func() {
 		stop()
-		// A program is hung up on first.
+		// Give programs time to be hung up on.
 		time.AfterFunc(closeWait, func() {
 			g.sessions.close()
 			g.network.close()
@@ -72,20 +75,20 @@ func New(o Options) *Guest {
 	return g
 }
 
-// Close ends all that was begun in the machine, and its connections soon after. A second Close does nothing.
+// Close ends all calls in the machine, and its connections soon after. A second Close is a no-op.
 func (g *Guest) Close() error {
 	g.end(executor.ErrNotRunning)
 	return nil
 }
 
-// during returns a context that ends with ctx, and with the attempt.
+// during returns a context that ends with ctx or with the attempt.
 func (g *Guest) during(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(g.life, func() { cancel(context.Cause(g.life)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// checkUser refuses to act as another user than the one who logs in.
+// checkUser refuses any user other than the one that logs in.
 func (g *Guest) checkUser(who string) error {
 	own := g.options.User
 	if who == "" || who == own || own == "root" && who == "0" {
@@ -98,7 +101,7 @@ func (g *Guest) checkUser(who string) error {
 	return refuse("the machine is entered as %s, not as %q; leave the user out, and %s", own, who, help)
 }
 
-// resolve returns a path from where programs start.
+// resolve returns a path relative to the directory in which programs start.
 func (g *Guest) resolve(name string) string {
 	if g.options.Dir == "" || path.IsAbs(name) {
 		return name
@@ -110,8 +113,8 @@ func refuse(format string, args ...any) error {
 	return &executor.Refusal{Text: fmt.Sprintf(format, args...)}
 }
 
-// await runs do and returns its error, or that of ctx when that ends first. Then do continues, and late is called after it if it
-// succeeds.
+// await runs do and returns its error, or the cause of ctx if ctx ends first. In that case do continues, and late is
+// called after do has succeeded.
 func await(ctx context.Context, do func() error, late func()) error {
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// maxBacklog bounds the connections that wait to be accepted, by one listener.
+	// maxBacklog bounds the connections that wait to be accepted by one listener.
 	maxBacklog = 64
 	// unlistenWait is how long a machine may take to stop listening.
 	unlistenWait = 5 * time.Second
-	// loopback is what a machine is asked to listen on.
+	// loopback is the address that a machine is asked to listen on.
 	loopback = "127.0.0.1"
 )
 
-// endpoint is where an sshd listens (RFC 4254, section 7.1).
+// endpoint is the address on which an sshd listens (RFC 4254, section 7.1).
 type endpoint struct {
 	Host string
 	Port uint32
 }
 
-// Listen accepts TCP connections on a port of the machine's loopback interface; 0 is any that is free. The listener is closed when
-// ctx ends, or the connection to the machine does. A Refusal says that the sshd does not listen on the port.
+// Listen accepts TCP connections on a port of the machine's loopback interface; port 0 picks a free one. The listener
+// closes when ctx or the connection to the machine ends. A Refusal means that the sshd does not listen on the port.
 func (g *Guest) Listen(ctx context.Context, port int) (net.Listener, error) {
 	if port < 0 || port > 65535 {
 		return nil, refuse("%d is not a port: ports are from 1 to 65535", port)
@@ -56,7 +56,7 @@ func (g *Guest) Listen(ctx context.Context, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// listen has the sshd listen, and returns for which connection and where.
+// listen makes the sshd listen, and returns the connection and the address.
 func (g *Guest) listen(ctx context.Context, port int) (*connection, endpoint, error) {
 	at := endpoint{loopback, uint32(port)}
 	for broken := 1; ; broken++ {
@@ -86,7 +86,7 @@ func (g *Guest) listen(ctx context.Context, port int) (*connection, endpoint, er
 	}
 }
 
-// forward asks the sshd to listen, and returns its answer and the port.
+// forward asks the sshd to listen. It returns the answer and the port.
 func (c *connection) forward(ctx context.Context, at endpoint) (ok bool, port uint32, err error) {
 	err = await(ctx, func() error {
 		accepted, answer, err := c.client.SendRequest("tcpip-forward", true, ssh.Marshal(at))
@@ -109,8 +109,8 @@ func (c *connection) forward(ctx context.Context, at endpoint) (ok bool, port ui
 	return ok, port, nil
 }
 
-// cancelForward asks the sshd to stop listening, and waits for its answer. Dropbear cannot for a port that it has chosen. Then it
-// listens until the connection ends, which is therefore not used for anything new.
+// cancelForward asks the sshd to stop listening, and waits for its answer. Dropbear cannot stop for a port that it has
+// chosen itself: it listens until the connection ends. Such a connection is retired, so that it gets no new uses.
 func (c *connection) cancelForward(at endpoint) {
 	ctx, cancel := context.WithTimeout(context.Background(), unlistenWait)
 	defer cancel()
@@ -148,7 +148,7 @@ func (l *listener) Addr() net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(l.at.Host), Port: int(l.at.Port)}
 }
 
-// Close ends the listener, and the connections that were not accepted. It does not wait long for a machine that does not answer.
+// Close closes the listener and the connections that were not accepted. It waits at most unlistenWait for the machine.
 func (l *listener) Close() error {
 	l.once.Do(func() {
 		close(l.closed)
@@ -168,17 +168,17 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// listeners are what a machine listens on for one connection.
+// listeners are the listeners of one connection.
 type listeners struct {
 	mu  sync.Mutex
 	all []*listener
-	// beginning counts those whose port is not known yet, for which changed is closed soon.
+	// beginning counts listeners whose port is not known yet. changed is closed when their number reaches 0.
 	beginning int
 	changed   chan struct{}
 	ended     bool
 }
 
-// begin notes that a listener is to be added. It is followed by finish or add.
+// begin announces a new listener. The caller must follow it with finish or add.
 func (ls *listeners) begin() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -188,7 +188,7 @@ func (ls *listeners) begin() {
 	ls.beginning++
 }
 
-// finish notes that a listener is not added after all.
+// finish withdraws an announced listener.
 func (ls *listeners) finish() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -201,7 +201,7 @@ func (ls *listeners) finishLocked() {
 	}
 }
 
-// add adds a listener, unless the connection has ended.
+// add adds an announced listener. It returns false if the connection has ended.
 func (ls *listeners) add(l *listener) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -230,8 +230,8 @@ func (ls *listeners) closeAll() {
 	}
 }
 
-// find returns the listener of a port, or nil and a channel to wait for before the next attempt, which is nil when no listener is
-// being added.
+// find returns the listener of a port, or nil. In that case it also returns a channel to wait for before another
+// attempt, or nil if no listener is being added.
 func (ls *listeners) find(port uint32) (*listener, <-chan struct{}) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -246,7 +246,7 @@ func (ls *listeners) find(port uint32) (*listener, <-chan struct{}) {
 	return nil, ls.changed
 }
 
-// accept passes connections of the machine on to the listeners until the connection ends.
+// accept passes connections from the machine to the listeners until the SSH connection ends.
 func (c *connection) accept(incoming <-chan ssh.NewChannel) {
 	if incoming == nil {
 		return // Connect has its own listeners
@@ -269,7 +269,7 @@ func (c *connection) accept(incoming <-chan ssh.NewChannel) {
 			l.enqueue(c, offered, origin)
 			continue
 		}
-		// The connection is faster than the answer that tells its port.
+		// The connection arrived before the answer that names its port.
 		select {
 		case waiting <- struct{}{}:
 			go func() {
@@ -287,7 +287,7 @@ func (c *connection) accept(incoming <-chan ssh.NewChannel) {
 	}
 }
 
-// enqueue queues a connection of the machine, or rejects it if the listener is nil or its queue is full.
+// enqueue queues a connection from the machine. It rejects the connection if the listener is nil or its queue is full.
 func (l *listener) enqueue(c *connection, offered ssh.NewChannel, origin net.Addr) {
 	if l == nil || len(l.incoming) == cap(l.incoming) {
 		_ = offered.Reject(ssh.ResourceShortage, "no listener accepts the connection")

@@ -26,25 +26,26 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// machine stands for a machine that is reached by SSH: each login has an sshd of its own on this machine.
+// machine simulates a machine that is reached over SSH: each login gets an sshd of its own on this computer.
 type machine struct {
 	t      *testing.T
 	user   *user.User
 	config *ssh.ClientConfig
-	// command returns the sshd, which serves its standard input.
+	// command returns the sshd command, which serves a connection on its standard input.
 	command func() *exec.Cmd
 
 	mu     sync.Mutex
 	logins []*login
 }
 
-// login is one connection and the process that serves it.
+// login is a connection and the process that serves it.
 type login struct {
 	conn net.Conn
 	cmd  *exec.Cmd
 }
 
-// newMachine returns a machine with a fresh key, and the files with that of the server and that of the client.
+// newMachine returns a machine with fresh keys, and the paths of the server's host key and of the client's authorized
+// key.
 func newMachine(t *testing.T) (m *machine, hostKey, authorized string) {
 	t.Helper()
 	who, err := user.Current()
@@ -59,7 +60,7 @@ func newMachine(t *testing.T) (m *machine, hostKey, authorized string) {
 	write(t, authorized, ssh.MarshalAuthorizedKey(own.PublicKey()))
 	return &machine{t: t, user: who, config: &ssh.ClientConfig{
 		User: who.Username, Auth: []ssh.AuthMethod{ssh.PublicKeys(own)}, HostKeyCallback: ssh.FixedHostKey(host.PublicKey()),
-		// Dropbear 2022.83 ends when it is asked for a kind of key that it does not have.
+		// Dropbear 2022.83 exits when it is asked for a key type that it does not have.
 		HostKeyAlgorithms: []string{ssh.KeyAlgoED25519},
 	}}, hostKey, authorized
 }
@@ -88,7 +89,7 @@ func write(t *testing.T, name string, text []byte) {
 	}
 }
 
-// find returns the path of a program that may not be in the PATH of a user, or skips the test.
+// find returns the path of a program that may not be in the user's PATH, or skips the test.
 func find(t *testing.T, name, debian string) string {
 	t.Helper()
 	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/bin"} {
@@ -105,13 +106,13 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// newOpenSSH returns a machine with the sshd of OpenSSH, and more lines of its configuration.
+// newOpenSSH returns a machine with the sshd of OpenSSH and additional lines of configuration.
 func newOpenSSH(t *testing.T, more ...string) *machine {
 	t.Helper()
 	sshd := find(t, "sshd", "openssh-server")
 	m, hostKey, authorized := newMachine(t)
 	if os.Geteuid() == 0 {
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // its service makes it
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // normally created by its service
 			t.Fatal(err)
 		}
 	}
@@ -127,8 +128,8 @@ func newOpenSSH(t *testing.T, more ...string) *machine {
 	return m
 }
 
-// newDropbear returns a machine with dropbear. It reads the keys of a user in the home directory alone, which is therefore another
-// one for it. That needs root.
+// newDropbear returns a machine with dropbear. Dropbear reads a user's keys only in the home directory, so it gets
+// another home, which requires root.
 func newDropbear(t *testing.T) *machine {
 	t.Helper()
 	dropbear := find(t, "dropbear", "dropbear-bin")
@@ -222,21 +223,21 @@ func (m *machine) connect(ctx context.Context) (*ssh.Client, error) {
 	return ssh.NewClient(conn, channels, requests), nil
 }
 
-// count returns how often has been logged in.
+// count returns the number of logins.
 func (m *machine) count() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.logins)
 }
 
-// last returns the last login.
+// last returns the latest login.
 func (m *machine) last() *login {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.logins[len(m.logins)-1]
 }
 
-// all returns the logins.
+// all returns all logins.
 func (m *machine) all() []*login {
 	m.mu.Lock()
 	defer m.mu.Unlock()

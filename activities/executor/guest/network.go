@@ -9,11 +9,11 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// loopbacks are the addresses of a loopback interface, in the order in which they are tried.
+// loopbacks are the addresses of a loopback interface, in the order of attempts.
 var loopbacks = []string{"127.0.0.1", "::1"}
 
-// Dial connects to a TCP port of the machine's loopback interface. A Refusal says that nothing listens on the port, or that the sshd
-// does not permit it.
+// Dial connects to a TCP port of the machine's loopback interface. A Refusal means that nothing listens on the port, or
+// that the sshd does not permit it.
 func (g *Guest) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
 		return nil, refuse("%d is not a port: ports are from 1 to 65535", port)

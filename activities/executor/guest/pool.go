@@ -17,19 +17,19 @@ import (
 const (
 	// maxConnections bounds the connections to one machine.
 	maxConnections = 32
-	// connectWait is how long a login may take. An emulated machine under load computes its keys for long.
+	// connectWait bounds a login. An emulated machine under load takes long to compute its keys.
 	connectWait = time.Minute
-	// maxBroken bounds the connections of one call that break before it has a channel.
+	// maxBroken bounds how many connections may break during one call before it has a channel.
 	maxBroken = 3
 )
 
-// pool are the connections to a machine.
+// pool holds the connections to a machine.
 type pool struct {
 	connect   func(ctx context.Context) (*ssh.Client, error)
 	life      context.Context
 	keepAlive time.Duration
 	isPaused  func() bool
-	// isForSessions reports whether the channels are sessions, of which some sshds have one at a time.
+	// isForSessions reports whether the channels are sessions. Some sshds can handle only one session per connection.
 	isForSessions bool
 
 	mu      sync.Mutex
@@ -38,7 +38,7 @@ type pool struct {
 	closed  bool
 }
 
-// dial is a login under way, which all callers share.
+// dial is a login in progress, which all callers share.
 type dial struct {
 	done chan struct{}
 	err  error
@@ -49,11 +49,12 @@ type channel struct {
 	ssh.Channel
 	requests   <-chan *ssh.Request
 	connection *connection
-	// release returns the channel to the pool. It must be called when the channel has been closed.
+	// release returns the channel to the pool. It must be called after the channel is closed.
 	release func()
 }
 
-// open opens a channel on any connection, or on a new one. The error is an *ssh.OpenChannelError if the sshd refuses the channel.
+// open opens a channel on an existing connection or a new one. The error is an *ssh.OpenChannelError if the sshd
+// refuses the channel.
 func (p *pool) open(ctx context.Context, kind string, payload []byte) (*channel, error) {
 	tried := map[*connection]bool{}
 	broken := 0
@@ -74,7 +75,7 @@ func (p *pool) open(ctx context.Context, kind string, payload []byte) (*channel,
 			return nil, context.Cause(ctx)
 		case isRefused && (kind != "session" || isAlone):
 			return nil, err
-		case isRefused: // it may have as many sessions as one connection can
+		case isRefused: // the connection may have reached its limit of sessions
 		default:
 			p.remove(c)
 			if broken++; broken == maxBroken {
@@ -84,7 +85,7 @@ func (p *pool) open(ctx context.Context, kind string, payload []byte) (*channel,
 	}
 }
 
-// borrow returns a connection other than those that were tried, and counts its use. isAlone reports whether it is the only one.
+// borrow returns a connection that is not in tried, and counts its use. isAlone reports whether this is the only use.
 func (p *pool) borrow(ctx context.Context, tried map[*connection]bool) (_ *connection, isAlone bool, err error) {
 	for {
 		p.mu.Lock()
@@ -123,13 +124,13 @@ func (p *pool) borrow(ctx context.Context, tried map[*connection]bool) (_ *conne
 	}
 }
 
-// isDropbear reports whether the sshd is dropbear. Version 2022.83 loses exit codes, and more, when several programs of a connection end
-// at once.
+// isDropbear reports whether the sshd is dropbear. Version 2022.83 loses exit codes and more if several programs of a
+// connection end at the same time.
 func isDropbear(client *ssh.Client) bool {
 	return strings.Contains(string(client.ServerVersion()), "dropbear")
 }
 
-// dial logs in, and adds the connection to the pool.
+// dial logs in and adds the connection to the pool.
 func (p *pool) dial(d *dial) {
 	defer close(d.done)
 	ctx, cancel := context.WithTimeoutCause(p.life, connectWait, errSilent)
@@ -155,14 +156,14 @@ func (p *pool) dial(d *dial) {
 	}
 }
 
-// retain counts another use of a connection that is in use.
+// retain counts another use of a connection that is already in use.
 func (p *pool) retain(c *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.uses++
 }
 
-// release ends the use of a connection. All but one are closed when they are unused.
+// release ends one use of a connection. It closes an unused connection unless that is the only one.
 func (p *pool) release(c *connection) {
 	p.mu.Lock()
 	c.uses--
@@ -176,7 +177,7 @@ func (p *pool) release(c *connection) {
 	}
 }
 
-// retire lets a connection have no new uses.
+// retire takes a connection out of the pool, so that it gets no new uses.
 func (p *pool) retire(c *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,13 +188,13 @@ func (p *pool) dropLocked(c *connection) {
 	p.all = slices.DeleteFunc(p.all, func(other *connection) bool { return other == c })
 }
 
-// remove closes a connection that has broken.
+// remove retires and closes a broken connection.
 func (p *pool) remove(c *connection) {
 	p.retire(c)
 	_ = c.client.Close()
 }
 
-// close closes all connections, and lets none be made.
+// close closes all connections and prevents new ones.
 func (p *pool) close() {
 	p.mu.Lock()
 	all := p.all

@@ -18,7 +18,7 @@ import (
 
 func portOf(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
-// TestRefusalNamesRemedy holds that a person learns what the machine lacks.
+// TestRefusalNamesRemedy checks that a refusal names what the machine lacks.
 func TestRefusalNamesRemedy(t *testing.T) {
 	t.Parallel()
 	without := newOpenSSH(t, "AllowTcpForwarding no").enter(t)
@@ -61,7 +61,8 @@ func TestRefusalNamesRemedy(t *testing.T) {
 	}
 }
 
-// TestProgramGetsWhatItIsGiven holds that arguments and variables arrive as they are, whatever a shell would make of them.
+// TestProgramGetsWhatItIsGiven checks that arguments and variables arrive unchanged, even if a shell would interpret
+// them.
 func TestProgramGetsWhatItIsGiven(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -81,7 +82,7 @@ func TestProgramGetsWhatItIsGiven(t *testing.T) {
 			if got != want {
 				t.Errorf("got %q\nwant %q", got, want)
 			}
-			// A shell would drop one of these, and keep another one as it is.
+			// A shell would drop one of these variables, and refuse to change another.
 			if got := prints(t, g, executor.Command{Args: []string{"env"}, Env: c.Env}); !strings.Contains(got, "\na.b=dotted's\n") || !strings.Contains(got, "\nUID=7\n") {
 				t.Errorf("the environment is %q", got)
 			}
@@ -98,7 +99,7 @@ func TestProgramGetsWhatItIsGiven(t *testing.T) {
 	}
 }
 
-// TestVariablesStayOutOfProcessList holds that other users of the machine do not see them.
+// TestVariablesStayOutOfProcessList checks that other users of the machine cannot see variables.
 func TestVariablesStayOutOfProcessList(t *testing.T) {
 	t.Parallel()
 	g := newOpenSSH(t).enter(t)

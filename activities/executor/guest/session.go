@@ -11,23 +11,23 @@ import (
 	"switchyard/activities/executor/tartree"
 )
 
-// errDenied is the negative answer of an sshd.
+// errDenied is the negative answer of an sshd to a request.
 var errDenied = errors.New("the sshd refuses")
 
-// request is what a session is asked for.
+// request is a request on a session.
 type request struct {
 	name    string
 	payload []byte
-	// refusal is the text of the Refusal for a negative answer.
+	// refusal is the text of the Refusal after a negative answer.
 	refusal string
 }
 
-// execRequest returns the request to run a command line by the login shell.
+// execRequest returns the request to run a command line in the login shell.
 func execRequest(line string) request {
 	return request{"exec", ssh.Marshal(struct{ Command string }{line}), "the sshd of the machine runs no programs"}
 }
 
-// startSession opens a session and asks it for what it is to do. It tries again after a session that ends before it has begun.
+// startSession opens a session and sends its requests. It retries if a session ends before it has begun.
 func (g *Guest) startSession(ctx context.Context, asked ...request) (*channel, error) {
 	for broken := 1; ; broken++ {
 		c, err := g.sessions.open(ctx, "session", nil)
@@ -56,7 +56,7 @@ func (g *Guest) startSession(ctx context.Context, asked ...request) (*channel, e
 	}
 }
 
-// ask sends a request and waits for the answer; errDenied is the negative one.
+// ask sends a request and waits for the answer. It returns errDenied if the answer is negative.
 func (c *channel) ask(ctx context.Context, name string, payload []byte) error {
 	return await(ctx, func() error {
 		ok, err := c.SendRequest(name, true, payload)
@@ -67,7 +67,7 @@ func (c *channel) ask(ctx context.Context, name string, payload []byte) error {
 	}, nil)
 }
 
-// end closes the channel, in the background: the machine may not read.
+// end closes the channel in the background, because the machine may not read.
 func (c *channel) end() {
 	go func() {
 		_ = c.Close()

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// exitWait is how long the exit code of an sftp-server may follow its output.
+	// exitWait is how long to wait for the exit code of an sftp-server after its output has ended.
 	exitWait = 2 * time.Second
-	// cleanWait is how long the rest of a file may take to be removed when its caller is gone.
+	// cleanWait is how long the removal of a partial file may take after the caller is gone.
 	cleanWait = 2 * time.Second
 )
 
-// noSFTP is the text of a Refusal.
+// noSFTP is the text of the Refusal for a machine without an sftp-server.
 const noSFTP = "the machine serves no files: its sshd needs an sftp-server, which the package openssh-sftp-server or openssh-server has"
 
-// ServeFiles serves the files of the machine by the sftp-server of its sshd, as the user who logs in. Paths begin in the home of that
-// user.
+// ServeFiles serves the files of the machine through the sftp-server of its sshd, as the user who logs in. Relative
+// paths begin in that user's home.
 func (g *Guest) ServeFiles(ctx context.Context, user string, conn io.ReadWriter) error {
 	ctx, done := g.during(ctx)
 	defer done()
@@ -71,14 +71,14 @@ func (s *stream) isMissing() bool {
 	}
 }
 
-// filesystem are the files of the machine over SFTP.
+// filesystem provides the files of the machine over SFTP.
 type filesystem struct {
 	*sftp.Client
 	stream *stream
 	input  *countedReader
 }
 
-// openFiles returns the files of the machine. They are closed when ctx ends and the grace is over.
+// openFiles returns the files of the machine. They are closed when ctx has ended and grace is over.
 func (g *Guest) openFiles(ctx context.Context, user string, grace time.Duration) (_ *filesystem, done func(), err error) {
 	s, err := g.openSFTP(ctx, user)
 	if err != nil {
@@ -105,19 +105,19 @@ func (g *Guest) openFiles(ctx context.Context, user string, grace time.Duration)
 	return nil, nil, fmt.Errorf("read the files of the machine: %w", err)
 }
 
-// countedReader counts what is read, and calls a function when there is too much of it.
+// countedReader counts bytes read, and calls a function when a limit is exceeded.
 type countedReader struct {
 	from  io.Reader
 	limit atomic.Pointer[readLimit]
 }
 
-// readLimit is how much more may be read.
+// readLimit is how many more bytes may be read.
 type readLimit struct {
 	left   atomic.Int64
 	exceed func()
 }
 
-// Read reads.
+// Read reads and counts.
 func (r *countedReader) Read(b []byte) (int, error) {
 	n, err := r.from.Read(b)
 	if l := r.limit.Load(); l != nil && l.left.Add(-int64(n)) < 0 {

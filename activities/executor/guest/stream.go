@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// lingerWait is how long the rest of what was written may take after a Close.
+	// lingerWait is how long Close lets pending writes take.
 	lingerWait = 30 * time.Second
-	// brokenWait is how long a connection is asked whether it has broken.
+	// brokenWait bounds the check whether a connection has broken.
 	brokenWait = 2 * time.Second
 )
 
-// errBroken is why a stream ends early.
+// errBroken reports that a stream ended because its connection broke.
 var errBroken = errors.New("the connection to the machine has broken")
 
-// stream is a channel as a connection that half-closes. An ssh.Channel has no deadlines, its calls wait for a machine that does not
-// answer even after a Close, and it reports the end of its connection as the end of what was sent.
+// stream turns a channel into a net.Conn that can half-close. An ssh.Channel has no deadlines, its calls wait for an
+// unresponsive machine even after a Close, and it reports a broken connection as the end of the data.
 type stream struct {
 	// reads and writes are each one end of a pipe.
 	reads, writes net.Conn
@@ -31,7 +31,7 @@ type stream struct {
 	closeOnce     sync.Once
 	// broken is set before reads ends.
 	broken error
-	// over is closed with the channel. Then exit is how the program of a session has ended.
+	// over is closed with the channel. exit, which is set before that, is the status of a session's program.
 	over chan struct{}
 	exit executor.ExitStatus
 }
@@ -91,7 +91,8 @@ func newStream(c *channel, local, remote net.Addr) *stream {
 	return s
 }
 
-// isBroken reports whether a channel has ended with its connection, rather than by the other side. over is closed with the channel.
+// isBroken reports whether a channel ended with its connection rather than by the other side. over is closed with the
+// channel.
 func (c *channel) isBroken(over <-chan struct{}) bool {
 	select {
 	case <-over:
@@ -103,7 +104,7 @@ func (c *channel) isBroken(over <-chan struct{}) bool {
 	return c.connection.ping(ctx) != nil && ctx.Err() == nil
 }
 
-// Read reads what was sent, in the order in which it was.
+// Read reads received data, in order. It returns errBroken instead of io.EOF if the connection broke.
 func (s *stream) Read(b []byte) (int, error) {
 	n, err := s.reads.Read(b)
 	if err == io.EOF && s.broken != nil {
@@ -115,10 +116,10 @@ func (s *stream) Read(b []byte) (int, error) {
 // Write sends data.
 func (s *stream) Write(b []byte) (int, error) { return s.writes.Write(b) }
 
-// CloseWrite ends what is sent.
+// CloseWrite ends the sent data.
 func (s *stream) CloseWrite() error { return s.writes.Close() }
 
-// Close ends both directions. What was written is still sent.
+// Close ends both directions. Pending data is still sent.
 func (s *stream) Close() error {
 	s.closeOnce.Do(func() { close(s.closed) })
 	return errors.Join(s.reads.Close(), s.writes.Close())
@@ -135,8 +136,8 @@ func (s *stream) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
-// SetReadDeadline sets the deadline of reads.
+// SetReadDeadline sets the read deadline.
 func (s *stream) SetReadDeadline(t time.Time) error { return s.reads.SetReadDeadline(t) }
 
-// SetWriteDeadline sets the deadline of writes.
+// SetWriteDeadline sets the write deadline.
 func (s *stream) SetWriteDeadline(t time.Time) error { return s.writes.SetWriteDeadline(t) }

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// readAhead is how much of a file is asked for at once, in bytes.
+	// readAhead is how much of a file is requested at once, in bytes.
 	readAhead = 1 << 20
-	// maxListing bounds what the machine may send as the listing of one directory, in bytes.
+	// maxListing bounds how much the machine may send as the listing of one directory, in bytes.
 	maxListing = 256 << 20
 )
 
-// ReadTar writes what lies at a path to an archive, as the user who logs in.
+// ReadTar writes the tree at a path to an archive, as the user who logs in.
 func (g *Guest) ReadTar(ctx context.Context, user, at string, to io.Writer) error {
 	ctx, done := g.during(ctx)
 	defer done()
@@ -98,7 +98,7 @@ func (f *filesystem) unpack(to string, rename bool, from io.Reader) error {
 	return tartree.Unpack(&target{f, real}, dir, name, from)
 }
 
-// absolute returns a path from the root, cleaned.
+// absolute returns a cleaned absolute path.
 func (f *filesystem) absolute(name string) (string, error) {
 	if path.IsAbs(name) {
 		return path.Clean(name), nil
@@ -110,7 +110,7 @@ func (f *filesystem) absolute(name string) (string, error) {
 	return path.Join(home, name), nil
 }
 
-// filesError is why files could not be read or written, in one line.
+// filesError reports on one line why files could not be read or written.
 type filesError struct {
 	text string
 	err  error
@@ -119,7 +119,8 @@ type filesError struct {
 func (e *filesError) Error() string { return e.text }
 func (e *filesError) Unwrap() error { return e.err }
 
-// outcome returns the error of a call about files: why it was ended, if it was, and else what became of the files.
+// outcome returns the error of a call about files: the cause of ctx if ctx has ended, else the error of the file
+// operation.
 func (f *filesystem) outcome(ctx context.Context, err error) error {
 	_, isRefusal := errors.AsType[*executor.Refusal](err)
 	switch {
@@ -133,15 +134,15 @@ func (f *filesystem) outcome(ctx context.Context, err error) error {
 	return &filesError{tartree.OneLine(err.Error()), err}
 }
 
-// source are the files of the machine as those of an archive.
+// source adapts the files of the machine to an archive.
 type source struct {
 	files *filesystem
 	ctx   context.Context
-	// known is what directories tell of files that were not looked at yet.
+	// known caches what directory listings have revealed about files that were not visited yet.
 	known map[string]fs.FileInfo
 }
 
-// Lstat describes a file. SFTP does not tell what other names it has.
+// Lstat describes a file. SFTP does not report other names of the file.
 func (s *source) Lstat(file string) (tartree.Info, error) {
 	info, ok := s.known[file]
 	delete(s.known, file)
@@ -186,10 +187,10 @@ func (s *source) ReadDir(dir string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// Readlink returns where a link leads.
+// Readlink returns the target of a link.
 func (s *source) Readlink(file string) (string, error) { return s.files.ReadLink(file) }
 
-// Open opens a file. Much of it is asked for at once, rather than one piece after the other.
+// Open opens a file. It requests much of the file at once rather than piece by piece.
 func (s *source) Open(file string) (io.ReadCloser, int64, error) {
 	f, err := s.files.Open(file)
 	if err != nil {
@@ -212,7 +213,7 @@ func (s *source) Open(file string) (io.ReadCloser, int64, error) {
 	}{ahead, f}, info.Size(), nil
 }
 
-// target is a directory of the machine.
+// target is a directory of the machine that an archive is unpacked to.
 type target struct {
 	files *filesystem
 	dir   string
@@ -223,7 +224,8 @@ func (t *target) path(name string) string { return path.Join(t.dir, name) }
 // Lstat describes a file or a link.
 func (t *target) Lstat(name string) (fs.FileInfo, error) { return t.files.Lstat(t.path(name)) }
 
-// Mkdir makes a directory. SFTP does not tell why it cannot be made.
+// Mkdir creates a directory. It checks for an existing one itself, because SFTP does not report why a directory cannot
+// be created.
 func (t *target) Mkdir(name string, mode fs.FileMode) error {
 	if err := t.files.Mkdir(t.path(name)); err != nil {
 		if _, missing := t.Lstat(name); missing == nil {
@@ -234,7 +236,7 @@ func (t *target) Mkdir(name string, mode fs.FileMode) error {
 	return t.Chmod(name, mode)
 }
 
-// Create makes a file. It is empty until others cannot read it.
+// Create creates a file. Nothing is written to it before other users are locked out.
 func (t *target) Create(name string) (tartree.File, error) {
 	f, err := t.files.OpenFile(t.path(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 	if err != nil {
@@ -246,13 +248,13 @@ func (t *target) Create(name string) (tartree.File, error) {
 	return f, nil
 }
 
-// Symlink makes a link.
+// Symlink creates a symbolic link.
 func (t *target) Symlink(leads, name string) error { return t.files.Symlink(leads, t.path(name)) }
 
 // Link gives a file another name.
 func (t *target) Link(old, name string) error { return t.files.Link(t.path(old), t.path(name)) }
 
-// Rename replaces a file, at once if the sftp-server can.
+// Rename replaces a file, atomically if the sftp-server can.
 func (t *target) Rename(old, name string) error {
 	if _, can := t.files.HasExtension("posix-rename@openssh.com"); can {
 		return t.files.PosixRename(t.path(old), t.path(name))
@@ -268,10 +270,10 @@ func (t *target) Rename(old, name string) error {
 // Remove removes a file.
 func (t *target) Remove(name string) error { return t.files.Client.Remove(t.path(name)) }
 
-// Chmod sets a mode.
+// Chmod sets the mode of a file.
 func (t *target) Chmod(name string, mode fs.FileMode) error { return t.files.Chmod(t.path(name), mode) }
 
-// Chtimes sets times. SFTP sets both, so that an access is now.
+// Chtimes sets the times of a file. SFTP requires both, so a zero access time becomes now.
 func (t *target) Chtimes(name string, access, modified time.Time) error {
 	if access.IsZero() {
 		access = time.Now()
