@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// Longest name of a workflow, a task or a node, in characters.
+// maxName is the longest name of a workflow, a task or a node, in characters.
 const maxName = 63
 
 var (
@@ -24,7 +24,7 @@ var (
 	notInEnv     = lazyPattern(`[^A-Za-z0-9_]+`)
 )
 
-// badKey reports a key of a map that its rule does not allow.
+// badKey reports a map key that the rule of its field does not allow.
 func (d *decoder) badKey(p *source.Path, field protoreflect.FieldDescriptor) {
 	at, name := d.locateKey(p), p.Name
 	switch field.FullName() {
@@ -58,19 +58,18 @@ func (d *decoder) badWorkflowName(at source.Position, p *source.Path, name strin
 		repaired(notInFlow().ReplaceAllString(name, "-"), "._-"))
 }
 
-// escapeInKeys is what no name of a workflow may hold: a store in a folder takes it for
-// an escape sequence.
+// escapeInKeys must not occur in the name of a workflow, because a store in a folder takes it for an escape sequence.
 const escapeInKeys = "__0x"
 
-// checkWorkflowName checks what the rule of the model cannot say.
+// checkWorkflowName checks the rule for names that the model cannot express.
 func (d *decoder) checkWorkflowName(name string, p *source.Path) {
 	if strings.Contains(name, escapeInKeys) && !d.IsSettled(p) {
 		d.Add(d.locate(p), p, "workflow name "+source.Quote(name)+" is not allowed: it holds "+escapeInKeys, "did you mean "+strings.ReplaceAll(name, escapeInKeys, "_0x")+"?")
 	}
 }
 
-// repaired is the hint for a name of which what is not allowed was replaced,
-// and which must not begin or end with trim.
+// repaired returns the hint for a corrected name, or "". The name has its invalid characters replaced already and must not
+// begin or end with a character of trim.
 func repaired(name, trim string) string {
 	name = strings.Trim(name, trim)
 	if len(name) > maxName {
@@ -104,7 +103,7 @@ func (d *decoder) nodes(c *v1.Constraints, p *source.Path) {
 	}
 }
 
-// executor checks the name of an executor, which is that of the task type that it runs.
+// executor checks the name of an executor, which is that of a task type.
 func (d *decoder) executor(name string, p *source.Path) {
 	field := (&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields().ByName("type")
 	words := slices.DeleteFunc(rulesOf(field).in, func(kind string) bool { return !v1.NeedsNode(kind) })
@@ -138,7 +137,7 @@ func (d *decoder) target(target string, p *source.Path) {
 	if indices := strings.Split(parts[3], ","); len(indices) > 1 {
 		seen := map[int]bool{}
 		for _, index := range indices {
-			n, _ := strconv.Atoi(index) // the expression lets digits through only
+			n, _ := strconv.Atoi(index) // the pattern allows only digits
 			if seen[n] {
 				d.Add(at, p, p.Local()+" names GPU "+index+" twice", "")
 			}

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// packAbove is the size, as JSON, from which on a run's definition is packed. Below it the definition stays
-	// readable in Temporal's Web UI.
+	// packAbove is the JSON size above which the definition of a run is packed. Below it the definition stays readable in
+	// Temporal's Web UI.
 	packAbove = 256 << 10
-	// MaxInlineInput is the most that the input of a child workflow takes, as JSON, to travel by itself; more of it
-	// travels by reference.
+	// MaxInlineInput is the largest JSON size of a child workflow's input that travels inline; a larger one travels by
+	// reference.
 	MaxInlineInput = 4 << 10
-	// MaxAnswerBytes is the most that the answer of a local activity takes, as JSON.
+	// MaxAnswerBytes is the largest JSON size of a local activity's answer.
 	MaxAnswerBytes = 256 << 10
-	// maxUnpacked bounds what a packed message may grow to.
+	// maxUnpacked is the largest size of an unpacked message.
 	maxUnpacked = 64 << 20
 )
 
-// Pack compresses the definition of a run, with its input and references, in place when it is large: a payload of
-// Temporal holds 2 MB, and `defaults` and escapes make more of a document of 1 MiB. It does nothing to what is packed.
+// Pack compresses the definition of a run, with its input and references, in place if it is large. A Temporal payload holds 2
+// MB, and `defaults` and escapes can make a document of 1 MiB larger than that. Pack is idempotent.
 func Pack(in *v1.RunInput) error {
 	if len(in.GetPacked()) > 0 {
 		return nil
@@ -44,8 +44,8 @@ func Pack(in *v1.RunInput) error {
 	return nil
 }
 
-// Unpack returns what a run was started with, with its definition, input and references. It leaves in alone, and
-// returns that itself when nothing is packed. It is deterministic.
+// Unpack returns the input of a run with its definition, input and references unpacked. It does not modify in, and returns it
+// unchanged if nothing is packed. It is deterministic.
 func Unpack(in *v1.RunInput) (*v1.RunInput, error) {
 	if len(in.GetPacked()) == 0 {
 		return in, nil
@@ -59,7 +59,7 @@ func Unpack(in *v1.RunInput) (*v1.RunInput, error) {
 	return whole, nil
 }
 
-// PackMessage compresses a message: as JSON, in which Temporal carries messages, it takes a multiple of it.
+// PackMessage compresses a message, which takes several times its size as JSON, the form in which Temporal carries messages.
 func PackMessage(m proto.Message) ([]byte, error) {
 	data, err := proto.Marshal(m)
 	if err != nil {
@@ -76,7 +76,7 @@ func PackMessage(m proto.Message) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// UnpackMessage reads what PackMessage has compressed into m. It is deterministic.
+// UnpackMessage decompresses the result of PackMessage into m. It is deterministic.
 func UnpackMessage(packed []byte, m proto.Message) error {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// large is what a run of a definition is started with whose tasks each have some environment.
+// large returns the input of a run with a number of tasks, each with an environment of some bytes.
 func large(tasks, bytes int) *v1.RunInput {
 	def := &v1.Definition{Name: "large", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range tasks {

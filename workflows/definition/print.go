@@ -17,14 +17,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// printFirst and printLast are the fields of definitions and tasks that do not stand where the proto has them, so that what
-// people look for first is at the top.
+// printFirst and printLast are the fields of definitions and tasks that are printed out of their proto order, so that the
+// fields that people look for first are at the top.
 var (
 	printFirst = []string{"name", "description", "type", "dependsOn", "when", "condition"}
 	printLast  = []string{"inputs", "tasks"}
 )
 
-// Print returns a definition in YAML as ParseChecked reads it. Tasks stand behind those that they wait for.
+// Print returns a definition as YAML that ParseChecked reads back. Tasks come after the tasks that they depend on.
 func Print(def *v1.Definition) ([]byte, error) {
 	text, err := protojson.Marshal(def)
 	if err != nil {
@@ -54,7 +54,7 @@ func Print(def *v1.Definition) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// inOrder returns the names of the tasks, parents before children, those of one level by name.
+// inOrder returns the names of the tasks with parents before children, and by name within one level.
 func inOrder(def *v1.Definition) []string {
 	levels := make(map[string]int, len(def.GetTasks()))
 	var levelOf func(name string) int
@@ -75,7 +75,7 @@ func inOrder(def *v1.Definition) []string {
 	return ordered
 }
 
-// arrangeFields sorts the pairs of a mapping by the names given, or in the order of fields.
+// arrangeFields sorts the pairs of a mapping by the given names, or in the printing order of fields if order is nil.
 func arrangeFields(mapping *yaml.Node, order []string) {
 	if order == nil {
 		order = printFirst
@@ -105,7 +105,7 @@ func pairsOf(mapping *yaml.Node) func(yield func(string, *yaml.Node) bool) {
 	}
 }
 
-// printedNode returns the next value of a JSON text as a node of YAML.
+// printedNode returns the next value of a JSON text as a YAML node.
 func printedNode(d *json.Decoder) (*yaml.Node, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -141,7 +141,7 @@ func printedNode(d *json.Decoder) (*yaml.Node, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: "null"}, nil
 }
 
-// maxShortList bounds a list on one line, in characters.
+// maxShortList is the longest list that is printed on one line, in characters.
 const maxShortList = 60
 
 // isShortList reports whether a list of names and numbers fits on a line.
@@ -156,16 +156,16 @@ func isShortList(items []*yaml.Node) bool {
 }
 
 var (
-	// plainWords has the texts that YAML takes for nothing else and that need no quotes.
+	// plainWords matches texts that need no quotes in YAML.
 	plainWords = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./@=+ $(){}|&;<>-]*$`)
-	// blockLines has the texts that stand as they are in a literal block.
+	// blockLines matches texts that a literal block can hold unchanged.
 	blockLines = regexp.MustCompile(`^[^\s\pC][^\pC]*(\n[^\pC]*)*\n?$`)
 	blankEnd   = regexp.MustCompile(`[ \t](\n|$)|\n\n$`)
-	// otherScalars are the words that YAML, of any version, takes for something other than a text.
+	// otherScalars matches words that some version of YAML takes for something other than a text.
 	otherScalars = regexp.MustCompile(`(?i)^(y|yes|n|no|on|off|true|false|null|_+|[._].*)$`)
 )
 
-// textStyle returns the style in which a text is read back as itself.
+// textStyle returns a style in which a text is read back unchanged.
 func textStyle(text string) yaml.Style {
 	switch {
 	case strings.Contains(text, "\n") && blockLines.MatchString(text) && !blankEnd.MatchString(text):

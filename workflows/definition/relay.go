@@ -34,8 +34,8 @@ func targetSession(task *v1.TaskDefinition) string {
 	return task.GetSpec().GetFields()["targetSessionId"].GetStringValue()
 }
 
-// PlacementTimeout returns how long a task waits while no node could ever run it, or nil if it waits without end. run is the
-// time that its run sets.
+// PlacementTimeout returns how long a task waits while no node could ever run it, or nil if there is no limit. run is the limit
+// that the run sets.
 func PlacementTimeout(task *v1.TaskDefinition, run *durationpb.Duration) *durationpb.Duration {
 	if set := run.AsDuration(); task.GetType() == v1.TypeClaudeRelay && (set <= 0 || set > sessionTimeout) {
 		return durationpb.New(sessionTimeout)
@@ -43,7 +43,7 @@ func PlacementTimeout(task *v1.TaskDefinition, run *durationpb.Duration) *durati
 	return run
 }
 
-// PlacementReason returns the reason for which a task fails that no node could ever run.
+// PlacementReason returns the reason for the failure of a task that no node could ever run.
 func PlacementReason(task *v1.TaskDefinition) string {
 	if task.GetType() == v1.TypeClaudeRelay {
 		return v1.ReasonNoSession

@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestRoundTrip holds that a definition, written in any spelling and format, is read back as it was.
+// TestRoundTrip checks that a definition written in any spelling and format is read back unchanged.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		def := drawDefinition(t)
@@ -60,7 +60,7 @@ func compare(t *rapid.T, file string, data []byte, want *v1.Definition) {
 }
 
 func drawDefinition(t *rapid.T) *v1.Definition {
-	// No control characters, which YAML refuses, and nothing that looks like an expression.
+	// Control characters are left out because YAML refuses them, and `$` because it could form an expression.
 	text := rapid.StringMatching(`[a-zA-Z0-9 :#'"\\,\[\]{}&*!|>%@é世-]{0,12}`)
 	word := rapid.StringMatching(`[a-z][a-z0-9.-]{0,10}[a-z0-9]`)
 	def := &v1.Definition{
@@ -132,7 +132,7 @@ func drawDefinition(t *rapid.T) *v1.Definition {
 	return def
 }
 
-// drawLanguage adds to a task what needs no particular spec.
+// drawLanguage adds random fields to a task that do not depend on its spec.
 func drawLanguage(t *rapid.T, task *v1.TaskDefinition, i int, text *rapid.Generator[string]) {
 	if i > 0 && task.OnFailure != "run" {
 		task.When = rapid.SampledFrom([]string{"", "always", "one_failed", "none_failed"}).Draw(t, "when")

@@ -18,12 +18,10 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// MaxContextBytes bounds the context of a run, and so the one that a definition
-// begins with, in bytes of its protobuf encoding.
+// MaxContextBytes is the largest context of a run, and therefore of a definition, in bytes of its protobuf encoding.
 const MaxContextBytes = 256 << 10
 
-// check applies every rule to a definition that could be read. specs are the
-// specs of its tasks, as messages of their types.
+// check applies every rule to a decoded definition. specs holds the specs of its tasks as messages of their types.
 func (d *decoder) check(def *v1.Definition, specs map[string]proto.Message) {
 	d.noTemplates(def.ProtoReflect(), d.base)
 	d.validate(def, d.base)
@@ -65,7 +63,7 @@ func (d *decoder) validate(m proto.Message, p *source.Path) {
 	}
 }
 
-// descend follows a path of protovalidate, and returns the field at its end.
+// descend resolves a field path of protovalidate and returns the path and the field at its end.
 func descend(message protoreflect.MessageDescriptor, to *validate.FieldPath, p *source.Path) (*source.Path, protoreflect.FieldDescriptor) {
 	var field protoreflect.FieldDescriptor
 	for _, element := range to.GetElements() {
@@ -91,7 +89,7 @@ func descend(message protoreflect.MessageDescriptor, to *validate.FieldPath, p *
 	return p, field
 }
 
-// violation puts a broken rule of the model into words.
+// violation reports a violated rule of the model in words.
 func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.FieldDescriptor, p *source.Path) {
 	if field == nil {
 		d.Add(d.locate(p), p, v.Proto.GetMessage(), "")
@@ -142,10 +140,10 @@ func (d *decoder) violation(v *protovalidate.Violation, field protoreflect.Field
 	}
 }
 
-// ownVariables begins the environment variables that Switchyard sets for a task.
+// ownVariables is the prefix of the environment variables that Switchyard sets for a task.
 const ownVariables = "SWITCHYARD_"
 
-// settableVariables are the settings of the command switchyard that a task may have in its environment.
+// settableVariables are the settings of the command switchyard that a task may set in its environment.
 var settableVariables = []string{"SWITCHYARD_GATEWAY", "SWITCHYARD_TOKEN"}
 
 // env checks environment variables.
@@ -159,7 +157,7 @@ func (d *decoder) env(env map[string]string, p *source.Path) {
 	}
 }
 
-// settable refuses the variable at a place if Switchyard sets it.
+// settable reports a variable that Switchyard sets itself.
 func (d *decoder) settable(name string, at *source.Path) {
 	if strings.HasPrefix(name, ownVariables) && !slices.Contains(settableVariables, name) && !d.IsSettled(at) {
 		d.Add(d.locateKey(at), at, "environment variable "+source.Quote(name)+" cannot be set: Switchyard sets all that begin with "+ownVariables,
@@ -167,7 +165,7 @@ func (d *decoder) settable(name string, at *source.Path) {
 	}
 }
 
-// nul reports a text that holds the character that ends texts for programs.
+// nul reports a text with a NUL character, which ends texts for programs.
 func (d *decoder) nul(at source.Position, p *source.Path) {
 	d.Add(at, p, p.Local()+" holds a NUL character, which no program can be given", "")
 }
@@ -183,14 +181,14 @@ func (d *decoder) heartbeatTimeout(text string, p *source.Path) {
 	}
 }
 
-// Bounds of a heartbeat time-out: heartbeats keep the least one, and a task whose node
-// is lost does not wait for longer than the other.
+// These are the bounds of a heartbeat time-out: nodes send heartbeats often enough for the smallest one, and a task whose node
+// is lost waits no longer than the largest.
 const (
 	MinHeartbeatTimeout = 5 * time.Second
 	MaxHeartbeatTimeout = time.Hour
 )
 
-// notBlank reports a text of spaces where one is needed; the model reports an empty one.
+// notBlank reports a text of only spaces where one is required. The model reports an empty text.
 func (d *decoder) notBlank(text string, p *source.Path) {
 	if text != "" && strings.TrimSpace(text) == "" && !d.IsSettled(p) {
 		d.Add(d.locate(p), p, p.Local()+" is blank", "")
@@ -201,7 +199,7 @@ func (d *decoder) duration(text string, p *source.Path) {
 	d.durationOr(text, p, `"0" is no limit`)
 }
 
-// durationOr checks a duration; ofZero says what "0" is.
+// durationOr checks a duration. ofZero explains the meaning of "0".
 func (d *decoder) durationOr(text string, p *source.Path, ofZero string) {
 	if text == "" || d.IsSettled(p) {
 		return

@@ -10,24 +10,24 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// MinPickupTimeout is the least time that a live node is given to pick up an attempt.
+// MinPickupTimeout is the shortest time that a live node is given to pick up an attempt.
 const MinPickupTimeout = time.Second
 
-// RunDefaults are the settings of a fleet for definitions and runs that do not say otherwise. They are written into the
-// definition with which a run starts, or which is stored, so that a later setting changes no run that has begun.
+// RunDefaults are the settings of a fleet for fields that definitions and runs leave open. They are written into the definition
+// when a run starts or a definition is stored, so that a later setting changes no run that has begun.
 type RunDefaults struct {
-	// Timeout is the longest time that one attempt of a task may run, or 0 if there is no limit. A definition sets no limit
-	// for a task with "0". Tasks that last until they are stopped have none.
+	// Timeout is the longest time that one attempt of a task may run; 0 means no limit. A definition disables the limit for a
+	// task with "0". Tasks that run until they are stopped have none.
 	Timeout time.Duration
-	// FailurePolicy is "continue" or "halt"; "" is "continue".
+	// FailurePolicy is "continue" or "halt"; "" means "continue".
 	FailurePolicy string
-	// PickupTimeout is how long an attempt waits in the queue of its node before it is placed anew; 0 is 15 s.
+	// PickupTimeout is how long an attempt waits in the queue of its node before it is placed again; 0 means 15 s.
 	PickupTimeout time.Duration
-	// HeartbeatTimeout is how long the node of an attempt may be silent before the attempt counts as lost; 0 is 15 s.
+	// HeartbeatTimeout is how long the node of an attempt may be silent before the attempt counts as lost; 0 means 15 s.
 	HeartbeatTimeout time.Duration
 }
 
-// Validate reports everything that is wrong with d.
+// Validate reports every invalid field of d.
 func (d RunDefaults) Validate() error {
 	var errs []error
 	if d.Timeout < 0 {
@@ -45,7 +45,7 @@ func (d RunDefaults) Validate() error {
 	return errors.Join(errs...)
 }
 
-// FillDefinition writes the defaults into a checked definition.
+// FillDefinition writes the defaults into the open fields of a checked definition.
 func (d RunDefaults) FillDefinition(def *v1.Definition) {
 	if def.FailurePolicy == "" {
 		def.FailurePolicy = d.FailurePolicy
@@ -60,7 +60,7 @@ func (d RunDefaults) FillDefinition(def *v1.Definition) {
 	}
 }
 
-// FillOptions returns the options of a run with the defaults in them. It does not change o, which may be nil.
+// FillOptions returns the options of a run with open fields filled from the defaults. It does not modify o, which may be nil.
 func (d RunDefaults) FillOptions(o *v1.RunOptions) *v1.RunOptions {
 	setsPickup := d.PickupTimeout != 0 && o.GetPickupTimeout() == nil
 	setsHeartbeat := d.HeartbeatTimeout != 0 && o.GetHeartbeatTimeout() == nil

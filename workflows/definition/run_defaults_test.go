@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// The fleet's defaults fill what a definition and options leave open, and change nothing that they say.
+// The fleet's defaults fill open fields of a definition and of options, and change no field that is set.
 func TestRunDefaultsFillWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	const document = `

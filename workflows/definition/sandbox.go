@@ -5,10 +5,10 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// SandboxCapability is "true" of nodes that can run shell tasks in a sandbox.
+// SandboxCapability is a capability that is "true" on nodes that can run shell tasks in a sandbox.
 const SandboxCapability = "sandbox"
 
-// Sandboxed reports whether a task asks for a sandbox.
+// Sandboxed reports whether a task runs in a sandbox.
 func Sandboxed(task *v1.TaskDefinition) bool {
 	return task.GetType() == v1.TypeShell && task.GetSpec().GetFields()["sandbox"].GetBoolValue()
 }

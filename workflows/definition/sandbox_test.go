@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A sandbox is a need like those that the author writes down, whose own count.
+// A sandbox requires a node capability, in addition to the author's own constraints, which take precedence.
 func TestSandboxNeedsACapability(t *testing.T) {
 	sandbox := &structpb.Struct{Fields: map[string]*structpb.Value{"sandbox": structpb.NewBoolValue(true)}}
 	said := &v1.Constraints{NodeLabels: []string{"server"}, RequiresCapabilities: map[string]string{"gpu": "nvidia"}}

@@ -10,10 +10,10 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// MinCatchUp is the least time that Temporal takes for how late a start may be.
+// MinCatchUp is the shortest catch-up time that Temporal accepts.
 const MinCatchUp = 10 * time.Second
 
-// schedule checks when a stored workflow starts by itself.
+// schedule checks the schedule of a stored workflow.
 func (d *decoder) schedule(def *v1.Definition, p *source.Path) {
 	s := def.GetSchedule()
 	if s == nil || d.IsSettled(p) {
@@ -40,7 +40,7 @@ func (d *decoder) catchUp(text string, p *source.Path) {
 	}
 }
 
-// timezone returns the time zone of a schedule, or nil if it has been reported.
+// timezone returns the time zone of a schedule, or nil if it has reported a problem.
 func (d *decoder) timezone(s *v1.ScheduleDefinition, p *source.Path) *time.Location {
 	if d.IsSettled(p) {
 		return nil
@@ -80,7 +80,7 @@ func (d *decoder) crons(s *v1.ScheduleDefinition, zone *time.Location, p *source
 	}
 }
 
-// cron returns an expression of a schedule. Not ok: it has been reported.
+// cron parses an expression of a schedule. ok is false if it has reported a problem.
 func (d *decoder) cron(text string, zone *time.Location, p *source.Path) (e cron.Expression, ok bool) {
 	if d.IsSettled(p) {
 		return e, false

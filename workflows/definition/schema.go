@@ -16,22 +16,21 @@ import (
 	"switchyard/workflows/secretref"
 )
 
-// describedModel is the model with its comments, which Go's generated code
-// leaves out. dev/generate.sh writes it.
+// describedModel is the model with its comments, which Go's generated code leaves out. dev/generate.sh writes it.
 //
 //go:embed descriptors.binpb
 var describedModel []byte
 
-// Schema returns a JSON Schema (draft 2020-12) of definitions, for editors. It
-// is made from the model: shapes, rules and comments. It knows fields one by
-// one; what needs the whole document, such as cycles, only Parse finds.
+// Schema returns a JSON Schema (draft 2020-12) of definitions, for editors. It is generated from the model: its shapes, rules
+// and comments. The schema checks fields one by one; problems that need the whole document, such as cycles, are found only by
+// Parse.
 func Schema() []byte {
 	b := &schemaBuilder{comments: comments(), defs: object{}}
 	schema := b.message((&v1.Definition{}).ProtoReflect().Descriptor())
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "Switchyard workflow definition"
 	schema["$defs"] = b.defs
-	// A task has a type, its own or the default one.
+	// A task has a type of its own or the default one.
 	schema["allOf"] = append(schema["allOf"].([]any), object{
 		"if":   object{"not": object{"required": []any{"defaults"}, "properties": object{"defaults": object{"required": []any{"type"}}}}},
 		"then": object{"properties": object{"tasks": object{"additionalProperties": object{"required": []any{"type"}}}}},
@@ -43,10 +42,10 @@ func Schema() []byte {
 	return append(data, '\n')
 }
 
-// object is a JSON object; encoding/json writes its keys in order.
+// object is a JSON object; encoding/json writes its keys in sorted order.
 type object = map[string]any
 
-// sources are the fields of specs of which one is needed: what a container or a machine is made of.
+// sources holds the spec fields of which at least one is required: those that name what a container or a machine is made of.
 var sources = map[protoreflect.FullName][]protoreflect.Name{
 	"switchyard.v1.ContainerSpec": {"image", "environment"},
 	"switchyard.v1.VpsSpec":       {"image", "vm_image", "environment"},
@@ -57,7 +56,7 @@ type schemaBuilder struct {
 	defs     object
 }
 
-// ref returns a reference to the schema of a message, which it makes on first use.
+// ref returns a reference to the schema of a message, which it creates at its first use.
 func (b *schemaBuilder) ref(m protoreflect.MessageDescriptor) object {
 	name := string(m.Name())
 	if _, done := b.defs[name]; !done {
@@ -67,9 +66,8 @@ func (b *schemaBuilder) ref(m protoreflect.MessageDescriptor) object {
 	return object{"$ref": "#/$defs/" + name}
 }
 
-// message returns the schema of a message: both spellings of every field, but
-// not both at once, and nothing else. Editors offer what is in `properties`, so that
-// the snake_case spellings are patterns.
+// message returns the schema of a message: either spelling of every field, but not both, and nothing else. The snake_case
+// spellings are patterns, because editors offer everything in `properties`.
 func (b *schemaBuilder) message(m protoreflect.MessageDescriptor) object {
 	properties, patterns, all := object{}, object{}, []any{}
 	var required []any
@@ -82,7 +80,7 @@ func (b *schemaBuilder) message(m protoreflect.MessageDescriptor) object {
 			all = append(all, object{"not": object{"required": []any{canonical, snake}}})
 		}
 		if needed(field) {
-			// Required fields have names of one word, so that there is one spelling.
+			// Required fields have names of one word, so there is only one spelling.
 			if snake == canonical {
 				required = append(required, canonical)
 			} else {
@@ -128,17 +126,17 @@ func (b *schemaBuilder) pointer(m protoreflect.MessageDescriptor) string {
 	return "#/$defs/" + string(m.Name())
 }
 
-// needed says that its message is not good without the field.
+// needed reports whether a message is invalid without the field.
 func needed(field protoreflect.FieldDescriptor) bool {
 	if field.FullName() == typeField {
-		return false // it may be a default
+		return false // it may be inherited from the defaults
 	}
 	rules := rulesOf(field)
 	return rules.required || rules.minLen > 0 || rules.minPairs > 0 || rules.minItems > 0 || rules.gte != nil && *rules.gte > 0 && !field.HasPresence() ||
 		(rules.pattern != "" || len(rules.in) > 0) && !rules.optional
 }
 
-// specs ties `spec` to `type`.
+// specs returns the conditions that tie `spec` to `type`.
 func (b *schemaBuilder) specs(task protoreflect.MessageDescriptor) []any {
 	var all []any
 	for _, taskType := range rulesOf(task.Fields().ByName("type")).in {
@@ -201,7 +199,7 @@ func (b *schemaBuilder) field(field protoreflect.FieldDescriptor) object {
 	return schema
 }
 
-// scalarText is what may stand for a text where YAML might read it as something else.
+// scalarText lists the JSON types accepted for a text, because YAML may read a text as another type.
 var scalarText = []any{"string", "number", "boolean"}
 
 func (b *schemaBuilder) value(field protoreflect.FieldDescriptor, rules fieldRules) object {
@@ -233,7 +231,7 @@ func (b *schemaBuilder) value(field protoreflect.FieldDescriptor, rules fieldRul
 	return b.ref(field.Message())
 }
 
-// freeSchema is the schema of a value that may be of several kinds.
+// freeSchema returns the schema of a value that may be of several kinds.
 func freeSchema(field protoreflect.FieldDescriptor) object {
 	expression := object{"type": "string", "minLength": 1}
 	switch {

@@ -25,7 +25,7 @@ func TestSchemaGolden(t *testing.T) {
 	checkGolden(t, "testdata/schema.golden", string(Schema()))
 }
 
-// TestSchemaIsCurrent holds that the embedded model is the one that is linked in.
+// TestSchemaIsCurrent checks that the embedded model is the one that is linked in.
 func TestSchemaIsCurrent(t *testing.T) {
 	set := &descriptorpb.FileDescriptorSet{}
 	if err := proto.Unmarshal(describedModel, set); err != nil {
@@ -135,7 +135,7 @@ func free(t *testing.T, document string) any {
 	return value
 }
 
-// validator knows the keywords that Schema uses, and fails on any other.
+// validator implements the keywords that Schema uses, and fails on any other.
 type validator struct {
 	t    *testing.T
 	root object

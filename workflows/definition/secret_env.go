@@ -11,14 +11,14 @@ import (
 	"switchyard/workflows/secretref"
 )
 
-// secretEnvField has variables whose values are references to secrets, in tasks and in defaults.
+// secretEnvField is the field for variables whose values are references to secrets, in tasks and in defaults.
 const secretEnvField = protoreflect.Name("secret_env")
 
 // secretEnvEntry is the message of its entries.
 const secretEnvEntry = protoreflect.Name("SecretEnvEntry")
 
-// secretEnv checks the secret variables of a task, or of the defaults, which have the variables env besides. What is no
-// reference may be the secret itself: neither the words nor the line of such a problem show it.
+// secretEnv checks the secret variables of a task or of the defaults. env holds the plain variables beside them. A value that
+// is not a reference may be the secret itself, so neither the message nor the snippet of the problem shows it.
 func (d *decoder) secretEnv(secrets, env map[string]string, p *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		at := p.Key(name)

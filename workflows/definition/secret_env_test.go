@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// What is said about a value that was written in place of a reference does not repeat it, for a document or a message.
+// Problems about a value that was written in place of a reference do not repeat the value, for a document or a message.
 func TestPastedSecretsAreNotRepeated(t *testing.T) {
 	text, err := os.ReadFile("testdata/bad/secret-env.yaml")
 	if err != nil {

@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// named finds where an expression names a task.
+// named matches the places where an expression names a task.
 var named = lazyPattern(`\bparent(?:\.([A-Za-z_][A-Za-z0-9_]*)|\['([A-Za-z0-9_-]+)'\]|\["([A-Za-z0-9_-]+)"\])`)
 
-// shapeOf returns an expression with its tasks replaced by numbers, and those
-// tasks. Two expressions of one shape are both good or both bad, as long as their
-// tasks may be read: a large workflow has thousands of them, of a few shapes, and
-// CEL is asked once for each. Not ok: the expression has no shape, because it may
-// read tasks that are not found here.
+// shapeOf returns an expression with its tasks replaced by numbers, and those tasks. Two expressions of the same shape are both
+// valid or both invalid if their tasks may be read. A large workflow has thousands of expressions but few shapes, and CEL
+// checks each shape once. ok is false if the expression may read tasks that are not found here.
 func shapeOf(text string, fansOut func(task string) bool) (shape string, tasks []string, ok bool) {
 	places := named().FindAllStringSubmatchIndex(text, -1)
 	if len(places) != strings.Count(text, "parent") {
@@ -49,8 +47,7 @@ func shapeOf(text string, fansOut func(task string) bool) (shape string, tasks [
 	return b.String(), tasks, true
 }
 
-// plainName says that what stands after a point is the name of a task to CEL, and
-// all of it, given what follows.
+// plainName reports whether CEL reads the name after a dot as a complete task name, given the text that follows.
 func plainName(name, rest string) bool {
 	switch name {
 	case "in", "true", "false", "null":

@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// TestShape holds what counts as the same expression about other tasks.
+// TestShape checks which expressions count as the same apart from their tasks.
 func TestShape(t *testing.T) {
 	fansOut := func(task string) bool { return task == "each" }
 	for text, want := range map[string]struct {
@@ -39,8 +39,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// TestShapesChangeNothing holds that a definition whose expressions are checked
-// by shape is told the same as one whose tasks are checked one by one.
+// TestShapesChangeNothing checks that checking expressions by shape finds the same problems as checking them one by one.
 func TestShapesChangeNothing(t *testing.T) {
 	expressions := []string{
 		"parent.A.exitCode == 0", "parent['A'].exitCode == 0", "parent.A.count == 1", "parent.A.output.x == parent.B.output.x", "parent.A.stdout == 'parent.B'",

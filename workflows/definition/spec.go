@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// newSpec returns an empty spec for a task type, nil for an unknown one.
+// newSpec returns an empty spec for a task type, or nil for an unknown one.
 func newSpec(taskType string) proto.Message {
 	if t, known := v1.FindTaskType(taskType); known {
 		return t.NewSpec()
@@ -20,9 +20,8 @@ func newSpec(taskType string) proto.Message {
 	return nil
 }
 
-// spec decodes a task's spec as its type asks, and returns it in its canonical
-// form as well. n is nil or empty where there is none. The message is nil when
-// the type is unknown or the spec is no mapping.
+// spec decodes a task's spec according to its type, and also returns its canonical form. n is nil or empty if there is none.
+// The message is nil if the type is unknown or the spec is not a mapping.
 func (d *decoder) spec(taskType string, n *source.Node, p *source.Path) (proto.Message, *structpb.Struct) {
 	if d.IsSettled(p) {
 		return nil, nil
@@ -43,7 +42,7 @@ func (d *decoder) spec(taskType string, n *source.Node, p *source.Path) (proto.M
 	}
 	canonical := &structpb.Struct{}
 	if data, err := protojson.Marshal(m); err == nil {
-		// What protojson writes is an object; other errors are those of rules.
+		// protojson writes an object here; the rules report any other error.
 		_ = protojson.Unmarshal(data, canonical)
 	}
 	if len(canonical.Fields) == 0 {
@@ -52,18 +51,17 @@ func (d *decoder) spec(taskType string, n *source.Node, p *source.Path) (proto.M
 	return m, canonical
 }
 
-// command decodes what a task runs: a text for a shell, or a list of texts.
+// command decodes the command of a task: a text for a shell, or a list of texts.
 func (d *decoder) command(n *source.Node, p *source.Path) (*structpb.Value, bool) {
 	return d.program(n, p, "it must be a string for a shell, or a list of strings")
 }
 
-// entrypoint decodes the program of a container: a text, or a list of it and its
-// first arguments.
+// entrypoint decodes the entry point of a container: a program, or a list of a program and its first arguments.
 func (d *decoder) entrypoint(n *source.Node, p *source.Path) (*structpb.Value, bool) {
 	return d.program(n, p, "it must be a program, or a list of it and its first arguments")
 }
 
-// program decodes a text, or a list of texts of which the first is a program.
+// program decodes a text, or a list of texts whose first item is a program.
 func (d *decoder) program(n *source.Node, p *source.Path, want string) (*structpb.Value, bool) {
 	if text, ok := n.ScalarText(); ok {
 		if strings.TrimSpace(text) == "" {

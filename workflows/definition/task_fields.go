@@ -14,18 +14,18 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// fieldScope says which tasks a field of a task has an effect on. A task inherits no default that would have none, and
-// a field without an effect is refused.
+// fieldScope describes the tasks on which a field has an effect. A task inherits no default without an effect on it, and a
+// task's own field without an effect is refused.
 type fieldScope struct {
-	field      string // JSON names, separated by points
+	field      string // JSON names, separated by dots
 	affects    func(task *v1.TaskDefinition) bool
-	reason     string // why it has none, after the name of the field; %s is the type of the task
+	reason     string // why the field has no effect, to follow its name; %s is the type of the task
 	hint       string
-	typeHint   map[string]string // in place of hint
-	typeReason map[string]string // in place of reason
+	typeHint   map[string]string // hints for certain types, in place of hint
+	typeReason map[string]string // reasons for certain types, in place of reason
 }
 
-// Reasons of fieldScopes.
+// These are the reasons of fieldScopes.
 const (
 	withoutNode = "is for tasks that run on a node; one of type %s does not"
 	asksPerson  = "is for tasks that run something; one of type %s asks a person"
@@ -35,7 +35,7 @@ const (
 	unreadInput = "has no effect on a task of type %s whose spec does not read it with ${{ input.NAME }}"
 )
 
-// fieldScopes lists each field that has no effect on some tasks, by name.
+// fieldScopes lists every field that has no effect on some tasks, by name.
 var fieldScopes = []fieldScope{
 	{field: "batch", affects: endsOnNode, reason: withoutNode, typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each instance is a machine of its own"}},
 	{field: "cache", affects: endsByItself, reason: asksPerson, hint: "each run asks anew", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each run makes a machine of its own"}},
@@ -55,10 +55,10 @@ var fieldScopes = []fieldScope{
 	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline bounds the time from when it could start"},
 }
 
-// childInput names what passes data to the run of a task of type run.
+// childInput is the hint that names the field that passes data to the run of a task of type run.
 var childInput = map[string]string{v1.TypeRun: "spec.input is what the run is given"}
 
-// ofLasting has the reason for tasks that last.
+// ofLasting is the reason for long-lived tasks.
 var ofLasting = map[string]string{v1.TypeVPS: lasting}
 
 func needsNode(task *v1.TaskDefinition) bool { return v1.NeedsNode(task.GetType()) }
@@ -72,20 +72,20 @@ func endsByItself(task *v1.TaskDefinition) bool {
 
 func endsOnNode(task *v1.TaskDefinition) bool { return needsNode(task) && endsByItself(task) }
 
-// limitsProcesses reports whether the number of the processes of a task can be limited.
+// limitsProcesses reports whether the number of a task's processes can be limited.
 func limitsProcesses(task *v1.TaskDefinition) bool {
 	return task.GetType() != v1.TypeShell && usesMachine(task) || Sandboxed(task)
 }
 
-// usesMachine reports whether a task takes what it needs of its node, if it has one.
+// usesMachine reports whether a task, if it has a node, uses the resources of that node.
 func usesMachine(task *v1.TaskDefinition) bool { return !v1.IsRemote(task.GetType()) }
 
-// competes reports whether a task waits for something that others want, too.
+// competes reports whether a task may wait for something that other tasks need, too.
 func competes(task *v1.TaskDefinition) bool {
 	return runsSomething(task) || task.GetMutex() != "" || task.GetSemaphore() != nil
 }
 
-// inputName finds the variable `input` in an expression, and not the field of another.
+// inputName matches the variable `input` in an expression, but not a field of that name.
 var inputName = lazyPattern(`(^|[^.\w])input\b`)
 
 // readsInput reports whether anything reads the input of a task. A program finds it in a file.
@@ -110,8 +110,8 @@ func mentionsInput(v *structpb.Value) bool {
 	return false
 }
 
-// parent returns the message that has the last field of the path, in a task or in the defaults of tasks, or nil if there
-// is no such field.
+// parent returns the message that holds the last field of the scope's path, in a task or in the defaults, and that field. Both
+// are nil if there is no such field.
 func (s fieldScope) parent(m protoreflect.Message) (parent protoreflect.Message, field protoreflect.FieldDescriptor) {
 	for rest := s.field; ; {
 		name, after, nested := strings.Cut(rest, ".")
@@ -134,12 +134,12 @@ func (s fieldScope) isSet(of proto.Message) bool {
 	return m != nil && m.Has(field)
 }
 
-// heritage is what tasks inherit, until it is known what of that has an effect.
+// heritage records what tasks inherit, until it is known which of it has an effect.
 type heritage struct {
 	given []fieldScope            // fields that the defaults have
 	taken map[string][]fieldScope // fields that tasks do not have themselves, by task
-	used  map[string]bool         // fields that a task has inherited to some effect
-	lost  map[string]bool         // fields that a task would have inherited without one
+	used  map[string]bool         // fields that at least one task has inherited with an effect
+	lost  map[string]bool         // fields that at least one task would have inherited without an effect
 }
 
 func newHeritage(defaults *v1.TaskDefaults) *heritage {
@@ -152,7 +152,7 @@ func newHeritage(defaults *v1.TaskDefaults) *heritage {
 	return h
 }
 
-// unsaid returns the scopes of the fields that a task does not have itself, and which it may inherit.
+// unsaid returns the scopes of the fields that a task does not have itself and may inherit.
 func unsaid(task *v1.TaskDefinition) (scopes []fieldScope) {
 	for _, s := range fieldScopes {
 		if !s.isSet(task) {
@@ -162,7 +162,7 @@ func unsaid(task *v1.TaskDefinition) (scopes []fieldScope) {
 	return scopes
 }
 
-// dropUnused takes away what a task has inherited without an effect on it. Its spec is known.
+// dropUnused removes inherited fields that have no effect on a task. The task's spec must be known.
 func (d *decoder) dropUnused(name string, task *v1.TaskDefinition) {
 	if d.heritage == nil {
 		return
@@ -180,7 +180,7 @@ func (d *decoder) dropUnused(name string, task *v1.TaskDefinition) {
 	}
 }
 
-// unusedDefaults warns of the defaults that have no effect on any of the tasks that do not say otherwise.
+// unusedDefaults warns about defaults that have no effect on any task that inherits them.
 func (d *decoder) unusedDefaults() {
 	if d.heritage == nil {
 		return
@@ -193,7 +193,7 @@ func (d *decoder) unusedDefaults() {
 	}
 }
 
-// checkFieldScopes refuses the fields of a task that have no effect on it.
+// checkFieldScopes reports fields of a task that have no effect on it.
 func (d *decoder) checkFieldScopes(task *v1.TaskDefinition, at *source.Path) {
 	if d.IsSettled(at.Field("type")) || d.IsSettled(at.Field("spec")) || newSpec(task.GetType()) == nil {
 		return

@@ -12,8 +12,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// HasTemplates reports whether spec or env of a task hold `${{ }}`, so that they
-// are not yet what is run.
+// HasTemplates reports whether the spec or the env of a task contains `${{ }}`, so that their values are not known yet.
 func HasTemplates(task *v1.TaskDefinition) bool {
 	//workflowcheck:ignore (one is enough, whichever comes first)
 	for _, text := range task.GetEnv() {
@@ -24,9 +23,8 @@ func HasTemplates(task *v1.TaskDefinition) bool {
 	return holdsTemplate(structpb.NewStructValue(TemplateSpec(task)))
 }
 
-// TemplateSpec returns that part of a task's spec in which `${{ }}` is replaced:
-// all of it but the definition in the spec of a task of type run, whose
-// templates are those of the run that it starts.
+// TemplateSpec returns the part of a task's spec in which `${{ }}` is replaced: all of it except the definition in the spec of
+// a task of type run, whose templates belong to the run that it starts.
 func TemplateSpec(task *v1.TaskDefinition) *structpb.Struct {
 	spec := task.GetSpec()
 	if task.GetType() != v1.TypeRun || spec.GetFields()["definition"] == nil {
@@ -54,7 +52,7 @@ func holdsTemplate(v *structpb.Value) bool {
 	return false
 }
 
-// templates checks the templates in spec, env and the name of the lock of a task.
+// templates checks the templates in the spec, the env and the lock name of a task.
 func (s *sight) templates(task *v1.TaskDefinition, at *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
 		s.template(task.GetEnv()[name], at.Field("env").Key(name))
@@ -98,5 +96,5 @@ func (s *sight) template(text string, p *source.Path) {
 	})
 }
 
-// templateBetween joins the expressions of a text where only they count.
+// templateBetween joins the expressions of a text for which only the expressions matter.
 const templateBetween = "}}${{"

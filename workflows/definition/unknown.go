@@ -11,8 +11,7 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// unknownField reports a key of n, at p, that its message does not have, and
-// says what was probably meant.
+// unknownField reports a key of n, at p, that its message does not have, with a hint at what was probably meant.
 func (d *decoder) unknownField(e source.Entry, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
 	if d.IsFull() {
 		d.Dropped++
@@ -22,8 +21,8 @@ func (d *decoder) unknownField(e source.Entry, n *source.Node, message protorefl
 	d.Add(e.At, p.Key(e.Key), "unknown field "+source.Quote(e.Key), hint)
 }
 
-// fieldHint looks for a field as other systems call it, then for one with a
-// similar name, then for the same name in another place.
+// fieldHint returns the hint for an unknown field. It looks for a name of other systems, then for a similar name, then for the
+// same name in another place.
 func (d *decoder) fieldHint(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
 	if use := alias(name, message); use != "" {
 		d.mean(extend(p, use), n, message, p)
@@ -53,15 +52,14 @@ func (d *decoder) fieldHint(name string, n *source.Node, message protoreflect.Me
 	return "known fields: " + strings.Join(names, ", ")
 }
 
-// mean notes the field that a hint names, which would be reported as missing
-// too; n is the mapping at p in which the key is. A field that is there as well
-// keeps its own problems.
+// mean records the field that a hint names, because it would otherwise be reported as missing, too. n is the mapping at p that
+// contains the key. A field that is also present keeps its own problems.
 func (d *decoder) mean(field *source.Path, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) {
 	if d.places != nil {
 		d.meant = append(d.meant, field) // it may come later in the document
 		return
 	}
-	// Of a definition that came as a message only the spec itself is in n.
+	// For a definition that came as a message, n holds only the spec itself.
 	found := message.Fields().ByJSONName(field.Name)
 	if field.Parent.String() != p.String() || found == nil {
 		return
@@ -71,8 +69,7 @@ func (d *decoder) mean(field *source.Path, n *source.Node, message protoreflect.
 	}
 }
 
-// settleMeant settles those of the fields that hints name that the document,
-// which has been read, does not have.
+// settleMeant settles the fields named by hints that the document does not have. The document must have been read.
 func (d *decoder) settleMeant() {
 	for _, field := range d.meant {
 		if _, there := d.places[field.String()]; !there {
@@ -100,12 +97,11 @@ func extend(p *source.Path, fields string) *source.Path {
 // home is a part of a task that has fields of its own.
 type home struct {
 	message protoreflect.MessageDescriptor
-	in      string // in words
-	below   string // field of the task, empty for the task itself
+	in      string // description for messages
+	below   string // field of the task, or "" for the task itself
 }
 
-// homes lists the parts of a task, the task itself first, seen from the mapping
-// n at p.
+// homes returns the parts of a task, the task itself first. n is the mapping at p.
 func (d *decoder) homes(n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) []home {
 	task, _ := p.Task()
 	homes := []home{
@@ -120,7 +116,7 @@ func (d *decoder) homes(n *source.Node, message protoreflect.MessageDescriptor, 
 	return homes
 }
 
-// belongs finds a field of that very name in another part of the definition.
+// belongs returns a hint for a field that exists under the same name in another part of the definition, or "".
 func (d *decoder) belongs(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
 	taskName, inTask := p.Task()
 	homes := d.homes(n, message, p)
@@ -150,8 +146,8 @@ func (d *decoder) belongs(name string, n *source.Node, message protoreflect.Mess
 	return ""
 }
 
-// taskType returns the type of the task that a field is in. While the task
-// itself is being read, it is still in the tree only.
+// taskType returns the type of the task that contains a field. While the task itself is being decoded, its type is only in the
+// tree.
 func (d *decoder) taskType(n *source.Node, message protoreflect.MessageDescriptor, task string) string {
 	if message.FullName() != "switchyard.v1.TaskDefinition" {
 		n = d.places[d.base.Field("tasks").Key(task).Field("type").String()].value
@@ -168,8 +164,7 @@ func (d *decoder) taskType(n *source.Node, message protoreflect.MessageDescripto
 	return v1.TypeShell
 }
 
-// fieldLike returns the field of a message that is spelled like name but for
-// case and separators.
+// fieldLike returns the field of a message whose name equals name apart from case and separators, or "".
 func fieldLike(message protoreflect.MessageDescriptor, name string) string {
 	for i := range message.Fields().Len() {
 		if field := message.Fields().Get(i).JSONName(); nearest.Fold(field) == nearest.Fold(name) {

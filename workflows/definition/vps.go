@@ -11,14 +11,14 @@ import (
 	"switchyard/workflows/sshkey"
 )
 
-// diskSize is the form of the size of the disk of a virtual machine.
+// diskSize matches the size of a virtual machine's disk.
 var diskSize = lazyPattern(`^[1-9][0-9]*[KMGT]$`)
 
-// loginName is the form of the name of a user of a virtual machine.
+// loginName matches the name of a virtual machine's user.
 var loginName = lazyPattern(`^[a-z_][a-z0-9_-]{0,31}$`)
 
-// IdleTimeout returns after how long without a session a machine is stopped, or 0 if that never happens. Expressions in the
-// spec have their values.
+// IdleTimeout returns how long a machine runs without a session before it is stopped, or 0 if it is never stopped. The
+// expressions in spec must have been replaced.
 func IdleTimeout(spec *v1.VpsSpec) time.Duration { return duration(spec.GetIdleTimeout()) }
 
 // vpsSpec checks the spec of a task of type vps.
@@ -40,7 +40,7 @@ func (d *decoder) vpsSpec(spec *v1.VpsSpec, p *source.Path) {
 	}
 }
 
-// virtualMachine checks what is of virtual machines only, and refuses what is of containers.
+// virtualMachine checks the fields for virtual machines and reports the fields for containers.
 func (d *decoder) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
 	d.imageOrEnvironment(p, "vmImage", spec.GetVmImage(), spec.GetEnvironment(), "write the path of a disk image on the node, the URL of an object in a bucket, or the name of an environment")
 	d.environment(spec.GetEnvironment(), p)
@@ -59,8 +59,8 @@ func (d *decoder) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
 	})
 }
 
-// sshPublicKey checks the keys that may log in. What is no key may be a secret: neither the words nor the line of such a
-// problem show it.
+// sshPublicKey checks the keys that may log in. A text that is not a key may be a secret, so neither the message nor the
+// snippet of the problem shows it.
 func (d *decoder) sshPublicKey(text string, p *source.Path) {
 	if text == "" || condition.HasTemplate(text) || d.IsSettled(p) {
 		return
@@ -76,7 +76,7 @@ func (d *decoder) sshPublicKey(text string, p *source.Path) {
 	d.AddHidden(at, p, subject+" "+fault.Reason, fault.Hint)
 }
 
-// waitsForMachine warns of a task that starts when a machine has ended, which only a person can cause.
+// waitsForMachine warns about a task that starts when a machine has ended, which only a person can cause.
 func (d *decoder) waitsForMachine(def *v1.Definition, task *v1.TaskDefinition, at *source.Path) {
 	for i, name := range task.GetDependsOn() {
 		before := def.GetTasks()[name]

@@ -12,18 +12,18 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// warnings warns of what a task may say and will hardly do what its author means.
+// warnings warns about fields of a task that are allowed but hardly mean what the author intends.
 func (d *decoder) warnings(def *v1.Definition, task *v1.TaskDefinition, spec proto.Message, at *source.Path) {
 	d.waitsForMachine(def, task, at)
 	d.unreplaced(task, at)
 	d.commandLines(def, task, spec, at.Field("spec"))
 }
 
-// foreignTemplate finds an expression in the braces of other systems, and not the templates of Go that programs are given,
-// such as {{.Name}}.
+// foreignTemplate matches an expression in the braces of other systems. It does not match the Go templates that some programs
+// take, such as {{.Name}}.
 var foreignTemplate = lazyPattern(`(?:^|[^$])(\{\{-?\s*((?:inputs?|parent|workflow|context|item|matrix|params|parameters|args|steps|tasks|needs|outputs|env|vars|secrets)\b[^{}]*?)-?\}\})`)
 
-// unreplaced warns of {{ }} in the texts of a task, which nothing replaces.
+// unreplaced warns about {{ }} in the texts of a task, because nothing replaces it.
 func (d *decoder) unreplaced(task *v1.TaskDefinition, at *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
 		d.unreplacedText(task.GetEnv()[name], at.Field("env").Key(name))
@@ -53,7 +53,7 @@ func (d *decoder) unreplacedText(text string, p *source.Path) {
 	}
 }
 
-// inText returns the position of a byte of a text.
+// inText returns the position in the document of a byte of a text.
 func (d *decoder) inText(text string, offset int, p *source.Path) source.Position {
 	n := d.nodeAt(p)
 	if n == nil {
@@ -65,7 +65,7 @@ func (d *decoder) inText(text string, offset int, p *source.Path) source.Positio
 	return n.At
 }
 
-// eachText calls f with each text of a value and its place, in the order of the names.
+// eachText calls f with each text of a value and its path, in the order of the names.
 func eachText(v *structpb.Value, p *source.Path, f func(text string, p *source.Path)) {
 	switch v := v.GetKind().(type) {
 	case *structpb.Value_StringValue:

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// readJSON parses a JSON document; nil when it is none. It is a scanner of our
-// own because encoding/json reports no positions of values, keeps the last of
-// two equal keys without a word, and replaces lone surrogates.
+// readJSON parses a JSON document, or returns nil if it is invalid. It uses its own scanner because encoding/json reports no
+// positions of values, silently keeps the last of two equal keys, and replaces lone surrogates.
 func (r *Report) readJSON(data []byte) *Node {
 	j := &jsonReader{Report: r, data: string(data), at: Position{1, 1}}
 	j.space()
@@ -24,15 +23,15 @@ func (r *Report) readJSON(data []byte) *Node {
 	return tree
 }
 
-// jsonReader walks a document once, from start to end.
+// jsonReader scans a document once, from start to end.
 type jsonReader struct {
 	*Report
 	data string
-	next int      // byte that comes next
-	at   Position // where that is
+	next int      // offset of the next byte
+	at   Position // position of the next byte
 }
 
-// advance moves over n bytes that hold no line break.
+// advance moves past n bytes that contain no line break.
 func (j *jsonReader) advance(n int) {
 	j.at.Column += utf8.RuneCountInString(j.data[j.next : j.next+n])
 	j.next += n
@@ -168,7 +167,7 @@ func (j *jsonReader) array(p *Path, depth int) (*Node, bool) {
 	}
 }
 
-// comma moves over a comma, or over the end of a list or object.
+// comma moves past a comma, or past the end of a list or object.
 func (j *jsonReader) comma(end byte) (more, ok bool) {
 	j.space()
 	switch j.peek() {
@@ -187,8 +186,7 @@ func (j *jsonReader) comma(end byte) (more, ok bool) {
 	return false, false
 }
 
-// string reads a string; a lone surrogate, which JSON can spell and text cannot
-// hold, is a problem of its own.
+// string reads a string. It reports a lone surrogate, which JSON can express and text cannot hold.
 func (j *jsonReader) string(p *Path) (string, bool) {
 	at := j.at
 	end := j.next + 1
@@ -221,7 +219,7 @@ func (j *jsonReader) string(p *Path) (string, bool) {
 	}
 }
 
-// loneSurrogate says that an escape in a JSON string is half a pair.
+// loneSurrogate reports whether a JSON string contains an escape that is half of a surrogate pair.
 func loneSurrogate(s string) bool {
 	for i := 0; i+5 < len(s); i++ {
 		if s[i] != '\\' {
@@ -245,7 +243,7 @@ func loneSurrogate(s string) bool {
 	return false
 }
 
-// surrogate returns 1 for the escape of a high surrogate, 2 for a low one, else 0.
+// surrogate returns 1 for the escape of a high surrogate, 2 for a low one, and 0 otherwise.
 func surrogate(s string) int {
 	if len(s) < 6 || s[:2] != `\u` {
 		return 0
@@ -272,13 +270,13 @@ func (j *jsonReader) number(p *Path) (*Node, bool) {
 		return nil, false
 	}
 	n.Whole = !strings.ContainsAny(n.Text, ".eE")
-	// A number out of range becomes infinite, which whoever needs the number reports.
+	// A number out of range becomes infinite; the code that reads the number reports it.
 	n.Value, _ = strconv.ParseFloat(n.Text, 64)
 	j.advance(end - j.next)
 	return n, true
 }
 
-// addDuplicate reports a key that is there twice.
+// addDuplicate reports a duplicate key.
 func (r *Report) addDuplicate(at Position, p *Path, before Position) {
 	r.Add(at, p, Quote(p.Name)+" is there twice; the first is on line "+strconv.Itoa(before.Line), "")
 }

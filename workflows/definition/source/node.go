@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Kind is what a value of a document is.
+// Kind is the kind of a value in a document.
 type Kind int
 
-// The kinds of values.
+// These are the kinds of values.
 const (
 	Null Kind = iota
 	Boolean
@@ -22,7 +22,7 @@ const (
 	Mapping
 )
 
-// Style is how a scalar is written; it decides how places inside it map to the document.
+// Style is how a scalar is written. It determines how positions inside the scalar map to the document.
 type Style int
 
 const (
@@ -32,8 +32,7 @@ const (
 	jsonQuoted
 	literal
 	folded
-	// FromMessage marks values that come from a message and not from a
-	// document. What their text looked like is not known.
+	// FromMessage marks values from a message. The original text of such a value is unknown.
 	FromMessage
 )
 
@@ -42,22 +41,22 @@ type Node struct {
 	Kind    Kind
 	Style   Style
 	At      Position
-	Text    string  // of a string its value, of other scalars their text in the document
-	Value   float64 // of a number
+	Text    string  // value of a string; for other scalars their text in the document
+	Value   float64 // value of a number
 	Whole   bool    // the number is written as an integer
-	Truth   bool    // of a boolean
-	Entries []Entry // of a mapping, without duplicates
-	Items   []*Node // of a sequence
+	Truth   bool    // value of a boolean
+	Entries []Entry // entries of a mapping, without duplicates
+	Items   []*Node // items of a sequence
 }
 
-// Entry is a key of a mapping and its value.
+// Entry is a key of a mapping with its value.
 type Entry struct {
 	Key   string
 	At    Position // of the key
 	Value *Node
 }
 
-// String returns what the value is, for messages: a list, the number 5, the string "x".
+// String describes the value for messages: a list, the number 5, the string "x".
 func (n *Node) String() string {
 	switch n.Kind {
 	case Null:
@@ -74,9 +73,9 @@ func (n *Node) String() string {
 	return "a mapping"
 }
 
-// ScalarText returns a scalar as text. Numbers and booleans of a document count
-// as what was written, so that `command: true` and `dependsOn: [1]` mean what
-// they look like; in a message they do not, because "1.0" and "1" are the same there.
+// ScalarText returns a scalar as text. Numbers and booleans of a document count as their written text, so that `command: true`
+// and `dependsOn: [1]` mean what they look like. Those of a message do not count, because a message cannot distinguish "1.0"
+// from "1".
 func (n *Node) ScalarText() (string, bool) {
 	switch n.Kind {
 	case Str:
@@ -87,7 +86,7 @@ func (n *Node) ScalarText() (string, bool) {
 	return "", false
 }
 
-// StructNode returns the tree of a struct of a message, or nil if there is none.
+// StructNode returns the tree of a message's struct, or nil if there is none.
 func StructNode(s *structpb.Struct) *Node {
 	if s == nil {
 		return nil
@@ -95,7 +94,7 @@ func StructNode(s *structpb.Struct) *Node {
 	return ValueNode(structpb.NewStructValue(s))
 }
 
-// ValueNode returns the tree of a value of a message.
+// ValueNode returns the tree of a message's value.
 func ValueNode(v *structpb.Value) *Node {
 	n := &Node{Style: FromMessage}
 	switch v := v.GetKind().(type) {

@@ -5,33 +5,33 @@ import (
 	"strings"
 )
 
-// Path is a place in a definition, from its leaf up to the root, which is nil.
-// Going down a level makes no copy of the levels above.
+// Path is a place in a definition, linked from its leaf up to the root, which is nil. Going down a level copies none of the
+// levels above.
 type Path struct {
 	Parent *Path
 	Name   string // field, or key of a map
-	Index  int    // of a list; -1 for a name
-	// begins says that a definition begins here: the inline one of a task of type run.
+	Index  int    // index in a list, or -1 for a name
+	// begins is set where an inline definition of a task of type run begins.
 	begins bool
 }
 
-// Root is the definition itself.
+// Root is the path of the definition itself.
 var Root *Path
 
-// Field returns the place of a field of a message at p.
+// Field returns the path of a field of the message at p.
 func (p *Path) Field(name string) *Path { return &Path{Parent: p, Name: name, Index: -1} }
 
-// Key returns the place of an entry of a map at p.
+// Key returns the path of an entry of the map at p.
 func (p *Path) Key(name string) *Path { return &Path{Parent: p, Name: name, Index: -1} }
 
-// Item returns the place of an item of a list at p, from 0.
+// Item returns the path of an item of the list at p, counted from 0.
 func (p *Path) Item(i int) *Path { return &Path{Parent: p, Index: i} }
 
-// Inline returns the same place as the root of a definition.
+// Inline returns the same path, marked as the root of an inline definition.
 func (p *Path) Inline() *Path { return &Path{p.Parent, p.Name, p.Index, true} }
 
-// plainKey says that a key reads as one word. Paths are written for every value
-// of a document, so this is a loop and no regular expression.
+// plainKey reports whether a key reads as one word. Paths are formatted for every value of a document, so this is a loop rather
+// than a regular expression.
 func plainKey(key string) bool {
 	if key == "" || len(key) > 100 || key[0] == '-' {
 		return false
@@ -46,12 +46,10 @@ func plainKey(key string) bool {
 	return true
 }
 
-// String renders the path as "tasks.build.dependsOn[0]"; a key that would not
-// read as one word is quoted: env["A B"].
+// String formats the path as "tasks.build.dependsOn[0]". A key that would not read as one word is quoted: env["A B"].
 func (p *Path) String() string { return render(p.steps()) }
 
-// Local renders the path as seen from the task, or from the defaults of tasks,
-// that it is in: "retry.backoffMs".
+// Local formats the path relative to the enclosing task, or to the defaults of tasks: "retry.backoffMs".
 func (p *Path) Local() string {
 	steps := p.inner()
 	switch {
@@ -65,7 +63,7 @@ func (p *Path) Local() string {
 	return render(steps)
 }
 
-// Task returns the name of the task that p is in or below.
+// Task returns the name of the task that contains p.
 func (p *Path) Task() (string, bool) {
 	if steps := p.inner(); len(steps) >= 2 && steps[0].Name == "tasks" {
 		return steps[1].Name, true
@@ -73,7 +71,7 @@ func (p *Path) Task() (string, bool) {
 	return "", false
 }
 
-// inner returns the steps from the root of the definition that p is in.
+// inner returns the steps of p from the root of the innermost definition that contains it.
 func (p *Path) inner() []*Path {
 	steps := p.steps()
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -109,10 +107,10 @@ func render(steps []*Path) string {
 	return b.String()
 }
 
-// maxQuoted bounds how much of a value is repeated in a message, in characters.
+// maxQuoted is the most characters of a value that a message repeats.
 const maxQuoted = 60
 
-// Quote renders a value of the document inside a message.
+// Quote formats a value of the document for a message.
 func Quote(s string) string {
 	if runes := []rune(s); len(runes) > maxQuoted {
 		s = string(runes[:maxQuoted]) + "..."

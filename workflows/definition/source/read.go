@@ -7,18 +7,16 @@ import (
 	"strings"
 )
 
-// Bounds of a document. They keep the work for any input far below a second
-// and its memory below a few hundred MiB.
+// These bounds keep the work for any document far below a second and its memory below a few hundred MiB.
 const (
 	MaxBytes = 1 << 20
 	maxDepth = 64
-	// maxAliased bounds the values that YAML aliases stand for; without it a
-	// document of 1 KiB can stand for more values than there is memory.
+	// maxAliased is the most values that YAML aliases may stand for. Without it, a document of 1 KiB could stand for more
+	// values than fit in memory.
 	maxAliased = 100_000
 )
 
-// Read turns the document into a tree; nil when there is none to speak of, and
-// then the report says why.
+// Read parses the document into a tree. It returns nil if there is no usable document; the report then holds the reason.
 func (r *Report) Read(data []byte) *Node {
 	if len(data) > MaxBytes {
 		r.Add(Position{1, 1}, Root, "the document is larger than 1 MiB", "split the workflow, or move data out of it")
@@ -54,6 +52,6 @@ func (r *Report) isJSON(data []byte) bool {
 	case bytes.TrimSpace(data)[0] != '{':
 		return false
 	}
-	// A YAML flow mapping begins with a brace too.
+	// A YAML flow mapping begins with a brace, too.
 	return extension != ".yaml" && extension != ".yml" || json.Valid(data)
 }

@@ -9,13 +9,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Problems are the faults of a definition, or warnings about it, in the order of the document. As an error they print
-// the way people read them.
+// Problems are the faults of a definition, or warnings about it, in the order of the document. As an error they print in a form
+// for people.
 type Problems []*v1.Problem
 
-// Error returns, for each problem, "file:line:column: message", the line of the
-// document with a mark under the place, and the hint. Problems without a
-// position begin with their path instead.
+// Error returns, for each problem, "file:line:column: message", the line of the document with a marker under the position, and
+// the hint. A problem without a position begins with its path instead.
 func (p Problems) Error() string {
 	var b strings.Builder
 	for i, problem := range p {
@@ -45,28 +44,27 @@ func (p Problems) Error() string {
 }
 
 const (
-	// maxKept bounds the problems that are kept while checking: a document of 1 MiB can hold half a million.
+	// maxKept is the most problems that are kept while checking: a document of 1 MiB can contain half a million.
 	maxKept = 1000
-	// MaxReported bounds the problems that Err returns.
+	// MaxReported is the most problems that Err returns.
 	MaxReported = 100
 )
 
 // Report collects the problems of one document.
 type Report struct {
 	File    string
-	Lines   *Lines // nil when there is no document
+	Lines   *Lines // nil if there is no document
 	Kept    []*v1.Problem
-	Dropped int // problems beyond maxKept
+	Dropped int // number of problems beyond maxKept
 	Warned  []*v1.Problem
-	// Failed are the paths whose values could not be read or were answered
-	// for already; rules about them would only repeat that.
+	// Failed holds the paths whose values could not be read or have been reported already. Further rules about them would only
+	// repeat the problem.
 	Failed map[string]bool
-	// Compared counts the comparisons of names of inputs.
+	// Compared is the number of comparisons of input names so far.
 	Compared int
 }
 
-// Add reports a problem. The same words about the same place are said once: an
-// alias makes one place of the document many values.
+// Add reports a problem. Err later removes duplicates, because an alias turns one place of the document into many values.
 func (r *Report) Add(at Position, p *Path, message, hint string) *v1.Problem {
 	if r.IsFull() {
 		r.Dropped++
@@ -77,7 +75,7 @@ func (r *Report) Add(at Position, p *Path, message, hint string) *v1.Problem {
 	return problem
 }
 
-// AddHidden is Add where the line of the document may hold a secret: it is shown up to the place only.
+// AddHidden is like Add for a line that may contain a secret: the snippet shows the line only up to the position.
 func (r *Report) AddHidden(at Position, p *Path, message, hint string) {
 	problem := r.Add(at, p, message, hint)
 	if r.Lines != nil && at.Line > 0 {
@@ -85,7 +83,7 @@ func (r *Report) AddHidden(at Position, p *Path, message, hint string) {
 	}
 }
 
-// Warn reports what is allowed and will hardly do what its author means.
+// Warn reports something that is allowed but hardly what the author means.
 func (r *Report) Warn(at Position, p *Path, message, hint string) {
 	if len(r.Warned) < maxKept {
 		r.Warned = append(r.Warned, r.problem(at, p, message, hint))
@@ -105,13 +103,13 @@ func (r *Report) Place(at Position, p *Path) *v1.Problem {
 	return place
 }
 
-// Fail reports that the value of p could not be read.
+// Fail reports that the value at p could not be read, and settles p.
 func (r *Report) Fail(at Position, p *Path, message, hint string) {
 	r.Add(at, p, message, hint)
 	r.Settle(p)
 }
 
-// Settle keeps rules from reporting on p and what is below it.
+// Settle suppresses later problems about p and everything below it.
 func (r *Report) Settle(p *Path) {
 	if r.Failed == nil {
 		r.Failed = map[string]bool{}
@@ -119,7 +117,7 @@ func (r *Report) Settle(p *Path) {
 	r.Failed[p.String()] = true
 }
 
-// IsSettled reports whether p or a place above it was settled.
+// IsSettled reports whether p or a path above it is settled.
 func (r *Report) IsSettled(p *Path) bool {
 	if len(r.Failed) == 0 {
 		return false
@@ -135,10 +133,10 @@ func (r *Report) IsSettled(p *Path) bool {
 	}
 }
 
-// IsFull reports whether more problems will only be counted, so that hints for them are of no use.
+// IsFull reports whether further problems are only counted, so that hints for them are useless.
 func (r *Report) IsFull() bool { return len(r.Kept) >= maxKept }
 
-// Err returns the problems as an error, nil when there are none.
+// Err returns the problems as an error, or nil if there are none.
 func (r *Report) Err() error {
 	if len(r.Kept) == 0 {
 		return nil
@@ -149,7 +147,8 @@ func (r *Report) Err() error {
 // Warnings returns the warnings in the order of the document.
 func (r *Report) Warnings() Problems { return r.inOrder(r.Warned, 0, "warnings") }
 
-// inOrder returns problems in the order of the document, each once, with their lines. noun is what they are.
+// inOrder returns problems with their snippets in the order of the document, without duplicates. noun names them in the last
+// line.
 func (r *Report) inOrder(kept []*v1.Problem, dropped int, noun string) Problems {
 	slices.SortStableFunc(kept, func(a, b *v1.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Path, b.Path))

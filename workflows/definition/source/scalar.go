@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Offset is a place inside a text value: its line and the character in that line, both from 1.
+// Offset is a position inside a text value: its line and the character in that line, both from 1.
 type Offset struct{ Line, Column int }
 
-// OffsetOf returns the place of a byte of a text.
+// OffsetOf returns the position of a byte in a text.
 func OffsetOf(text string, i int) Offset {
 	before := text[:i]
 	return Offset{
@@ -18,9 +18,8 @@ func OffsetOf(text string, i int) Offset {
 	}
 }
 
-// Inside maps a place in the value of a scalar to the document. It is exact for
-// scalars on one line and for literal blocks; for others the position is where
-// the value begins and exact is false.
+// Inside maps a position in the value of a scalar to the document. It is exact for scalars on one line and for literal blocks.
+// For others it returns the start of the value, and exact is false.
 func (t *Lines) Inside(n *Node, o Offset) (at Position, exact bool) {
 	if t == nil || n.At.Line == 0 {
 		return Position{}, false
@@ -37,7 +36,7 @@ func (t *Lines) Inside(n *Node, o Offset) (at Position, exact bool) {
 	}
 	want := o.Column - 1
 	if o.Line != 1 {
-		// A quoted text with \n in it has lines that the document does not have.
+		// A quoted text that contains \n has lines that the document does not have.
 		lines := strings.SplitAfterN(n.Text, "\n", o.Line)
 		if len(lines) < o.Line {
 			return n.At, false
@@ -51,9 +50,9 @@ func (t *Lines) Inside(n *Node, o Offset) (at Position, exact bool) {
 	return Position{n.At.Line, n.At.Column + column}, true
 }
 
-// scan walks the text of a scalar in the document beside its value up to the
-// value's character want, and returns how far that is. Not ok: they part, so
-// that the scalar continues in the next line, or begins with an anchor or tag.
+// scan walks the document text of a scalar in parallel with its value, up to the value's character want, and returns the
+// distance walked. It returns false if the two differ, which means that the scalar continues in the next line, or begins with
+// an anchor or tag.
 func scan(source []rune, s Style, value []rune, want int) (int, bool) {
 	i := 0
 	if s != plain {
@@ -84,7 +83,7 @@ func scan(source []rune, s Style, value []rune, want int) (int, bool) {
 	return min(i, len(source)), true
 }
 
-// escapeWidth is how many characters an escape for one character takes.
+// escapeWidth returns the number of characters in an escape sequence.
 func escapeWidth(source []rune) int {
 	if len(source) < 2 {
 		return 1
@@ -103,7 +102,7 @@ func escapeWidth(source []rune) int {
 	return 2
 }
 
-// insideLiteral maps a place in a block that begins with |.
+// insideLiteral maps a position in a block that begins with |.
 func (t *Lines) insideLiteral(n *Node, o Offset) (Position, bool) {
 	first := n.At.Line + 1
 	indent := 0
@@ -132,7 +131,7 @@ func firstNonBlank(lines []string) string {
 	return ""
 }
 
-// indentation counts the blanks that a line begins with.
+// indentation returns the number of blanks at the start of a line.
 func indentation(line string) int {
 	return utf8.RuneCountInString(line) - utf8.RuneCountInString(strings.TrimLeftFunc(line, unicode.IsSpace))
 }

@@ -6,21 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Position is a place in a document: line and column from 1, the column in
-// characters, a tab being one. The zero position is none.
+// Position is a position in a document: line and column, both from 1. The column counts characters, and a tab is one. The zero
+// Position means no position.
 type Position struct{ Line, Column int }
 
-// Lines is a document by lines.
+// Lines is a document split into lines.
 type Lines struct {
-	lines []string // without their breaks
-	// The line that was looked into last, by characters: a document of one long
-	// line can have a thousand problems in it.
+	lines []string // without line breaks
+	// These cache the last line that was accessed, as characters: a document of one long line can contain a thousand problems.
 	last       int
 	characters []rune
 }
 
-// newText splits a document where its parser does, so that their line numbers
-// agree: YAML knows three more line breaks than JSON.
+// newText splits a document in the same way as its parser, so that the line numbers agree: YAML has three more line breaks than
+// JSON.
 func newText(data []byte, yaml bool) *Lines {
 	t := &Lines{}
 	rest := string(data)
@@ -57,7 +56,7 @@ func lineBreak(s string, yaml bool) (end, width int) {
 	return len(s), 0
 }
 
-// Line returns a line by its number, empty when there is none.
+// Line returns a line by its number, or "" if there is none.
 func (t *Lines) Line(number int) string {
 	if number < 1 || number > len(t.lines) {
 		return ""
@@ -65,7 +64,7 @@ func (t *Lines) Line(number int) string {
 	return t.lines[number-1]
 }
 
-// runes returns a line by characters. It is shared and must not be changed.
+// runes returns a line as characters. The slice is shared and must not be modified.
 func (t *Lines) runes(number int) []rune {
 	if number != t.last {
 		t.last, t.characters = number, []rune(t.Line(number))
@@ -73,7 +72,7 @@ func (t *Lines) runes(number int) []rune {
 	return t.characters
 }
 
-// invalidUTF8 finds the first byte that is no UTF-8.
+// invalidUTF8 returns the position of the first invalid UTF-8 byte.
 func (t *Lines) invalidUTF8() (Position, bool) {
 	for i, line := range t.lines {
 		if utf8.ValidString(line) {
@@ -93,18 +92,17 @@ func (t *Lines) invalidUTF8() (Position, bool) {
 	return Position{}, false
 }
 
-// Longest line in a snippet, and how much of a longer one is shown before the place.
+// These are the longest line in a snippet, and how much of a longer line is shown before the position.
 const (
 	snippetWidth = 160
 	snippetLead  = 80
 )
 
-// snippet returns the line of a place and a mark under the place. Characters
-// that a terminal would act upon are replaced, each by one, so that the mark
-// stays under its place and a document cannot write to the terminal.
+// snippet returns the line of a position with a marker under it. Characters that control a terminal are replaced one by one, so
+// that the marker stays aligned and a document cannot control the terminal.
 func (t *Lines) snippet(at Position) string { return excerpt(t.runes(at.Line), at) }
 
-// hidden is snippet with `***` in place of the line from the place on.
+// hidden is like snippet, with `***` in place of the line from the position on.
 func (t *Lines) hidden(at Position) string {
 	line := t.runes(at.Line)
 	if end := at.Column - 1; end < len(line) {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readYAML parses a YAML document; nil when it is none.
+// readYAML parses a YAML document, or returns nil if it is invalid.
 func (r *Report) readYAML(data []byte) *Node {
 	document, err := decodeYAML(bytes.NewReader(data))
 	if err != nil {
@@ -33,15 +33,15 @@ func (r *Report) readYAML(data []byte) *Node {
 	return tree
 }
 
-// errSecondDocument says that another document follows; line is where it begins.
+// errSecondDocument means that another document follows. line is its first line.
 type errSecondDocument struct{ line int }
 
 func (e errSecondDocument) Error() string { return "second document" }
 
-// decodeYAML returns the document node, nil for an empty document.
+// decodeYAML returns the document node, or nil for an empty document.
 func decodeYAML(in io.Reader) (document *yaml.Node, err error) {
-	// The library indexes its buffers by hand. A slip there must stay a problem
-	// of the document and not end a process that serves other people as well.
+	// The library indexes its buffers by hand. A bug there must remain a problem of the document and not end a process that
+	// also serves other users.
 	defer func() {
 		if cause := recover(); cause != nil {
 			document, err = nil, fmt.Errorf("yaml: the parser cannot read this document: %v", cause)
@@ -64,16 +64,16 @@ func decodeYAML(in io.Reader) (document *yaml.Node, err error) {
 	return nil, errSecondDocument{second.Line}
 }
 
-// yamlReader turns the library's nodes into ours, with aliases and merge keys expanded.
+// yamlReader converts the library's nodes to ours and expands aliases and merge keys.
 type yamlReader struct {
 	*Report
-	open    map[*yaml.Node]bool // anchors whose alias is being expanded
+	open    map[*yaml.Node]bool // anchors whose aliases are being expanded
 	outer   *yaml.Node          // outermost alias that is being expanded
-	aliased int                 // values made by aliases so far
-	stopped bool                // a bound was hit; the tree is of no use
+	aliased int                 // number of values expanded from aliases so far
+	stopped bool                // a limit was exceeded, and the tree is useless
 }
 
-// stop reports that a bound was hit.
+// stop reports that a limit was exceeded.
 func (y *yamlReader) stop(n *yaml.Node, p *Path, message, hint string) *Node {
 	if !y.stopped {
 		y.Add(Position{n.Line, n.Column}, p, message, hint)
@@ -126,8 +126,7 @@ func (y *yamlReader) checkTag(n *yaml.Node, p *Path, want string) {
 	}
 }
 
-// readMapping reads the entries of a mapping; those that come by merge keys
-// (<<) follow, where they are not there already.
+// readMapping reads the entries of a mapping. Entries from merge keys (<<) follow, unless the mapping has the same key.
 func (y *yamlReader) readMapping(n *yaml.Node, p *Path, depth int) *Node {
 	m := &Node{Kind: Mapping, At: Position{n.Line, n.Column}}
 	seen := make(map[string]Position, len(n.Content)/2)
@@ -164,8 +163,7 @@ func (y *yamlReader) readMapping(n *yaml.Node, p *Path, depth int) *Node {
 	return m
 }
 
-// readMerge reads the value of a merge key: a mapping or a list of mappings, of
-// which the first that has a key wins.
+// readMerge reads the value of a merge key: a mapping or a list of mappings. The first mapping with a key takes precedence.
 func (y *yamlReader) readMerge(n *yaml.Node, p *Path, depth int) *Node {
 	value := y.read(n, p.Key("<<"), depth+1)
 	all := &Node{Kind: Mapping}

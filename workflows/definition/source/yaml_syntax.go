@@ -18,7 +18,7 @@ func (r *Report) addYAMLError(data []byte, err error) {
 		return
 	}
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	// The library names the line where the surrounding value began, or none.
+	// The library gives the line where the surrounding value began, or none.
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
 		if _, after, ok := strings.Cut(rest, ": "); ok {
 			message = after
@@ -35,7 +35,7 @@ func (r *Report) addYAMLError(data []byte, err error) {
 	}
 }
 
-// byteReader hands out a document byte by byte and counts.
+// byteReader reads a document byte by byte and counts the bytes.
 type byteReader struct {
 	data []byte
 	read int
@@ -50,9 +50,8 @@ func (b *byteReader) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// yamlErrorPosition finds where a document stops making sense. The library does
-// not report the column, and often the wrong line; but it reads no further than it
-// has to, so the place is about where it stops reading.
+// yamlErrorPosition returns the approximate position of a syntax error. The library reports no column, and often the wrong
+// line, but it reads no further than it must, so the error is about where it stops reading.
 func (r *Report) yamlErrorPosition(data []byte) Position {
 	in := &byteReader{data: data}
 	if _, err := decodeYAML(in); err == nil {
@@ -60,7 +59,7 @@ func (r *Report) yamlErrorPosition(data []byte) Position {
 	}
 	before := newText(data[:in.read], true)
 	at := Position{len(before.lines), utf8.RuneCountInString(before.lines[len(before.lines)-1])}
-	// It looks one or two characters ahead, which may be on the next line.
+	// The library looks one or two characters ahead, which may be on the next line.
 	for at.Line > 1 && at.Column <= 1 && strings.TrimSpace(before.Line(at.Line)) == "" {
 		at.Line--
 		at.Column = utf8.RuneCountInString(before.Line(at.Line))
@@ -68,8 +67,8 @@ func (r *Report) yamlErrorPosition(data []byte) Position {
 	return Position{at.Line, max(1, at.Column)}
 }
 
-// faultIn moves a position back to the word at fault, where the message names it
-// enough: the library notices some faults only after it has read on.
+// faultIn moves a position back to the word at fault if the message identifies it: the library notices some faults only after
+// it has read further.
 func (t *Lines) faultIn(message string, at Position) Position {
 	line := t.Line(at.Line)
 	indent := indentation(line)
@@ -83,7 +82,7 @@ func (t *Lines) faultIn(message string, at Position) Position {
 		}
 	}
 	if strings.HasPrefix(message, "did not find expected") {
-		// A key is known to be one a few characters after its colon.
+		// The library recognizes a key only a few characters after its colon.
 		if colon := strings.IndexByte(line, ':'); colon >= 0 && at.Column <= colon+5 {
 			return Position{at.Line, indent + 1}
 		}
@@ -91,7 +90,7 @@ func (t *Lines) faultIn(message string, at Position) Position {
 	return at
 }
 
-// firstControl finds the first character that YAML does not allow.
+// firstControl returns the position of the first character that YAML does not allow.
 func (t *Lines) firstControl() Position {
 	for i, line := range t.lines {
 		column := 1
