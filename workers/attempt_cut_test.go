@@ -24,8 +24,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// link is a network between a node and the server that can be cut: what is sent
-// then arrives when it is mended, as on a line that loses packets.
+// link is a network between a node and the server that a test can cut. Data sent during a cut arrives when the link is
+// mended, as on a line that loses packets.
 type link struct {
 	listener net.Listener
 	server   string
@@ -79,7 +79,7 @@ func (l *link) serve() {
 	}
 }
 
-// carry copies what comes while the link is whole.
+// carry copies incoming data while the link is whole.
 func (l *link) carry(to, from net.Conn) {
 	defer to.Close()
 	buffer := make([]byte, 32<<10)
@@ -129,13 +129,13 @@ func (c *workerSet) distant(short string, change ...func(*NodeConfig)) *link {
 	}
 	c.t.Cleanup(conn.Close)
 	c.start(short, append(change, func(cfg *NodeConfig) { cfg.Client = conn })...)
-	// Before the node stops, which asks the server.
+	// The node's stop calls the server, so the link must be mended first.
 	c.t.Cleanup(l.mend)
 	return l
 }
 
-// heartbeat is the heartbeat time-out of the runs below: their leases are lost
-// after 4.8 s, and over after 6.4 s.
+// heartbeat is the heartbeat time-out of the runs below. Their leases are lost after 4.8 s and have expired after 6.4
+// s.
 const heartbeat = 8 * time.Second
 
 func (c *workerSet) cutInput() *v1.RunInput {
@@ -145,13 +145,13 @@ func (c *workerSet) cutInput() *v1.RunInput {
 	return in
 }
 
-// A node that is cut off for less than its attempts' leases continues with them.
+// TestCutEndsBeforeLease checks that a node that is cut off for less than its leases continues its attempts.
 func TestCutEndsBeforeLease(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}})
 	l := c.distant("n")
 	in := c.cutInput()
-	in.Options.HeartbeatTimeout = durationpb.New(3 * heartbeat) // a busy machine needs some of it, too
+	in.Options.HeartbeatTimeout = durationpb.New(3 * heartbeat) // a busy machine also needs some of the lease
 	h := c.submit(in)
 	c.running("a")
 	lease := c.fake.Calls()[0].Attempt.Lease
@@ -169,14 +169,14 @@ func TestCutEndsBeforeLease(t *testing.T) {
 	}
 }
 
-// What a node runs that is cut off for long has ended before it starts elsewhere.
+// TestCutOutlastsLease checks that the attempts of a node that is cut off for long end before they start elsewhere.
 func TestCutOutlastsLease(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true, IgnoreTerm: true}}})
 	l := c.distant("n")
 	h := c.submit(c.cutInput())
 	c.running("a")
-	// The server has heard that it runs.
+	// The server knows that the attempt runs.
 	eventually(t, "the server knows that it runs", h.spawned)
 	c.start("m")
 	l.cut()
@@ -200,7 +200,7 @@ func TestCutOutlastsLease(t *testing.T) {
 	}
 }
 
-// What a node completes that is cut off is not run again: its record is the answer.
+// TestReportLost checks that an attempt that completes on a cut-off node does not run again: its record is the result.
 func TestReportLost(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true, Stdout: "once"}}})
@@ -218,8 +218,8 @@ func TestReportLost(t *testing.T) {
 	}
 }
 
-// The last attempt of a task that its node completes while it is cut off is not lost: its
-// record is looked for before the task ends.
+// TestLastReportLost checks that the last attempt of a task that completes on a cut-off node is not lost, because the
+// run looks for its record before the task ends.
 func TestLastReportLost(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true, Stdout: "once"}}})
@@ -238,7 +238,7 @@ func TestLastReportLost(t *testing.T) {
 	}
 }
 
-// The instances of a batch that its node completes while it is cut off are not lost, either.
+// TestLastReportOfBatchLost checks that instances of a batch that complete on a cut-off node are not lost either.
 func TestLastReportOfBatchLost(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"each": {{Stdout: "once"}, {Block: true, Stdout: "once"}, {Stdout: "once"}}})
@@ -262,11 +262,12 @@ func TestLastReportOfBatchLost(t *testing.T) {
 	}
 }
 
-// A node that lives owes the answer of an attempt until it has recorded the end: the run waits for as long as that takes.
+// TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer checks that a run waits until a live node has recorded the end of an
+// attempt, however long that takes.
 func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 	t.Parallel()
 	y := shared(t)
-	large := fmt.Sprintf(`{"fill": %q}`, strings.Repeat("x", 40_000)) // the node cannot report it without its record
+	large := fmt.Sprintf(`{"fill": %q}`, strings.Repeat("x", 40_000)) // too large for the node to report without the record
 	c := y.workers(t, script{"a": {{Block: true, Output: large}}})
 	way := filepath.Join(t.TempDir(), "store")
 	lead := func() {
@@ -315,7 +316,7 @@ func TestLostAttemptIsAwaitedWhileItsNodeOwesAnswer(t *testing.T) {
 	}
 }
 
-// awaits reports whether an activity of a type is pending.
+// awaits reports whether an activity of the given type is pending.
 func (h *handle) awaits(activity string) bool {
 	h.t.Helper()
 	d := describe(h.t, h.conn, h.id, "")
@@ -324,7 +325,8 @@ func (h *handle) awaits(activity string) bool {
 	})
 }
 
-// A new generation of a run looks for what lost attempts of those before have left since.
+// TestRetryFindsWhatLostAttemptHasLeft checks that a new generation of a run looks for results that lost attempts of
+// earlier generations have stored meanwhile.
 func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}})
@@ -336,7 +338,7 @@ func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 	eventually(t, "the server knows that it runs", h.spawned)
 	l.cut()
 	want(t, h.wait(), "failed", map[string]string{"a": "lost"})
-	// As a node does that has spooled it.
+	// As if the node had written its spooled record.
 	record := &v1.ExecuteResponse{State: "completed", Node: c.name("n"), Result: &v1.TaskResult{Stdout: "late"}}
 	if err := c.store.PutMessage(t.Context(), storekey.Result(h.home(), 0, "a", 0), record); err != nil {
 		t.Fatal(err)
@@ -349,7 +351,7 @@ func TestRetryFindsWhatLostAttemptHasLeft(t *testing.T) {
 	}
 }
 
-// spawned reports whether the server has heard from an attempt that its process runs.
+// spawned reports whether the server knows that the process of an attempt runs.
 func (h *handle) spawned() bool {
 	h.t.Helper()
 	d := describe(h.t, h.conn, h.id, "")

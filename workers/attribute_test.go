@@ -32,7 +32,8 @@ func connectedTo(t *testing.T, attributes map[string]enumspb.IndexedValueType) *
 	return conn
 }
 
-// A control process registers the search attributes that are missing, beside those of other programs.
+// TestMissingSearchAttributesAreRegistered checks that a control process registers the missing search attributes beside
+// those of other programs.
 func TestMissingSearchAttributesAreRegistered(t *testing.T) {
 	t.Parallel()
 	conn := connectedTo(t, map[string]enumspb.IndexedValueType{
@@ -48,7 +49,8 @@ func TestMissingSearchAttributesAreRegistered(t *testing.T) {
 	}
 }
 
-// Where the search attributes cannot be registered, the error has one command that registers all that are missing.
+// TestSearchAttributesWithoutRoomAreNamed checks that the error contains one command that registers every missing
+// search attribute.
 func TestSearchAttributesWithoutRoomAreNamed(t *testing.T) {
 	t.Parallel()
 	taken := map[string]enumspb.IndexedValueType{"SwitchyardDeadLetters": enumspb.INDEXED_VALUE_TYPE_INT}

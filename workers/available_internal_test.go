@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// away is an executor that cannot run anything now.
+// away is an executor that currently cannot run anything.
 type away struct {
 	executor.Executor
 	why error
@@ -20,7 +20,7 @@ type away struct {
 
 func (a away) Available() error { return a.why }
 
-// A node offers what it can run, and nothing else.
+// TestAvailable checks that a node offers exactly the types that it can run.
 func TestAvailable(t *testing.T) {
 	shell, boxes := fake.New("shell", nil), fake.New("container", nil)
 	for want, why := range map[string]error{"container shell": nil, "shell": errors.New("no engine")} {

@@ -11,9 +11,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// soon is how long a cancel may take. It is far beyond what it does take (well
-// below a second) on a machine that has time, and far below what would end the run
-// otherwise.
+// soon bounds the time of a cancel. It far exceeds the usual time (well below a second), and is far below the time
+// after which the run would end otherwise.
 const soon = 30 * time.Second
 
 func TestCancel(t *testing.T) {
@@ -77,8 +76,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A cancel at the very moment at which tasks are given to nodes ends them too,
-// started or not.
+// TestCancelAtOnce checks that a cancel also ends tasks that are being given to nodes at that moment, started or not.
 func TestCancelAtOnce(t *testing.T) {
 	t.Parallel()
 	def := &v1.Definition{Name: "once", Tasks: map[string]*v1.TaskDefinition{}}
@@ -101,8 +99,8 @@ func TestCancelAtOnce(t *testing.T) {
 	}
 }
 
-// Who cancelled a run and why is on the run, its event, its tasks, its parts and its child runs,
-// in whatever form the signal has it.
+// TestCancelReasonIsShownEverywhere checks that the run, its event, its tasks, its parts and its child runs show who
+// cancelled the run and why, whatever form the signal has.
 func TestCancelReasonIsShownEverywhere(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})

@@ -13,13 +13,13 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// shortHistory returns limits with which a small run goes through many executions, although it is never quiet.
-// Temporal lets a second pass between two.
+// shortHistory returns limits that take a small run through many executions, even though it is never quiet. Temporal
+// puts at least a second between two.
 func shortHistory(events int) limits.Run {
 	return limits.Run{HistoryEvents: events, HardHistoryEvents: events}
 }
 
-// ladder returns a run with a bit of everything, nine tasks a rung, and what its tasks do.
+// ladder returns a run with nine tasks of various kinds per rung, and the script of its tasks.
 func ladder(rungs int) (*v1.Definition, script) {
 	def := &v1.Definition{Name: "ladder", Context: structOf(map[string]any{"first": true}), Tasks: map[string]*v1.TaskDefinition{}}
 	s := script{}
@@ -56,7 +56,7 @@ func ladder(rungs int) (*v1.Definition, script) {
 	return def, s
 }
 
-// A long run goes through many executions and ends as it would in one.
+// TestContinueAsNew checks that a long run goes through many executions and ends as it would in one.
 func TestContinueAsNew(t *testing.T) { continueAsNew(t, 4, 40) }
 
 func TestLongContinueAsNew(t *testing.T) {
@@ -79,7 +79,7 @@ func continueAsNew(t *testing.T, rungs, events int) {
 	}
 	plain, one := whole(shared(t))
 	split, h := whole(own(t, ControlConfig{limits: shortHistory(events)}))
-	if n := len(h.executions()); n < 3 { // how many depends on how much happens at once
+	if n := len(h.executions()); n < 3 { // the number depends on how much happens at once
 		t.Errorf("the run took %d executions, want several", n)
 	}
 	a, b := one.comparable(plain), h.comparable(split)
@@ -103,7 +103,8 @@ func continueAsNew(t *testing.T, rungs, events int) {
 	want(t, split, "failed", map[string]string{"dead00": "dead_letter exit_code", "excused" + last: "dead_letter", "last" + last: "completed"})
 }
 
-// A large definition is stored once, and not sent with each execution.
+// TestLargeDefinitionContinuesByReference checks that a large definition is stored once instead of being sent with each
+// execution.
 func TestLargeDefinitionContinuesByReference(t *testing.T) {
 	t.Parallel()
 	def := &v1.Definition{Name: "large", Tasks: map[string]*v1.TaskDefinition{"t0": shellTask()}}
@@ -119,15 +120,15 @@ func TestLargeDefinitionContinuesByReference(t *testing.T) {
 	if len(executions) < 3 {
 		t.Fatalf("the run took %d executions, want several", len(executions))
 	}
-	for _, id := range executions[:len(executions)-1] { // from the newest on
+	for _, id := range executions[:len(executions)-1] { // from the newest to the oldest
 		if size := proto.Size(h.history(id)[0].GetWorkflowExecutionStartedEventAttributes().GetInput()); size > 64<<10 {
 			t.Errorf("an execution was started with %d bytes", size)
 		}
 	}
 }
 
-// comparable is a run without what differs from one time to the next, and with
-// the results that are in the store.
+// comparable returns a run without the fields that differ between executions, and with the results that are in the
+// store.
 func (h *handle) comparable(run *v1.Run) *v1.Run {
 	h.t.Helper()
 	run = proto.CloneOf(run)
@@ -153,7 +154,7 @@ func (h *handle) comparable(run *v1.Run) *v1.Run {
 	return run
 }
 
-// executions are Temporal's ids of the executions of a run.
+// executions returns Temporal's IDs of the executions of a run.
 func (h *handle) executions() []string {
 	var ids []string
 	id := ""
@@ -166,8 +167,7 @@ func (h *handle) executions() []string {
 	}
 }
 
-// Neither a cancel that comes while a run goes from one execution to the next
-// nor a node's answer gets lost.
+// TestCancelDuringContinueAsNew checks that neither a cancel nor a node's result is lost while a run continues as new.
 func TestCancelDuringContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(150)})
@@ -183,7 +183,7 @@ func TestCancelDuringContinueAsNew(t *testing.T) {
 			d, err := c.conn.DescribeWorkflowExecution(t.Context(), h.id, "")
 			return err == nil && d.GetWorkflowExecutionInfo().GetFirstRunId() != d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 		})
-		// The query answers in every execution.
+		// The query works in every execution.
 		if res := h.status(&v1.StatusRequest{}); res.GetTaskCount() != 301 || len(res.GetRun().GetTasks()) != 301 {
 			t.Errorf("%d of %d tasks", len(res.GetRun().GetTasks()), res.GetTaskCount())
 		}
@@ -192,8 +192,8 @@ func TestCancelDuringContinueAsNew(t *testing.T) {
 	}
 }
 
-// Tasks that wait for a node while their run continues in another execution get
-// their places regardless, and no other task's are lost.
+// TestWaitingAcrossContinueAsNew checks that tasks that wait for a node while their run continues as new still get
+// nodes, and that other tasks keep theirs.
 func TestWaitingAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(150)})
@@ -210,8 +210,8 @@ func TestWaitingAcrossContinueAsNew(t *testing.T) {
 	}
 }
 
-// A task that waits while its run continues in another execution hears of the node
-// that comes, and not the execution that is over.
+// TestNewsReachTheNewExecution checks that a new node is announced to the current execution of a run with a waiting
+// task, not to a closed execution.
 func TestNewsReachTheNewExecution(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(90)})

@@ -16,7 +16,7 @@ import (
 const countedRun = `{name: counted, tasks: {a: {type: shell, spec: {command: x}},
 	b: {type: shell, spec: {command: x}, dependsOn: [a], condition: "parent.a.output.n != ''"}}}`
 
-// checkCounted checks the run of countedRun, and that all it has stored lies below its chains.
+// checkCounted checks the run of countedRun, and that everything it has stored is below its chains.
 func checkCounted(t *testing.T, h *handle, n string, chains ...string) {
 	t.Helper()
 	run := h.wait()
@@ -43,8 +43,8 @@ func checkCounted(t *testing.T, h *handle, n string, chains ...string) {
 
 var counting = []fake.Step{{Output: "n=1", Stdout: "line 1\n"}, {Output: "n=2", Stdout: "line 2\n"}}
 
-// A run whose id was in use before, as after the retention or a deletion in Temporal, reads
-// nothing that the other one has left.
+// TestRunIDUsedAgainStartsAnew checks that a run that reuses an ID, such as after the retention or a deletion in
+// Temporal, reads none of the earlier run's values.
 func TestRunIDUsedAgainStartsAnew(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": counting})
@@ -65,7 +65,7 @@ func TestRunIDUsedAgainStartsAnew(t *testing.T) {
 	}
 }
 
-// A run that was reset does again what comes after, and is not answered by what it did before.
+// TestResetRunStartsAnew checks that a reset run repeats the later steps instead of using their earlier results.
 func TestResetRunStartsAnew(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": counting})
@@ -75,7 +75,7 @@ func TestResetRunStartsAnew(t *testing.T) {
 	reset := first.reset(first.firstTask())
 	checkCounted(t, reset, "2", first.chain, reset.chain)
 
-	// What a generation of the reset run starts with is what the reset run has left.
+	// A new generation of the reset run starts from the values of the reset run.
 	again := reset.anew(c.input(countedRun), 1, &v1.Again{From: []string{"b"}})
 	checkCounted(t, again, "2", first.chain, reset.chain)
 }

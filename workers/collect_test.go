@@ -18,7 +18,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// collectorOf is a collector of a store of its own in a folder.
+// collectorOf returns a collector with a store of its own in a folder.
 func collectorOf(t *testing.T, y *cluster) (*collector, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func collectorOf(t *testing.T, y *cluster) (*collector, string) {
 	return newCollector(y.conn, s, 0, y.logger), dir
 }
 
-// keep stores some values of a run that are so old.
+// keep stores some values of a run with the given age.
 func keep(t *testing.T, c *collector, dir, run string, age time.Duration) {
 	t.Helper()
 	for _, key := range []string{storekey.Status(run, 0), storekey.LogChunk(run, 0, "a", 0, 0, 0)} {
@@ -48,7 +48,7 @@ func keep(t *testing.T, c *collector, dir, run string, age time.Duration) {
 	}
 }
 
-// kept are the runs that have values.
+// kept returns the runs that have values.
 func kept(t *testing.T, c *collector) (runs []string) {
 	t.Helper()
 	for run, err := range c.store.Runs(t.Context()) {
@@ -114,7 +114,7 @@ func TestCollectorGoesOnWhereItStopped(t *testing.T) {
 	if got := kept(t, k); len(got) != 10 || strings.HasPrefix(got[0], "gone") {
 		t.Errorf("five passes of four runs leave %q", got)
 	}
-	// And from the start again.
+	// The next passes start over.
 	keep(t, k, dir, "gone-0", 10*DefaultRetention)
 	for range 4 {
 		if _, err := k.pass(t.Context()); err != nil {
@@ -126,11 +126,11 @@ func TestCollectorGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-// What cannot be removed holds up nothing else, unless nothing works.
+// TestCollectorGoesOnAfterAnError checks that a failed removal does not stop the others, unless every removal fails.
 func TestCollectorGoesOnAfterAnError(t *testing.T) {
 	t.Parallel()
 	k, dir := collectorOf(t, shared(t))
-	// A store does not remove what cannot be a run.
+	// The store refuses to remove a folder whose name is not a valid run ID.
 	bad := func(n int) {
 		folder := filepath.Join(dir, "runs", fmt.Sprintf("a copy (%d)", n))
 		if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -161,7 +161,7 @@ func TestCollectorGoesOnAfterAnError(t *testing.T) {
 	}
 }
 
-// Entries of the audit go by their own age.
+// TestCollectorRemovesOldEntriesOfTheAudit checks that audit entries expire by their own age.
 func TestCollectorRemovesOldEntriesOfTheAudit(t *testing.T) {
 	t.Parallel()
 	k, dir := collectorOf(t, shared(t))
@@ -219,7 +219,7 @@ func TestCollectorWarnsOfAForgetfulServer(t *testing.T) {
 	}
 }
 
-// Results that runs may reuse go by their own age, not by that of their run.
+// TestCollectorRemovesCachedResults checks that reusable results expire by their own age, not by that of their run.
 func TestCollectorRemovesCachedResults(t *testing.T) {
 	t.Parallel()
 	k, dir := collectorOf(t, shared(t))

@@ -47,7 +47,7 @@ tasks:
 	}
 }
 
-// A condition sees a stream whole although the history holds only its end.
+// TestConditionReadsTheStore checks that a condition sees a whole stream although the history holds only its end.
 func TestConditionReadsTheStore(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{
@@ -67,8 +67,8 @@ tasks:
 	}
 }
 
-// expensive has many tasks in one level whose conditions go beyond the cost
-// limit, one in so many of them in the way that takes the most time.
+// expensive returns a definition with many tasks in one level whose conditions exceed the cost limit. Every oneIn-th
+// condition is of the kind that takes the most time.
 func expensive(tasks, oneIn int) *v1.Definition {
 	nested := func(variables, inner string) string {
 		var b strings.Builder
@@ -105,7 +105,7 @@ func expensiveConditions(t *testing.T, tasks int) {
 	h := c.submit(c.inputOf(expensive(tasks, 25)))
 	run := h.wait()
 	want(t, run, "failed", map[string]string{"t0": "failed condition_error", fmt.Sprintf("t%d", tasks-1): "failed condition_error"})
-	// On a busy machine the time is over before the cost is too high.
+	// On a busy machine the deadline can pass before the cost limit is reached.
 	if text := run.Tasks["t50"].GetError(); !strings.Contains(text, "cost") && !strings.Contains(text, "deadline") {
 		t.Errorf("reason: %q", text)
 	}

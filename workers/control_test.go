@@ -9,7 +9,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// join starts another control process, with a connection of its own.
+// join starts another control process with its own connection.
 func (y *cluster) join(t *testing.T, role Role) (*Control, *Connection, error) {
 	t.Helper()
 	conn, err := Dial(t.Context(), DialOptions{Address: y.server.Address(), Identity: "other", Logger: y.logger})
@@ -26,8 +26,8 @@ func (y *cluster) join(t *testing.T, role Role) (*Control, *Connection, error) {
 	return c, conn, err
 }
 
-// A control process that stops hands the placement queue over at once; whatever
-// the role, there is never more than one owner.
+// TestOwnershipIsHandedOver checks that a stopping control process hands the placement queue over at once, and that
+// there is never more than one owner, whatever the roles.
 func TestOwnershipIsHandedOver(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{Role: RoleLeader})
@@ -73,8 +73,8 @@ func TestOwnershipIsHandedOver(t *testing.T) {
 	}
 }
 
-// An owner that is cut off from the server stops before another one takes over,
-// and what runs and waits is neither lost nor run twice.
+// TestOwnerThatIsCutOffIsReplaced checks that an owner that is cut off from the server stops before another one takes
+// over, and that no running or waiting task is lost or run twice.
 func TestOwnerThatIsCutOffIsReplaced(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{Role: RoleObserver})
@@ -111,7 +111,7 @@ func TestOwnerThatIsCutOffIsReplaced(t *testing.T) {
 	}
 }
 
-// The election continues when its workflow is ended.
+// TestElectionIsHeldAgain checks that the election continues after its workflow was ended.
 func TestElectionIsHeldAgain(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})

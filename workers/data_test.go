@@ -19,7 +19,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// withShell runs real commands.
+// withShell makes a node run real commands.
 func withShell(t *testing.T) func(*NodeConfig) {
 	t.Helper()
 	sh, err := shell.New(shell.Options{})
@@ -51,13 +51,13 @@ func TestContextUpdatesMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A task that failed adds nothing.
+	// A failed task adds nothing.
 	if want := `{"a":1,"b":"new","c":"3","kept":true}`; string(got) != want {
 		t.Errorf("context %s, want %s", got, want)
 	}
 }
 
-// The context of a run is bounded: the task that would exceed it fails.
+// TestContextTooLarge checks that a task that would exceed the limit of the run's context fails.
 func TestContextTooLarge(t *testing.T) {
 	t.Parallel()
 	s := script{"file": {{ContextUpdate: `{"x": "` + strings.Repeat("x", 33<<10) + `"}`}}}
@@ -83,7 +83,7 @@ func TestContextTooLarge(t *testing.T) {
 	}
 }
 
-// An output that is too large to travel reaches the children through its record.
+// TestOutputReachesChildren checks that downstream tasks read an output that is too large to send from its record.
 func TestOutputReachesChildren(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -122,7 +122,8 @@ tasks:
 	}
 }
 
-// A task that runs after failures finds which of its ancestors ended how, far ones and instances, too.
+// TestEndsOfAncestorsReachATask checks that a task that runs after failures gets the end states of its ancestors,
+// including distant ones and instances.
 func TestEndsOfAncestorsReachATask(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -172,7 +173,7 @@ tasks:
 	}
 }
 
-// A request that is too large to send fails its task and not the run.
+// TestRequestTooLarge checks that a request that is too large to send fails its task and not the run.
 func TestRequestTooLarge(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -181,7 +182,7 @@ func TestRequestTooLarge(t *testing.T) {
 		large: {type: shell, spec: {command: x}}, small: {type: shell, spec: {command: x}},
 		after: {type: shell, spec: {command: x}, dependsOn: [large], onFailure: run}}}`)
 	in.Definition.Tasks["large"].Spec = structOf(map[string]any{"command": strings.Repeat("x", 1950<<10)})
-	// Our own client would not send this; the server takes it.
+	// Switchyard's own client would not send this, but the server accepts it.
 	unguarded, err := client.Dial(client.Options{HostPort: c.server.Address(), Logger: sdklog.NewStructuredLogger(c.logger)})
 	if err != nil {
 		t.Fatal(err)

@@ -18,9 +18,9 @@ import (
 	"switchyard/workflows/run"
 )
 
-// replayHistory has the workflows of a control worker go through a history again.
+// replayHistory replays a history with the workflows of a control worker.
 func (cfg ControlConfig) replayHistory(events []*historypb.HistoryEvent) error {
-	// A busy machine may need more than the second after which a replay counts as a deadlock.
+	// A busy machine may exceed the second after which a replay counts as a deadlock.
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DisableDeadlockDetection: true})
 	if err != nil {
 		return err
@@ -32,15 +32,14 @@ func (cfg ControlConfig) replayHistory(events []*historypb.HistoryEvent) error {
 	r.RegisterWorkflowWithOptions(election.Owner, workflow.RegisterOptions{Name: names.OwnerWorkflow})
 	r.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
 	r.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
-	// The ids of children begin with that of the run.
+	// The IDs of children begin with the ID of the run.
 	id := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
 	return r.ReplayWorkflowHistoryWithOptions(nil, &historypb.History{Events: events},
 		worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
 }
 
-// replayAll replays what has happened on the server of a cluster, so that each test
-// is one of determinism: a run that goes through its history again, in a worker
-// that takes over or for a query, has to come to the same.
+// replayAll replays every history on the server of a cluster, so that each test also checks determinism: a run whose
+// history is replayed, after a takeover or for a query, must take the same decisions.
 func (y *cluster) replayAll(ctx context.Context) error {
 	var wrong []error
 	req := &workflowservice.ListWorkflowExecutionsRequest{}
@@ -68,7 +67,7 @@ func (y *cluster) replayAll(ctx context.Context) error {
 	}
 }
 
-// replayable says that a workflow is one of Switchyard's, not of a test.
+// replayable reports whether a workflow belongs to Switchyard and not to a test.
 func (y *cluster) replayable(name string) bool {
 	switch name {
 	case names.RunWorkflow, names.FanOutWorkflow, names.NodeWorkflow, names.LockWorkflow, names.OwnerWorkflow, names.ExplainWorkflow:
@@ -77,7 +76,7 @@ func (y *cluster) replayable(name string) bool {
 	return false
 }
 
-// events are the history of an execution, and whether a first step of it is done.
+// events returns the history of an execution, and reports whether its first workflow task has completed.
 func (y *cluster) events(ctx context.Context, id, execution string) (events []*historypb.HistoryEvent, begun bool, err error) {
 	it := y.conn.GetWorkflowHistory(ctx, id, execution, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {

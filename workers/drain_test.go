@@ -11,8 +11,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A node that drains finishes what runs, hands back what waits, and gets nothing
-// new, over a restart of its worker too; put back into service, it gets tasks again.
+// TestDrain checks that a draining node finishes running tasks, hands waiting ones back, and gets no new ones, even
+// after a restart of its worker. After an undrain it gets tasks again.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"long": {{Block: true}}})
@@ -64,7 +64,7 @@ func TestDrain(t *testing.T) {
 	want(t, c.do(`{name: back, tasks: {x: {type: shell, spec: {command: x}, constraints: {targetNode: `+name+`}}}}`), "completed", nil)
 }
 
-// At its deadline a drain moves what still runs, and that spends no attempt.
+// TestDrainDeadline checks that a drain moves running tasks at its deadline without spending an attempt.
 func TestDrainDeadline(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"long": {{Block: true}, {}}})
@@ -88,7 +88,7 @@ func TestDrainDeadline(t *testing.T) {
 	})
 }
 
-// A worker that shuts down lets its tasks finish, and gets no more.
+// TestDrainBeforeStopLetsTasksFinish checks that a worker that shuts down lets its tasks finish and gets no new ones.
 func TestDrainBeforeStopLetsTasksFinish(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"long": {{Block: true}}})
@@ -117,7 +117,7 @@ func TestDrainBeforeStopLetsTasksFinish(t *testing.T) {
 	}
 }
 
-// A shutdown that is cut short moves what runs at once.
+// TestDrainBeforeStopIsCutShort checks that cutting a shutdown short moves the running tasks at once.
 func TestDrainBeforeStopIsCutShort(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"long": {{Block: true}, {}}})

@@ -21,12 +21,12 @@ import (
 	"switchyard/workflows/names"
 )
 
-// capturing is a fake executor of containers, of which archives are made.
+// capturing is a fake container executor that can archive its containers.
 type capturing struct {
 	*fake.Executor
 	archive []byte
-	faults  atomic.Int32           // that are to come
-	block   chan<- context.Context // not nil: a capture sends its context there, and lasts as long as it
+	faults  atomic.Int32           // number of captures that are still to fail
+	block   chan<- context.Context // if not nil, a capture sends its context there and blocks until that ends
 }
 
 func (e *capturing) Capture(ctx context.Context, id string, to io.Writer) (executor.Captured, error) {
@@ -71,7 +71,7 @@ func (c *workerSet) creation(l *environments.Library, in *v1.CaptureRequest) cli
 	return run
 }
 
-// noArchive fails the test if something of an archive is stored.
+// noArchive fails the test if any part of an archive is stored.
 func (c *workerSet) noArchive(archive string) {
 	c.t.Helper()
 	for key, err := range c.store.Keys(c.t.Context(), storekey.EnvironmentArchive(archive)) {
@@ -126,7 +126,7 @@ func TestEnvironmentIsMadeOfAnAttemptByItsNode(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	// The try that has failed has left nothing.
+	// The failed attempt has left nothing in the store.
 	stored := 0
 	for range c.store.Keys(t.Context(), storekey.EnvironmentArchive(in.GetEnvironment().GetArchive())) {
 		stored++

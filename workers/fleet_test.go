@@ -23,7 +23,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// knows reports whether a node is up in the owner's fleet.
+// knows reports whether a node is up in the owner's view of the fleet.
 func (c *Control) knows(node string) bool {
 	t := c.current()
 	if t == nil {
@@ -36,24 +36,24 @@ func (c *Control) knows(node string) bool {
 	return ok && s.entry.Record.GetState() != v1.NodeOffline
 }
 
-// pageOfNodes is how many nodes the registry below lists in one answer.
+// pageOfNodes is the number of nodes that the registry below lists per page.
 const pageOfNodes = 1000
 
-// simulated is a Temporal server with the entries of many nodes, which beat every 2 s.
+// simulated is a Temporal server with the entries of many nodes, which heartbeat every 2 s.
 type simulated struct {
-	client.Client // of which nothing else is used
+	client.Client // nothing else of it is used
 
 	mu    sync.Mutex
 	began time.Time
 	nodes []simulatedNode
-	// reads counts those of entries since a test has last asked, pages those of lists.
+	// reads and pages count the entries and list pages read since the last call of counted.
 	reads, pages int
 }
 
 type simulatedNode struct {
-	died    time.Time // zero while it beats
+	died    time.Time // zero while it heartbeats
 	offline bool
-	memo    *commonpb.Memo // nil: not made yet
+	memo    *commonpb.Memo // nil until it is created
 }
 
 func (s *simulated) execution(i int) *workflowpb.WorkflowExecutionInfo {
@@ -128,7 +128,7 @@ func (s *simulated) DescribeWorkflowExecution(_ context.Context, id, _ string) (
 	if err != nil {
 		return nil, err
 	}
-	// The clock of the server is another one than that of the control process.
+	// The clock of the server differs from that of the control process.
 	at := s.began.Add(time.Duration(beats) * 2 * time.Second).Add(-time.Hour)
 	d.PendingActivities = []*workflowpb.PendingActivityInfo{{
 		ActivityType: &commonpb.ActivityType{Name: names.HeartbeatActivity}, HeartbeatDetails: snapshot, LastHeartbeatTime: timestamppb.New(at),
@@ -136,7 +136,7 @@ func (s *simulated) DescribeWorkflowExecution(_ context.Context, id, _ string) (
 	return d, nil
 }
 
-// counted returns how many entries and pages were read since it was last asked.
+// counted returns the number of entries and pages that were read since the last call.
 func (s *simulated) counted() (reads, pages int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *simulated) change(i int, to simulatedNode) {
 	s.nodes[i] = to
 }
 
-// states counts the nodes by the state that a fleet knows them in.
+// states counts the nodes by their state in a fleet.
 func states(f *fleet) map[string]int {
 	n := map[string]int{}
 	for _, node := range f.figures() {
@@ -160,7 +160,8 @@ func states(f *fleet) map[string]int {
 	return n
 }
 
-// What the owner reads does not grow with the fleet, and it nevertheless knows all nodes as they are.
+// TestReadsDoNotGrowWithFleet checks that the owner's reads do not grow with the fleet, and that the owner still learns
+// the state of all nodes.
 func TestReadsDoNotGrowWithFleet(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{250, 3000} {
@@ -176,7 +177,7 @@ func TestReadsDoNotGrowWithFleet(t *testing.T) {
 				running.Go(func() { f.run(ctx) })
 				defer running.Wait()
 				defer cancel()
-				cycle := time.Duration(size/readsPerRound+2) * readInterval // in which each node has its turn
+				cycle := time.Duration(size/readsPerRound+2) * readInterval // in which each node is read once
 
 				time.Sleep(time.Second)
 				if got := states(f); got[v1.NodeActive] != size {

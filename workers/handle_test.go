@@ -29,9 +29,9 @@ type handle struct {
 	*workerSet
 	id  string
 	run client.WorkflowRun
-	// chain is that of the run's first execution.
+	// chain is the chain of the run's first execution.
 	chain string
-	// How the workflow has ended, and the keys of the stored results by task.
+	// err is how the workflow ended, and records holds the keys of the stored results by task.
 	err     error
 	records map[string]string
 }
@@ -51,7 +51,7 @@ func (c *workerSet) submitBy(cl client.Client, in *v1.RunInput) *handle {
 	}
 	h := &handle{workerSet: c, id: id, run: run, chain: run.GetRunID()}
 	c.t.Cleanup(func() {
-		// A run that a failed test has left open would hold up its nodes.
+		// A run that a failed test leaves open would block its nodes.
 		_ = c.conn.TerminateWorkflow(context.Background(), id, "", "the test is over")
 	})
 	return h
@@ -63,19 +63,19 @@ func (c *workerSet) do(document string) *v1.Run {
 	return c.submit(c.input(document)).wait()
 }
 
-// home is where the run keeps what it stores.
+// home returns the prefix under which the run stores its values.
 func (h *handle) home() string { return names.Home(h.id, h.chain) }
 
-// child is the child of the run that carries the instances of a task from a number on.
+// child returns the child of the run that carries the instances of a task from the given index on.
 func (h *handle) child(generation int32, task string, from int) *handle {
 	f := names.FanOut{Run: h.id, Chain: h.chain, Generation: generation, Task: task, From: from}
 	return &handle{workerSet: h.workerSet, id: f.ID()}
 }
 
-// wait returns how the run ended.
+// wait waits for the end of the run and returns its final state.
 func (h *handle) wait() *v1.Run {
 	h.t.Helper()
-	// A Get that waits misses the end now and then, and answers after 20 s.
+	// A blocking Get occasionally misses the end and returns only after 20 s.
 	if !h.closed() {
 		h.t.Fatalf("run %s is still open\n%s", h.id, h.describe())
 	}
@@ -104,7 +104,7 @@ func (h *handle) wait() *v1.Run {
 	return status.GetRun()
 }
 
-// closed waits until the run has ended, and reports whether it has.
+// closed waits until the run has ended. It returns false if the run is still open after limit.
 func (h *handle) closed() bool {
 	deadline := time.Now().Add(limit)
 	for pause := time.Millisecond; h.open(); pause = min(2*pause, 50*time.Millisecond) {
@@ -116,14 +116,14 @@ func (h *handle) closed() bool {
 	return true
 }
 
-// open reports whether the run has not ended.
+// open reports whether the run is still open.
 func (h *handle) open() bool {
 	h.t.Helper()
 	d := describe(h.t, h.conn, h.id, "")
 	return d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
 
-// describe is what the run shows while it is open, for the message of a failed test.
+// describe returns what an open run reports, for the message of a failed test.
 func (h *handle) describe() string {
 	value, err := h.conn.QueryWorkflow(context.Background(), h.id, "", names.StatusQuery, &v1.StatusRequest{})
 	if err != nil {
@@ -136,7 +136,7 @@ func (h *handle) describe() string {
 	return summary(s.GetRun())
 }
 
-// status asks an open run.
+// status queries an open run.
 func (h *handle) status(req *v1.StatusRequest) *v1.StatusResponse {
 	h.t.Helper()
 	var res v1.StatusResponse
@@ -144,13 +144,13 @@ func (h *handle) status(req *v1.StatusRequest) *v1.StatusResponse {
 	return &res
 }
 
-// isLate reports whether a call has failed because the machine is too busy to answer in time.
+// isLate reports whether a call failed because the machine is too busy to answer in time.
 func isLate(err error) bool {
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	return late || errors.Is(err, context.DeadlineExceeded)
 }
 
-// describe returns what Temporal shows of a workflow, and waits for that on a slow machine.
+// describe returns Temporal's description of a workflow. It retries on a slow machine.
 func describe(t *testing.T, conn client.Client, id, execution string) (d *workflowservice.DescribeWorkflowExecutionResponse) {
 	t.Helper()
 	eventually(t, "Temporal describes "+id, func() bool {
@@ -164,7 +164,7 @@ func describe(t *testing.T, conn client.Client, id, execution string) (d *workfl
 	return d
 }
 
-// query asks an open workflow, and waits for its answer on a slow machine.
+// query queries an open workflow. It retries on a slow machine.
 func (h *handle) query(id, name string, req, res any) {
 	h.t.Helper()
 	var value converter.EncodedValue
@@ -181,15 +181,15 @@ func (h *handle) query(id, name string, req, res any) {
 	}
 }
 
-// overtaken says that a query found the cached run gone, and a history that has gone
-// on since: the SDK takes that for an illegal state (temporalio/sdk-go issue 755). A
-// run that truly does not replay is found when the cluster stops.
+// overtaken reports whether a query failed because the cached run was evicted while its history grew: the SDK reports
+// that as an illegal state (temporalio/sdk-go issue 755). A run that truly does not replay is found when the cluster
+// stops.
 func overtaken(err error) bool {
 	_, failed := errors.AsType[*serviceerror.QueryFailed](err)
 	return failed && strings.Contains(err.Error(), "invalid state transition")
 }
 
-// until waits until a task of the open run is as it should be.
+// until waits until a task of the open run satisfies a condition.
 func (h *handle) until(task string, holds func(*v1.Task) bool) *v1.Task {
 	h.t.Helper()
 	var seen *v1.Task
@@ -207,7 +207,7 @@ func (h *handle) signal(arg any) {
 	}
 }
 
-// history is the history of an execution of the run; empty: the newest.
+// history returns the history of an execution of the run. "" means the newest.
 func (h *handle) history(execution string) []*historypb.HistoryEvent {
 	h.t.Helper()
 	var events []*historypb.HistoryEvent
@@ -222,7 +222,7 @@ func (h *handle) history(execution string) []*historypb.HistoryEvent {
 	return events
 }
 
-// fault is why the newest workflow task that failed did.
+// fault returns why the newest failed workflow task failed.
 func (h *handle) fault() string {
 	text := ""
 	for _, e := range h.history("") {
@@ -233,7 +233,7 @@ func (h *handle) fault() string {
 	return text
 }
 
-// summary is a run in one line a task.
+// summary formats a run with one line per task.
 func summary(run *v1.Run) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s: %s %s %s\n", run.GetId(), run.GetState(), run.GetReason(), run.GetError())
@@ -245,7 +245,7 @@ func summary(run *v1.Run) string {
 	return b.String()
 }
 
-// want checks the end of a run and of its tasks: "state" or "state reason".
+// want checks the final state of a run and of its tasks: "state" or "state reason".
 func want(t *testing.T, run *v1.Run, state string, tasks map[string]string) {
 	t.Helper()
 	if run.GetState() != state || len(run.GetTasks()) < len(tasks) {

@@ -81,7 +81,7 @@ func (y *cluster) stop() (err error) {
 	return err
 }
 
-// workerSet are the nodes of one test. Their label keeps the tasks of other tests away.
+// workerSet holds the nodes of one test. Their label keeps the tasks of other tests away.
 type workerSet struct {
 	*cluster
 	t       *testing.T
@@ -90,23 +90,22 @@ type workerSet struct {
 	machine *node.Machine
 }
 
-// script is what the tasks of a test do, by name; any other succeeds at once.
+// script maps the tasks of a test to their steps. Any other task succeeds at once.
 type script map[string][]fake.Step
 
 func (y *cluster) workers(t *testing.T, s script) *workerSet {
 	return &workerSet{
-		// Names of nodes are short; the number keeps those of long test names apart.
+		// Node names are short; the number distinguishes long test names.
 		cluster: y, t: t, label: node.Name(fmt.Sprintf("%d-%s", y.sets.Add(1), t.Name())),
 		fake:    fake.New("shell", s),
 		machine: node.NewMachine(node.Size{Cores: 1000, MemoryMB: 1 << 20}),
 	}
 }
 
-// name is the name of a node of this test.
+// name returns the name of a node of this test.
 func (c *workerSet) name(short string) string { return node.Name(short + "-" + c.label) }
 
-// start starts a node that runs what the script says, and returns its name. It
-// ends with the test.
+// start starts a node that runs the script. The node stops with the test.
 func (c *workerSet) start(short string, change ...func(*NodeConfig)) *Node {
 	c.t.Helper()
 	cfg := c.config(short)
@@ -122,7 +121,7 @@ func (c *workerSet) start(short string, change ...func(*NodeConfig)) *Node {
 	return n
 }
 
-// config describes a node that runs what the script says.
+// config returns the configuration of a node that runs the script.
 func (c *workerSet) config(short string) NodeConfig {
 	return NodeConfig{
 		Client: c.conn, Store: c.store, Logger: c.logger,
@@ -131,7 +130,7 @@ func (c *workerSet) config(short string) NodeConfig {
 	}
 }
 
-// input reads a definition and pins its tasks to the nodes of this test.
+// input parses a definition and pins its tasks to the nodes of this test.
 func (c *workerSet) input(document string) *v1.RunInput {
 	c.t.Helper()
 	def, err := definition.Parse("test.yaml", []byte(document))
@@ -153,14 +152,14 @@ func (c *workerSet) inputOf(def *v1.Definition) *v1.RunInput {
 			task.Constraints = &v1.Constraints{}
 		}
 		task.Constraints.NodeLabels = append(task.Constraints.NodeLabels, c.label)
-		// All nodes are on this one machine, whose cores are few and not this test's.
+		// All nodes share this machine, whose few cores do not belong to this test alone.
 		if task.Resources == nil {
 			task.Resources = &v1.Resources{Cores: new(float64)}
 		}
 	}
 	return &v1.RunInput{
 		Definition: def, References: refs,
-		// A node on a busy machine may take longer than people would let it, and what is placed anew gets another claim.
+		// On a busy machine a node may exceed the usual pickup time-out, and a re-placed task would get another claim.
 		Options: &v1.RunOptions{PickupTimeout: durationpb.New(limit)},
 	}
 }
@@ -193,7 +192,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}
-		// To look all the time would slow down what is waited for.
+		// Polling all the time would slow the condition down.
 		time.Sleep(pause)
 		pause = min(2*pause, 50*time.Millisecond)
 	}

@@ -20,8 +20,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// holders are workflows that ask for a lock, hold it until they are told, and give
-// it back, as runs do.
+// holders are workflows that acquire a lock, hold it until they get a signal, and release it, as runs do.
 type holders struct {
 	*cluster
 	t     *testing.T
@@ -45,14 +44,14 @@ func (y *cluster) holders(t *testing.T) *holders {
 	return h
 }
 
-// note keeps what a holder has heard. It goes by a local activity, because code of
-// a workflow may run again when a workflow task was lost, or only as a replay.
+// note records an event of a holder. It uses a local activity because workflow code may run again after a lost workflow
+// task or in a replay.
 func (h *holders) note(ctx workflow.Context, word, id string, change int) error {
 	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: 10 * time.Second})
 	return workflow.ExecuteLocalActivity(ctx, h.keep, word, id, change).Get(ctx, nil)
 }
 
-// keep keeps each word of a holder once, however often it is told.
+// keep records each event of a holder once, however often it is reported.
 func (h *holders) keep(_ context.Context, word, id string, change int) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,7 +105,7 @@ func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest
 	}
 	workflow.NewSelector(ctx).
 		AddReceive(workflow.GetSignalChannel(ctx, "go on"), func(ch workflow.ReceiveChannel, _ bool) { ch.Receive(ctx, nil) }).
-		AddReceive(granted, func(ch workflow.ReceiveChannel, _ bool) { ch.Receive(ctx, nil) }). // replaced
+		AddReceive(granted, func(ch workflow.ReceiveChannel, _ bool) { ch.Receive(ctx, nil) }). // the claim was replaced
 		AddFuture(workflow.NewTimer(ctx, keep), func(workflow.Future) {}).
 		Select(ctx)
 	if err := h.note(ctx, "done", id, -1); err != nil {
@@ -115,7 +114,7 @@ func (h *holders) hold(ctx workflow.Context, lock string, ask *v1.AcquireRequest
 	return send(&v1.LockRequest{Free: &v1.ReleaseRequest{Holder: id, Claim: ask.GetClaim()}})
 }
 
-// start starts a holder that keeps the lock for so long.
+// start starts a holder that holds the lock for the given time.
 func (h *holders) start(id, lock string, ask *v1.AcquireRequest, keep time.Duration) {
 	h.t.Helper()
 	ask.Claim = "run"
@@ -125,7 +124,7 @@ func (h *holders) start(id, lock string, ask *v1.AcquireRequest, keep time.Durat
 	}
 }
 
-// hears waits until a holder has heard something.
+// hears waits until a holder has recorded the given events.
 func (h *holders) hears(words ...string) {
 	h.t.Helper()
 	for _, word := range words {
@@ -144,7 +143,7 @@ func (h *holders) goOn(id string) {
 	}
 }
 
-// order is who was granted the lock, in order.
+// order returns the holders in the order in which they were granted the lock.
 func (h *holders) order() (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,7 +156,7 @@ func (h *holders) order() (ids []string) {
 	return ids
 }
 
-// closedLock waits until the lock has ended by itself, and returns how often it went on in a fresh history.
+// closedLock waits until the lock has ended by itself, and returns how often it continued as new.
 func (h *holders) closedLock(lock string) {
 	h.t.Helper()
 	eventually(h.t, "the lock ends", func() bool {
@@ -170,10 +169,11 @@ func (h *holders) closedLock(lock string) {
 	})
 }
 
-// quickLocker looks and ends so soon that tests need not wait, and continues in a fresh history often.
+// quickLocker checks holders and ends so quickly that tests need not wait, and continues as new often.
 var quickLocker = lock.Locker{Idle: 100 * time.Millisecond, LookEvery: 100 * time.Millisecond, HistoryEvents: 150}
 
-// No more hold a lock than may, and everyone gets it, whatever its history does meanwhile.
+// TestLockLimits checks that a lock never has more holders than allowed, and that every holder gets it, whatever
+// happens to its history.
 func TestLockLimits(t *testing.T) { lockLimits(t, 10) }
 
 func TestLongLockLimits(t *testing.T) {
@@ -231,8 +231,8 @@ func TestLockOrder(t *testing.T) {
 	}
 }
 
-// Who is gone without a word gives its place back, also when another generation
-// of it is there.
+// TestLockFindsOutWhoIsGone checks that a lock frees the place of a holder that ended without releasing it, even if
+// another generation of the holder exists.
 func TestLockFindsOutWhoIsGone(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
@@ -248,7 +248,7 @@ func TestLockFindsOutWhoIsGone(t *testing.T) {
 	h.start("g-dead", "task:other", &v1.AcquireRequest{}, time.Hour)
 	h.hears("g-next granted")
 
-	// One that is gone while it waits is passed over.
+	// A waiting holder that has ended is skipped.
 	h.start("g-waits", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("g-waits waits for g-next")
 	h.start("g-last", lock, &v1.AcquireRequest{}, time.Hour)
@@ -280,7 +280,7 @@ func TestLockStrategies(t *testing.T) {
 	h.closedLock(lock)
 }
 
-// The control process goes away while a lock is held and waited for.
+// TestLockOutlivesItsProcess stops the control process while a lock is held and waited for.
 func TestLockOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
@@ -291,7 +291,7 @@ func TestLockOutlivesItsProcess(t *testing.T) {
 	h.start("p-2", lock, &v1.AcquireRequest{}, time.Hour)
 	h.hears("p-2 waits for p-1")
 	y.control.Stop()
-	h.goOn("p-1") // is told while no process carries the lock
+	h.goOn("p-1") // signalled while no process carries the lock
 	control, err := StartControl(t.Context(), y.config)
 	if err != nil {
 		t.Fatal(err)

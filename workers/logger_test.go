@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestQuietLogger has the SDK report a failed activity and a panic. `run`, which logs warnings, shows only the panic.
+// TestQuietLogger makes the SDK log a failed activity and a panic. At the level of `run`, which logs warnings, only the
+// panic appears.
 func TestQuietLogger(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[slog.Level]string{

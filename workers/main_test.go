@@ -13,8 +13,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// limit is how long a test waits for something that will happen. It is far
-// beyond what anything takes, so that a slow machine fails no test.
+// limit bounds how long a test waits for an event that must happen. It far exceeds the time that anything takes, so
+// that no test fails on a slow machine.
 const limit = 5 * time.Minute
 
 // sharedCluster is the cluster of all tests that need no control worker of their own.
@@ -25,14 +25,14 @@ var sharedCluster struct {
 }
 
 func TestMain(m *testing.M) {
-	// Otherwise the SDK reads and hashes the test's whole binary first.
+	// Without a checksum, the SDK would first read and hash the test's whole binary.
 	worker.SetBinaryChecksum("test")
-	// Most tests wait: for heartbeats, leases and back-offs.
+	// Most tests mainly wait for heartbeats, leases and back-offs.
 	testneeds.Parallel(4)
 	goleak.VerifyTestMain(stopping{m})
 }
 
-// stopping ends the shared cluster before goroutines are counted.
+// stopping stops the shared cluster before goleak counts goroutines.
 type stopping struct{ m *testing.M }
 
 func (s stopping) Run() int {
@@ -49,7 +49,7 @@ func (s stopping) Run() int {
 	return code
 }
 
-// shared is the cluster that tests share. Each has nodes of its own there.
+// shared returns the cluster that tests share. Each test has its own nodes there.
 func shared(t *testing.T) *cluster {
 	t.Helper()
 	s := &sharedCluster
@@ -67,7 +67,7 @@ func shared(t *testing.T) *cluster {
 	return s.cluster
 }
 
-// own is a cluster for this test alone.
+// own returns a cluster for this test alone.
 func own(t *testing.T, cfg ControlConfig) *cluster {
 	t.Helper()
 	y, err := startCluster(t.TempDir(), cfg)

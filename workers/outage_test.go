@@ -16,7 +16,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// takeAway makes the store unreachable until the function that it returns is called.
+// takeAway makes the store unreachable until the caller calls bringBack.
 func (y *cluster) takeAway(t *testing.T) (bringBack func()) {
 	t.Helper()
 	here, away := filepath.Join(y.dir, "store"), filepath.Join(y.dir, "away")
@@ -31,8 +31,8 @@ func (y *cluster) takeAway(t *testing.T) (bringBack func()) {
 	}
 }
 
-// Whatever a run is about to do when the store goes away, it waits, says why, and then
-// continues as if nothing had been: no task fails and none is done twice.
+// TestRunsWaitForStore checks that a run waits, with a reason, whatever it is about to do when the store becomes
+// unreachable. It then continues without a failed or repeated task.
 func TestRunsWaitForStore(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 100}})
@@ -152,14 +152,14 @@ func TestRunsWaitForStore(t *testing.T) {
 	}
 }
 
-// Children that are cancelled while others, or they themselves, are being prepared do not start, and all others do, each
-// with its own input.
+// TestCancelWhileChildrenArePrepared checks that children cancelled during their own or others' preparation do not
+// start, and that all others start, each with its own input.
 func TestCancelWhileChildrenArePrepared(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})
 	c := y.workers(t, script{"gate": {{Block: true}}, "held": {{Block: true}}})
 	c.start("n")
-	large := fmt.Sprintf("inputs: {n: {type: integer}}, context: {text: %s},", strings.Repeat("x", 8<<10)) // goes by the store
+	large := fmt.Sprintf("inputs: {n: {type: integer}}, context: {text: %s},", strings.Repeat("x", 8<<10)) // large enough to go through the store
 	document := fmt.Sprintf(`{name: wide, tasks: {gate: {type: shell, spec: {command: x}}, open: {type: run, spec: {definition: %s}},
 		each: {type: run, dependsOn: [gate], parallel: 80, concurrency: 80, spec: {input: {n: "${{ input.index }}"}, definition: %s}}}}`,
 		c.childDefinition("held", "held", ""), c.childDefinition("inner", "a", large))

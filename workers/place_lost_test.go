@@ -19,8 +19,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A workflow task that fails takes with it what the placement queue has answered
-// in it: the run is told again, and does not wait for ever.
+// TestLostPlacementIsToldAgain checks that the placement queue repeats replies that a failed workflow task lost, so
+// that the run does not wait for ever.
 func TestLostPlacementIsToldAgain(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})
@@ -37,7 +37,7 @@ func TestLostPlacementIsToldAgain(t *testing.T) {
 	y.control = control
 	h := c.submit(c.input(`{name: lost, tasks: {first: {type: shell, priority: 9, spec: {command: x}}, second: {type: shell, spec: {command: x}}}}`))
 	c.running("first")
-	c.fake.Release("first") // with its end the queue is told, and answers that second has a place
+	c.fake.Release("first") // its end frees a place, and the queue gives it to second
 	want(t, h.wait(), "completed", nil)
 	if !lost.Load() {
 		t.Error("nothing was lost")
@@ -47,7 +47,7 @@ func TestLostPlacementIsToldAgain(t *testing.T) {
 	}
 }
 
-// lossy is a client that fails the first workflow task in which the task "second" is given a node.
+// lossy returns a client that fails the first workflow task in which the task "second" gets a node.
 func lossy(t *testing.T, y *cluster, lost *atomic.Bool) *Connection {
 	t.Helper()
 	intercept := func(ctx context.Context, method string, req, res any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -76,13 +76,13 @@ func lossy(t *testing.T, y *cluster, lost *atomic.Bool) *Connection {
 	return &conn
 }
 
-// places reports whether an answer of the placement queue among commands gives a task a node.
+// places reports whether the commands contain a reply of the placement queue that gives a task a node.
 func places(commands []*commandpb.Command, task string) bool {
 	for _, c := range commands {
 		for _, p := range c.GetRecordMarkerCommandAttributes().GetDetails()["result"].GetPayloads() {
 			var res v1.PlaceResponse
 			if protojson.Unmarshal(p.GetData(), &res) != nil {
-				continue // of another activity
+				continue // belongs to another activity
 			}
 			if slices.ContainsFunc(res.GetAssigned(), func(a *v1.Assignment) bool { return a.GetTask() == task }) {
 				return true

@@ -35,7 +35,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// At most max-parallel attempts run on a node at once, and all nodes are used.
+// TestMaxParallel checks that a node never runs more than max-parallel attempts at once, and that all nodes are used.
 func TestMaxParallel(t *testing.T) {
 	t.Parallel()
 	block := []fake.Step{{Block: true}}
@@ -82,7 +82,7 @@ func TestMaxParallel(t *testing.T) {
 
 func TestImpossibleRequestSaysSo(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{}).workers(t, nil) // in the shared one nodes of other tests are expected all the time
+	c := own(t, ControlConfig{}).workers(t, nil) // the shared cluster is always expecting nodes of other tests
 	c.start("a")
 	c.do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
 	const document = `{name: impossible, tasks: {x: {type: shell, spec: {command: x}, constraints: {nodeLabels: [no-such-label]}}}}`
@@ -114,7 +114,8 @@ func TestTaskWaitsForANodeThatComesLater(t *testing.T) {
 	}
 }
 
-// A run that was terminated says nothing; what it holds is freed all the same.
+// TestTerminatedRunFreesItsPlaces checks that the places of a terminated run are freed although the run cannot report
+// its end.
 func TestTerminatedRunFreesItsPlaces(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{sweepInterval: 50 * time.Millisecond})
@@ -133,7 +134,7 @@ func TestTerminatedRunFreesItsPlaces(t *testing.T) {
 	want(t, second.wait(), "completed", nil)
 }
 
-// A node that stops hands its task back, and that costs no attempt.
+// TestNodeStopMovesItsTask checks that a stopping node hands its task back without spending an attempt.
 func TestNodeStopMovesItsTask(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"x": {{Block: true}, {}}})

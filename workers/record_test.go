@@ -23,13 +23,13 @@ import (
 	"switchyard/workflows/names"
 )
 
-// record writes the histories of the replay test of package workflows; dev/record-histories.sh sets it.
+// record is the folder for the histories of the replay test in package workflows; dev/record-histories.sh sets it.
 var record = flag.String("record", "", "folder to record histories in")
 
-// recordedLimits are those of the recorded histories whose names begin with "continued".
+// recordedLimits holds the limits for the recorded histories whose names begin with "continued".
 var recordedLimits = limits.Run{HistoryEvents: 60}
 
-// What has just happened can be replayed, and is what the recorded histories were made of.
+// TestHistoriesReplay checks that fresh histories replay. The recorded histories come from this test.
 func TestHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -76,7 +76,8 @@ func TestHistoriesReplay(t *testing.T) {
 	}
 }
 
-// The registry entry of a node, through all that can happen to one, and the election.
+// TestHistoriesOfTheFleetReplay replays the registry entry of a node through everything that can happen to one, and the
+// election.
 func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})
@@ -97,7 +98,7 @@ func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	})
 	must(reg.Undrain(t.Context(), name))
 	must(reg.Drain(t.Context(), name, &v1.NodeDrain{Deadline: timestamppb.Now()}))
-	must(reg.Undrain(t.Context(), name)) // called off, unless nothing was left already
+	must(reg.Undrain(t.Context(), name)) // cancels the drain, unless nothing was left to drain
 	c.do(`{name: on, tasks: {x: {type: shell, spec: {command: x}}}}`)
 	n.Stop()
 	c.state(name, "offline")
@@ -106,7 +107,7 @@ func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	must(reg.Undrain(t.Context(), name))
 	n.Stop()
 	c.state(name, "offline")
-	// One that leaves before its first heartbeat, and one that is silent.
+	// One incarnation leaves before its first heartbeat, and another one is silent.
 	must(reg.Register(t.Context(), &v1.NodeRegistration{Name: name, Incarnation: "brief", OfflineAfter: durationpb.New(limit)}))
 	must(nil, reg.Leave(t.Context(), name, "brief"))
 	c.state(name, "offline")
@@ -143,10 +144,10 @@ func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
 	}
 }
 
-// replay has the workflows go through a history again, and records it when asked to.
+// replay replays a history with the workflows, and records it if the flag is set.
 func replay(t *testing.T, name string, of limits.Run, events []*historypb.HistoryEvent) {
 	t.Helper()
-	// The SDK merges updates of search attributes into the event that the replay begins with.
+	// The SDK merges updates of search attributes into the first event of a replay, so the replay gets copies.
 	replayed := make([]*historypb.HistoryEvent, len(events))
 	for i, e := range events {
 		replayed[i] = proto.CloneOf(e)

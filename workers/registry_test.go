@@ -91,7 +91,7 @@ func TestRegistryKeepsANode(t *testing.T) {
 	}
 }
 
-// A node that stops in the moment of its start is offline at once all the same.
+// TestNodeThatStopsAtOnceHasLeft checks that a node that stops while it starts goes offline at once.
 func TestNodeThatStopsAtOnceHasLeft(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -109,7 +109,8 @@ func TestNodeThatStopsAtOnceHasLeft(t *testing.T) {
 	}
 }
 
-// A second live worker of the name does not start; the first one continues.
+// TestSecondWorkerOfANameIsRefused checks that a second live worker of a name does not start, and that the first one
+// continues.
 func TestSecondWorkerOfANameIsRefused(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -126,8 +127,7 @@ func TestSecondWorkerOfANameIsRefused(t *testing.T) {
 	want(t, c.do(`{name: on, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
 }
 
-// A worker that has died without a word makes room for the next one of its name
-// when it counts as lost.
+// TestDeadWorkerMakesRoom checks that a new worker can replace one that died without leaving, once that counts as lost.
 func TestDeadWorkerMakesRoom(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -143,7 +143,7 @@ func TestDeadWorkerMakesRoom(t *testing.T) {
 	}
 }
 
-// On one machine the lock for the name tells that the old one is dead.
+// TestExclusiveWorkerReplacesAtOnce checks that on the same machine the name's lock proves that the old worker is dead.
 func TestExclusiveWorkerReplacesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -168,7 +168,7 @@ func TestExclusiveWorkerReplacesAtOnce(t *testing.T) {
 	}
 }
 
-// A node whose entry the server has lost registers again, and what runs on it continues.
+// TestNodeRegistersAgain checks that a node whose entry the server lost registers again while its tasks continue.
 func TestNodeRegistersAgain(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"x": {{Block: true}}})
@@ -191,11 +191,12 @@ func TestNodeRegistersAgain(t *testing.T) {
 	}
 }
 
-// A node whose name another worker has taken says so, and does not fight for it.
+// TestNodeLosesItsName checks that a node whose name another worker has taken fails with that reason and does not take
+// the name back.
 func TestNodeLosesItsName(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
-	// It finds out that it is lost a fifth of that after its last beat, so that the other one is faster.
+	// The node notices the loss only a fifth of this time after its last heartbeat, so the other worker is faster.
 	first := c.start("a", func(cfg *NodeConfig) { cfg.OfflineAfter = 40 * time.Second })
 	eventually(t, "a heartbeat", func() bool { return c.state(c.name("a"), "active").GetLastBeatAt() != nil })
 	if err := c.conn.TerminateWorkflow(t.Context(), names.NodeWorkflowID(c.name("a")), "", "a test"); err != nil {
@@ -216,8 +217,8 @@ func TestNodeLosesItsName(t *testing.T) {
 	want(t, c.do(`{name: on, tasks: {x: {type: shell, spec: {command: x}}}}`), "completed", nil)
 }
 
-// A node that is offline for long enough is forgotten, and an entry with a long
-// past continues in a fresh history.
+// TestEntryIsForgottenAndContinued checks that a node that is offline for long enough is forgotten, and that an entry
+// with a long history continues as new.
 func TestEntryIsForgottenAndContinued(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{registrar: node.Registrar{ForgetAfter: 2 * time.Second, HistoryEvents: 30}})

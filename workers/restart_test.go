@@ -7,9 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// The control worker goes away in the middle of a run and another one comes,
-// whose placement queue knows nothing: what runs runs on, what waits gets its
-// place, and nothing is run twice.
+// TestControlRestart replaces the control worker in the middle of a run by one with an empty placement queue. Running
+// tasks continue, waiting tasks get places, and nothing runs twice.
 func TestControlRestart(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{})

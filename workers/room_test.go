@@ -62,7 +62,8 @@ func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 	}
 }
 
-// A snapshot names the attempts as they came, whatever is in their names, and what they hold.
+// TestRunningNamesTheAttempts checks that a snapshot lists the attempts, whatever their names contain, and what they
+// hold.
 func TestRunningNamesTheAttempts(t *testing.T) {
 	t.Parallel()
 	ledger := node.NewLedger(node.NewMachine(twoSockets), 2)
@@ -97,7 +98,8 @@ func TestRunningNamesTheAttempts(t *testing.T) {
 	}
 }
 
-// An instance, and a batch by its first one, is known under its own name.
+// TestRoomKnowsInstances checks that an instance has its own name on the ledger, and a batch that of its first
+// instance.
 func TestRoomKnowsInstances(t *testing.T) {
 	t.Parallel()
 	ledger := node.NewLedger(node.NewMachine(twoSockets), 4)

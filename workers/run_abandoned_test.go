@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// terminate closes the run from outside, and keeps what it has said last, as `cancel --force` does.
+// terminate closes the run from outside and stores its last status, as `cancel --force` does.
 func (h *handle) terminate() {
 	h.t.Helper()
 	status := h.status(&v1.StatusRequest{})
@@ -43,8 +43,8 @@ func (h *handle) afterForce(in *v1.RunInput, generation int32) *handle {
 	return &handle{workerSet: h.workerSet, id: h.id, run: run, chain: h.chain}
 }
 
-// The generation after one that was ended by force starts nothing while an attempt of that one runs, and says so. What
-// completes of it regardless is not done again.
+// TestRetryAfterForceWaitsForTheOldAttempts checks that the generation after a forced end starts nothing, and reports
+// why, while an attempt of the previous generation runs. It does not repeat attempts that complete meanwhile.
 func TestRetryAfterForceWaitsForTheOldAttempts(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"deaf": {{Block: true, IgnoreKill: true}}, "polite": {{Block: true}, {}}})
@@ -62,7 +62,7 @@ func TestRetryAfterForceWaitsForTheOldAttempts(t *testing.T) {
 	again.until("polite", func(x *v1.Task) bool {
 		return strings.Contains(x.GetError(), "waits for the old attempt of deaf on "+c.name("n"))
 	})
-	// A generation that is ended by force while it waits leaves the wait to the next one.
+	// If a generation is ended by force while it waits, the next one waits instead.
 	again.terminate()
 	again = h.afterForce(in, 2)
 	again.until("deaf", func(x *v1.Task) bool { return strings.Contains(x.GetError(), "waits for the old attempt of deaf on ") })
@@ -77,7 +77,8 @@ func TestRetryAfterForceWaitsForTheOldAttempts(t *testing.T) {
 	replay(t, "after-force", limits.Run{}, again.history(""))
 }
 
-// A mutex whose holder was ended by force is granted when the attempt under it has ended.
+// TestMutexOutlivesItsHolderThatWasEndedByForce checks that the mutex of a holder that was ended by force is granted
+// only when the holder's attempt has ended.
 func TestMutexOutlivesItsHolderThatWasEndedByForce(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
@@ -102,7 +103,7 @@ func TestMutexOutlivesItsHolderThatWasEndedByForce(t *testing.T) {
 	want(t, waiter.wait(), "completed", map[string]string{"next": "completed"})
 }
 
-// looks returns the ids of the events with which the lock m has recorded looks at its closed holder.
+// looks returns the IDs of the events in which the lock m recorded checks of its closed holder.
 func looks(t *testing.T, y *cluster) (ids []int64) {
 	t.Helper()
 	closed := false

@@ -8,7 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// leaveCheckpoint fails the dispatch, which has left a checkpoint.
+// leaveCheckpoint returns a move that fails the dispatch and leaves a checkpoint.
 func leaveCheckpoint(text string) move {
 	return func(context.Context, *puppet) (*v1.ExecuteResponse, error) {
 		return &v1.ExecuteResponse{
@@ -18,7 +18,7 @@ func leaveCheckpoint(text string) move {
 	}
 }
 
-// checkpoints are what the requests have brought, as words.
+// checkpoints returns the checkpoints in the requests as a text.
 func (p *puppet) checkpoints() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -29,8 +29,8 @@ func (p *puppet) checkpoints() string {
 	return text
 }
 
-// A task that is done again because it failed finds its checkpoint in the next generation, and in those
-// after it. One that is done again by name begins anew.
+// TestAgainFromACheckpoint checks that a task repeated because it failed gets its checkpoint in the next generations,
+// and that a task repeated by name starts without one.
 func TestAgainFromACheckpoint(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -51,7 +51,8 @@ func TestAgainFromACheckpoint(t *testing.T) {
 	}
 }
 
-// A dead letter that is put back in the next generation finds its checkpoint, too.
+// TestAgainFromTheCheckpointOfADeadLetter checks that a dead letter that is retried in the next generation also gets
+// its checkpoint.
 func TestAgainFromTheCheckpointOfADeadLetter(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -65,7 +66,8 @@ func TestAgainFromTheCheckpointOfADeadLetter(t *testing.T) {
 	}
 }
 
-// An instance that failed finds its checkpoint in the next generation, in a part of a large fan-out, too.
+// TestInstancesAgainFromTheirCheckpoints checks that a failed instance gets its checkpoint in the next generation, also
+// in a part of a large fan-out.
 func TestInstancesAgainFromTheirCheckpoints(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})

@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// anew starts the run, which has ended, as its next generation with a change.
+// anew starts the ended run as its next generation with a change.
 func (h *handle) anew(in *v1.RunInput, generation int32, again *v1.Again) *handle {
 	h.t.Helper()
 	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Again: again, Chain: h.chain}
@@ -28,7 +28,8 @@ func (h *handle) anew(in *v1.RunInput, generation int32, again *v1.Again) *handl
 	return &handle{workerSet: h.workerSet, id: h.id, run: run, chain: h.chain}
 }
 
-// What did not complete is done again, of a fan-out only the instances that did not.
+// TestAgainWhatFailed checks that a new generation repeats only what did not complete, and of a fan-out only those
+// instances.
 func TestAgainWhatFailed(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"each": {{Output: "n=0"}, fake.Exit(1), {Output: "n=2"}, {Output: "n=1"}}, "bad": {fake.Exit(1), {}}})
@@ -73,12 +74,12 @@ func TestAgainWhatFailed(t *testing.T) {
 	replay(t, "again-from", limits.Run{}, h.history(""))
 }
 
-// Instances that never started when a run ended, because others had failed or the run was cancelled, are run by its
-// retry: each once, with those that completed left alone.
+// TestRetryRunsInstancesThatNeverStarted checks that a retry runs each instance once that never started because others
+// had failed or the run was cancelled, and leaves completed ones alone.
 func TestRetryRunsInstancesThatNeverStarted(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
-	for kind, instances := range map[string]int{"inline": 4, "large": 12} { // inParts: 4 a part, and at most so many inline
+	for kind, instances := range map[string]int{"inline": 4, "large": 12} { // inParts: 4 a part, and at most that many inline
 		for how, second := range map[string]fake.Step{"failed": fake.Exit(1), "cancelled": {Block: true}} {
 			t.Run(kind+" "+how, func(t *testing.T) {
 				c := y.workers(t, script{"each": {{}, second, {}}})
@@ -117,8 +118,8 @@ func TestRetryRunsInstancesThatNeverStarted(t *testing.T) {
 	}
 }
 
-// A large fan-out keeps its completed instances, too, those of parts in which others failed included. They are found
-// where they were, and no claim is used again.
+// TestAgainALargeFanOut checks that a large fan-out keeps its completed instances, including those of parts in which
+// others failed. They are found where they were, and no claim is reused.
 func TestAgainALargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -165,7 +166,7 @@ func TestAgainALargeFanOut(t *testing.T) {
 	}
 }
 
-// A cancelled run is done again from where it was.
+// TestAgainAfterCancel checks that a cancelled run continues where it stopped.
 func TestAgainAfterCancel(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"b": {{Block: true}, {}}})
@@ -181,8 +182,8 @@ func TestAgainAfterCancel(t *testing.T) {
 	}
 }
 
-// The dead letter of an instance is put back as that of a task is: its task continues,
-// and what was skipped below it waits again.
+// TestRetryOfAnInstance checks that the dead letter of an instance is retried like that of a task: its task continues,
+// and downstream tasks that were skipped wait again.
 func TestRetryOfAnInstance(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"each": {fake.Exit(1), fake.Exit(1), {}}, "z": {{Block: true}}})

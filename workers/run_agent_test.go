@@ -12,7 +12,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// takeTurns ends the dispatch as an agent does that has taken so many turns in all attempts, the last two in this one.
+// takeTurns returns a move that ends the dispatch as an agent does that has taken the given number of turns in all
+// attempts, the last two in this one.
 func takeTurns(turns int32, reason string) move {
 	return func(_ context.Context, p *puppet) (*v1.ExecuteResponse, error) {
 		res := &v1.ExecuteResponse{
@@ -32,8 +33,9 @@ func takeTurns(turns int32, reason string) move {
 	}
 }
 
-// An agent that has reached a limit is not tried again, and continues from its last turn when the run is retried; one whose
-// provider refused is tried again. Its turns and calls are events of the run, and nothing else keeps them.
+// TestAgentsReachTheirLimits checks that an agent that reached a limit is not retried, and continues from its last turn
+// when the run is retried. An agent whose provider refused is retried. Its turns and calls are stored only as events of
+// the run.
 func TestAgentsReachTheirLimits(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -65,7 +67,8 @@ func TestAgentsReachTheirLimits(t *testing.T) {
 	}
 }
 
-// The turns of the instances of a large fan-out are events of the child that carries them through.
+// TestAgentsInPartsHaveEvents checks that the turns of instances of a large fan-out are events of the child that
+// carries them.
 func TestAgentsInPartsHaveEvents(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})

@@ -27,13 +27,13 @@ func (h *handle) signed(by, role, task, verdict string) *v1.Decision {
 	return d
 }
 
-// decide sends a decision to a task, as a gateway does.
+// decide sends a decision about a task, as a gateway does.
 func (h *handle) decide(update string, d *v1.Decision) error {
 	h.t.Helper()
 	return h.update(update, &v1.TaskCommand{Task: d.GetTask(), By: d.GetBy(), Decision: d})
 }
 
-// waitingRun submits a run that needs the approval of an operator, and waits until it waits.
+// waitingRun submits a run that needs an operator's approval, and waits until the run waits for it.
 func (c *workerSet) waitingRun(name string) *handle {
 	c.t.Helper()
 	in := c.input(`{name: ` + name + `, tasks: {a: {type: shell, spec: {command: x}}}}`)
@@ -164,7 +164,7 @@ func TestRunIsCancelledWhileItWaitsForApproval(t *testing.T) {
 	}
 }
 
-// TestApprovalsOfATask has two people of a role approve a task, and others try.
+// TestApprovalsOfATask checks that two people of the required role can approve a task, and that others cannot.
 func TestApprovalsOfATask(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -219,10 +219,10 @@ func TestApprovalTimesOut(t *testing.T) {
 	replay(t, "patience", limits.Run{}, h.history(""))
 }
 
-// TestApprovalsSurviveContinueAsNew has a run continue as new after the first of two approvals.
+// TestApprovalsSurviveContinueAsNew makes a run continue as new after the first of two approvals.
 func TestApprovalsSurviveContinueAsNew(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 60}}).workers(t, nil) // so that it soon does
+	c := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 60}}).workers(t, nil) // so that it continues as new soon
 	c.start("n")
 	in := c.input(`{name: long-wait, tasks: {
 		ok: {type: approval, spec: {message: "Go (now)?", approvals: 2, timeout: 1h}},
@@ -243,7 +243,7 @@ func TestApprovalsSurviveContinueAsNew(t *testing.T) {
 	want(t, h.wait(), v1.RunCompleted, map[string]string{"ok": v1.TaskCompleted})
 }
 
-// TestCachedResultsStayWithTheirUser has two users and two operators run the same workflow.
+// TestCachedResultsStayWithTheirUser runs the same workflow for two users and two operators.
 func TestCachedResultsStayWithTheirUser(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)

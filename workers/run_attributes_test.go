@@ -21,7 +21,7 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// attributes are the search attributes of the newest execution.
+// attributes returns the search attributes of the newest execution.
 func (h *handle) attributes() visibility.Attributes {
 	h.t.Helper()
 	return visibility.Decode(h.described().GetWorkflowExecutionInfo().GetSearchAttributes())
@@ -38,7 +38,8 @@ func (h *handle) upserts(execution string) int {
 	return n
 }
 
-// Visibility holds what a run is, its nodes and its state, and in the end its error.
+// TestRunShowsSearchAttributes checks that visibility holds the run's attributes, nodes and state, and finally its
+// error.
 func TestRunShowsSearchAttributes(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}, "b": {fake.Exit(2)}})
@@ -72,14 +73,14 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 	if got := h.attributes(); got.State != "failed" || !strings.Contains(got.Text, `task "b"`) || !strings.Contains(got.Text, "reads meters") {
 		t.Errorf("after its end: %+v", got)
 	}
-	// Its first node with all that was known at the start, the pause, its end, and the end of the pause.
+	// The upserts are: the first node with all that was known at the start, the pause, its end, and the end of the run.
 	if n := h.upserts(""); n > 5 {
 		t.Errorf("%d commands for search attributes", n)
 	}
 }
 
-// A chain of tasks on one node costs three commands at most, however long it is: its start, its node if that is placed
-// after the start was reported, and its end.
+// TestSearchAttributesOfChainTakeFewCommands checks that a chain of tasks on one node needs at most three upserts,
+// however long it is: its start, its node if that is placed after the start was reported, and its end.
 func TestSearchAttributesOfChainTakeFewCommands(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -94,7 +95,8 @@ func TestSearchAttributesOfChainTakeFewCommands(t *testing.T) {
 	}
 }
 
-// What visibility knows survives continue-as-new, and partitions tell their run where their instances ran.
+// TestSearchAttributesAcrossExecutions checks that search attributes survive continue-as-new, and that partitions
+// report the nodes of their instances to the run.
 func TestSearchAttributesAcrossExecutions(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 40, Instances: 5, PartitionInstances: 4}})
@@ -119,8 +121,8 @@ func TestSearchAttributesAcrossExecutions(t *testing.T) {
 	}
 }
 
-// Runs that tasks start are of the owner and of the batch of the run, those of instances and those that a later execution
-// of the run starts included.
+// TestChildRunInheritsOwnerAndBatch checks that child runs have the owner and the batch of their run, including those
+// that instances and later executions start.
 func TestChildRunInheritsOwnerAndBatch(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 40}})
@@ -154,10 +156,10 @@ func TestChildRunInheritsOwnerAndBatch(t *testing.T) {
 	}
 }
 
-// startByName starts a run with the name of a stored workflow only, as a person does in Temporal.
+// startByName starts a run with only the name of a stored workflow, as a user of Temporal can.
 func (c *workerSet) startByName(id string, input map[string]any) *handle {
 	c.t.Helper()
-	// A map travels as the plain JSON that the temporal CLI and the Web UI send.
+	// A map is sent as plain JSON, as the temporal CLI and the Web UI send it.
 	run, err := c.conn.ExecuteWorkflow(c.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: names.ControlQueue}, names.RunWorkflow, input)
 	if err != nil {
 		c.t.Fatal(err)
@@ -165,8 +167,8 @@ func (c *workerSet) startByName(id string, input map[string]any) *handle {
 	return &handle{workerSet: c, id: id, run: c.conn.GetWorkflow(c.t.Context(), id, ""), chain: run.GetRunID()}
 }
 
-// A run that is started in Temporal with the name of a stored workflow reads the definition itself, and keeps it when
-// another one is stored meanwhile.
+// TestRunOfStoredWorkflowByName checks that a run started in Temporal by the name of a stored workflow reads the
+// definition itself, and keeps it when another version is stored meanwhile.
 func TestRunOfStoredWorkflowByName(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"only": {{Block: true}}})
@@ -207,7 +209,8 @@ func TestRunOfStoredWorkflowByName(t *testing.T) {
 	}
 }
 
-// A definition that is larger than the answer of a local activity may be reaches the run by reference.
+// TestRunOfLargeStoredWorkflowByName checks that a definition that exceeds the result limit of a local activity reaches
+// the run by reference.
 func TestRunOfLargeStoredWorkflowByName(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)

@@ -16,7 +16,7 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// The instances of a batch go to a node together, and each ends by itself.
+// TestBatches checks that the instances of a batch go to a node together and end individually.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []string{"4", "auto"} {
@@ -51,7 +51,7 @@ func TestBatches(t *testing.T) {
 					activities++
 				}
 			}
-			// How many an automatic batch takes depends on how fast the machine is.
+			// The size of an automatic batch depends on the speed of the machine.
 			if batch == "4" && activities > 4 {
 				t.Errorf("%d activities", activities)
 			}
@@ -60,7 +60,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// members are the numbers of the instances of each request of a puppet.
+// members returns the indexes of the instances in each request to a puppet.
 func (p *puppet) members() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,8 +78,8 @@ func (p *puppet) members() string {
 	return strings.Join(words, " ")
 }
 
-// A node that is lost under a batch: what its last beat names has ended, the next
-// instance is lost, and the others have not begun.
+// TestBatchOfALostNode checks a batch on a lost node: the instances that its last heartbeat names have ended, the next
+// instance is lost, and the others have not started.
 func TestBatchOfALostNode(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -114,7 +114,7 @@ func TestBatchOfALostNode(t *testing.T) {
 	replay(t, "batch-lost", limits.Run{}, h.history(""))
 }
 
-// Cancelling an instance of a batch leaves the others alone.
+// TestCancelOneOfABatch checks that cancelling one instance of a batch does not affect the others.
 func TestCancelOneOfABatch(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"each": {{}, {Block: true}, {}}})

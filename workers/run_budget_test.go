@@ -16,7 +16,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// One workflow task that started all of these children would take 5 MB, and the server would terminate the run.
+// TestLongManyChildrenWithLargeDefinitions checks that children are started in several workflow tasks. Starting all of
+// them in one would take 5 MB, and the server would terminate the run.
 func TestLongManyChildrenWithLargeDefinitions(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -31,7 +32,8 @@ func TestLongManyChildrenWithLargeDefinitions(t *testing.T) {
 	}
 }
 
-// The server wedges a run with 2,000 pending children. The rest wait in the run's own queue, and say so.
+// TestChildrenBeyondTheLimitWait checks that children beyond the limit wait in the run's own queue with a reason. The
+// server blocks a run with 2,000 pending children.
 func TestChildrenBeyondTheLimitWait(t *testing.T) {
 	t.Parallel()
 	const most = 5
@@ -62,7 +64,7 @@ func (h *handle) pendingChildren() int {
 	return len(h.described().GetPendingChildren())
 }
 
-// A cancellation in the middle leaves nothing open.
+// TestCancelOfManyChildrenLeavesNothing checks that a cancel in the middle leaves no workflow open.
 func TestCancelOfManyChildrenLeavesNothing(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{Children: 8, Instances: 5, PartitionInstances: 4}})
@@ -88,7 +90,7 @@ func (y *cluster) openWorkflows(t *testing.T, types ...string) int {
 	return int(res.GetCount())
 }
 
-// Many large fan-outs share the child workflows of their run.
+// TestManyLargeFanOutsAtOnce checks that many large fan-outs share the child workflows of their run.
 func TestManyLargeFanOutsAtOnce(t *testing.T) { manyLargeFanOutsAtOnce(t, 8) }
 
 func TestLongManyLargeFanOutsAtOnce(t *testing.T) {
@@ -115,7 +117,7 @@ func manyLargeFanOutsAtOnce(t *testing.T, fans int) {
 	}
 }
 
-// What hundreds of parents have left is more than one request can carry.
+// TestJoinOfManyParentsWithOutputs checks a task whose hundreds of parents have left more than one request can carry.
 func TestJoinOfManyParentsWithOutputs(t *testing.T) { joinOfManyParents(t, 150, 16<<10) }
 
 func TestLongJoinOfManyParentsWithOutputs(t *testing.T) {
@@ -123,7 +125,7 @@ func TestLongJoinOfManyParentsWithOutputs(t *testing.T) {
 	joinOfManyParents(t, 500, 4000)
 }
 
-// joinOfManyParents has a task read the outputs of all of its parents, each of a size in bytes.
+// joinOfManyParents makes a task read the outputs of all its parents, each of the given size in bytes.
 func joinOfManyParents(t *testing.T, parents, size int) {
 	t.Parallel()
 	s := script{}
@@ -148,7 +150,8 @@ func joinOfManyParents(t *testing.T, parents, size int) {
 	}
 }
 
-// A part that is terminated from outside does not hang its run, whichever execution of the run it was started by.
+// TestPartThatIsTerminated checks that a terminated part does not block its run, whichever execution of the run started
+// it.
 func TestPartThatIsTerminated(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}
@@ -177,7 +180,7 @@ func TestPartThatIsTerminated(t *testing.T) {
 	}
 }
 
-// Parts and child runs end soon after a run that is terminated or deleted.
+// TestChildrenEndWithATerminatedRun checks that parts and child runs end soon after their run is terminated or deleted.
 func TestChildrenEndWithATerminatedRun(t *testing.T) {
 	t.Parallel()
 	for how, end := range map[string]func(*handle) error{
@@ -205,7 +208,7 @@ func checkChildrenEnd(t *testing.T, end func(*handle) error) {
 	eventually(t, "nothing is left", func() bool { return y.openWorkflows(t, names.RunWorkflow, names.FanOutWorkflow) == 0 })
 }
 
-// sent returns the most bytes that one workflow task of an execution has sent, as its history has them.
+// sent returns the most bytes that one workflow task of an execution has sent, according to its history.
 func (h *handle) sent(execution string) int {
 	h.t.Helper()
 	tasks, most := map[int64]int{}, 0
@@ -223,8 +226,8 @@ func (h *handle) sent(execution string) int {
 	return most
 }
 
-// No workflow task sends more than its budget, whatever the commands are: requests with large environments, answers of
-// local activities, and the final status.
+// TestWorkflowTasksKeepToTheirBudget checks that no workflow task sends more than its budget, whatever its commands
+// are: requests with large environments, results of local activities, or the final status.
 func TestWorkflowTasksKeepToTheirBudget(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{ScheduleBytes: 256 << 10}

@@ -14,8 +14,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// What people have said to a run, and the time that its tasks have, go from one
-// execution to the next.
+// TestSteeringAcrossContinueAsNew checks that user commands to a run, and the remaining time of its tasks, survive
+// continue-as-new.
 func TestSteeringAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{HistoryEvents: 60, Instances: 4, PartitionInstances: 4}
@@ -87,8 +87,8 @@ func TestSteeringAcrossContinueAsNew(t *testing.T) {
 	}
 }
 
-// A batch that waits for a node in one execution is another one in the next, which
-// has no other task's place.
+// TestBatchesThatWaitAcrossContinueAsNew checks that a batch that waits for a node during continue-as-new forms anew,
+// and takes no other task's place.
 func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 60}})
@@ -102,7 +102,7 @@ func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The batches of 3 and of 6 wait for the node; then those of 10 and of 13 do.
+	// First the batches of 3 and of 6 wait for the node, later those of 10 and of 13.
 	held := []string{"each[9]", "each[3]", "each[6]"}
 	for _, instance := range held {
 		command(names.HoldUpdate, instance)
@@ -121,7 +121,7 @@ func TestBatchesThatWaitAcrossContinueAsNew(t *testing.T) {
 	}
 }
 
-// A context that is large goes to the tasks through the store.
+// TestLargeContext checks that tasks receive a large context through the store.
 func TestLargeContext(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{
@@ -140,7 +140,8 @@ func TestLargeContext(t *testing.T) {
 	replay(t, "context", limits.Run{}, h.history(""))
 }
 
-// A task that would make the context too large fails, and leaves it alone.
+// TestContextGrowsTooLarge checks that a task that would make the context too large fails and leaves the context
+// unchanged.
 func TestContextGrowsTooLarge(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{ContextUpdate: "more=" + strings.Repeat("z", 30<<10)}}})

@@ -19,13 +19,13 @@ import (
 	"switchyard/workflows/names"
 )
 
-// childDefinition is a workflow of one task that the nodes of the test take.
+// childDefinition returns a workflow of one task that the nodes of the test accept.
 func (c *workerSet) childDefinition(name, task, more string) string {
 	return fmt.Sprintf(`{name: %s, %s tasks: {%s: {type: shell, spec: {command: x}, retry: {maxRetries: 0},
 		resources: {cores: 0}, constraints: {nodeLabels: [%s]}}}}`, name, more, task, c.label)
 }
 
-// keep stores the workflow of childDefinition under a name that is this test's alone.
+// keep stores the workflow of childDefinition under a name that is unique to this test.
 func (c *workerSet) keep(task, more string) (name string) {
 	c.t.Helper()
 	name = names.NewRunID("stored")
@@ -39,7 +39,8 @@ func (c *workerSet) keep(task, more string) (name string) {
 	return name
 }
 
-// A task of type run is another run, with its own input; what that leaves in its context is the task's output.
+// TestChildRun checks that a task of type run starts another run with its own input, whose final context is the task's
+// output.
 func TestChildRun(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("b", 30_000)
@@ -66,7 +67,7 @@ func TestChildRun(t *testing.T) {
 		t.Errorf("30 KB of output travel: %v", run.Tasks["named"])
 	}
 	for _, e := range h.history("") {
-		// The history of a parent has room for the ends of many children.
+		// Small end events leave room in the parent's history for many children.
 		if end := e.GetChildWorkflowExecutionCompletedEventAttributes(); end != nil && proto.Size(end) > 1<<10 {
 			t.Errorf("the end of a child takes %d bytes", proto.Size(end))
 		}
@@ -82,7 +83,7 @@ func TestChildRun(t *testing.T) {
 	replay(t, "child", limits.Run{}, h.history(""))
 }
 
-// A child that does not complete is a failed attempt, with the child's own words.
+// TestChildRunFails checks that a child that does not complete is a failed attempt with the child's error.
 func TestChildRunFails(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"bad": {fake.Exit(3)}, "slow": {{Block: true}}, "flaky": {fake.Exit(1), {}}})
@@ -120,7 +121,7 @@ func TestChildRunFails(t *testing.T) {
 	}
 }
 
-// A run inside of a run inside of a run ends somewhere.
+// TestChildRunsAreNotEndless checks that the nesting of child runs is limited.
 func TestChildRunsAreNotEndless(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -146,7 +147,7 @@ func TestChildRunsAreNotEndless(t *testing.T) {
 	}
 }
 
-// A run that is cancelled, or one of its tasks, takes its children with it.
+// TestChildRunIsCancelled checks that cancelling a run, or one of its tasks, also cancels the children.
 func TestChildRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	for name, cancel := range map[string]func(*handle){
@@ -191,7 +192,7 @@ func TestChildRunIsCancelled(t *testing.T) {
 	}
 }
 
-// A child run that takes long runs once while its parent goes through several executions.
+// TestOpenChildHoldsNothingUp checks that a long child run runs once while its parent continues as new several times.
 func TestOpenChildHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
@@ -215,7 +216,8 @@ func TestOpenChildHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// However a child run ends that a later execution of its parent awaits, the parent hears it.
+// TestChildEndsAfterContinueAsNew checks that a later execution of the parent learns of the child's end, however the
+// child ends.
 func TestChildEndsAfterContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
@@ -282,7 +284,7 @@ func TestChildEndsAfterContinueAsNew(t *testing.T) {
 	}
 }
 
-// A child run that someone deletes or terminates while its parent awaits it has failed.
+// TestChildRunIsTakenAway checks that an awaited child run has failed if it is deleted or terminated.
 func TestChildRunIsTakenAway(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"slow": {{Block: true}}})
@@ -300,7 +302,7 @@ func TestChildRunIsTakenAway(t *testing.T) {
 	want(t, h.wait(), "failed", map[string]string{"terminated": "failed child_run", "deleted": "failed child_run"})
 }
 
-// chainBesideChild is a long chain of short tasks, with a run of one task beside it.
+// chainBesideChild returns a long chain of short tasks beside a child run of one task.
 func (c *workerSet) chainBesideChild(task string) *v1.Definition {
 	c.t.Helper()
 	def, err := definition.Parse("parent.yaml", []byte(fmt.Sprintf(`{name: parent, tasks: {
@@ -316,7 +318,7 @@ func (c *workerSet) chainBesideChild(task string) *v1.Definition {
 	return def
 }
 
-// Children of a fan-out continue beside a parent that continues in fresh histories.
+// TestChildRunsAcrossContinueAsNew checks that children of a fan-out continue while their parent continues as new.
 func TestChildRunsAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(40)})

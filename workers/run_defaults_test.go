@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// startedWith returns what the newest execution of a run was started with.
+// startedWith returns the input of the newest execution of a run.
 func (h *handle) startedWith() *v1.RunInput {
 	h.t.Helper()
 	in := &v1.RunInput{}
@@ -22,8 +22,8 @@ func (h *handle) startedWith() *v1.RunInput {
 	return in
 }
 
-// The defaults of the fleet hold for runs that no gateway starts: one that Temporal starts by the name of its workflow,
-// and those of its tasks, by name and with a definition.
+// TestRunDefaultsHoldWithoutGateway checks that the fleet's defaults apply to runs that no gateway starts: one that
+// Temporal starts by the name of its workflow, and child runs, by name and with a definition.
 func TestRunDefaultsHoldWithoutGateway(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{Defaults: definition.RunDefaults{Timeout: time.Hour, FailurePolicy: "halt", PickupTimeout: 20 * time.Second}})

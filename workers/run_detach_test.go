@@ -19,19 +19,19 @@ import (
 	"switchyard/workflows/names"
 )
 
-// detachLimits returns limits with which a small run detaches its attempts again and again.
+// detachLimits returns limits that make a small run detach its attempts repeatedly.
 func detachLimits() limits.Run {
 	return limits.Run{HardHistoryEvents: 60, DetachWait: 10 * time.Millisecond}
 }
 
-// within is a context that ends when a test has waited for too long.
+// within returns a context that ends when a test has waited too long.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// chainBeside is a chain of short tasks, with others beside it that take long.
+// chainBeside returns a chain of short tasks with the given long ones beside it.
 func chainBeside(n int, beside map[string]*v1.TaskDefinition) *v1.Definition {
 	def := &v1.Definition{Name: "detach", Tasks: beside}
 	for i := range n {
@@ -57,8 +57,8 @@ func (h *handle) detaches() map[string]int {
 	return asked
 }
 
-// A run that has outgrown the soft bound continues to start tasks beside a long one, detaches nothing, and continues as new
-// as soon as nothing is in flight.
+// TestContinueAsNewWhenQuiet checks that a run beyond the soft limit still starts tasks beside a long one, detaches
+// nothing, and continues as new as soon as nothing is in flight.
 func TestContinueAsNewWhenQuiet(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{HistoryEvents: 60}
@@ -81,8 +81,8 @@ func TestContinueAsNewWhenQuiet(t *testing.T) {
 	}
 }
 
-// An attempt on a node that is dead, and that may be silent for long, harms no other attempt and lets others start. In
-// the next round only its own node is asked.
+// TestLongDeadNodeHarmsNoOtherAttempt checks that an attempt on a dead node that may be silent for long does not affect
+// other attempts and lets new ones start. The next round asks only its own node.
 func TestLongDeadNodeHarmsNoOtherAttempt(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -123,8 +123,8 @@ func TestLongDeadNodeHarmsNoOtherAttempt(t *testing.T) {
 	replay(t, "detach-dead-node", limits, h.history(""))
 }
 
-// At the last bound nothing is admitted any more, and the node that is away is asked again until its attempt can be
-// detached.
+// TestLongLastHistoryBound checks that nothing is admitted at the hard limit, and that the run asks an unreachable node
+// again until its attempt can be detached.
 func TestLongLastHistoryBound(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -166,7 +166,8 @@ func TestLongLastHistoryBound(t *testing.T) {
 	}
 }
 
-// A child run that is slow to stop, which the next execution could not take over, holds up nothing else of its parent.
+// TestLongChildThatIsSlowToStopHoldsNothingUp checks that a child run that is slow to stop, which the next execution
+// could not adopt, delays nothing else in its parent.
 func TestLongChildThatIsSlowToStopHoldsNothingUp(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -209,8 +210,8 @@ func TestLongChildThatIsSlowToStopHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// A long task runs once while its run goes through several executions, and what it
-// leaves is whole.
+// TestRunningTaskHoldsNothingUp checks that a long task runs once while its run continues as new several times, and
+// that its results are complete.
 func TestRunningTaskHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
@@ -246,7 +247,7 @@ func TestRunningTaskHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// A batch continues, too, and is told one by one as ever.
+// TestBatchIsReattached checks that a detached batch continues and that its instances are still reported individually.
 func TestBatchIsReattached(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
@@ -265,8 +266,8 @@ func TestBatchIsReattached(t *testing.T) {
 	}
 }
 
-// What holds a lock keeps it, what counts for a limit continues counting, and what waits for
-// that begins when the attempt has ended.
+// TestLimitsCountDetachedAttempts checks that a detached attempt keeps its lock and still counts towards limits, and
+// that waiting tasks start when it has ended.
 func TestLimitsCountDetachedAttempts(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
@@ -287,7 +288,7 @@ func TestLimitsCountDetachedAttempts(t *testing.T) {
 	want(t, h.wait(), "completed", map[string]string{"first": "completed", "second": "completed"})
 }
 
-// A run that is cancelled stops what it has detached, whenever that comes.
+// TestCancelOfDetachedAttempts checks that cancelling a run stops its detached attempts whenever the cancel arrives.
 func TestCancelOfDetachedAttempts(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
@@ -317,8 +318,9 @@ func TestCancelOfDetachedAttempts(t *testing.T) {
 	}
 }
 
-// A run whose hard bound moves in small steps continues as new when the attempts of a node that cannot be asked are known
-// to be lost. What is cut off has ended before it is repeated, and the attempts of other nodes run once.
+// TestLongNodeIsCutOffBeforeDetach checks that a run whose hard limit moves in small steps continues as new once the
+// attempts of an unreachable node are known to be lost. An attempt on that node has ended before it is repeated, and
+// attempts on other nodes run once.
 func TestLongNodeIsCutOffBeforeDetach(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -373,7 +375,8 @@ func TestLongNodeIsCutOffBeforeDetach(t *testing.T) {
 	}
 }
 
-// What was detached by a node that is then cut off has ended before the task starts elsewhere.
+// TestNodeIsCutOffWhileDetached checks that a detached attempt on a node that is then cut off ends before the task
+// starts elsewhere.
 func TestNodeIsCutOffWhileDetached(t *testing.T) {
 	t.Parallel()
 	limits := detachLimits()

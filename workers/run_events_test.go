@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// events asks an open run for the events that it has not stored.
+// events queries an open run for the events that it has not stored.
 func (h *handle) events() *v1.EventsResponse {
 	h.t.Helper()
 	var res v1.EventsResponse
@@ -19,8 +19,8 @@ func (h *handle) events() *v1.EventsResponse {
 	return &res
 }
 
-// A run with many events stores them while it continues, in parts, and every event
-// is in one part or in the run's memory.
+// TestEventsAreStoredInParts checks that a run with many events stores them in parts while it continues, and that every
+// event is either in one part or in the run's memory.
 func TestEventsAreStoredInParts(t *testing.T) {
 	t.Parallel()
 	limits := limits.Run{UnstoredEvents: 20}

@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// instances are the states of the instances of a task, in order.
+// instances returns the states of a task's instances, in order.
 func instances(task *v1.Task) string {
 	var words []string
 	for _, i := range task.GetInstances() {
@@ -24,7 +24,7 @@ func instances(task *v1.Task) string {
 	return strings.Join(words, " ")
 }
 
-// seen is a variable of the environment of each attempt of a task, sorted.
+// seen returns the sorted values of an environment variable in the attempts of a task.
 func (c *workerSet) seen(task, variable string) []string {
 	var values []string
 	for _, call := range c.fake.Calls() {
@@ -36,7 +36,7 @@ func (c *workerSet) seen(task, variable string) []string {
 	return values
 }
 
-// A task fans out over a number, a literal list, and what a parent has left.
+// TestFanOut checks fan-outs over a number, a literal list, and a parent's output.
 func TestFanOut(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"find": {{Output: `{"files": ["a", "b", "c"], "count": 2}`}}})
@@ -86,7 +86,7 @@ func TestFanOut(t *testing.T) {
 	replay(t, "fan-out", limits.Run{}, h.history(""))
 }
 
-// Retries, failures and the end of a fan-out are an instance's own.
+// TestFanOutFailures checks that each instance has its own retries, failures and end.
 func TestFanOutFailures(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -117,7 +117,8 @@ func TestFanOutFailures(t *testing.T) {
 	}
 }
 
-// What cannot be fanned out over fails the task, with the value.
+// TestFanOutOfSomethingElse checks that a value that cannot be fanned out over fails the task, and that the error shows
+// it.
 func TestFanOutOfSomethingElse(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"find": {{Output: `{"files": "many", "count": -2}`}}})
@@ -131,7 +132,7 @@ func TestFanOutOfSomethingElse(t *testing.T) {
 	}
 }
 
-// Outputs of instances are a list for those that come after.
+// TestFanOutOutputs checks that downstream tasks get the outputs of instances as a list.
 func TestFanOutOutputs(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"each": {{Output: "n=1"}, fake.Exit(1), {Output: "n=3"}}})
@@ -147,7 +148,8 @@ func TestFanOutOutputs(t *testing.T) {
 	}
 }
 
-// A fan-out continues in many executions, in batches too, and a page of it can be asked for.
+// TestFanOutAcrossContinueAsNew checks that a fan-out continues through many executions, also in batches, and that its
+// instances can be paged.
 func TestFanOutAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: shortHistory(100)})

@@ -15,7 +15,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// wantRefused checks that an update was refused for a reason.
+// wantRefused checks that an update was refused with an error of the given kind and text.
 func wantRefused(t *testing.T, err error, kind, text string) {
 	t.Helper()
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != kind || !strings.Contains(app.Message(), text) {
@@ -23,7 +23,7 @@ func wantRefused(t *testing.T, err error, kind, text string) {
 	}
 }
 
-// retry.when decides whether a failed attempt is repeated.
+// TestRetryWhen checks that retry.when decides whether a failed attempt is retried.
 func TestRetryWhen(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{
@@ -42,7 +42,8 @@ func TestRetryWhen(t *testing.T) {
 	replay(t, "retry-when", limits.Run{}, h.history(""))
 }
 
-// A completed result is reused under the same key, by another run too; a failed one never is.
+// TestCache checks that a completed result is reused under the same key, also by another run, and that a failed one
+// never is.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Stdout: "slow", Output: "n=1", ContextUpdate: "seen=1"}}, "bad": {fake.Exit(1)}})
@@ -85,7 +86,7 @@ func TestCache(t *testing.T) {
 	replay(t, "cache-hit", limits.Run{}, second.history(""))
 }
 
-// Deadlines end what takes too long: a task with all its attempts, a fan-out, a run.
+// TestDeadlines checks that deadlines end a task with all its attempts, a fan-out, and a run.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"slow": {{Block: true}}, "wide": {{}, {Block: true}}, "fails": {fake.Exit(1)}})
@@ -98,7 +99,7 @@ func TestDeadlines(t *testing.T) {
 		after: {type: shell, spec: {command: x}, dependsOn: [fine]}}}`))
 	run := h.wait()
 	want(t, run, "failed", map[string]string{"slow": "failed deadline", "fails": "failed deadline", "wide": "failed deadline", "fine": "completed", "after": "completed"})
-	// A slow machine may not get them started in time.
+	// A slow machine may not start them in time.
 	if c.calls()["slow"] > 1 || c.calls()["fails"] > 1 || !strings.Contains(run.Tasks["slow"].GetError(), "900ms") {
 		t.Errorf("executions %v, %s", c.calls(), summary(run))
 	}
@@ -116,7 +117,7 @@ func TestDeadlines(t *testing.T) {
 	replay(t, "deadline-run", limits.Run{}, h.history(""))
 }
 
-// TestMissedDeadlineNamesTheWait has tasks that no node can take until their deadlines, or that of the run.
+// TestMissedDeadlineNamesTheWait uses tasks that no node can take until their deadlines, or the run's, have passed.
 func TestMissedDeadlineNamesTheWait(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{})
@@ -138,7 +139,8 @@ func TestMissedDeadlineNamesTheWait(t *testing.T) {
 	}
 }
 
-// A paused run starts nothing, a held task does not start, and a cancelled one ends alone.
+// TestPauseHoldAndCancelTask checks that a paused run starts nothing, a held task does not start, and cancelling a task
+// affects only that task.
 func TestPauseHoldAndCancelTask(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}, "doomed": {{Block: true}}})
@@ -147,7 +149,7 @@ func TestPauseHoldAndCancelTask(t *testing.T) {
 		each: {type: shell, spec: {command: x}, dependsOn: [a], parallel: 3},
 		c: {type: shell, spec: {command: x}, dependsOn: [b]},
 		doomed: {type: shell, spec: {command: x}}}}`))
-	// There is no node yet: what waits for one can be held.
+	// There is no node yet, and a task that waits for one can be held.
 	h.until("a", func(x *v1.Task) bool { return x.GetError() != "" })
 	command := func(task string) *v1.TaskCommand { return &v1.TaskCommand{Task: task, Reason: "for a test", By: "me"} }
 	do := func(update string, arg any) {
@@ -196,7 +198,7 @@ func TestPauseHoldAndCancelTask(t *testing.T) {
 	replay(t, "steered", limits.Run{}, h.history(""))
 }
 
-// A task of type approval waits for a person.
+// TestApproval checks that a task of type approval waits for a decision.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -244,7 +246,7 @@ func TestApproval(t *testing.T) {
 	replay(t, "approval", limits.Run{}, h.history(""))
 }
 
-// maxParallel holds for the whole run.
+// TestMaxParallelOfARun checks that maxParallel applies to the whole run.
 func TestMaxParallelOfARun(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}, "b": {{Block: true}}})
@@ -262,7 +264,8 @@ func TestMaxParallelOfARun(t *testing.T) {
 	want(t, h.wait(), "completed", nil)
 }
 
-// A fan-out of approvals past its maxFailures waits for no other decision.
+// TestRejectedFanOutWaitsNoMore checks that a fan-out of approvals that exceeds its maxFailures waits for no further
+// decision.
 func TestRejectedFanOutWaitsNoMore(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)

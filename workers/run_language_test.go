@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// everything is a run with a value for each field of a definition that is in the input of a run. Its nodes are a and b.
+// everything is a run that sets each field of a definition that a run's input contains. Its nodes are a and b.
 const everything = `
 name: everything-%[1]s
 description: Each field of the language.

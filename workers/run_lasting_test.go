@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// withLasting has a node run tasks that last as machines, which outlive its workers.
+// withLasting makes a node run lasting tasks on fake machines, which outlive its workers.
 func (c *workerSet) withLasting(m *fake.Machines) func(*NodeConfig) {
 	dir := filepath.Join(c.t.TempDir(), "state")
 	return func(cfg *NodeConfig) {
@@ -27,7 +27,8 @@ func (c *workerSet) withLasting(m *fake.Machines) func(*NodeConfig) {
 	}
 }
 
-// lastingInput reads a definition whose tasks of type container last, and ends the activities of silent nodes early.
+// lastingInput parses a definition whose container tasks are lasting, and makes the activities of silent nodes time out
+// early.
 func (c *workerSet) lastingInput(document string) *v1.RunInput {
 	c.t.Helper()
 	in := c.input(document)
@@ -40,7 +41,7 @@ func (c *workerSet) lastingInput(document string) *v1.RunInput {
 	return in
 }
 
-// awaitMachine waits until a condition is true of the only machine of a task.
+// awaitMachine waits until the only machine of a task satisfies a condition.
 func (c *workerSet) awaitMachine(m *fake.Machines, task, what string, holds func(fake.Machine) bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
@@ -58,14 +59,15 @@ func isBack(x *v1.Task) bool {
 	return x.GetState() == v1.TaskRunning && x.GetNotice() == "" && x.GetCompletedAt() == nil && x.GetStartedAt() != nil
 }
 
-// reported waits until a node has reported to the server that the attempt of a task has started.
+// reported waits until the server knows that the attempt of a task has started.
 func (c *workerSet) reported(m *fake.Machines, task string) {
 	c.t.Helper()
 	c.awaitMachine(m, task, "it runs", func(one fake.Machine) bool { return one.Running && one.Attended == 1 })
 	eventually(c.t, "the server knows that it has started", func() bool { return m.All(task)[0].Attempt.Lease.StopAt() > 1<<62 })
 }
 
-// A vps whose node is away is lost until the node is back: with the same attempt, which was started once.
+// TestLastingTaskIsLostUntilItsNodeIsBack checks that a vps whose node is away is lost until the node returns, with the
+// same attempt, which was started once.
 func TestLastingTaskIsLostUntilItsNodeIsBack(t *testing.T) {
 	t.Parallel()
 	c, m := shared(t).workers(t, nil), fake.NewMachines()
@@ -85,7 +87,7 @@ func TestLastingTaskIsLostUntilItsNodeIsBack(t *testing.T) {
 	h.must(names.RestartTaskUpdate, "x")
 	c.awaitMachine(m, "x", "it is restarted", func(one fake.Machine) bool { return one.Restarts == 1 })
 
-	// Quickly, no one notices.
+	// A quick restart goes unnoticed.
 	second.Stop()
 	c.start("n", with)
 	c.awaitMachine(m, "x", "it is reattached", func(one fake.Machine) bool { return one.Attended == 1 && one.Reattached == 2 })
@@ -105,7 +107,8 @@ func TestLastingTaskIsLostUntilItsNodeIsBack(t *testing.T) {
 	replay(t, "lasting-lost", limits.Run{}, h.history(""))
 }
 
-// What ends a task whose node is away ends it at once, and the node removes the machine when it is back.
+// TestLastingTaskEndsWithoutItsNode checks that ending a task whose node is away takes effect at once, and that the
+// node removes the machine when it returns.
 func TestLastingTaskEndsWithoutItsNode(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -137,7 +140,8 @@ func TestLastingTaskEndsWithoutItsNode(t *testing.T) {
 	}
 }
 
-// A node that comes back without the machine has lost it, and that is not retried.
+// TestLastingTaskIsLostWithItsMachine checks that a node that returns without the machine has lost it, and that the
+// task is not retried.
 func TestLastingTaskIsLostWithItsMachine(t *testing.T) {
 	t.Parallel()
 	c, m := shared(t).workers(t, nil), fake.NewMachines()
@@ -155,7 +159,8 @@ func TestLastingTaskIsLostWithItsMachine(t *testing.T) {
 	replay(t, "lasting-gone", limits.Run{}, h.history(""))
 }
 
-// A run continues as new with a vps that runs, and with one whose node is away; a cut of the network ends nothing.
+// TestLastingTaskOutlivesContinueAsNew checks that a run continues as new with a running vps and with one whose node is
+// away, and that a network outage ends nothing.
 func TestLastingTaskOutlivesContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := detachLimits()
@@ -196,13 +201,13 @@ func TestLastingTaskOutlivesContinueAsNew(t *testing.T) {
 	if one := m.All("x"); len(one) != 1 || one[0].Starts != 1 || one[0].Reattached != 0 {
 		t.Errorf("the machines are %+v", one)
 	}
-	executions := h.executions() // the run continues as new once more while x is away
+	executions := h.executions() // the run continues as new once more while the node of x is away
 	for i, execution := range executions[len(executions)-2:] {
 		replay(t, fmt.Sprintf("lasting-continued-%d", i), limits, h.history(execution))
 	}
 }
 
-// Only tasks that last are stopped and restarted.
+// TestStopIsForTasksThatLast checks that only lasting tasks can be stopped and restarted.
 func TestStopIsForTasksThatLast(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}})
@@ -216,7 +221,8 @@ func TestStopIsForTasksThatLast(t *testing.T) {
 	want(t, h.wait(), "completed", map[string]string{"a": "completed"})
 }
 
-// A node that would lose its machines with its worker offers none, and says how that is mended.
+// TestNodeOffersNoMachinesThatItCannotFindAgain checks that a node that would lose its machines with its worker offers
+// none, and names the remedy.
 func TestNodeOffersNoMachinesThatItCannotFindAgain(t *testing.T) {
 	t.Parallel()
 	c, m := shared(t).workers(t, nil), fake.NewMachines()

@@ -13,10 +13,10 @@ import (
 	"switchyard/workflows/names"
 )
 
-// span is when something ran, by the clock of its node.
+// span is when an attempt ran, by the clock of its node.
 type span struct{ from, to time.Time }
 
-// spans are when the tasks of a run, or the instances of a task, ran.
+// spans returns when the tasks of a run, or the instances of a task, ran.
 func spans(t *testing.T, run *v1.Run) (all []span) {
 	t.Helper()
 	add := func(name string, from, to interface{ AsTime() time.Time }) {
@@ -37,7 +37,7 @@ func spans(t *testing.T, run *v1.Run) (all []span) {
 	return all
 }
 
-// atOnce is how many ran at the same time at most.
+// atOnce returns the largest number of overlapping spans.
 func atOnce(all []span) (most int) {
 	for _, s := range all {
 		n := 0
@@ -51,7 +51,7 @@ func atOnce(all []span) (most int) {
 	return most
 }
 
-// One attempt at a time has a mutex, over all runs, and the runs' other tasks continue.
+// TestMutex checks that one attempt at a time holds a mutex across all runs, and that other tasks of the runs continue.
 func TestMutex(t *testing.T) {
 	t.Parallel()
 	step := script{"a": {{Duration: 2 * time.Millisecond}}, "b": {{Duration: 2 * time.Millisecond}}}
@@ -74,8 +74,8 @@ func TestMutex(t *testing.T) {
 	}
 }
 
-// A semaphore lets as many in as it has places, instances of several runs too, and
-// through a continue-as-new, which keeps the name that expressions have given it.
+// TestSemaphore checks that a semaphore admits as many holders as it has places, including instances of several runs,
+// and that a lock name from expressions survives continue-as-new.
 func TestSemaphore(t *testing.T) {
 	t.Parallel()
 	limits := shortHistory(150)
@@ -95,8 +95,8 @@ func TestSemaphore(t *testing.T) {
 	(&holders{cluster: y, t: t}).closedLock(names.TaskLock("s-semaphore"))
 }
 
-// A task says who has the lock that it waits for, and waits no more when it is
-// cancelled, held, or the holder is gone.
+// TestWaitingForALock checks that a task names the holder of the lock that it waits for, and stops waiting when it is
+// cancelled or held, or when the holder has ended.
 func TestWaitingForALock(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
@@ -130,13 +130,13 @@ func TestWaitingForALock(t *testing.T) {
 	(&holders{cluster: y, t: t}).closedLock(names.TaskLock("m"))
 }
 
-// The name of a lock may be made from expressions: runs wait for those with the same name only, in all attempts, and a
-// name that no lock can have fails the task.
+// TestLockNamesAreMadeFromExpressions checks that runs wait only for runs with the same lock name, in all attempts, and
+// that an invalid name fails the task.
 func TestLockNamesAreMadeFromExpressions(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}, "b": {fake.Exit(1), {}}})
 	c.start("n")
-	lock := strings.ToLower(names.NewRunID("l")) // its name is this test's alone
+	lock := strings.ToLower(names.NewRunID("l")) // its name is unique to this test
 	submit := func(stage string) *handle {
 		in := c.input(fmt.Sprintf(`{name: deploys, inputs: {stage: {}}, tasks: {
 			a: {type: shell, spec: {command: x}, mutex: "%[1]s-${{ workflow.input.stage }}"},
@@ -163,7 +163,7 @@ func TestLockNamesAreMadeFromExpressions(t *testing.T) {
 	replay(t, "lock-name", limits.Run{}, second.history(""))
 }
 
-// Instances in parts of a large fan-out have the locks that their items name.
+// TestLockNamesOfInstances checks that instances in parts of a large fan-out take the locks that their items name.
 func TestLockNamesOfInstances(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker, limits: limits.Run{Instances: 5, PartitionInstances: 6}})
@@ -192,7 +192,7 @@ func TestLockNamesOfInstances(t *testing.T) {
 	}
 }
 
-// turns are runs of a workflow of one task that runs until it is released, at most one at a time.
+// turns submits runs of a workflow with one task that runs until it is released. At most one of the runs may be open.
 type turns struct {
 	*workerSet
 	strategy string
@@ -214,7 +214,7 @@ func (h *handle) started() {
 	h.until("a", func(task *v1.Task) bool { return task.GetState() == "assigned" })
 }
 
-// waitsFor waits until the run waits for another one, with nothing of it started.
+// waitsFor waits until the run waits for another one without having started a task.
 func (h *handle) waitsFor(other *handle) {
 	h.t.Helper()
 	eventually(h.t, h.id+" waits for "+other.id, func() bool {
@@ -228,7 +228,7 @@ func (h *handle) waitsFor(other *handle) {
 	}
 }
 
-// The runs of a workflow take turns, whatever started them, as its strategy says.
+// TestRunConcurrency checks that the runs of a workflow follow its concurrency strategy, whatever started them.
 func TestRunConcurrency(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
@@ -242,7 +242,7 @@ func TestRunConcurrency(t *testing.T) {
 		last.waitsFor(first)
 		early := c.submit()
 		early.waitsFor(first)
-		early.must(names.CancelTaskUpdate, "a") // before its turn
+		early.must(names.CancelTaskUpdate, "a") // before the run may start
 		cancelled.signal(nil)
 		want(t, cancelled.wait(), "cancelled", map[string]string{"a": "cancelled"})
 		c.fake.Release("a")
@@ -279,12 +279,12 @@ func TestRunConcurrency(t *testing.T) {
 	}
 }
 
-// Locks and the runs that wait for them replay.
+// TestHistoriesOfLocksReplay checks that locks, and the runs that wait for them, replay.
 func TestHistoriesOfLocksReplay(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}})
 	c.start("n")
-	lock := names.NewRunID("l") // its name is this test's alone
+	lock := names.NewRunID("l") // its name is unique to this test
 	document := fmt.Sprintf(`{name: %[1]s, concurrency: {maxRuns: 2}, tasks: {a: {type: shell, spec: {command: x}, mutex: %[1]s}}}`, lock)
 	first := c.submit(c.input(document))
 	c.running("a")

@@ -12,7 +12,7 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// printed is what the log of the first attempt of a task says, with what the system itself says.
+// printed returns the log of a task's first attempt, including lines from the system.
 func (h *handle) printed(task string) string {
 	h.t.Helper()
 	attempts, err := logs.Attempts(h.t.Context(), h.store, h.home(), task)
@@ -30,7 +30,8 @@ func (h *handle) printed(task string) string {
 	return text.String()
 }
 
-// A task whose cache key cannot be told, or is empty, runs without the cache, and says so where people look.
+// TestCacheKeyThatCannotBeTold checks that a task with an invalid or empty cache key runs without the cache, and that
+// its log and its notice say so.
 func TestCacheKeyThatCannotBeTold(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -64,7 +65,7 @@ func TestCacheKeyThatCannotBeTold(t *testing.T) {
 	replay(t, "cache-key", limits.Run{}, h.history(""))
 }
 
-// Expressions see the items of a list that lies in the store.
+// TestCacheKeysOfStoredItems checks that expressions see the items of a list in the store.
 func TestCacheKeysOfStoredItems(t *testing.T) {
 	t.Parallel()
 	var files []string
@@ -89,7 +90,7 @@ func TestCacheKeysOfStoredItems(t *testing.T) {
 	}
 }
 
-// What could never start is not tried again.
+// TestSpecThatIsNone checks that a task that can never start is not retried.
 func TestSpecThatIsNone(t *testing.T) {
 	t.Parallel()
 	bad := fake.Step{StartErr: &executor.StartError{ExitCode: 126, BadSpec: true, Err: errors.New("command[1] is not a string")}}

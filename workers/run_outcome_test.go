@@ -23,8 +23,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// puppet is a node of the fleet whose attempts end as a test says: it can fall
-// silent, as only a node can whose machine is gone.
+// puppet is a node of the fleet whose attempts end as a test scripts. It can fall silent like a node whose machine has
+// failed.
 type puppet struct {
 	*workerSet
 	name string
@@ -35,21 +35,20 @@ type puppet struct {
 	silence  chan struct{}
 }
 
-// move is what a puppet does with a dispatch.
+// move is how a puppet handles one dispatch.
 type move func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error)
 
-// puppet starts one that does the moves one after the other, and then completes
-// whatever comes.
+// puppet starts a puppet that performs the moves in order and then completes every further dispatch.
 func (c *workerSet) puppet(short string, moves ...move) *puppet {
 	c.t.Helper()
 	return c.puppetOf(c.start(short), short, names.CPULane, moves...)
 }
 
-// puppetOf has a puppet take what comes by the last lane of a node.
+// puppetOf makes a puppet take the dispatches of a node's last lane.
 func (c *workerSet) puppetOf(n *Node, short string, of names.Lane, moves ...move) *puppet {
 	c.t.Helper()
 	lane := len(n.workers) - 1
-	n.workers[lane].Stop() // it stays in the fleet, and another node takes its tasks
+	n.workers[lane].Stop() // the node stays in the fleet, and the puppet takes its tasks
 	n.workers = n.workers[:lane]
 	p := &puppet{workerSet: c, name: c.name(short), node: n, silence: make(chan struct{})}
 	w := worker.New(c.conn.Client, names.NodeQueue(p.name, of), worker.Options{DisableWorkflowWorker: true})
@@ -73,7 +72,7 @@ func (c *workerSet) puppetOf(n *Node, short string, of names.Lane, moves ...move
 	return p
 }
 
-// at is a time that no clock of this machine shows.
+// at returns a time that the clock of this machine cannot show.
 func at(second int64) *timestamppb.Timestamp {
 	return timestamppb.New(time.Unix(2_000_000_000+second, 0))
 }
@@ -85,7 +84,7 @@ func (*puppet) complete(_ context.Context, p *puppet) (*v1.ExecuteResponse, erro
 	}, nil
 }
 
-// die beats once, and then never again.
+// die returns a move that heartbeats once and then never again.
 func die(spawned bool) move {
 	return func(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
 		beat := &v1.ExecuteProgress{Spawned: spawned}
@@ -98,7 +97,7 @@ func die(spawned bool) move {
 	}
 }
 
-// leave beats once, and then its node leaves the fleet.
+// leave heartbeats once, and then its node leaves the fleet.
 func leave(ctx context.Context, p *puppet) (*v1.ExecuteResponse, error) {
 	activity.RecordHeartbeat(ctx, &v1.ExecuteProgress{Spawned: true, StartedAt: at(0)})
 	go p.node.Stop()
@@ -111,7 +110,7 @@ func loseLease(context.Context, *puppet) (*v1.ExecuteResponse, error) {
 	return &v1.ExecuteResponse{State: "moved", Reason: "lease_lost", Error: "for a test", StartedAt: at(0), CompletedAt: at(1)}, nil
 }
 
-// answer hands the dispatch back, or fails.
+// answer returns a move that hands the dispatch back or fails it.
 func answer(state, reason string) move {
 	return func(context.Context, *puppet) (*v1.ExecuteResponse, error) {
 		return &v1.ExecuteResponse{State: state, Reason: reason, Error: "for a test"}, nil
@@ -122,7 +121,7 @@ func breakDown(context.Context, *puppet) (*v1.ExecuteResponse, error) {
 	return nil, temporal.NewApplicationError("the disk is full", "disk")
 }
 
-// dispatches are the requests, as words.
+// dispatches returns the requests as a text.
 func (p *puppet) dispatches() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +137,7 @@ func TestHowDispatchesEnd(t *testing.T) {
 	for name, test := range map[string]struct {
 		moves      []move
 		retries    int
-		state      string // of the task
+		state      string // state of the task
 		attempts   string
 		dispatches string // attempt, claim, and attempts that were never reported
 		events     string
@@ -212,7 +211,7 @@ func TestHowDispatchesEnd(t *testing.T) {
 			p := c.puppet("n", test.moves...)
 			in := c.input(fmt.Sprintf(`{name: outcome, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: %d, backoffMs: 1}}}}`, test.retries))
 			if strings.HasPrefix(name, "lost") {
-				// Long enough for the dispatch after it to end in time on a slow machine.
+				// Long enough for the next dispatch to end in time on a slow machine.
 				in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second)}
 			}
 			h := c.submit(in)
@@ -237,7 +236,7 @@ func TestHowDispatchesEnd(t *testing.T) {
 				t.Errorf("events are %s, want %s", got, test.events)
 			}
 			if x.GetState() == "completed" {
-				// The node's clock is the truth.
+				// The times must come from the node's clock.
 				if !slices.Equal([]int64{x.GetAssignedAt().GetSeconds(), x.GetStartedAt().GetSeconds(), x.GetCompletedAt().GetSeconds()},
 					[]int64{at(1).GetSeconds(), at(2).GetSeconds(), at(3).GetSeconds()}) {
 					t.Errorf("times of %v", x)
@@ -263,7 +262,8 @@ func TestHowDispatchesEnd(t *testing.T) {
 	}
 }
 
-// A dispatch that a live node does not pick up goes elsewhere, and is counted as a suspicion of the node.
+// TestNotPickedUpIsSuspicion checks that a dispatch that a live node does not pick up goes elsewhere, and counts as a
+// suspicion of the node.
 func TestNotPickedUpIsSuspicion(t *testing.T) {
 	t.Parallel()
 	figures, err := metrics.New("test")
@@ -274,7 +274,7 @@ func TestNotPickedUpIsSuspicion(t *testing.T) {
 	c := y.workers(t, nil)
 	n := c.start("n")
 	lane := len(n.workers) - 1
-	n.workers[lane].Stop() // it beats, and takes up nothing
+	n.workers[lane].Stop() // the node heartbeats but picks up nothing
 	n.workers = n.workers[:lane]
 	in := c.input(`{name: suspicion, tasks: {a: {type: shell, spec: {command: x}}}}`)
 	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second), PickupTimeout: durationpb.New(5 * time.Second)}

@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// eightFail is a script in which all four instances of the first part fail twice, one after the other.
+// eightFail returns steps that make all four instances of the first part fail twice, followed by the given steps.
 func eightFail(then ...fake.Step) []fake.Step {
 	var steps []fake.Step
 	for range 8 {
@@ -20,8 +20,8 @@ func eightFail(then ...fake.Step) []fake.Step {
 	return append(steps, then...)
 }
 
-// The dead letter of an instance that a child of the run had is put back while the run continues, and the halt of the
-// others is taken back with it.
+// TestRetryOfAnInstanceOfALargeFanOut checks that retrying the dead letter of an instance in a child of the running run
+// also lifts the halt of the other instances.
 func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -53,7 +53,7 @@ func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	if one := res.GetInstances()[1]; one.GetState() != "completed" || one.GetAttempt() != 0 || len(one.GetAttempts()) != 3 || res.GetClaims()[1] != 3 {
 		t.Errorf("instance 1: %v", one)
 	}
-	// What has happened is told from the first opening of the part on.
+	// The events of the part are complete from its first opening on.
 	var told []string
 	for part := range int32(2) {
 		var stored v1.EventPart
@@ -73,7 +73,7 @@ func TestRetryOfAnInstanceOfALargeFanOut(t *testing.T) {
 	replay(t, "letters-large-part", inParts, child.history(""))
 }
 
-// A part that is over is opened again while others of its task run.
+// TestRetryOfAnInstanceWhileOthersRun checks that a part that has ended is reopened while other parts of its task run.
 func TestRetryOfAnInstanceWhileOthersRun(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -82,7 +82,7 @@ func TestRetryOfAnInstanceWhileOthersRun(t *testing.T) {
 	h := c.submit(c.input(`{name: letters, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: 10, concurrency: 1, maxFailures: 4, retry: {maxRetries: 1, backoffMs: 1}}}}`))
 	c.running("each")
-	wantRefused(t, h.retry("each[4]"), names.UnknownTaskError, "each[4]") // its child is to be asked
+	wantRefused(t, h.retry("each[4]"), names.UnknownTaskError, "each[4]") // the run must ask the child
 	if err := h.retry("each[3]"); err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +96,8 @@ func TestRetryOfAnInstanceWhileOthersRun(t *testing.T) {
 	replay(t, "letters-large-open", inParts, h.history(""))
 }
 
-// A run that has ended continues for the sake of one instance that a child had: with its item, and what else has
-// failed stays as it is.
+// TestAgainForAnInstanceOfALargeFanOut checks that an ended run continues for a single instance of a child, with its
+// item, and that other failures stay as they are.
 func TestAgainForAnInstanceOfALargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -124,7 +124,7 @@ func TestAgainForAnInstanceOfALargeFanOut(t *testing.T) {
 	replay(t, "letters-large-again", inParts, h.history(""))
 }
 
-// Instances that a person cancels count over all parts of a fan-out.
+// TestCancelledInstancesCountOverAllParts checks that cancelled instances count across all parts of a fan-out.
 func TestCancelledInstancesCountOverAllParts(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -152,8 +152,8 @@ func TestCancelledInstancesCountOverAllParts(t *testing.T) {
 	}
 }
 
-// What has ended of a large fan-out stays as it is when instances of more parts are put back than are open at once, also
-// when the run continues as new in between.
+// TestAgainForInstancesOfManyParts checks that retrying instances of more parts than may be open at once leaves the
+// other ended instances unchanged, even when the run continues as new in between.
 func TestAgainForInstancesOfManyParts(t *testing.T) {
 	t.Parallel()
 	limits := inParts

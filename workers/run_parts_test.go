@@ -17,10 +17,10 @@ import (
 	"switchyard/workflows/names"
 )
 
-// inParts has fan-outs of more than 5 instances carried through by children, 4 instances each.
+// inParts makes children carry fan-outs of more than 5 instances, 4 instances each.
 var inParts = limits.Run{Instances: 5, PartitionInstances: 4}
 
-// page asks for instances where they are.
+// page queries a workflow for a page of instances.
 func (h *handle) page(id string, req *v1.InstancesRequest) *v1.InstancesResponse {
 	h.t.Helper()
 	var res v1.InstancesResponse
@@ -28,8 +28,7 @@ func (h *handle) page(id string, req *v1.InstancesRequest) *v1.InstancesResponse
 	return &res
 }
 
-// A large fan-out is carried through by children of the run, and looks from
-// outside as any other.
+// TestLargeFanOut checks that a large fan-out, which children of the run carry, looks like any other from outside.
 func TestLargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -69,10 +68,11 @@ func TestLargeFanOut(t *testing.T) {
 	replay(t, "part", inParts, (&handle{workerSet: c, id: child}).history(""))
 }
 
-// An instance whose context update the run has no room for fails, as a task does: no update is lost.
+// TestContextOfALargeFanOut checks that an instance fails, as a task does, if the run's context has no room for its
+// update. No update is lost.
 func TestContextOfALargeFanOut(t *testing.T) {
 	t.Parallel()
-	const instances, fit = 10, 8 // of 30 KiB each, in the 256 KiB that a context may have
+	const instances, fit = 10, 8 // of 30 KiB each, in the 256 KiB limit of a context
 	var each []fake.Step
 	for i := range instances {
 		each = append(each, fake.Step{ContextUpdate: fmt.Sprintf("k%d=%s", i, strings.Repeat("x", 30<<10))})
@@ -93,7 +93,7 @@ func TestContextOfALargeFanOut(t *testing.T) {
 	}
 }
 
-// Failures of one part halt the others.
+// TestLargeFanOutFails checks that failures in one part halt the other parts.
 func TestLargeFanOutFails(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -113,7 +113,8 @@ func TestLargeFanOutFails(t *testing.T) {
 	}
 }
 
-// How the instances of a large fan-out ended reaches the tasks below it, and how the tasks above it ended its instances.
+// TestEndsOfALargeFanOutReachATask checks that downstream tasks get the end states of the instances of a large fan-out,
+// and that its instances get those of upstream tasks.
 func TestEndsOfALargeFanOutReachATask(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -158,7 +159,8 @@ tasks:
 	}
 }
 
-// An instance that a person cancels is a failure of the task, as in a small fan-out.
+// TestInstanceOfALargeFanOutIsCancelled checks that a cancelled instance is a failure of the task, as in a small
+// fan-out.
 func TestInstanceOfALargeFanOutIsCancelled(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -179,7 +181,7 @@ func TestInstanceOfALargeFanOutIsCancelled(t *testing.T) {
 	}
 }
 
-// A run that is cancelled, or ended from outside, takes its parts with it.
+// TestLargeFanOutIsCancelled checks that cancelling or terminating a run also ends its parts.
 func TestLargeFanOutIsCancelled(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -200,7 +202,7 @@ func TestLargeFanOutIsCancelled(t *testing.T) {
 			child := h.child(0, "each", 4)
 			end(h)
 			if name == "terminated" {
-				c.fake.Release("each") // it finds out when it reports
+				c.fake.Release("each") // the part learns of the end when it reports
 			} else {
 				want(t, h.wait(), "cancelled", map[string]string{"each": "cancelled"})
 			}
@@ -211,7 +213,8 @@ func TestLargeFanOutIsCancelled(t *testing.T) {
 	}
 }
 
-// Run and parts continue in fresh histories, and the parts outlive those of the run.
+// TestLargeFanOutAcrossContinueAsNew checks that run and parts continue as new, and that parts outlive executions of
+// the run.
 func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := inParts
@@ -243,7 +246,8 @@ func TestLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	}
 }
 
-// Nothing of a large fan-out starts after its run has halted, also when the run continues as new.
+// TestHaltedLargeFanOutAcrossContinueAsNew checks that no instance of a large fan-out starts after its run has halted,
+// even when the run continues as new.
 func TestHaltedLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	limits := inParts
@@ -261,7 +265,7 @@ func TestHaltedLargeFanOutAcrossContinueAsNew(t *testing.T) {
 	c.fake.Release("bad")
 	h.until("bad", func(x *v1.Task) bool { return x.GetState() == "failed" })
 	eventually(t, "the run has continued as new", func() bool { return len(h.executions()) > 1 })
-	h.until("each", func(x *v1.Task) bool { return x.GetCounts()["skipped"] == 6 }) // of the two parts that are open
+	h.until("each", func(x *v1.Task) bool { return x.GetCounts()["skipped"] == 6 }) // of the two open parts
 	c.fake.Release("each")
 	want(t, h.wait(), "failed", map[string]string{"bad": "failed", "each": "skipped halt"})
 	if n := c.calls()["each"]; n != 2 {

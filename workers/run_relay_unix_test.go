@@ -25,7 +25,7 @@ const answering = `while read -r line; do
 	echo '{"type":"result","subtype":"success","result":"It is good."}'
 done`
 
-// attachSession keeps an agent alive in a folder of sessions until the test ends or detach is called.
+// attachSession keeps an agent alive in a folder of sessions until the test ends or the caller calls detach.
 func attachSession(t *testing.T, folder, name string) (detach func()) {
 	t.Helper()
 	sh, err := shell.New(shell.Options{})
@@ -57,7 +57,7 @@ func attachSession(t *testing.T, folder, name string) (detach func()) {
 	return cancel
 }
 
-// relaying has a node run messages to the sessions of a folder, which is returned.
+// relaying creates a folder of sessions and returns a change that makes a node run messages to them.
 func relaying(t *testing.T, c *workerSet, short string) (folder string, change func(*NodeConfig)) {
 	t.Helper()
 	scratch := filepath.Join(t.TempDir(), short)
@@ -73,7 +73,7 @@ func relaying(t *testing.T, c *workerSet, short string) (folder string, change f
 
 func TestARelayRunsOnTheNodeOfItsSession(t *testing.T) {
 	t.Parallel()
-	c := own(t, ControlConfig{}).workers(t, nil) // in the shared one nodes of other tests are expected all the time
+	c := own(t, ControlConfig{}).workers(t, nil) // the shared cluster is always expecting nodes of other tests
 	there, hasThere := relaying(t, c, "there")
 	other, hasOther := relaying(t, c, "other")
 	attachSession(t, other, "writer")
@@ -94,7 +94,7 @@ func TestARelayRunsOnTheNodeOfItsSession(t *testing.T) {
 
 	h := c.submit(c.input(document))
 	h.until("ask", func(x *v1.Task) bool { return strings.Contains(x.GetError(), "no node has session reviewer") })
-	// The next heartbeat of the node makes the session known.
+	// The next heartbeat of the node reports the session.
 	attachSession(t, there, "reviewer")
 	run = h.wait()
 	want(t, run, "completed", nil)

@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// withRemote has a node run tasks of a remote type in a cluster.
+// withRemote makes a node run tasks of a remote type in a cluster.
 func withRemote(jobs *fake.Cluster) func(*NodeConfig) {
 	return func(cfg *NodeConfig) {
 		cfg.Capabilities = map[string]string{v1.ClusterCapability(v1.DefaultCluster): "true"}
@@ -26,7 +26,7 @@ func withRemote(jobs *fake.Cluster) func(*NodeConfig) {
 	}
 }
 
-// remoteInput reads a definition whose tasks are of a remote type, and ends the attempts of silent nodes early.
+// remoteInput parses a definition with tasks of a remote type, and makes the attempts of silent nodes time out early.
 func (c *workerSet) remoteInput(document string) *v1.RunInput {
 	c.t.Helper()
 	in := c.input(document)
@@ -37,7 +37,8 @@ func (c *workerSet) remoteInput(document string) *v1.RunInput {
 	return in
 }
 
-// An attempt that runs outside of its node is the same one on the next node, however it lost the node, and no retry is spent.
+// TestHowRemoteDispatchesEnd checks that the next node continues the same remote attempt, however it lost its node,
+// without spending a retry.
 func TestHowRemoteDispatchesEnd(t *testing.T) {
 	t.Parallel()
 	begun := func(state, reason string) move {
@@ -48,7 +49,7 @@ func TestHowRemoteDispatchesEnd(t *testing.T) {
 	for name, test := range map[string]struct {
 		moves      []move
 		state      string
-		dispatches string // attempt, claim, and whether it continues one
+		dispatches string // attempt, claim, and whether it continues an attempt
 	}{
 		"silent node":                  {moves: []move{die(true)}, state: "completed", dispatches: "0.1 0.2+"},
 		"silent node before the start": {moves: []move{die(false)}, state: "completed", dispatches: "0.1 0.2"},
@@ -85,7 +86,8 @@ func TestHowRemoteDispatchesEnd(t *testing.T) {
 	}
 }
 
-// A Job whose node leaves the fleet without a word continues on another one: it was started once, and no attempt is counted.
+// TestRemoteAttemptOutlivesItsNode checks that a Job whose node disappears continues on another node: it was started
+// once, and no attempt is counted.
 func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 	t.Parallel()
 	c, jobs := shared(t).workers(t, nil), fake.NewCluster()
@@ -94,7 +96,7 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 		req := p.requests[0]
 		var own context.Context
 		own, cut = context.WithCancelCause(context.Background())
-		go func() { // what is left of the node's process does not matter
+		go func() { // the rest of the node's process does not matter
 			_, _ = fake.NewRemote(v1.TypeK8sJob, jobs).Run(own, executor.Attempt{Identity: executor.Identity{
 				Run: req.GetRunId(), Chain: req.GetChain(), Task: req.GetTask(), Node: p.name, Index: -1, Claim: req.GetClaim(),
 			}}, func() {})
@@ -154,7 +156,7 @@ func TestRemoteAttemptOutlivesItsNode(t *testing.T) {
 	replay(t, "remote-outlives", limits.Run{}, h.history(""))
 }
 
-// An instance is waited for as long as it has not ended.
+// TestInstancesThatAreWaitedForAreKnown checks that an instance counts as awaited until it has ended.
 func TestInstancesThatAreWaitedForAreKnown(t *testing.T) {
 	t.Parallel()
 	c, jobs := shared(t).workers(t, nil), fake.NewCluster()
@@ -180,7 +182,8 @@ func TestInstancesThatAreWaitedForAreKnown(t *testing.T) {
 	want(t, h.wait(), "completed", map[string]string{"x": "completed"})
 }
 
-// A dead letter that is put back runs anew, although the number of its attempt is that of one before.
+// TestRemoteTaskThatIsPutBackRunsAnew checks that a retried dead letter runs anew, although its attempt number repeats
+// an earlier one.
 func TestRemoteTaskThatIsPutBackRunsAnew(t *testing.T) {
 	t.Parallel()
 	c, jobs := shared(t).workers(t, nil), fake.NewCluster()

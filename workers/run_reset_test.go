@@ -31,7 +31,8 @@ func (h *handle) reset(finished int64) *handle {
 	return &handle{workerSet: h.workerSet, id: h.id, run: h.conn.GetWorkflow(h.t.Context(), h.id, res.GetRunId()), chain: res.GetRunId()}
 }
 
-// firstTask returns the first completed workflow task of the current execution, and lastTask the last one.
+// firstTask returns the event ID of the first completed workflow task of the current execution. lastTask returns that
+// of the last one.
 func (h *handle) firstTask() int64 { return completedTasks(h.history(""))[0] }
 
 func (h *handle) lastTask() int64 {
@@ -66,7 +67,7 @@ func (c *workerSet) isOpen(execution *commonpb.WorkflowExecution) bool {
 	return d.GetWorkflowExecutionInfo().GetCloseTime() == nil
 }
 
-// childExecutions are the open children of the current execution.
+// childExecutions returns the open children of the current execution.
 func (h *handle) childExecutions() (all []*commonpb.WorkflowExecution) {
 	for _, p := range h.described().GetPendingChildren() {
 		all = append(all, &commonpb.WorkflowExecution{WorkflowId: p.GetWorkflowId(), RunId: p.GetRunId()})
@@ -74,7 +75,8 @@ func (h *handle) childExecutions() (all []*commonpb.WorkflowExecution) {
 	return all
 }
 
-// Two parts and a child run are open, and block the first time that they are executed.
+// resetWorkers returns nodes, and the input of a run with two parts and a child run, which block on their first
+// execution.
 func resetWorkers(t *testing.T, limits limits.Run) (*workerSet, *v1.RunInput) {
 	t.Helper()
 	limits.Instances, limits.PartitionInstances = 5, 4
@@ -89,7 +91,7 @@ func resetWorkers(t *testing.T, limits limits.Run) (*workerSet, *v1.RunInput) {
 		child: {type: run, spec: {definition: %s}}}}`, c.childDefinition("inner", "a", "")))
 }
 
-// openChildren submits the input of resetCrew, and returns the run and its children when all of them run.
+// openChildren submits the input of resetWorkers, and returns the run and its children when all of them run.
 func (c *workerSet) openChildren(in *v1.RunInput) (*handle, []*commonpb.WorkflowExecution) {
 	c.t.Helper()
 	h := c.submit(in)
@@ -99,7 +101,8 @@ func (c *workerSet) openChildren(in *v1.RunInput) (*handle, []*commonpb.Workflow
 	return h, h.childExecutions()
 }
 
-// Children of a run that is reset to before it had started them end, and the run starts new ones.
+// TestResetToBeforeChildrenEndsThem checks that children end when their run is reset to before their start, and that
+// the run starts new ones.
 func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 	t.Parallel()
 	c, in := resetWorkers(t, limits.Run{})
@@ -123,15 +126,15 @@ func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 	}
 }
 
-// Children of a run that is reset to after it had started them continue as its children, also when the run continues as
-// new before it is reset again.
+// TestResetToAfterChildrenKeepsThem checks that children stay with a run that is reset to after their start, even if
+// the run continues as new before another reset.
 func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 	t.Parallel()
 	c, in := resetWorkers(t, limits.Run{})
 	h, before := c.openChildren(in)
 	last := h.lastTask()
 	reset := h.reset(last)
-	reset = reset.reset(last) // children follow twice
+	reset = reset.reset(last) // the children move to the new execution twice
 	c.awaitParentCheck(before)
 	for _, child := range before {
 		if !c.isOpen(child) {
@@ -146,7 +149,8 @@ func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 	}
 }
 
-// A run that has continued as new and is reset keeps the children of its executions before.
+// TestResetAfterContinueAsNewKeepsChildren checks that a run that is reset after continue-as-new keeps the children of
+// earlier executions.
 func TestResetAfterContinueAsNewKeepsChildren(t *testing.T) {
 	t.Parallel()
 	c := own(t, ControlConfig{limits: limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}}).workers(t, script{"each": {{Block: true}}, "a": {{Block: true}}})
@@ -177,14 +181,14 @@ func TestResetAfterContinueAsNewKeepsChildren(t *testing.T) {
 	}
 }
 
-// awaitParentCheck waits until children have begun to await the end of their parents, and have looked at them.
+// awaitParentCheck waits until children have started to await the end of their parents, and have checked them.
 func (c *workerSet) awaitParentCheck(children []*commonpb.WorkflowExecution) {
 	c.t.Helper()
 	for _, child := range children {
 		eventually(c.t, "the child awaits its parent", func() bool {
 			d := describe(c.t, c.conn, child.GetWorkflowId(), child.GetRunId())
 			for _, a := range d.GetPendingActivities() {
-				// It beats every 4 s, after it has looked several times.
+				// The activity heartbeats every 4 s, after several checks.
 				if a.GetActivityType().GetName() == names.AwaitRunsActivity && a.GetLastHeartbeatTime() != nil {
 					return true
 				}
@@ -194,8 +198,8 @@ func (c *workerSet) awaitParentCheck(children []*commonpb.WorkflowExecution) {
 	}
 }
 
-// A task that holds a mutex and is started again by a reset does not run beside its old attempt, and the next run in the
-// line gets the mutex after it.
+// TestResetOfMutexHolder checks that a task with a mutex that a reset starts again does not run beside its old attempt,
+// and that the next waiting run then gets the mutex.
 func TestResetOfMutexHolder(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{locker: quickLocker})
@@ -223,14 +227,15 @@ func TestResetOfMutexHolder(t *testing.T) {
 	(&holders{cluster: y, t: t}).closedLock(names.TaskLock("m"))
 }
 
-// A part of a run that is reset itself starts its instances anew, and its run takes what they leave.
+// TestResetOfPart checks that a part that is itself reset runs its instances anew, and that its run takes their
+// results.
 func TestResetOfPart(t *testing.T) {
 	t.Parallel()
 	c, in := resetWorkers(t, limits.Run{})
 	h, before := c.openChildren(in)
 	part := h.child(0, "each", 4)
 	part.reset(part.firstTask())
-	// The old attempts of the part block, and so do those of the other one until they are released.
+	// The old attempts of the part block, and those of the other part block until they are released.
 	eventually(t, "the instances have run again", func() bool { return c.calls()["each"] == 12 })
 	c.fake.Release("a")
 	c.fake.Release("each")

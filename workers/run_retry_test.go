@@ -22,7 +22,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// retry puts a dead letter of the open run back.
+// retry retries a dead letter of the open run.
 func (h *handle) retry(task string) error {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), limit)
@@ -37,7 +37,7 @@ func (h *handle) retry(task string) error {
 	return update.Get(ctx, nil)
 }
 
-// again starts the run, which has ended, as its next generation.
+// again starts the ended run as its next generation.
 func (h *handle) again(in *v1.RunInput, generation int32, tasks ...string) *handle {
 	h.t.Helper()
 	in = &v1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Retry: tasks, Chain: h.chain}
@@ -50,7 +50,7 @@ func (h *handle) again(in *v1.RunInput, generation int32, tasks ...string) *hand
 	return &handle{workerSet: h.workerSet, id: h.id, run: run, chain: h.chain}
 }
 
-// visibleDeadLetters waits until visibility shows so many dead letters of the run.
+// visibleDeadLetters waits until visibility shows the given number of dead letters of the run.
 func (h *handle) visibleDeadLetters(n int) {
 	h.t.Helper()
 	eventually(h.t, fmt.Sprintf("visibility shows %d dead letters of %s", n, h.id), func() bool {
@@ -61,7 +61,7 @@ func (h *handle) visibleDeadLetters(n int) {
 	})
 }
 
-// lifecycle is what has happened to a task, over all generations, as words.
+// lifecycle returns the events of a task over all generations as a text.
 func (h *handle) lifecycle(task string, generations int32) string {
 	h.t.Helper()
 	var words []string
@@ -75,7 +75,7 @@ func (h *handle) lifecycle(task string, generations int32) string {
 	return strings.Join(words, " ")
 }
 
-// stored are the stored events of a generation.
+// stored returns the stored events of a generation.
 func (h *handle) stored(generation int32) []*v1.Event {
 	h.t.Helper()
 	var events []*v1.Event
@@ -99,7 +99,7 @@ const deadLetterRun = `{name: letters, context: {first: 1}, tasks: {
 	notify: {type: shell, spec: {command: x}, dependsOn: [dead], onFailure: run},
 	other: {type: shell, spec: {command: x}}}}`
 
-// twiceDead are steps that make a dead letter twice, and then succeed.
+// twiceDead holds steps that end in a dead letter twice and then succeed.
 var twiceDead = []fake.Step{fake.Exit(1), fake.Exit(2), fake.Exit(3), fake.Exit(4), {}}
 
 func TestRetryOfADeadLetterInAnOpenRun(t *testing.T) {
@@ -162,8 +162,8 @@ func TestRetryOfADeadLetterInAnOpenRun(t *testing.T) {
 	replay(t, "dead-letter-open", limits.Run{}, h.history(""))
 }
 
-// A run that has ended continues as its next generation: what has run stays, claims
-// grow, and the context is kept.
+// TestRetryOfADeadLetterInAClosedRun checks that an ended run continues as its next generation: completed tasks stay,
+// claims grow, and the context is kept.
 func TestRetryOfADeadLetterInAClosedRun(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"dead": twiceDead, "notify": {{ContextUpdate: "told=1"}}})
@@ -208,7 +208,7 @@ func TestRetryOfADeadLetterInAClosedRun(t *testing.T) {
 	replay(t, "generation", limits.Run{}, h.history(""))
 }
 
-// The state of a large run goes from generation to generation through the store.
+// TestRetryOfALargeRun checks that the state of a large run passes from generation to generation through the store.
 func TestRetryOfALargeRun(t *testing.T) {
 	t.Parallel()
 	s := script{"dead": {fake.Exit(1), {}}}
@@ -239,7 +239,7 @@ func TestRetryOfALargeRun(t *testing.T) {
 	}
 }
 
-// What cannot be put back leaves a run that says so.
+// TestGenerationRefuses checks that a generation that cannot retry its tasks ends with the reason.
 func TestGenerationRefuses(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)

@@ -14,8 +14,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// trigger has Temporal start a stored workflow, as a schedule or a person in its Web UI
-// does, and returns the run.
+// trigger makes Temporal start a stored workflow, as a schedule or a user of its Web UI does, and returns the run.
 func (c *workerSet) trigger(document string) *handle {
 	c.t.Helper()
 	def, err := definition.Parse("stored.yaml", []byte(document))
@@ -43,8 +42,8 @@ func (c *workerSet) trigger(document string) *handle {
 	return nil
 }
 
-// A run that Temporal itself starts has the defaults of its inputs, and an id that
-// everything takes.
+// TestRunOfScheduleHasInputDefaults checks that a run that Temporal itself starts gets the defaults of its inputs, and
+// a valid ID.
 func TestRunOfScheduleHasInputDefaults(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)

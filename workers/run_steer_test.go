@@ -17,12 +17,12 @@ import (
 	"switchyard/workflows/names"
 )
 
-// command is what a person wants of a task.
+// command returns a user's command for a task.
 func command(task string) *v1.TaskCommand {
 	return &v1.TaskCommand{Task: task, Reason: "for a test", By: "me"}
 }
 
-// must has an update carried out.
+// must sends an update and fails the test if it is refused.
 func (h *handle) must(update, task string) {
 	h.t.Helper()
 	if err := h.update(update, command(task)); err != nil {
@@ -40,7 +40,7 @@ func (c *workerSet) paused(task string) bool {
 	return false
 }
 
-// A task that runs is suspended and continues; what does not run is not.
+// TestPauseTask checks that a running task can be suspended and resumed, and that other tasks cannot.
 func TestPauseTask(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}, "stopped": {{Block: true}}, "each": {{Block: true}}})
@@ -83,7 +83,7 @@ func TestPauseTask(t *testing.T) {
 			t.Errorf("each is %v", each)
 		}
 	}
-	c.fake.Release("each") // it would have come to its end
+	c.fake.Release("each") // the task would otherwise end
 	h.must(names.CancelTaskUpdate, "stopped")
 	h.until("stopped", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
 	refused(names.ResumeTaskUpdate, "stopped", "task stopped is cancelled")
@@ -108,7 +108,8 @@ func TestPauseTask(t *testing.T) {
 	replay(t, "paused", limits.Run{}, h.history(""))
 }
 
-// A node that does not answer is told, and what it may have done can be undone.
+// TestPauseOnANodeThatIsGone checks that an unreachable node is reported, and that a pause that may have taken effect
+// can be undone.
 func TestPauseOnANodeThatIsGone(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"a": {{Block: true}}})
@@ -126,7 +127,7 @@ func TestPauseOnANodeThatIsGone(t *testing.T) {
 	want(t, h.wait(), "completed", map[string]string{"a": "completed"})
 }
 
-// A killed task has failed as killed in whatever state it was, and nothing of it is tried again.
+// TestKill checks that a killed task fails as killed in any state and is never retried.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"running": {{Block: true}}, "paused": {{Block: true}}, "backoff": {fake.Exit(1)}, "each": {{Block: true}}})
@@ -172,7 +173,7 @@ func TestKill(t *testing.T) {
 	if n := run.Tasks["each"].GetCounts()["killed"]; n != 4 {
 		t.Errorf("each: %v", run.Tasks["each"].GetCounts())
 	}
-	if n := c.calls(); n["backoff"] != 1 || n["running"] > 2 || n["held"] != 0 || n["each"] > 2 { // one of the child may be it
+	if n := c.calls(); n["backoff"] != 1 || n["running"] > 2 || n["held"] != 0 || n["each"] > 2 { // one of the child's instances may be among them
 		t.Errorf("calls %v", n)
 	}
 	if got := h.lifecycle("running", 1); got != "submitted queued assigned started killed" {
@@ -181,7 +182,7 @@ func TestKill(t *testing.T) {
 	replay(t, "killed", limits.Run{}, h.history(""))
 }
 
-// Whoever is faster, a kill or the end of a program, the task has one end, and is not tried again.
+// TestKillRacesTheEnd checks that a task has exactly one end and no retry when a kill races the end of its program.
 func TestKillRacesTheEnd(t *testing.T) { killRacesTheEnd(t, 12) }
 
 func TestLongKillRacesTheEnd(t *testing.T) {
@@ -197,7 +198,7 @@ func killRacesTheEnd(t *testing.T, n int) {
 	for i := range n {
 		name := fmt.Sprintf("t%03d", i)
 		task := shellTask()
-		task.HeartbeatTimeout = "10m" // a slow machine moves none of them meanwhile
+		task.HeartbeatTimeout = "10m" // keeps a slow machine from moving any of them
 		task.Retry = &v1.RetryPolicy{BackoffMs: &backoff, MaxBackoffMs: &backoff}
 		if i%4 == 3 {
 			task.Retry.MaxRetries = &none
@@ -211,7 +212,7 @@ func killRacesTheEnd(t *testing.T, n int) {
 	if err := c.fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return len(running) == n }); err != nil {
 		t.Fatal(err)
 	}
-	crowd := make(chan struct{}, 8) // a run takes ten updates at once
+	crowd := make(chan struct{}, 8) // a run accepts ten concurrent updates
 	var wg sync.WaitGroup
 	for name := range def.Tasks {
 		wg.Go(func() {
@@ -219,7 +220,7 @@ func killRacesTheEnd(t *testing.T, n int) {
 			defer func() { <-crowd }()
 			go c.fake.Release(name)
 			err := h.update(names.KillTaskUpdate, command(name))
-			// The last one may come while the run closes.
+			// The last update may arrive while the run closes.
 			if err != nil && !strings.Contains(err.Error(), "ended") && !strings.Contains(err.Error(), "closing") {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -243,8 +244,8 @@ func killRacesTheEnd(t *testing.T, n int) {
 	t.Log(got)
 }
 
-// What a person has suspended stays so from one execution of the run to the next, and
-// what is killed ends so, whenever that comes.
+// TestSteeringOfDetachedAttempts checks that an attempt suspended by a user stays so across executions of the run, and
+// that a killed one ends as killed, whenever the kill arrives.
 func TestSteeringOfDetachedAttempts(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: detachLimits()})
@@ -276,7 +277,7 @@ func TestSteeringOfDetachedAttempts(t *testing.T) {
 	}
 }
 
-// Instances that children carry through are steered there, and killed with their task.
+// TestSteeringOfALargeFanOut checks that instances in children can be controlled there, and are killed with their task.
 func TestSteeringOfALargeFanOut(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: inParts})
@@ -306,7 +307,7 @@ func TestSteeringOfALargeFanOut(t *testing.T) {
 	replay(t, "parts-killed", inParts, h.history(""))
 }
 
-// A task has a heartbeat time-out of its own.
+// TestHeartbeatTimeoutOfATask checks that a task can have its own heartbeat time-out.
 func TestHeartbeatTimeoutOfATask(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -326,7 +327,8 @@ func TestHeartbeatTimeoutOfATask(t *testing.T) {
 	}
 }
 
-// scheduled is what an event says of the activity of a type that it schedules; nil: it is another one.
+// scheduled returns the attributes of an event that schedules an activity of the given type, or nil for any other
+// event.
 func scheduled(e *historypb.HistoryEvent, activity string) *historypb.ActivityTaskScheduledEventAttributes {
 	if a := e.GetActivityTaskScheduledEventAttributes(); e.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED && a.GetActivityType().GetName() == activity {
 		return a

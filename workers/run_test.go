@@ -82,7 +82,7 @@ func TestRetry(t *testing.T) {
 	if once.GetAttempt() != 0 || once.GetResult().GetExitCode() != 3 || once.GetError() != "exit code 3" {
 		t.Errorf("once: %v", once)
 	}
-	// The second back-off is twice the first: 30 ms and 60 ms at least.
+	// The second back-off is twice the first: at least 30 ms and 60 ms.
 	var flakyCalls []string
 	for _, call := range c.fake.Calls() {
 		if call.Task == "flaky" {

@@ -11,8 +11,8 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// Many instances in batches take few events of history, and a look at the run costs
-// what has changed. The run carries all of them through itself here.
+// TestManyInstances checks that many instances in batches produce few history events, and that reading the run costs
+// only what has changed. The run itself carries all of them.
 func TestManyInstances(t *testing.T) { manyInstances(t, 1500, 600) }
 
 func TestLongManyInstances(t *testing.T) {
@@ -20,7 +20,7 @@ func TestLongManyInstances(t *testing.T) {
 	manyInstances(t, 5000, 1500)
 }
 
-// manyInstances runs so many instances, for which the history may take so many events.
+// manyInstances runs the given number of instances with a limit on history events.
 func manyInstances(t *testing.T, count, events int) {
 	t.Parallel()
 	c := own(t, ControlConfig{limits: limits.Run{Instances: count}}).workers(t, script{"z": {{Block: true}}})
@@ -28,7 +28,7 @@ func manyInstances(t *testing.T, count, events int) {
 	h := c.submit(c.input(fmt.Sprintf(`{name: many, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: %d, batch: 50},
 		z: {type: shell, spec: {command: x}, dependsOn: [each]}}}`, count)))
-	c.running("z") // to ask for thousands of instances all the time would slow down what is waited for
+	c.running("z") // polling thousands of instances all the time would slow the run down
 	res := h.status(&v1.StatusRequest{})
 	each := res.GetRun().GetTasks()["each"]
 	if int(each.GetCount()) != count || int(each.GetCounts()["completed"]) != count || len(each.GetInstances()) > 1000 {

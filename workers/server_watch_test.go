@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A gap between two answers is an outage, and so is the time before this process has started the server itself.
+// TestServerWatchSeesGaps checks that a gap between two replies is an outage, and that the time before this process
+// started the server is one too.
 func TestServerWatchSeesGaps(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	w := &serverWatch{}

@@ -20,8 +20,8 @@ func openStore(t *testing.T, location string) *store.Store {
 	return s
 }
 
-// TestNodeWithoutTheFleetsStoreGetsNoTasks has a node with a store of its own and one whose gateway does not answer:
-// the registry says so, and what they could run waits for a node that shares the store.
+// TestNodeWithoutTheFleetsStoreGetsNoTasks starts a node with its own store and one whose gateway does not answer. The
+// registry shows the reason, and tasks that only they could run wait for a node that shares the store.
 func TestNodeWithoutTheFleetsStoreGetsNoTasks(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)
@@ -52,8 +52,8 @@ func TestNodeWithoutTheFleetsStoreGetsNoTasks(t *testing.T) {
 	}
 }
 
-// TestControlProcessNeedsTheFleetsStore starts control processes with another store beside a live owner, and, when
-// that has stopped, one with a private store.
+// TestControlProcessNeedsTheFleetsStore starts control processes with another store beside a live owner and, after that
+// has stopped, one with a private store.
 func TestControlProcessNeedsTheFleetsStore(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{Role: RoleLeader})

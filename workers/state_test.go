@@ -22,7 +22,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// A folder that another user can look into, or may have put there, is not used.
+// TestStateIsPrivate checks that a folder that another user can read, or may have created, is not used.
 func TestStateIsPrivate(t *testing.T) {
 	t.Parallel()
 	open, link := filepath.Join(t.TempDir(), "open"), filepath.Join(t.TempDir(), "link")

@@ -10,8 +10,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Whoever pages through the answers of an open run is told every task, each
-// change once, and in the end nothing more.
+// TestStatusPages checks that a client that pages through the status of an open run gets every task, each change once,
+// and finally nothing more.
 func TestStatusPages(t *testing.T) {
 	t.Parallel()
 	def := &v1.Definition{Name: "pages", Tasks: map[string]*v1.TaskDefinition{"last": shellTask()}}
@@ -54,13 +54,14 @@ func TestStatusPages(t *testing.T) {
 	}
 	c.fake.Release("last")
 	h.wait()
-	// The query answers after the end as well.
+	// The query also works after the end.
 	if res := h.status(req); len(res.GetRun().GetTasks()) != 1 || res.GetRun().GetState() != "completed" {
 		t.Errorf("after the end: %v", res)
 	}
 }
 
-// The history names tasks and nodes, and shows which attempts failed, for people who read it in the Web UI.
+// TestHistoryNamesTasksAndNodes checks that the history names tasks and nodes and shows failed attempts, for people who
+// read it in the Web UI.
 func TestHistoryNamesTasksAndNodes(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, script{"build": {fake.Exit(3), {}}})
@@ -73,7 +74,7 @@ func TestHistoryNamesTasksAndNodes(t *testing.T) {
 		t.Errorf("first attempt %v", first)
 	}
 	var said, failed []string
-	attempts := map[int64]string{} // by the event that scheduled them
+	attempts := map[int64]string{} // by the ID of the event that scheduled them
 	for _, e := range h.history("") {
 		if data := e.GetUserMetadata().GetSummary().GetData(); data != nil {
 			said = append(said, string(data))

@@ -19,13 +19,13 @@ import (
 	"switchyard/workflows/names"
 )
 
-// metadataQuery is the query with which every workflow of the SDK says what it takes.
+// metadataQuery is the query with which every workflow of the SDK lists its handlers.
 const metadataQuery = "__temporal_workflow_metadata"
 
-// interactions are the names of the signals, updates and queries that workflows take.
+// interactions holds the names of the signals, updates and queries that workflows handle.
 type interactions struct{ signals, updates, queries map[string]bool }
 
-// collect adds what a workflow says that it takes, so that no test has to list it.
+// collect adds the handlers that a workflow reports, so that no test has to list them.
 func (n *interactions) collect(c *workerSet, id string) {
 	c.t.Helper()
 	definition := c.metadata(id).GetDefinition()
@@ -58,7 +58,7 @@ func (c *workerSet) metadata(id string) *sdk.WorkflowMetadata {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // TestWorkflowsSurviveStrayMessages sends every signal, update and query with payloads of every wrong type to every
-// workflow. Each can be queried afterwards, and runs end as they would have.
+// workflow. Each workflow still answers queries afterwards, and runs end normally.
 func TestWorkflowsSurviveStrayMessages(t *testing.T) { surviveStrayMessages(t, 1) }
 
 func TestLongWorkflowsSurviveStrayMessages(t *testing.T) {
@@ -66,7 +66,7 @@ func TestLongWorkflowsSurviveStrayMessages(t *testing.T) {
 	surviveStrayMessages(t, 6)
 }
 
-// surviveStrayMessages sends each workflow so many rounds of messages.
+// surviveStrayMessages sends each workflow the given number of rounds of messages.
 func surviveStrayMessages(t *testing.T, rounds int) {
 	t.Parallel()
 	limits := limits.Run{Instances: 5, PartitionInstances: 4}
@@ -110,7 +110,7 @@ func surviveStrayMessages(t *testing.T, rounds int) {
 	}
 	senders.Wait()
 
-	// What was obeyed is taken back: a message without a field pauses a run, or drains a node.
+	// Undo messages that took effect: a message without a field pauses a run or drains a node.
 	for _, id := range []string{fan.id, part, locked.id} {
 		if err := c.updateBy(id, names.ResumeUpdate, &v1.RunCommand{}); err != nil && !strings.Contains(err.Error(), "is not paused") {
 			t.Error(err)
@@ -138,7 +138,7 @@ func surviveStrayMessages(t *testing.T, rounds int) {
 func (c *workerSet) sendStrays(id string, taken *interactions, payload func(name string) strayPayload) {
 	for _, name := range sortedKeys(taken.signals) {
 		if runs := id != names.OwnerWorkflowID && !strings.Contains(id, ":"); name == names.CancelSignal && runs {
-			continue // TestCancelTakesAnyPayload sends it
+			continue // TestCancelTakesAnyPayload covers it
 		}
 		if err := c.conn.SignalWorkflow(c.t.Context(), id, "", name, payload(name).raw()); err != nil {
 			c.t.Errorf("signal %s to %s: %v", name, id, err)
@@ -221,13 +221,13 @@ func (c *workerSet) checkNoTaskFailed(id string) {
 	c.t.Helper()
 	for _, e := range (&handle{workerSet: c, id: id}).history("") {
 		failed := e.GetWorkflowTaskFailedEventAttributes()
-		if failed != nil && failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND { // a signal has come as it closed
+		if failed != nil && failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND { // a signal arrived while it closed
 			c.t.Errorf("a workflow task of %s failed: %v", id, e)
 		}
 	}
 }
 
-// updateBy sends an update and returns how it was answered.
+// updateBy sends an update and returns its result.
 func (c *workerSet) updateBy(id, name string, arg any) error {
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()

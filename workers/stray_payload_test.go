@@ -16,14 +16,14 @@ import (
 // strayPayload is an argument that no client of Switchyard sends.
 type strayPayload struct {
 	*commonpb.Payload
-	// isMessage tells that a handler may read the payload, as a message without a known field.
+	// isMessage reports that a handler may accept the payload, as a message without a known field.
 	isMessage bool
 }
 
 func (p strayPayload) raw() converter.RawValue { return converter.NewRawValue(p.Payload) }
 
-// realMessages are the arguments of signals, updates and queries. Wrong fields of a name that is not here are those of any
-// of them.
+// realMessages maps signals, updates and queries to their arguments. For a name that is not listed, wrong fields come
+// from any of these messages.
 var realMessages = map[string]proto.Message{
 	names.AskSignal:       &v1.LockRequest{},
 	names.GrantedSignal:   &v1.Granted{},
@@ -43,16 +43,16 @@ var realMessages = map[string]proto.Message{
 	names.ExplainWorkflow: &v1.ExplainRequest{},
 }
 
-// invalidText is a payload that is not valid UTF-8, and which the error of its decoding quotes.
+// invalidText is a payload that is not valid UTF-8 and that its decoding error quotes.
 var invalidText = strayPayload{Payload: &commonpb.Payload{
 	Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingProtoJSON)}, Data: []byte{0xff},
 }}
 
-// straysDrawn is the number of payloads that are drawn for one name.
+// straysDrawn is the number of payloads drawn for each name.
 const straysDrawn = 10
 
-// drawStrayPayloads returns payloads for a name, beginning with invalidText. It draws them before anything is sent, so that
-// a failure is not shrunk against a server.
+// drawStrayPayloads returns payloads for a name, starting with invalidText. It draws them before anything is sent, so
+// that a failure is not shrunk against a server.
 func drawStrayPayloads(t *testing.T, name string) []strayPayload {
 	t.Helper()
 	gen := strayPayloads(name)
@@ -84,7 +84,7 @@ func strayPayloads(name string) *rapid.Generator[strayPayload] {
 		}),
 		rapid.Custom(func(t *rapid.T) strayPayload {
 			e := encoding.Draw(t, "encoding")
-			// 0xff begins neither JSON nor a protobuf message.
+			// Neither JSON nor a protobuf message begins with 0xff.
 			data := append([]byte{0xff}, rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")...)
 			return strayPayload{&commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(e)}, Data: data}, e == converter.MetadataEncodingNil}
 		}),
@@ -96,7 +96,7 @@ func messageNames() []string { return sortedKeys(realMessages) }
 func jsonPayload(v any) *commonpb.Payload {
 	p, err := converter.NewJSONPayloadConverter().ToPayload(v)
 	if err != nil {
-		panic(err) // only what JSON can hold is drawn
+		panic(err) // only values that JSON can represent are drawn
 	}
 	return p
 }
@@ -110,7 +110,7 @@ func lists() *rapid.Generator[any] {
 	return rapid.SliceOfN(rapid.OneOf(scalars(), rapid.SliceOfN(scalars(), 0, 3).AsAny()), 0, 5).AsAny()
 }
 
-// objects have no field of a message: all names of fields are in lower case.
+// objects generates objects without any field of a message: all names of fields are in lower case.
 func objects() *rapid.Generator[any] {
 	inner := rapid.MapOfN(rapid.StringMatching(`[0-9]{1,8}`), rapid.OneOf(scalars(), lists()), 0, 4)
 	return rapid.MapOfN(rapid.StringMatching(`[0-9]{1,8}`), rapid.OneOf(scalars(), lists(), inner.AsAny()), 0, 5).AsAny()
@@ -121,7 +121,7 @@ func wrongFields(t *rapid.T, of protoreflect.MessageDescriptor) map[string]any {
 	var typed []protoreflect.FieldDescriptor
 	for i := range of.Fields().Len() {
 		f := of.Fields().Get(i)
-		if f.Message() == nil || f.Message().FullName() != "google.protobuf.Value" { // which is of any type
+		if f.Message() == nil || f.Message().FullName() != "google.protobuf.Value" { // a google.protobuf.Value accepts any type
 			typed = append(typed, f)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// structOf is a Struct of plain values.
+// structOf returns a Struct of plain values.
 func structOf(m map[string]any) *structpb.Struct {
 	s, err := structpb.NewStruct(m)
 	if err != nil {
-		panic(err) // the test's own values
+		panic(err) // the values come from the tests
 	}
 	return s
 }
@@ -20,7 +20,7 @@ func executorOOM() executor.Result {
 	return executor.Result{ExitCode: 137, Signal: "SIGKILL", OOMKilled: true}
 }
 
-// shellTask is a task that comes after others.
+// shellTask returns a shell task with the given parents.
 func shellTask(parents ...string) *v1.TaskDefinition {
 	return &v1.TaskDefinition{Type: "shell", Spec: structOf(map[string]any{"command": "x"}), DependsOn: parents}
 }

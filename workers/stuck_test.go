@@ -11,7 +11,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestStuckRunsAreCounted starts a workflow of the type Run on a queue whose worker panics in its code.
+// TestStuckRunsAreCounted starts a workflow of the type Run on a queue whose worker panics.
 func TestStuckRunsAreCounted(t *testing.T) {
 	t.Parallel()
 	y := shared(t)

@@ -12,8 +12,8 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// A task says when it asked for a place and what it merged into the context, and an instance when it began to exist;
-// all of it also in the next execution of the run and in its next generation.
+// TestTasksSayWhenTheyWaited checks that a task reports when it was queued and what it merged into the context, and an
+// instance when it was created, also in the next execution of the run and in its next generation.
 func TestTasksSayWhenTheyWaited(t *testing.T) {
 	t.Parallel()
 	y := own(t, ControlConfig{limits: limits.Run{HistoryEvents: 60, HardHistoryEvents: 60}})
@@ -27,7 +27,7 @@ func TestTasksSayWhenTheyWaited(t *testing.T) {
 		each: {type: shell, spec: {command: x}, foreach: [x, y], dependsOn: [build]},
 		dead: {type: shell, spec: {command: x}, retry: {maxRetries: 0}, dependsOn: [each], continueOnError: true},
 		slow: {type: shell, spec: {command: x}, dependsOn: [each]}}}`).GetDefinition()
-	for i := range 12 { // makes for more executions
+	for i := range 12 { // enough tasks for several executions
 		def.Tasks[fmt.Sprintf("t%02d", i)] = shellTask()
 		if i > 0 {
 			def.Tasks[fmt.Sprintf("t%02d", i)] = shellTask(fmt.Sprintf("t%02d", i-1))
@@ -73,8 +73,8 @@ func TestTasksSayWhenTheyWaited(t *testing.T) {
 	}
 }
 
-// inTurn reports whether all times are known, and none is before the one that it follows. Workflow and node have
-// clocks of their own, so that a moment less counts as the same time.
+// inTurn reports whether all times are set and in order. Workflow and node have separate clocks, so small negative
+// differences count as equal.
 func inTurn(times ...*timestamppb.Timestamp) bool {
 	for i, at := range times {
 		if at == nil || i > 0 && at.AsTime().Before(times[i-1].AsTime().Add(-50*time.Millisecond)) {

@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Failures can be encoded, whatever the text of an error and of its causes.
+// TestFailuresAreValidText checks that failures can be encoded, whatever the texts of an error and its causes are.
 func TestFailuresAreValidText(t *testing.T) {
 	t.Parallel()
 	c := newFailureConverter(NewDataConverter())
@@ -37,7 +37,7 @@ func TestFailuresAreValidText(t *testing.T) {
 	}
 }
 
-// The errors of decoding are valid text and unwrap to those of Temporal.
+// TestDecodingErrorsAreValidText checks that decoding errors have valid texts and unwrap to Temporal's errors.
 func TestDecodingErrorsAreValidText(t *testing.T) {
 	t.Parallel()
 	c := NewDataConverter()
@@ -51,7 +51,7 @@ func TestDecodingErrorsAreValidText(t *testing.T) {
 	}
 }
 
-// The error of a query handler is valid text.
+// TestQueryErrorsAreValidText checks that the error of a query handler has a valid text.
 func TestQueryErrorsAreValidText(t *testing.T) {
 	t.Parallel()
 	q := (&validQueries{}).InterceptWorkflow(nil, &failingQueries{})
@@ -60,7 +60,7 @@ func TestQueryErrorsAreValidText(t *testing.T) {
 	}
 }
 
-// failingQueries fails each query with invalid text.
+// failingQueries fails each query with an invalid text.
 type failingQueries struct {
 	interceptor.WorkflowInboundInterceptorBase
 }
