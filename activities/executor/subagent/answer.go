@@ -12,13 +12,13 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// answerSchema is what an answer must match, or nil if any text is one.
+// answerSchema is the schema that an answer must match, or nil if any text is an answer.
 type answerSchema struct {
 	text   string
 	schema *jsonschema.Schema
 }
 
-// newAnswerSchema compiles a JSON schema. It refers to nothing outside of itself.
+// newAnswerSchema compiles a JSON schema. The schema cannot refer to external schemas.
 func newAnswerSchema(s *structpb.Struct) (*answerSchema, error) {
 	if s == nil {
 		return nil, nil
@@ -33,7 +33,7 @@ func newAnswerSchema(s *structpb.Struct) (*answerSchema, error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
-	const name = "outputSchema:/" // errors name it, and a relative name would become a path of this machine
+	const name = "outputSchema:/" // errors show the name, and a relative name would become a path on this machine
 	if err := compiler.AddResource(name, value); err != nil {
 		return nil, fmt.Errorf("outputSchema is no JSON schema: %w", err)
 	}
@@ -44,15 +44,15 @@ func newAnswerSchema(s *structpb.Struct) (*answerSchema, error) {
 	return &answerSchema{text: string(text), schema: schema}, nil
 }
 
-// noLoader loads no schema from elsewhere.
+// noLoader refuses to load external schemas.
 type noLoader struct{}
 
-// Load returns an error.
+// Load always returns an error.
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a schema cannot refer to %s", url)
 }
 
-// parse returns the answer that a text holds. The error is for the model.
+// parse returns the answer in a text. The error is meant for the model.
 func (a *answerSchema) parse(text string) (map[string]any, error) {
 	text = unfence(text)
 	var object map[string]any
@@ -72,7 +72,7 @@ func (a *answerSchema) parse(text string) (map[string]any, error) {
 	return object, nil
 }
 
-// unfence returns what stands in a fenced block, if a text is one.
+// unfence returns the content of a fenced block if the text is one, else the text.
 func unfence(text string) string {
 	text = strings.TrimSpace(text)
 	body, ok := strings.CutPrefix(text, "```")

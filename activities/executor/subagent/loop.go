@@ -16,7 +16,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// loop leads one agent in one attempt.
+// loop drives one agent in one attempt.
 type loop struct {
 	e      *Executor
 	a      executor.Attempt
@@ -27,19 +27,19 @@ type loop struct {
 	session *session.Session
 	tools   toolbox
 	output  textLog
-	printed textLog // by commands
-	// before is what earlier attempts have used, or nil if there were none, and unreported how many of their events no attempt has
-	// reported.
+	printed textLog // output of commands
+	// before is the usage of earlier attempts, or nil if there were none. unreported is how many of their events no
+	// attempt has reported.
 	before     *v1.AgentUsage
 	unreported int
-	// corrections counts answers that did not match the schema, one after the other.
+	// corrections counts consecutive answers that did not match the schema.
 	corrections int
 }
 
 // maxCorrections is how often an agent may correct its answer.
 const maxCorrections = 3
 
-// newLoop checks what an attempt needs. It starts nothing.
+// newLoop checks the requirements of an attempt. It starts nothing.
 func (e *Executor) newLoop(ctx context.Context, a executor.Attempt, spec *v1.SubagentSpec) (*loop, error) {
 	if err := e.checkTools(spec); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (e *Executor) newLoop(ctx context.Context, a executor.Attempt, spec *v1.Sub
 	return &loop{e: e, a: a, spec: spec, client: client, schema: schema, session: session.New(firstMessage(spec)), output: textLog{to: a.Stdout}, printed: textLog{to: a.Stderr}}, nil
 }
 
-// firstMessage returns what the agent is asked first.
+// firstMessage returns the first message to the agent.
 func firstMessage(spec *v1.SubagentSpec) string {
 	if spec.GetContextSummary() == "" {
 		return spec.GetPrompt()
@@ -70,7 +70,7 @@ func firstMessage(spec *v1.SubagentSpec) string {
 	return "What has happened so far:\n\n" + spec.GetContextSummary() + "\n\nYour task:\n\n" + spec.GetPrompt()
 }
 
-// start restores what an earlier attempt has left, and makes the tools ready.
+// start restores the state of earlier attempts and opens the tools.
 func (l *loop) start(ctx context.Context) error {
 	entries := 0
 	if l.a.Journal != nil {
@@ -98,7 +98,7 @@ func (l *loop) start(ctx context.Context) error {
 	return nil
 }
 
-// close ends what the tools have started.
+// close closes the tools.
 func (l *loop) close() {
 	if err := l.tools.close(); err != nil {
 		l.e.o.Logger.Warn("a tool of an agent was not ended", "attempt", l.a.ID, "error", err)
@@ -112,7 +112,7 @@ func (l *loop) notify(line string) {
 	}
 }
 
-// add records an entry and has the session follow.
+// add records an entry and applies it to the session.
 func (l *loop) add(ctx context.Context, entry session.Entry) error {
 	if l.a.Lease.Lost() {
 		return errLeaseLost
@@ -129,7 +129,7 @@ func (l *loop) add(ctx context.Context, entry session.Entry) error {
 	return l.session.Add(entry)
 }
 
-// run leads the agent to its end. A failure is the agent's; an error is that of ctx, or a fault of the node.
+// run drives the agent to its end. A Failure is the agent's. An error is that of ctx, or a fault of the node.
 func (l *loop) run(ctx context.Context) (*executor.Failure, error) {
 	for {
 		if err := context.Cause(ctx); err != nil {
@@ -145,7 +145,7 @@ func (l *loop) run(ctx context.Context) (*executor.Failure, error) {
 	}
 }
 
-// step takes the next step of the agent and reports whether it was the last.
+// step takes the next step of the agent and reports whether it was the last one.
 func (l *loop) step(ctx context.Context) (done bool, err error) {
 	if answer, stop, ok := l.session.Answer(); ok {
 		return l.finish(ctx, answer, stop)
@@ -159,7 +159,7 @@ func (l *loop) step(ctx context.Context) (done bool, err error) {
 	return false, l.turn(ctx)
 }
 
-// checkLimits returns a *giveUp if the agent may do no more.
+// checkLimits returns a *giveUp if the agent has reached a limit.
 func (l *loop) checkLimits() error {
 	used := l.session.Usage()
 	if limit := l.spec.GetMaxCostUsd(); limit > 0 && used.GetCostUsd() >= limit {
@@ -171,7 +171,7 @@ func (l *loop) checkLimits() error {
 	return nil
 }
 
-// turn asks the model, and records the reply.
+// turn asks the model and records the reply.
 func (l *loop) turn(ctx context.Context) error {
 	at := time.Now()
 	reply, err := l.ask(ctx, model.Request{
@@ -182,7 +182,7 @@ func (l *loop) turn(ctx context.Context) error {
 	}
 	took := time.Since(at)
 	cost, _ := l.e.o.Prices.Cost(l.spec.GetModel(), reply.Usage)
-	// A reply that came in the moment of a cancel is paid for.
+	// A reply that arrives at the moment of a cancel is already paid for, so it is recorded.
 	if err := l.add(context.WithoutCancel(ctx), session.Entry{Reply: &session.Reply{Reply: *reply, At: at, TookMs: took.Milliseconds(), Cost: cost}}); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (l *loop) turn(ctx context.Context) error {
 	return nil
 }
 
-// finish takes the newest reply for the answer, or asks the agent to mend or to continue it.
+// finish accepts the latest reply as the answer, or asks the agent to correct or continue it.
 func (l *loop) finish(ctx context.Context, answer string, stop model.Stop) (done bool, err error) {
 	switch stop {
 	case model.StopLength:
@@ -220,7 +220,7 @@ func (l *loop) finish(ctx context.Context, answer string, stop model.Stop) (done
 	return true, nil
 }
 
-// askAgain adds a note to the conversation, unless the limits are reached.
+// askAgain adds a note to the conversation, unless a limit is reached.
 func (l *loop) askAgain(ctx context.Context, note string) error {
 	if err := l.checkLimits(); err != nil {
 		return err
@@ -251,10 +251,10 @@ func (l *loop) system() string {
 	return text
 }
 
-// reportTimeout bounds how long an attempt that has ended takes to record that it reports.
+// reportTimeout bounds how long an ended attempt takes to record its report.
 const reportTimeout = 5 * time.Second
 
-// report returns what the attempt reports.
+// report returns the agent report of the attempt.
 func (l *loop) report(ctx context.Context) *executor.AgentReport {
 	report := &executor.AgentReport{Usage: proto.CloneOf(l.session.Usage()), Before: l.before, Events: l.session.Events()}
 	report.Own = len(report.Events) - l.unreported
@@ -268,17 +268,17 @@ func (l *loop) report(ctx context.Context) *executor.AgentReport {
 	return report
 }
 
-// unknownOutcome is what the model reads of a call whose end is not recorded.
+// unknownOutcome returns the result that the model reads for a call whose end was not recorded.
 func unknownOutcome(c session.Call) string {
 	return fmt.Sprintf("The outcome of this call is unknown: it began on node %s at %s, and the worker there was lost before it ended. "+
 		"It may have taken effect, or a part of it. It was not repeated. Check what is so before you call again.",
 		c.Began.Node, c.Began.At.UTC().Format(time.RFC3339))
 }
 
-// unescaped undoes how encoding/json writes characters of HTML, for people.
+// unescaped undoes the HTML escapes of encoding/json, for readability.
 var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// arguments returns the arguments of a call in one short line.
+// arguments returns the arguments of a call as one short line.
 func arguments(raw json.RawMessage) string {
 	text := unescaped.Replace(string(raw))
 	const most = 120

@@ -72,8 +72,8 @@ func TestAgentUsesItsTools(t *testing.T) {
 	}
 }
 
-// TestKilledAgentContinues kills an agent after each of its records in turn. No reply that was recorded is asked for again,
-// no call that began is made again, and the directory is as it was.
+// TestKilledAgentContinues kills an agent after each of its records in turn. No recorded reply is requested again, no
+// call that began is repeated, and the directory is restored.
 func TestKilledAgentContinues(t *testing.T) {
 	t.Parallel()
 	rules := []scriptedmodel.Rule{
@@ -139,7 +139,7 @@ func TestLimitsEndAnAgentThatContinuesWithLargerOnes(t *testing.T) {
 		if output["text"] != "done" || result.Agent.Usage.GetTurns() != 2 || len(c.provider.Requests()) != 2 || result.Agent.Before.GetTurns() != 1 {
 			t.Errorf("%s: output %v, agent %v", reason, output, result.Agent)
 		}
-		// The first attempt has reported its turn.
+		// The first attempt has already reported its turn.
 		if e := result.Agent.Events; len(e) != 2 || e[0].GetEvent() != v1.EventToolCall || result.Agent.Own != 2 {
 			t.Errorf("%s: events %v", reason, e)
 		}
@@ -219,7 +219,7 @@ func TestProviderThatDoesNotComeBackIsNamed(t *testing.T) {
 	}
 }
 
-// TestAReplyThatDoesNotEndIsNotAskedForAgain holds that an agent does not pay for such a reply more than once in an attempt.
+// TestAReplyThatDoesNotEndIsNotAskedForAgain checks that an agent pays for an endless reply at most once per attempt.
 func TestAReplyThatDoesNotEndIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t, scriptedmodel.Rule{Reply: says("more and more "), Fault: &scriptedmodel.Fault{Break: scriptedmodel.BreakEndless}})
@@ -298,7 +298,7 @@ func TestAttemptsThatCannotStartSayWhatHelps(t *testing.T) {
 	}
 }
 
-// asProvider sends the requests to a provider to a server of the test.
+// asProvider redirects requests for a provider to a test server.
 type asProvider struct {
 	server string
 	base   http.RoundTripper
@@ -329,12 +329,13 @@ func TestKeyOfTheNodeIsForTasksThatBringNone(t *testing.T) {
 		}
 		c.journal = &memory{}
 	}
-	c.spec["baseUrl"] = c.url // another server does not get it
+	c.spec["baseUrl"] = c.url // another server does not get the key
 	c.executor.o.HTTPClient = client
 	c.mustFail(v1.ReasonProvider, "at the provider's own address")
 }
 
-// TestModelReadsNoSecrets has a command print a secret of its task: neither the provider nor the journal gets it.
+// TestModelReadsNoSecrets runs a command that prints a secret of its task. Neither the provider nor the journal gets
+// the secret.
 func TestModelReadsNoSecrets(t *testing.T) {
 	t.Parallel()
 	c := newTrial(t,

@@ -27,7 +27,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// shells is the shell executor of all tests: two of them would give sandboxes the same users.
+// shells is the shell executor of all tests, because two executors would give sandboxes the same users.
 var shells *shell.Executor
 
 func TestMain(m *testing.M) {
@@ -50,12 +50,13 @@ func (c closing) Run() int {
 	return code
 }
 
-// memory is a journal that its attempts share. After failAfter entries it takes no more, as if the worker was killed.
+// memory is a journal that its attempts share. After failAfter entries it rejects further ones, as if the worker were
+// killed.
 type memory struct {
 	mu        sync.Mutex
 	entries   [][]byte
 	archive   []byte
-	failAfter int // 0: it does not fail
+	failAfter int // 0 means that it does not fail
 }
 
 var errKilled = errors.New("the worker is killed")
@@ -90,7 +91,7 @@ func (m *memory) SaveArchive(_ context.Context, data []byte) error {
 	return nil
 }
 
-// trial is one agent with its provider.
+// trial is an agent and its provider.
 type trial struct {
 	t        *testing.T
 	executor *Executor
@@ -105,7 +106,7 @@ type trial struct {
 	notices        []string
 }
 
-// attempts numbers attempts: the processes of one are found by its id, on the whole machine.
+// attempts numbers attempts, because the processes of an attempt are found by its id on the whole machine.
 var attempts atomic.Int64
 
 // newTrial returns a trial whose spec has a prompt, a model and the address of the provider.
@@ -126,8 +127,7 @@ func newTrial(t *testing.T, rules ...scriptedmodel.Rule) *trial {
 	}
 }
 
-// withShell gives the executor the shell executor. Without a sandbox the test is skipped, and
-// fails where CI is set.
+// withShell gives the executor the shell executor. Without a sandbox the test is skipped, or fails if CI is set.
 func (c *trial) withShell() {
 	c.t.Helper()
 	if err := shells.CanSandbox(); err != nil {
@@ -190,7 +190,8 @@ func (c *trial) mustFail(reason, text string) executor.Result {
 	return result
 }
 
-// requests returns how many requests the provider has had. It records each when its handler ends, which may be after the agent.
+// requests returns the number of requests to the provider. The provider records a request when its handler ends, which
+// may be after the agent has ended.
 func (c *trial) requests() int {
 	for c.provider.Open() > 0 {
 		time.Sleep(time.Millisecond)
@@ -206,5 +207,5 @@ func says(text string) scriptedmodel.Reply { return scriptedmodel.Reply{Text: te
 
 func turns(n int) scriptedmodel.When { return scriptedmodel.When{Turns: &n} }
 
-// scriptedModelIsNotAsked is the rule of trials that ask no model.
+// scriptedModelIsNotAsked is the rule for trials that make no request to the model.
 var scriptedModelIsNotAsked = scriptedmodel.Rule{Reply: says("never")}

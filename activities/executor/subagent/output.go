@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// textLog writes what the model says as a log.
+// textLog writes the model's text to a log.
 type textLog struct {
 	to     io.Writer // or nil
 	inLine bool
-	err    error // of the first write that failed
+	err    error // of the first failed write
 }
 
 func (t *textLog) write(text string) {
@@ -24,20 +24,20 @@ func (t *textLog) write(text string) {
 	t.inLine = !strings.HasSuffix(text, "\n")
 }
 
-// Write is write, for what commands print.
+// Write writes the output of commands to the log.
 func (t *textLog) Write(text []byte) (int, error) {
 	t.write(string(text))
 	return len(text), t.err
 }
 
-// endLine ends a line that has begun.
+// endLine ends an unfinished line.
 func (t *textLog) endLine() {
 	if t.inLine {
 		t.write("\n")
 	}
 }
 
-// writeOutput writes the output of the task. Commands of the agent may have put anything in the place of the file.
+// writeOutput writes the output of the task. Commands of the agent may have put anything in place of the file.
 func writeOutput(workspace, path string, output any) error {
 	if path == "" || workspace == "" {
 		return nil

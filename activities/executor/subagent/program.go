@@ -13,10 +13,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// commands are the programs that spec.agent names.
+// commands maps values of spec.agent to programs.
 var commands = map[string][]string{v1.AgentClaudeCode: {"claude"}}
 
-// runProgram has a program on the node lead an agent.
+// runProgram runs an agent that is driven by a program on the node.
 func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.SubagentSpec, spawned func()) (executor.Result, error) {
 	schema, err := newAnswerSchema(spec.GetOutputSchema())
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.
 		spawned()
 		return executor.Result{ExitCode: -1, Failure: end.failure(), Agent: l.report(ctx)}, nil
 	}
-	// The limits are those of all attempts together, and the program counts its own alone.
+	// The limits apply to all attempts together, but the program counts only its own usage.
 	used := l.session.Usage()
 	o := program.Options{
 		Command: spec.GetCommand(), Model: spec.GetModel(), System: spec.GetSystem(), Prompt: firstMessage(spec),
@@ -89,8 +89,8 @@ func (e *Executor) runProgram(ctx context.Context, a executor.Attempt, spec *v1.
 	return result, nil
 }
 
-// finishProgram writes the output of an agent that a program has led to its answer. An answer that does not match the schema
-// is a failure.
+// finishProgram writes the output of an agent whose program has given an answer. An answer that does not match the
+// schema is a failure.
 func (l *loop) finishProgram(report program.Report) (*executor.Failure, error) {
 	var output any = map[string]any{"text": report.Text}
 	if l.schema != nil {

@@ -9,8 +9,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// leading is a program that names a session, or says that it resumes one, and answers with $ANSWER. It fails while the file
-// $BROKEN is there.
+// leading is a program that reports a session, or that it resumes one, and answers with $ANSWER. It fails while the
+// file $BROKEN exists.
 const leading = `#!/bin/sh
 prompt=$(cat)
 session=s-1
@@ -21,7 +21,7 @@ echo '{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"
 echo '{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"'$ANSWER'","session_id":"'$session'","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":2}}'
 `
 
-// newProgram returns a trial whose agent a program leads.
+// newProgram returns a trial whose agent is driven by a program.
 func newProgram(t *testing.T, answer string) (c *trial, broken string) {
 	t.Helper()
 	c = newTrial(t, scriptedModelIsNotAsked)
@@ -32,7 +32,7 @@ func newProgram(t *testing.T, answer string) (c *trial, broken string) {
 	}
 	broken = filepath.Join(dir, "broken")
 	c.executor.o.Shell = shells
-	c.spec = map[string]any{"prompt": "do it", "command": []any{"sh", program}} // itself it could be busy: another test may just fork
+	c.spec = map[string]any{"prompt": "do it", "command": []any{"sh", program}} // run through sh: the file itself could be busy while another test forks
 	c.env = map[string]string{"ANSWER": answer, "BROKEN": broken}
 	return c, broken
 }

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// defaultPatience bounds how long a provider may fail in a row.
+	// defaultPatience bounds how long a provider may fail without interruption.
 	defaultPatience = 30 * time.Minute
-	// defaultFirstPause is the time before the first try after a failure; it doubles up to maxPause.
+	// defaultFirstPause is the back-off after the first failure. It doubles up to maxPause.
 	defaultFirstPause = time.Second
 	maxPause          = time.Minute
-	// maxRetryAfter bounds what a provider may ask to wait.
+	// maxRetryAfter bounds the wait that a provider may ask for.
 	maxRetryAfter = 10 * time.Minute
 )
 
-// ask asks the model for a reply, and again while its provider fails for a while. A *giveUp ends the attempt.
+// ask asks the model for a reply, and retries while the provider fails temporarily. A *giveUp ends the attempt.
 func (l *loop) ask(ctx context.Context, r model.Request) (*model.Reply, error) {
 	pause := l.e.firstPause
 	var failing time.Time
@@ -60,10 +60,10 @@ func (l *loop) ask(ctx context.Context, r model.Request) (*model.Reply, error) {
 	}
 }
 
-// statusNotFound is what providers answer to the name of a model that they do not have.
+// statusNotFound is the status with which providers reject an unknown model.
 const statusNotFound = 404
 
-// giveUp is why an agent has to end without an answer.
+// giveUp is the reason why an agent has to end without an answer.
 type giveUp struct {
 	reason string
 	err    error

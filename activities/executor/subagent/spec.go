@@ -21,8 +21,8 @@ const (
 	defaultMaxTokens = 8192
 )
 
-// parseSpec reads a spec whose templates are replaced. An unknown field is refused rather than ignored: it may come from a
-// newer release and matter there.
+// parseSpec parses a spec whose templates are already expanded. It rejects unknown fields rather than ignoring them: a
+// field may come from a newer release and matter there.
 func parseSpec(s *structpb.Struct) (*v1.SubagentSpec, error) {
 	text, err := protojson.Marshal(s)
 	if err != nil {
@@ -46,12 +46,12 @@ func parseSpec(s *structpb.Struct) (*v1.SubagentSpec, error) {
 	return spec, nil
 }
 
-// isProgram reports whether a program leads the agent.
+// isProgram reports whether a program drives the agent.
 func isProgram(spec *v1.SubagentSpec) bool {
 	return spec.GetAgent() != "" || len(spec.GetCommand()) > 0
 }
 
-// checkTools returns an error for a tool that there is not, or that the node does not allow.
+// checkTools returns an error for a tool that does not exist, or that the node does not allow.
 func (e *Executor) checkTools(spec *v1.SubagentSpec) error {
 	for _, name := range spec.GetTools() {
 		switch {
@@ -69,11 +69,11 @@ func (e *Executor) checkTools(spec *v1.SubagentSpec) error {
 	return nil
 }
 
-// keyVariables are the variables with the keys of providers.
+// keyVariables maps providers to the variables with their keys.
 var keyVariables = map[string]string{v1.ProviderAnthropic: "ANTHROPIC_API_KEY", v1.ProviderOpenAI: "OPENAI_API_KEY"}
 
-// key returns the key for a model: that of the task, or that of the node. The key of the node goes to the provider alone, and to no
-// server that a task names. Such a server may need none.
+// key returns the key for a model, from the task or from the node. The key of the node is sent only to the provider
+// itself and never to a server that a task names. Such a server may need no key.
 func (e *Executor) key(a executor.Attempt, spec *v1.SubagentSpec) (string, error) {
 	provider := spec.GetProvider()
 	if key := strings.TrimSpace(a.Env[keyVariables[provider]]); key != "" {

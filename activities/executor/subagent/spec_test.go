@@ -9,7 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestTheKeyOfANodeGoesToItsProviderAlone holds that a task cannot have the key sent to a server that it names.
+// TestTheKeyOfANodeGoesToItsProviderAlone checks that a task cannot have the key sent to a server that it names.
 func TestTheKeyOfANodeGoesToItsProviderAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")

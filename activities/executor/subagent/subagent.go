@@ -16,21 +16,23 @@ import (
 
 // Options configure an Executor.
 type Options struct {
-	// Shell runs commands of agents in sandboxes, servers of tools, and programs that lead agents.
+	// Shell runs sandboxed commands of agents, MCP servers, and programs that drive agents.
 	Shell tool.Sandboxer
-	// Container runs commands of agents whose spec names an image.
+	// Container runs the commands of agents whose spec names an image.
 	Container executor.Executor
-	// Tools are the names of the tools that the node allows.
+	// Tools names the tools that the node allows.
 	Tools []string
-	// FetchHosts are the hosts that the node allows the tool "fetch" to read.
+	// FetchHosts lists the hosts that the node allows the tool "fetch" to read.
 	FetchHosts []string
-	// KeyFiles are files with keys by the name of the provider, for tasks that bring none.
+	// KeyFiles maps providers to key files, for tasks that bring no key.
 	KeyFiles map[string]string
-	// Prices are those of the models.
+	// Prices holds the prices of models.
 	Prices model.Prices
-	// Gateway is what the tool "fleet" calls unless the task says another one; it may be empty, and is asked for each attempt.
+	// Gateway returns the gateway for the tool "fleet" unless the task names another. It may return "", and is called
+	// for each attempt.
 	Gateway func() string
-	// HTTPClient asks models; nil: one that keeps a connection for each of many agents.
+	// HTTPClient sends requests to models. If it is nil, New creates a client that keeps a connection for each of many
+	// agents.
 	HTTPClient *http.Client
 	Logger     *slog.Logger
 }
@@ -38,7 +40,7 @@ type Options struct {
 // Executor runs tasks of type "subagent". It is safe for concurrent use.
 type Executor struct {
 	o Options
-	// patience and firstPause are those of provider.go.
+	// patience and firstPause are described in provider.go.
 	patience, firstPause time.Duration
 }
 
@@ -58,22 +60,22 @@ func New(o Options) *Executor {
 	return &Executor{o: o, patience: defaultPatience, firstPause: defaultFirstPause}
 }
 
-// maxIdleConnections bounds the connections to one provider that are kept for the next turn.
+// maxIdleConnections bounds the idle connections to one provider that are kept for the next turn.
 const maxIdleConnections = 512
 
-// newHTTPClient returns a client for all agents of a node. The default one keeps two connections to a provider, so that most
-// turns would open one, with its handshake.
+// newHTTPClient returns a client for all agents of a node. The default client keeps two idle connections per provider,
+// so that most turns would need a new connection with its handshake.
 func newHTTPClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = maxIdleConnections, maxIdleConnections
 	return &http.Client{Transport: transport}
 }
 
-// Type is "subagent".
+// Type returns "subagent".
 func (e *Executor) Type() string { return v1.TypeSubagent }
 
-// Run leads an agent to its answer and writes that to the file SWITCHYARD_OUTPUT. Limits, refusals and a provider that is
-// away for too long are Results with a Failure. A spec that cannot be used is a *executor.StartError.
+// Run drives an agent to its answer and writes the answer to the file SWITCHYARD_OUTPUT. A reached limit, a refusal and
+// a provider that is unavailable for too long are Results with a Failure. An unusable spec is a *executor.StartError.
 func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
 	if ctx.Err() != nil || a.Lease.Lost() {
 		return executor.Result{ExitCode: -1, Stopped: true}, nil
@@ -115,12 +117,12 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	return result, l.output.err
 }
 
-// badSpec returns the error of a spec with which no attempt can start.
+// badSpec returns the error for a spec that no attempt can start with.
 func badSpec(err error) error {
 	return &executor.StartError{ExitCode: codeCannotRun, BadSpec: true, Err: err}
 }
 
-// cannotStart returns the error of an attempt that cannot start here.
+// cannotStart returns the error for an attempt that cannot start on this node.
 func cannotStart(err error) error {
 	if executor.AsStartError(err) != nil {
 		return err
@@ -128,7 +130,7 @@ func cannotStart(err error) error {
 	return &executor.StartError{ExitCode: codeCannotRun, Err: err}
 }
 
-// codeCannotRun is the exit code with which a shell says that a program cannot be run.
+// codeCannotRun is the exit code for a program that cannot be run, as in a shell.
 const codeCannotRun = 126
 
 // errLeaseLost ends an attempt that another node may have been given.

@@ -19,19 +19,19 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// toolbox has the tools of an agent, and the directory that they work in. The zero value has none.
+// toolbox holds the tools of an agent and the directory that they work in. The zero value has no tools.
 type toolbox struct {
 	tree    *tool.Tree // nil if no tool works in a directory
 	byName  map[string]tool.Tool
 	models  []model.Tool
-	saved   string // fingerprint of the directory as it was archived last
-	tooBig  bool   // the directory is not archived, and the log says so
+	saved   string // fingerprint of the directory when it was last archived
+	tooBig  bool   // the directory is too large to archive, and the log reports that
 	closers []func() error
 }
 
 func (t *toolbox) hasFiles() bool { return t.tree != nil }
 
-// open makes the tools ready. If an earlier attempt has left a directory, it is restored.
+// open creates the tools. If an earlier attempt archived a directory, open restores it.
 func (t *toolbox) open(ctx context.Context, l *loop, continues bool) error {
 	t.byName = map[string]tool.Tool{}
 	spec := l.spec
@@ -74,7 +74,7 @@ func (t *toolbox) open(ctx context.Context, l *loop, continues bool) error {
 	return nil
 }
 
-// openFleet connects to the gateway that the task names, or to that of the node.
+// openFleet connects to the gateway that the task names, or else to that of the node.
 func (t *toolbox) openFleet(ctx context.Context, l *loop) error {
 	id := l.a.Identity
 	plain := maps.Clone(l.a.Env)
@@ -94,7 +94,7 @@ func (t *toolbox) openFleet(ctx context.Context, l *loop) error {
 	return nil
 }
 
-// openServers connects to the servers of tools of the task.
+// openServers connects to the MCP servers of the task.
 func (t *toolbox) openServers(ctx context.Context, l *loop) error {
 	env := maps.Clone(l.a.Env)
 	for _, name := range keyVariables {
@@ -109,7 +109,7 @@ func (t *toolbox) openServers(ctx context.Context, l *loop) error {
 	return nil
 }
 
-// openTree makes the directory, with what an earlier attempt has archived.
+// openTree creates the directory and restores what an earlier attempt archived.
 func (t *toolbox) openTree(ctx context.Context, l *loop, continues bool) (err error) {
 	if t.tree, err = tool.NewTree(l.a.WorkspaceDir); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (t *toolbox) close() error {
 	return errors.Join(errs...)
 }
 
-// names returns the names of all tools, for the model.
+// names returns a phrase with the names of all tools, for the model.
 func (t *toolbox) names() string {
 	if len(t.models) == 0 {
 		return "there are none"
@@ -157,8 +157,8 @@ func (t *toolbox) names() string {
 	return "there are " + strings.Join(names, ", ")
 }
 
-// archive saves the directory if it has changed. One that is too large is not saved, which costs its content if the node is
-// lost, and the log says so once.
+// archive saves the directory if it has changed. A directory that is too large is not saved, which loses its content if
+// the node is lost. The log reports that once.
 func (t *toolbox) archive(ctx context.Context, l *loop) error {
 	if t.tree == nil || l.a.Journal == nil {
 		return nil
@@ -185,7 +185,7 @@ func (t *toolbox) archive(ctx context.Context, l *loop) error {
 	return nil
 }
 
-// call brings a call to its end, and records that.
+// call runs a call to its end and records both its start and its end.
 func (l *loop) call(ctx context.Context, c session.Call) error {
 	end := func(at time.Time, o tool.Outcome) error {
 		if l.a.Mask != nil {
@@ -215,7 +215,8 @@ func (l *loop) call(ctx context.Context, c session.Call) error {
 	if err != nil {
 		return fault("call "+c.Name, err)
 	}
-	// What the call did to the directory is saved before its end: a node that is lost in between leaves the outcome unknown.
+	// Changes to the directory are saved before the end of the call is recorded: if the node is lost in between, the
+	// outcome is unknown.
 	if err := l.tools.archive(context.WithoutCancel(ctx), l); err != nil {
 		return err
 	}

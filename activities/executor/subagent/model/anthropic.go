@@ -11,10 +11,11 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 )
 
-// anthropicDialect is the Messages API.
+// anthropicDialect speaks the Messages API.
 type anthropicDialect struct{ client anthropic.Client }
 
-// newAnthropic returns the dialect. It turns telemetry off, which the environment could make record whole conversations.
+// newAnthropic returns the dialect. It disables telemetry, which environment variables could otherwise make record
+// whole conversations.
 func newAnthropic(e endpoint) anthropicDialect {
 	options := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(), option.WithoutOpenTelemetry(), option.WithBaseURL(e.url), option.WithMaxRetries(0),
@@ -48,7 +49,7 @@ func (d anthropicDialect) stream(ctx context.Context, client *http.Client, r Req
 	return &statusError{status: anthropicStatus(string(refusal.Type())), body: []byte(refusal.RawJSON())}
 }
 
-// addAnthropicEvent adds an event of a stream to a reply.
+// addAnthropicEvent adds a stream event to a reply.
 func addAnthropicEvent(reply *assembly, event *anthropic.MessageStreamEventUnion) error {
 	switch event.Type {
 	case "message_start":
@@ -76,7 +77,7 @@ func addAnthropicEvent(reply *assembly, event *anthropic.MessageStreamEventUnion
 	return nil
 }
 
-// addAnthropicBlock begins a block of a reply, with what its first event has of it.
+// addAnthropicBlock begins a block of a reply with the content of its first event.
 func addAnthropicBlock(reply *assembly, start *anthropic.ContentBlockStartEventContentBlockUnion) error {
 	b := &block{}
 	switch start.Type {
@@ -118,7 +119,7 @@ func addAnthropicDelta(reply *assembly, b *block, delta *anthropic.MessageStream
 	return nil // such as citations, which are no part of the conversation
 }
 
-// addAnthropicUsage sets the usage of a reply. Each count is the total so far; one that is missing keeps its value.
+// addAnthropicUsage sets the usage of a reply. Each count is a running total; a missing count keeps its value.
 func addAnthropicUsage(reply *assembly, u *anthropic.MessageDeltaUsage) {
 	for _, count := range []struct {
 		isSet bool
@@ -136,7 +137,7 @@ func addAnthropicUsage(reply *assembly, u *anthropic.MessageDeltaUsage) {
 	}
 }
 
-// anthropicStop translates a stop reason. An unknown one ends the turn.
+// anthropicStop translates a stop reason. An unknown reason ends the turn.
 func anthropicStop(reason anthropic.StopReason) Stop {
 	switch reason {
 	case anthropic.StopReasonToolUse:
@@ -149,7 +150,7 @@ func anthropicStop(reason anthropic.StopReason) Stop {
 	return StopEnd
 }
 
-// anthropicStatus returns the HTTP status that stands for the type of an error event, as in
+// anthropicStatus returns the HTTP status that corresponds to the type of an error event, as listed in
 // https://platform.claude.com/docs/en/api/errors.
 func anthropicStatus(kind string) int {
 	status, ok := map[string]int{

@@ -9,11 +9,11 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 )
 
-// defaultMaxTokens is the longest reply unless the request sets one, which the Messages API demands.
+// defaultMaxTokens is the maximum reply length of a request that sets none, because the Messages API requires one.
 const defaultMaxTokens = 16_384
 
-// anthropicRequest returns a request of the Messages API. The provider caches the system prompt and the tools before it,
-// and the conversation up to the last message.
+// anthropicRequest returns a request for the Messages API. The provider caches the tools and the system prompt, and the
+// conversation up to the last message.
 func anthropicRequest(r Request) (anthropic.MessageNewParams, error) {
 	params := anthropic.MessageNewParams{
 		Model: r.Model, MaxTokens: int64(cmp.Or(r.MaxTokens, defaultMaxTokens)), Messages: anthropicMessages(r.Messages),
@@ -35,7 +35,7 @@ func anthropicRequest(r Request) (anthropic.MessageNewParams, error) {
 	return params, nil
 }
 
-// anthropicMessages returns the messages of a conversation. It leaves out what the API rejects: messages without parts and
+// anthropicMessages returns the messages of a conversation. It omits what the API rejects: messages without parts and
 // blank texts.
 func anthropicMessages(messages []Message) []anthropic.MessageParam {
 	var wire []anthropic.MessageParam
@@ -66,7 +66,7 @@ func anthropicMessages(messages []Message) []anthropic.MessageParam {
 	return wire
 }
 
-// anthropicResult returns a result of a tool. The API rejects blank texts.
+// anthropicResult returns the block for a tool result. The API rejects blank texts.
 func anthropicResult(result *CallResult) anthropic.ContentBlockParamUnion {
 	if strings.TrimSpace(result.Text) != "" {
 		return anthropic.NewToolResultBlock(result.ID, result.Text, result.IsError)

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxBroken bounds what a call keeps of arguments that are no JSON object.
+// maxBroken bounds how much a call keeps of arguments that are not a JSON object.
 const maxBroken = 4 << 10
 
-// noArguments is what a call without arguments has.
+// noArguments is the value of a call without arguments.
 var noArguments = json.RawMessage("{}")
 
-// parseArguments returns the arguments that a model wrote, and what it wrote if that is no JSON object. Models write
-// nothing or null for a call without arguments.
+// parseArguments returns the arguments that a model wrote. If they are not a JSON object, broken holds the original
+// text. For a call without arguments, models write nothing or null.
 func parseArguments(text string) (arguments json.RawMessage, broken string) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || trimmed == "null" {
@@ -28,7 +28,7 @@ func parseArguments(text string) (arguments json.RawMessage, broken string) {
 	return noArguments, cut(text, maxBroken)
 }
 
-// cut returns the beginning of a text that is too long, in whole characters.
+// cut returns the beginning of a text that is too long, without splitting a character.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -39,7 +39,7 @@ func cut(text string, most int) string {
 	return text[:most]
 }
 
-// wireArguments returns arguments as a JSON object, also for a call that was made without New's clients.
+// wireArguments returns the arguments of a call as a JSON object, even if the call did not come from a client of New.
 func wireArguments(c *Call) json.RawMessage {
 	if arguments, broken := parseArguments(string(c.Arguments)); broken == "" {
 		return arguments
@@ -47,8 +47,8 @@ func wireArguments(c *Call) json.RawMessage {
 	return noArguments
 }
 
-// wireName returns a name of a tool that providers accept. A model may call a tool whose name no tool can have, and a
-// provider refuses the whole conversation then.
+// wireName returns a tool name that providers accept. A model may call a tool by an invalid name, and a provider then
+// rejects the whole conversation.
 func wireName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -62,7 +62,7 @@ func wireName(name string) string {
 	return name[:min(len(name), 64)]
 }
 
-// wireSchema returns the members of a tool's schema, with those that providers require of every tool.
+// wireSchema returns the members of a tool's schema, completed with those that providers require of every tool.
 func wireSchema(t Tool) (map[string]any, error) {
 	members := map[string]any{}
 	if len(t.Schema) > 0 {
@@ -83,7 +83,7 @@ func wireSchema(t Tool) (map[string]any, error) {
 	return members, nil
 }
 
-// schemaError is a schema that is no JSON object.
+// schemaError reports a schema that is not a JSON object.
 type schemaError struct {
 	tool string
 	err  error

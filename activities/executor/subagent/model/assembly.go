@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// maxTextBytes bounds the text, arguments and thinking of a reply together.
+	// maxTextBytes bounds the text, arguments and thinking of a reply in total.
 	maxTextBytes = 1 << 20
-	// bytesPerBlock is what a block counts towards maxTextBytes beside its content.
+	// bytesPerBlock is what a block counts towards maxTextBytes besides its content.
 	bytesPerBlock = 64
-	// bytesPerToken estimates the usage that a provider does not report.
+	// bytesPerToken serves to estimate usage that a provider does not report.
 	bytesPerToken = 4
 )
 
-// assembly puts a reply together from the pieces of a stream.
+// assembly assembles a reply from the pieces of a stream.
 type assembly struct {
 	onText  func(string)
 	size    int
 	blocks  []*block
-	callIDs map[string]bool // all in the conversation
+	callIDs map[string]bool // of all calls in the conversation
 	request int             // bytes
 	model   string
 	stop    Stop // empty until the provider has named one
@@ -30,15 +30,15 @@ type assembly struct {
 	isRefusal bool // whether the text explains a refusal
 }
 
-// block is a part of a reply in the making: a text, a call, or an object that only the provider understands.
+// block is a part of a reply that is being assembled: a text, a call, or an object that only the provider understands.
 type block struct {
 	text   strings.Builder // or the arguments of the call
 	call   *Call
 	opaque map[string]json.RawMessage
-	pieces map[string]*strings.Builder // of strings in opaque
+	pieces map[string]*strings.Builder // of string fields in opaque
 }
 
-// newAssembly returns an empty reply to a request.
+// newAssembly returns an empty assembly for the reply to a request.
 func newAssembly(r Request, onText func(string)) *assembly {
 	a := &assembly{onText: onText, callIDs: map[string]bool{}, model: r.Model, request: len(r.System)}
 	for _, t := range r.Tools {
@@ -73,7 +73,7 @@ func (a *assembly) add(b *block) error {
 	return a.grow(bytesPerBlock)
 }
 
-// addText adds a piece to a text, and passes it on.
+// addText appends a piece to a text and passes it on.
 func (a *assembly) addText(b *block, piece string) error {
 	if piece == "" {
 		return nil
@@ -88,13 +88,13 @@ func (a *assembly) addText(b *block, piece string) error {
 	return nil
 }
 
-// addArguments adds a piece to the arguments of a call.
+// addArguments appends a piece to the arguments of a call.
 func (a *assembly) addArguments(b *block, piece string) error {
 	b.text.WriteString(piece)
 	return a.grow(len(piece))
 }
 
-// addOpaque adds a piece to a string of an opaque block.
+// addOpaque appends a piece to a string field of an opaque block.
 func (a *assembly) addOpaque(b *block, field, piece string) error {
 	if b.pieces[field] == nil {
 		if b.pieces == nil {
@@ -102,7 +102,7 @@ func (a *assembly) addOpaque(b *block, field, piece string) error {
 		}
 		b.pieces[field] = &strings.Builder{}
 		var first string
-		_ = json.Unmarshal(b.opaque[field], &first) // a block may begin with a piece
+		_ = json.Unmarshal(b.opaque[field], &first) // a block may arrive with the start of the string
 		b.pieces[field].WriteString(first)
 	}
 	b.pieces[field].WriteString(piece)
@@ -133,7 +133,7 @@ func (a *assembly) whole() *Reply {
 	switch {
 	case a.isRefusal:
 		r.Stop = StopRefusal
-	case calls > 0 && r.Stop == StopEnd: // some servers say so
+	case calls > 0 && r.Stop == StopEnd: // some servers report it like this
 		r.Stop = StopTools
 	case calls == 0 && r.Stop == StopTools:
 		r.Stop = StopEnd
@@ -144,7 +144,8 @@ func (a *assembly) whole() *Reply {
 	return r
 }
 
-// uniqueCallID returns the ID of a call, or a new one if the provider sent none or one that the conversation has already.
+// uniqueCallID returns the ID of a call, or a new one if the provider sent none or one that the conversation already
+// contains.
 func (a *assembly) uniqueCallID(id string) string {
 	if id == "" || a.callIDs[id] {
 		id = "call_" + rand.Text()
@@ -161,7 +162,7 @@ func (b *block) object() json.RawMessage {
 	return encodeJSON(b.opaque)
 }
 
-// encodeJSON encodes what is valid JSON in all its parts.
+// encodeJSON encodes a value whose parts are all valid JSON.
 func encodeJSON(value any) json.RawMessage {
 	text, err := json.Marshal(value)
 	if err != nil {

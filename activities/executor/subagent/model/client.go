@@ -10,38 +10,38 @@ import (
 	"time"
 )
 
-// Client asks a language model for one reply. It is safe for concurrent use.
+// Client requests single replies from a language model. It is safe for concurrent use.
 type Client interface {
-	// Reply sends a conversation and returns the whole reply. It calls text with each piece of text as it arrives, from
-	// the calling goroutine; pieces of a reply that fails later have been passed too. It retries nothing. The error is an
+	// Reply sends a conversation and returns the complete reply. It calls text with each piece of text as it arrives,
+	// from the calling goroutine, including pieces of a reply that fails later. It retries nothing. The error is an
 	// *Error, or the cause of ctx if ctx ended, which Reply notices within a second.
 	Reply(ctx context.Context, r Request, text func(string)) (*Reply, error)
 }
 
-// Request is a conversation that a model continues.
+// Request is a conversation for a model to continue.
 type Request struct {
 	Model, System string
 	Messages      []Message
 	Tools         []Tool
-	MaxTokens     int // the longest reply; 0 means defaultMaxTokens for Anthropic, and no limit for OpenAI
+	MaxTokens     int // the maximum length of the reply; 0 means defaultMaxTokens for Anthropic, and no limit for OpenAI
 }
 
-// Tool describes what the model may call.
+// Tool describes a tool that the model may call.
 type Tool struct {
 	Name, Description string
 	Schema            json.RawMessage // JSON Schema of an object; empty means no arguments
 }
 
-// Reply is what the model said.
+// Reply is a complete reply of the model.
 type Reply struct {
 	Message Message `json:"message"` // by Assistant; it may have no parts
 	Usage   Usage   `json:"usage"`
 	Stop    Stop    `json:"stop"`
-	Model   string  `json:"model"` // as the provider names it
+	Model   string  `json:"model"` // the provider's name of the model
 }
 
-// Usage counts the tokens of a reply and its request. Cached tokens come on top of InputTokens. A provider that reports no
-// usage gets an estimate of bytesPerToken.
+// Usage counts the tokens of a reply and its request. Cached tokens are not part of InputTokens. If a provider reports
+// no usage, it is estimated with bytesPerToken.
 type Usage struct {
 	InputTokens      int64 `json:"inputTokens,omitempty"`
 	OutputTokens     int64 `json:"outputTokens,omitempty"`
@@ -69,17 +69,18 @@ type Options struct {
 	HTTPClient   *http.Client  // nil means http.DefaultClient
 }
 
-// defaultStallTimeout bounds the silence of a provider. A busy local model may compute so long before its first token.
+// defaultStallTimeout bounds the silence of a provider. A busy local model may compute that long before its first
+// token.
 const defaultStallTimeout = 5 * time.Minute
 
 // dialect is the wire format of a provider.
 type dialect interface {
-	// stream sends a request and adds what arrives to a reply, until it is whole. The error is an exchange's, a
-	// *statusError, or that of a malformed stream.
+	// stream sends a request and adds the response to a reply until the reply is complete. The error comes from the
+	// exchange, is a *statusError, or reports a malformed stream.
 	stream(ctx context.Context, client *http.Client, r Request, reply *assembly) error
 }
 
-// client asks a provider.
+// client implements Client for one provider.
 type client struct {
 	endpoint endpoint
 	dialect  dialect
@@ -87,7 +88,7 @@ type client struct {
 	http     *http.Client
 }
 
-// New returns a client of a provider.
+// New returns a client for a provider.
 func New(o Options) (Client, error) {
 	e, err := newEndpoint(o)
 	if err != nil {
@@ -123,7 +124,7 @@ func (c *client) Reply(ctx context.Context, r Request, text func(string)) (*Repl
 
 	err := c.dialect.stream(within, &bounded, r, reply)
 	if whole := reply.whole(); whole != nil {
-		return whole, nil // also if the stream broke after its end, because the reply is paid for
+		return whole, nil // even if the stream broke after its end, because the reply is paid for
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause

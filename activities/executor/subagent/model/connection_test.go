@@ -11,7 +11,7 @@ import (
 	"switchyard/dev/scriptedmodel"
 )
 
-// serveSlowEnds serves a model that ends each response with a function, and counts its connections.
+// serveSlowEnds serves a model and counts its connections. It calls end before each response ends.
 func serveSlowEnds(t *testing.T, end func(*http.Request)) (*httptest.Server, *atomic.Int32) {
 	t.Helper()
 	model := scriptedmodel.New(scriptedmodel.Script{Rules: []scriptedmodel.Rule{{Reply: scriptedmodel.Reply{Text: "It rains in Oslo, as it does."}}}})
@@ -41,7 +41,7 @@ func TestRepliesShareAConnectionAlthoughTheirResponsesEndLater(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// On a busy machine, the end of a response may come too late.
+		// On a busy machine, some responses end too late to reuse their connection.
 		if n := connections.Load(); n > replies*3/4 {
 			t.Errorf("%d replies took %d connections", replies, n)
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// endless serves a beginning and then the same piece again until the client leaves. The piece may have the number of its
-// repetition in the place of %d.
+// endless serves a beginning and then repeats a piece until the client disconnects. It replaces %d in the piece by the
+// number of the repetition.
 func endless(t *testing.T, beginning, piece string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ const (
 	providerOpenAI    = "openai"
 )
 
-// endpoint is where a provider is and what its key is.
+// endpoint is the address of a provider, and the key for it.
 type endpoint struct {
 	provider string
 	url      string // as the official client expects it
@@ -22,13 +22,13 @@ type endpoint struct {
 	key      string
 }
 
-// providers has what differs between the endpoints of providers.
+// providers holds the default address and the key variable of each provider.
 var providers = map[string]struct{ url, keyVariable string }{
 	providerAnthropic: {"https://api.anthropic.com", "ANTHROPIC_API_KEY"},
 	providerOpenAI:    {"https://api.openai.com/v1", "OPENAI_API_KEY"},
 }
 
-// IsProviderAddress reports whether a base URL is that of the provider itself, encrypted, or empty.
+// IsProviderAddress reports whether a base URL is empty or is the provider's own address over https.
 func IsProviderAddress(provider, baseURL string) bool {
 	if baseURL == "" {
 		return true
@@ -37,7 +37,7 @@ func IsProviderAddress(provider, baseURL string) bool {
 	return err == nil && u.User == nil && strings.HasPrefix(providers[provider].url+"/", u.Scheme+"://"+u.Host+"/")
 }
 
-// newEndpoint checks where a provider is.
+// newEndpoint validates the options and returns the endpoint.
 func newEndpoint(o Options) (endpoint, error) {
 	known, ok := providers[o.Provider]
 	if !ok {
@@ -74,7 +74,7 @@ func newEndpoint(o Options) (endpoint, error) {
 	return e, nil
 }
 
-// keySources tells people where keys come from.
+// keySources explains where keys come from.
 func (e endpoint) keySources() string {
 	return fmt.Sprintf("the key is the task's secretEnv %s, else, at the provider's own address, the content of the node's --agent-key-file",
 		providers[e.provider].keyVariable)

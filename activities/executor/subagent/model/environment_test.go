@@ -9,7 +9,7 @@ import (
 	"switchyard/dev/scriptedmodel"
 )
 
-// TestEnvironmentIsIgnored sets all variables that the official clients know. It is not parallel.
+// TestEnvironmentIsIgnored sets all variables that the official clients read. It is not parallel.
 func TestEnvironmentIsIgnored(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the environment chose the address") }))
 	defer elsewhere.Close()

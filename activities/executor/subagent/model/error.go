@@ -14,12 +14,12 @@ const (
 	Endless     Kind = "endless"      // the provider does not end its reply, whose tokens it charges each time
 )
 
-// Error is the failure of a request to a provider. Its text is for people: it names the provider and a remedy, quotes what
-// the provider answered, and never contains the key.
+// Error is the failure of a request to a provider. Its text is meant for people: it names the provider and a remedy,
+// quotes the provider's answer, and never contains the key.
 type Error struct {
 	Kind       Kind
-	Status     int           // the HTTP status, or that which an event of the stream stands for; 0 if there is none
-	RetryAfter time.Duration // how long the provider asks to wait; 0 if it does not
+	Status     int           // the HTTP status, or the one that a stream event corresponds to; 0 if there is none
+	RetryAfter time.Duration // the wait that the provider asks for; 0 if it asks for none
 	Err        error
 }
 

@@ -12,19 +12,19 @@ import (
 
 // Bounds of a response.
 const (
-	// maxReplyBytes bounds a whole stream. OpenAI sends some 300 bytes for each token, and replies of 128,000 tokens exist.
+	// maxReplyBytes bounds a whole stream. OpenAI sends about 300 bytes per token, and replies of 128,000 tokens exist.
 	maxReplyBytes = 64 << 20
 	// maxLineBytes bounds a line of a stream, which the official clients keep in memory.
 	maxLineBytes = 4 << 20
 	// maxFailureBytes bounds the body of a refusal.
 	maxFailureBytes = 64 << 10
-	// maxRestBytes and restTimeout bound what is read after the end of a reply, so that the connection can serve the next
-	// request. Providers end the response at once, but some proxies do not.
+	// maxRestBytes and restTimeout bound how much is read after the end of a reply, so that the connection can be
+	// reused. Providers end the response at once, but some proxies do not.
 	maxRestBytes = 4 << 10
 	restTimeout  = 10 * time.Millisecond
 )
 
-// errStalled is the cause of a request that ended because the provider sent nothing.
+// errStalled is the cause of a request that ended because the provider was silent.
 var errStalled = errors.New("the provider sends nothing")
 
 // errEndless ends a reply that exceeds a bound.
@@ -34,7 +34,7 @@ func (e errEndless) Error() string {
 	return "the provider does not end its reply: more than " + e.bound
 }
 
-// statusError is a refusal of the provider, by its status or within a stream.
+// statusError is a refusal by the provider, by HTTP status or within a stream.
 type statusError struct {
 	status int
 	header http.Header // nil within a stream
@@ -43,8 +43,8 @@ type statusError struct {
 
 func (e *statusError) Error() string { return fmt.Sprintf("status %d", e.status) }
 
-// exchange is the transport of one request. It bounds the response, cancels a request whose provider is silent, follows
-// no redirects, because a redirect would take the key to another server, and turns refusals into a *statusError.
+// exchange is the transport of one request. It bounds the response, cancels a request whose provider is silent, and
+// turns refusals into a *statusError. It follows no redirects, because a redirect would send the key to another server.
 type exchange struct {
 	base    http.RoundTripper
 	stall   time.Duration
@@ -57,7 +57,7 @@ type exchange struct {
 	contentType string
 }
 
-// newExchange returns the transport of one request, which cancel ends.
+// newExchange returns the transport of one request. cancel cancels the request.
 func newExchange(base http.RoundTripper, stall time.Duration, cancel context.CancelCauseFunc) *exchange {
 	if base == nil {
 		base = http.DefaultTransport
@@ -91,7 +91,7 @@ func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// boundedBody is the body of a response, up to the bounds of its exchange.
+// boundedBody is the body of a response, limited by the bounds of its exchange.
 type boundedBody struct {
 	exchange *exchange
 	rest     io.ReadCloser
@@ -122,11 +122,11 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the response. It reads the rest of one that is about to end.
+// Close ends the response. If the response is about to end, Close reads its rest first.
 func (b *boundedBody) Close() error {
 	if !b.isOver {
 		timer := time.AfterFunc(restTimeout, func() { b.exchange.cancel(nil) })
-		_, _ = io.CopyN(io.Discard, b.rest, maxRestBytes) // an error costs the connection
+		_, _ = io.CopyN(io.Discard, b.rest, maxRestBytes) // after an error, the connection is not reused
 		timer.Stop()
 	}
 	return b.rest.Close()

@@ -11,11 +11,11 @@ import (
 	"unicode"
 )
 
-// maxAnswer bounds what an error quotes, in characters.
+// maxAnswer bounds quotations in an error, in characters.
 const maxAnswer = 400
 
-// explain returns the error of a request that ended without a whole reply. The error of the stream is nil if the stream
-// ended without a reason.
+// explain returns the error for a request that ended without a complete reply. err is nil if the stream ended without a
+// stop reason.
 func (e endpoint) explain(err error, model string, x *exchange) *Error {
 	var refusal *statusError
 	if errors.As(err, &refusal) {
@@ -49,13 +49,13 @@ func (e endpoint) explain(err error, model string, x *exchange) *Error {
 	return &Error{Kind: kind, Err: errors.New(text)}
 }
 
-// isEventStream reports whether a response may be a stream. Some servers name no type.
+// isEventStream reports whether a response may be an event stream. Some servers send no content type.
 func isEventStream(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)
 	return contentType == "" || err == nil && media == "text/event-stream"
 }
 
-// explainStatus returns the error of a refusal.
+// explainStatus returns the error for a refusal.
 func (e endpoint) explainStatus(refusal *statusError, model string) *Error {
 	answer := newAnswer(refusal.body)
 	kind, remedy := classify(refusal.status, answer)
@@ -103,10 +103,10 @@ func classify(status int, a answer) (kind Kind, remedy string) {
 	return Refused, ""
 }
 
-// statusOverloaded is the status of Anthropic for overload.
+// statusOverloaded is Anthropic's HTTP status for overload.
 const statusOverloaded = 529
 
-// isUnknownModel reports whether a refusal is about the name of the model, as opposed to the address of the API.
+// isUnknownModel reports whether a refusal is about the name of the model rather than the address of the API.
 func isUnknownModel(status int, a answer, model string) bool {
 	if a.isOneOf("model_not_found") {
 		return true
@@ -114,13 +114,13 @@ func isUnknownModel(status int, a answer, model string) bool {
 	return status == http.StatusNotFound && (a.isOneOf("not_found_error") || model != "" && strings.Contains(a.message, model))
 }
 
-// answer is what a provider says about a refusal.
+// answer is the provider's explanation of a refusal.
 type answer struct {
 	message    string
 	kind, code string
 }
 
-// newAnswer reads the body of a refusal: {"error": {"message": "..."}}, {"error": "..."}, {"message": "..."} or text.
+// newAnswer parses the body of a refusal: {"error": {"message": "..."}}, {"error": "..."}, {"message": "..."} or text.
 func newAnswer(body []byte) answer {
 	var whole struct {
 		Error   json.RawMessage `json:"error"`
@@ -147,7 +147,7 @@ func newAnswer(body []byte) answer {
 	return answer{message: string(body)}
 }
 
-// isOneOf reports whether the type or the code of an answer is one of these.
+// isOneOf reports whether the type or the code of an answer is one of words.
 func (a answer) isOneOf(words ...string) bool {
 	for _, word := range words {
 		if a.kind == word || a.code == word {
@@ -157,7 +157,7 @@ func (a answer) isOneOf(words ...string) bool {
 	return false
 }
 
-// quote returns a text without the key, on one line, without control characters, cut to maxAnswer.
+// quote returns a text without the key and control characters, on one line and cut to maxAnswer.
 func (e endpoint) quote(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) && !unicode.IsSpace(r) {

@@ -150,7 +150,7 @@ func TestBrokenRepliesAreUnavailable(t *testing.T) {
 				})
 				e := failure(t, c, says("go"))
 				kind := test.kind
-				if kind == "" { // the errors of the providers differ
+				if kind == "" { // the providers report different errors
 					kind = map[string]Kind{providerAnthropic: Overloaded, providerOpenAI: Unavailable}[provider]
 				}
 				if e.Kind != kind || e.IsTemporary() != (kind != Endless) || !strings.Contains(e.Error(), test.text) {

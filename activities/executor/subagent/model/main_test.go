@@ -16,13 +16,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testKey is the key of tests. No error may contain it.
+// testKey is the key in tests. No error may contain it.
 const testKey = "sk-test-0123456789"
 
-// patience bounds what a test waits for. Only a broken test reaches it.
+// patience bounds every wait of a test. Only a broken test reaches it.
 const patience = time.Minute
 
-// eachProvider runs a test for every wire format, in parallel.
+// eachProvider runs a test for each wire format, in parallel.
 func eachProvider(t *testing.T, test func(t *testing.T, provider string)) {
 	t.Helper()
 	for _, provider := range []string{providerAnthropic, providerOpenAI} {
@@ -46,7 +46,7 @@ func serve(t *testing.T, rules ...scriptedmodel.Rule) (*scriptedmodel.Server, *h
 	return model, server
 }
 
-// ask returns a client of a server. A change may be nil.
+// ask returns a client for a server. change may be nil.
 func ask(t *testing.T, provider string, server *httptest.Server, change func(*Options)) Client {
 	t.Helper()
 	o := Options{Provider: provider, BaseURL: server.URL, Key: testKey, HTTPClient: server.Client()}
@@ -60,12 +60,12 @@ func ask(t *testing.T, provider string, server *httptest.Server, change func(*Op
 	return c
 }
 
-// says returns a conversation of one message.
+// says returns a conversation with one message.
 func says(text string) Request {
 	return Request{Model: "test-model", Messages: []Message{{Role: User, Parts: []Part{{Text: text}}}}}
 }
 
-// bounded returns a context that ends a test which hangs.
+// bounded returns a context that ends if the test hangs.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -73,7 +73,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// failure asks for a reply and returns the error that the request must end with.
+// failure requests a reply that must fail, and returns the error.
 func failure(t *testing.T, c Client, r Request) *Error {
 	t.Helper()
 	reply, err := c.Reply(bounded(t), r, nil)
@@ -87,7 +87,7 @@ func failure(t *testing.T, c Client, r Request) *Error {
 	return e
 }
 
-// raw serves one response to every request.
+// raw serves the same response to every request.
 func raw(t *testing.T, status int, contentType, body string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

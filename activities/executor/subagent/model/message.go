@@ -5,7 +5,7 @@ import "encoding/json"
 // Role names the author of a message.
 type Role string
 
-// Authors of messages. Results of tools come from the user.
+// Authors of messages. Tool results come from the user.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
@@ -31,7 +31,7 @@ type Call struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"` // a JSON object
-	// Broken holds what the model wrote, up to maxBroken bytes, if that is no JSON object; Arguments is then {}.
+	// Broken holds the original arguments, up to maxBroken bytes, if they are not a JSON object; Arguments is then {}.
 	Broken string `json:"broken,omitempty"`
 }
 

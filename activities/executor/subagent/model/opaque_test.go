@@ -13,7 +13,8 @@ import (
 	"switchyard/dev/scriptedmodel"
 )
 
-// thinkingStream is a reply of the Messages API with signed thinking, redacted thinking and a tool call, as it is on the wire.
+// thinkingStream is a reply of the Messages API with signed thinking, redacted thinking and a tool call, as sent on the
+// wire.
 const thinkingStream = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"test-model","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":12,"output_tokens":1}}}
 
@@ -64,13 +65,13 @@ data: {"type":"message_stop"}
 
 `
 
-// wireBlock is a block of a request of the Messages API.
+// wireBlock is a block in a request of the Messages API.
 type wireBlock struct {
 	Type         string          `json:"type"`
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 
-// rawConversation returns the blocks of the messages of a request as they are on the wire.
+// rawConversation returns the blocks of a request's messages as sent on the wire.
 func rawConversation(t *testing.T, body []byte) [][]json.RawMessage {
 	t.Helper()
 	var wire struct {

@@ -11,11 +11,11 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 )
 
-// openaiDialect is the Chat Completions API.
+// openaiDialect speaks the Chat Completions API.
 type openaiDialect struct{ completions openai.ChatCompletionService }
 
-// newOpenAI returns the dialect. It builds the service alone, because openai.NewClient reads keys and addresses from the
-// environment.
+// newOpenAI returns the dialect. It creates only the service, because openai.NewClient reads keys and addresses from
+// the environment.
 func newOpenAI(e endpoint) openaiDialect {
 	options := []option.RequestOption{option.WithBaseURL(e.url), option.WithMaxRetries(0)}
 	if e.key != "" {
@@ -48,10 +48,10 @@ func (d openaiDialect) stream(ctx context.Context, client *http.Client, r Reques
 // openaiDeltas adds the chunks of a stream to a reply.
 type openaiDeltas struct {
 	text  *block
-	calls map[int64]*block // the latest by index
+	calls map[int64]*block // the latest call by index
 }
 
-// add adds a chunk.
+// add adds a chunk to the reply.
 func (d *openaiDeltas) add(reply *assembly, chunk *openai.ChatCompletionChunk) error {
 	if chunk.Model != "" {
 		reply.model = chunk.Model
@@ -62,7 +62,7 @@ func (d *openaiDeltas) add(reply *assembly, chunk *openai.ChatCompletionChunk) e
 	}
 	for _, choice := range chunk.Choices {
 		if choice.Index != 0 {
-			continue // the request asks for one
+			continue // the request asks for one choice
 		}
 		if err := d.addText(reply, choice.Delta.Content+choice.Delta.Refusal); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (d *openaiDeltas) add(reply *assembly, chunk *openai.ChatCompletionChunk) e
 	return nil
 }
 
-// addText adds a piece of text. A reply has one text, before its calls.
+// addText appends a piece of text. A reply has one text, which precedes its calls.
 func (d *openaiDeltas) addText(reply *assembly, piece string) error {
 	if piece == "" {
 		return nil
@@ -96,7 +96,7 @@ func (d *openaiDeltas) addText(reply *assembly, piece string) error {
 	return reply.addText(d.text, piece)
 }
 
-// addCall adds a piece of a call. Some servers number all calls 0, and send each with its own ID.
+// addCall appends a piece of a call. Some servers give every call the index 0 and an ID of its own.
 func (d *openaiDeltas) addCall(reply *assembly, delta *openai.ChatCompletionChunkChoiceDeltaToolCall) error {
 	b := d.calls[delta.Index]
 	if b == nil || delta.ID != "" && b.call.ID != "" && b.call.ID != delta.ID {
@@ -121,7 +121,7 @@ func (d *openaiDeltas) addCall(reply *assembly, delta *openai.ChatCompletionChun
 	return reply.addArguments(b, delta.Function.Arguments)
 }
 
-// openaiStop translates a finish reason. An unknown one ends the turn.
+// openaiStop translates a finish reason. An unknown reason ends the turn.
 func openaiStop(reason string) Stop {
 	switch reason {
 	case "tool_calls", "function_call":
@@ -134,7 +134,7 @@ func openaiStop(reason string) Stop {
 	return StopEnd
 }
 
-// openaiStatus returns the HTTP status that stands for an error event. Some servers send it as the code.
+// openaiStatus returns the HTTP status that corresponds to an error event. Some servers send the status as the code.
 func openaiStatus(event []byte) int {
 	var numbered struct {
 		Error struct {

@@ -7,11 +7,11 @@ import (
 	"github.com/openai/openai-go/v3"
 )
 
-// openaiModels matches the names of OpenAI's own models, which refuse max_tokens for max_completion_tokens. Other servers
-// know only the former.
+// openaiModels matches the names of OpenAI's own models, which require max_completion_tokens and reject max_tokens.
+// Other servers know only max_tokens.
 var openaiModels = regexp.MustCompile(`^(openai/)?(gpt-[0-9]|o[0-9]|chatgpt-)`)
 
-// openaiRequest returns a request of the Chat Completions API.
+// openaiRequest returns a request for the Chat Completions API.
 func openaiRequest(r Request) (openai.ChatCompletionNewParams, error) {
 	params := openai.ChatCompletionNewParams{Model: r.Model}
 	params.StreamOptions.IncludeUsage = openai.Bool(true)
@@ -42,7 +42,7 @@ func openaiRequest(r Request) (openai.ChatCompletionNewParams, error) {
 	return params, nil
 }
 
-// openaiMessages returns a message of a conversation: one for each result of a tool, then one for the rest if there is any.
+// openaiMessages returns the wire messages for a message: one for each tool result, then one for everything else.
 func openaiMessages(m Message) []openai.ChatCompletionMessageParamUnion {
 	var wire []openai.ChatCompletionMessageParamUnion
 	var texts []string

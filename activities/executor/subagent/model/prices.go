@@ -13,20 +13,20 @@ import (
 )
 
 // embeddedPrices holds the standard prices that Anthropic and OpenAI published on 2026-10-27, at
-// https://platform.claude.com/docs/en/about-claude/pricing and https://developers.openai.com/api/docs/pricing. They apply to
-// cache writes of the shortest lifetime, and to no batch, priority or regional service. OpenAI's older models charge nothing
-// extra for cache writes.
+// https://platform.claude.com/docs/en/about-claude/pricing and https://developers.openai.com/api/docs/pricing. They
+// apply to cache writes with the shortest lifetime, and not to batch, priority or regional service. OpenAI's older
+// models charge no extra for cache writes.
 //
 //go:embed prices.json
 var embeddedPrices []byte
 
-// maxPricesBytes bounds a file of prices.
+// maxPricesBytes bounds the size of a price file.
 const maxPricesBytes = 1 << 20
 
-// Price is what a model costs, in USD per million tokens.
+// Price is the price of a model, in USD per million tokens.
 type Price struct {
 	Rates
-	Long *LongRates `json:"long,omitempty"` // for requests with a long input; nil if their price is the same
+	Long *LongRates `json:"long,omitempty"` // for requests with a long input; nil if the price is the same
 }
 
 // Rates are prices by the kind of token.
@@ -37,20 +37,20 @@ type Rates struct {
 	CacheWrite float64 `json:"cacheWrite"`
 }
 
-// LongRates replace the rates of all tokens of a request whose input, cached or not, exceeds a number of tokens.
+// LongRates replace all rates of a request whose input, cached or not, exceeds Above tokens.
 type LongRates struct {
 	Above int64 `json:"above"`
 	Rates
 }
 
-// Prices has the price of each model, by its name or by a beginning of names that ends in "*".
+// Prices maps models to prices, by model name or by a name prefix that ends in "*".
 type Prices map[string]Price
 
-// LoadPrices returns the embedded prices, replaced and completed by those in a JSON file of the same form:
+// LoadPrices returns the embedded prices, overridden and extended by those in a JSON file of the same form:
 //
 //	{"my-model": {"input": 0.5, "output": 1.5, "cacheRead": 0.05, "cacheWrite": 0.5}, "local-*": {"input": 0, "output": 0}}
 //
-// A cached token costs as much as another input token if its price is missing. An empty path adds nothing.
+// If the price of cached tokens is missing, they cost as much as other input tokens. An empty path adds nothing.
 func LoadPrices(path string) (Prices, error) {
 	prices, err := parsePrices(embeddedPrices)
 	if err != nil || path == "" {
@@ -77,7 +77,7 @@ func LoadPrices(path string) (Prices, error) {
 	return prices, nil
 }
 
-// parsePrices reads a table of prices.
+// parsePrices parses a price table.
 func parsePrices(text []byte) (Prices, error) {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
@@ -101,7 +101,7 @@ func parsePrices(text []byte) (Prices, error) {
 	return prices, nil
 }
 
-// parsePrice reads the price of a model.
+// parsePrice parses the price of a model.
 func parsePrice(text []byte) (Price, error) {
 	type rates struct {
 		Input, Output, CacheRead, CacheWrite *float64
@@ -148,8 +148,8 @@ func parsePrice(text []byte) (Price, error) {
 	return Price{short, &LongRates{raw.Long.Above, long}}, nil
 }
 
-// Cost returns what one reply costs, in USD, and whether the price of its model is known. An exact name counts before the
-// longest matching beginning of a name.
+// Cost returns the cost of one reply in USD, and whether the price of its model is known. An exact name takes
+// precedence over the longest matching prefix.
 func (p Prices) Cost(model string, u Usage) (usd float64, known bool) {
 	price, known := p.find(model)
 	if !known {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// writePrices returns the path of a file of prices.
+// writePrices returns the path of a price file.
 func writePrices(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "prices.json")
@@ -130,7 +130,7 @@ func TestInputsAboveALimitHaveTheirOwnRates(t *testing.T) {
 	}{
 		{Usage{InputTokens: 1000, OutputTokens: 5000}, 6000},                         // the output does not count
 		{Usage{InputTokens: 1001, OutputTokens: 1}, 2002 + 10},                       // all tokens get the other rate
-		{Usage{InputTokens: 400, CacheReadTokens: 300, CacheWriteTokens: 300}, 1000}, // exactly as many
+		{Usage{InputTokens: 400, CacheReadTokens: 300, CacheWriteTokens: 300}, 1000}, // equal to the bound
 		{Usage{InputTokens: 400, CacheReadTokens: 300, CacheWriteTokens: 301}, 2302}, // a cache write costs as much as input
 		{Usage{CacheReadTokens: 2000, OutputTokens: 1}, 6010},                        // cached input counts
 		{Usage{OutputTokens: 2000}, 2000},

@@ -103,7 +103,7 @@ func TestToolsAreCalledAndAnswered(t *testing.T) {
 	})
 }
 
-// roundTrip returns what a journal has of messages.
+// roundTrip returns messages after a round trip through a journal.
 func roundTrip(t *testing.T, messages []Message) []Message {
 	t.Helper()
 	text, err := json.Marshal(messages)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds how long a provider may ask to wait.
+// maxRetryAfter bounds the wait that a provider may ask for.
 const maxRetryAfter = 24 * time.Hour
 
-// retryAfter returns how long a provider asks to wait, or 0. The header Retry-After-Ms is more precise than Retry-After,
-// which is a number of seconds or a date.
+// retryAfter returns the wait that a provider asks for, or 0. The header Retry-After-Ms takes precedence, because it is
+// more precise than Retry-After, which is a number of seconds or a date.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	for _, source := range []struct {
 		name string

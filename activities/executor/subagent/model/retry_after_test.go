@@ -18,10 +18,10 @@ func TestRetryAfterIsSecondsADateOrMilliseconds(t *testing.T) {
 		{"0.5", "", 500 * time.Millisecond},
 		{"0", "", 0},
 		{"Thu, 26 Nov 2026 12:00:30 GMT", "", 30 * time.Second},
-		{"Thu, 26 Nov 2026 11:00:00 GMT", "", 0}, // has passed
+		{"Thu, 26 Nov 2026 11:00:00 GMT", "", 0}, // in the past
 		{"Thu, 26 Nov 2099 12:00:00 GMT", "", maxRetryAfter},
 		{"", "1500", 1500 * time.Millisecond},
-		{"2", "1500", 1500 * time.Millisecond}, // the precise one
+		{"2", "1500", 1500 * time.Millisecond}, // the more precise header wins
 		{"2", "0", 0},
 		{"2", "soon", 2 * time.Second},
 		{"2", "-1", 2 * time.Second},

@@ -1,5 +1,5 @@
-// Package program leads agents by programs on the node, such as claude-code, that run headless and print a stream of JSON
-// lines. It may import proto and activities/executor.
+// Package program runs agents that are driven by programs on the node, such as claude-code, which run headless and
+// print JSON lines. It may import proto and activities/executor.
 //
 //	start ──▶ lines ──▶ result ──▶ grace ──▶ ended
 //	            │                    ▲

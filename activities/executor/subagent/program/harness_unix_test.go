@@ -18,7 +18,7 @@ import (
 	"switchyard/activities/executor/shell"
 )
 
-// phrases are what a scripted program says, as functions of a shell.
+// phrases are shell functions that print the lines of a scripted program.
 const phrases = `
 init() { echo '{"type":"system","subtype":"init","session_id":"s-1","model":"scripted-1","tools":["Bash"]}'; }
 say() { echo '{"type":"assistant","message":{"id":"'$1'","model":"scripted-1","content":[{"type":"text","text":"'"$2"'"}],"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3}}}'; }
@@ -28,7 +28,7 @@ result() { echo '{"type":"result","subtype":"success","is_error":false,"result":
 forever() { while :; do sleep 0.05; done; }
 `
 
-// outcome is how a scripted program ended.
+// outcome is the outcome of a scripted program.
 type outcome struct {
 	result   executor.Result
 	report   Report
@@ -40,17 +40,17 @@ type outcome struct {
 	workDir  string
 }
 
-// script is a program of a test, and what differs from a plain attempt.
+// script is a scripted program and its differences from a plain attempt.
 type script struct {
 	text    string
 	options Options
 	env     map[string]string
-	// cancelOn ends the context once the log holds a text.
+	// cancelOn is a text in the log at which the context is cancelled.
 	cancelOn string
 	lease    *executor.Lease
-	// journal is the error of OnSession.
+	// journal is the error that OnSession returns.
 	journal error
-	// log takes the log in place of a buffer.
+	// log replaces the default log buffer.
 	log interface{ Write([]byte) (int, error) }
 }
 
@@ -107,7 +107,7 @@ func lead(t *testing.T, s script) outcome {
 	return o
 }
 
-// buffer holds a log that two streams write, and does something when it holds a text.
+// buffer is a log for concurrent writers. It calls do while it contains onText.
 type buffer struct {
 	mu     sync.Mutex
 	data   bytes.Buffer

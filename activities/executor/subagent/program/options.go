@@ -13,11 +13,12 @@ import (
 const (
 	defaultStallTimeout = 10 * time.Minute
 	defaultGrace        = 10 * time.Second
-	// maxArgument is the longest argument in bytes; Linux starts no program with one of 128 KiB.
+	// maxArgument bounds the length of an argument in bytes. Linux refuses to start a program with an argument of 128
+	// KiB.
 	maxArgument = 120 << 10
 )
 
-// Options say how a program leads an agent. Command and Prompt are required.
+// Options describe the program and its agent. Command and Prompt are required.
 type Options struct {
 	// Command is the program and its first arguments.
 	Command []string
@@ -26,22 +27,23 @@ type Options struct {
 	MaxTurns      int
 	MaxCostUSD    float64
 	OutputSchema  string
-	// Prompt is what a new session is asked.
+	// Prompt is the prompt of a new session.
 	Prompt string
-	// Resume is the session of an earlier attempt on this node, or "" if there is none. A session that the program cannot
-	// resume is replaced by a new one.
+	// Resume is the session of an earlier attempt on this node, or "" if there is none. If the program cannot resume
+	// it, a new session replaces it.
 	Resume string
-	// ResumePrompt is what a resumed session is asked; empty: to continue with Prompt.
+	// ResumePrompt is the prompt of a resumed session. If it is empty, the session is asked to continue with Prompt.
 	ResumePrompt string
-	// StallTimeout is the longest time without a line; 0: 10 minutes.
+	// StallTimeout is the longest time without a line; 0 means 10 minutes.
 	StallTimeout time.Duration
-	// Grace is how long the program may take to exit after its result; 0: 10 seconds.
+	// Grace is how long the program may take to exit after its result; 0 means 10 seconds.
 	Grace time.Duration
-	// OnSession takes the id of a session when the program names it, or is nil. An error ends the attempt as a fault of the node.
+	// OnSession receives the id of a session when the program reports it. It may be nil. An error ends the attempt as a
+	// fault of the node.
 	OnSession func(id string) error
 }
 
-// withDefaults fills in what may be left out and reports what cannot be used.
+// withDefaults sets defaults and validates the options.
 func (o Options) withDefaults() (Options, error) {
 	if o.StallTimeout <= 0 {
 		o.StallTimeout = defaultStallTimeout
@@ -66,7 +68,7 @@ func badSpec(err error) error {
 	return &executor.StartError{ExitCode: 126, BadSpec: true, Err: err}
 }
 
-// argv returns the command of one run of the program.
+// argv returns the command line for one run of the program.
 func (o Options) argv() []string {
 	argv := append([]string(nil), o.Command...)
 	argv = append(argv, "-p", "--output-format", "stream-json", "--verbose")
@@ -103,16 +105,17 @@ func (o Options) prompt() string {
 		"not: check before you repeat it.\n\nThe task is:\n\n" + o.Prompt
 }
 
-// Report is what a program has said of its agent, in this attempt alone.
+// Report is what a program reported about its agent, in this attempt only.
 type Report struct {
-	// Text is the answer, and Output the one that matches the schema, or nil if there is none.
+	// Text is the answer. Output is the answer that matches the schema, or nil if there is none.
 	Text   string
 	Output any
 	Usage  *v1.AgentUsage
-	// Events are the newest turns and calls of tools, oldest first.
+	// Events are the newest turns and tool calls, oldest first.
 	Events []*v1.AgentEvent
-	// Session is what a later attempt on this node can resume; empty: there is none.
+	// Session is the session that a later attempt on this node can resume, or "".
 	Session string
-	// Failure is why the attempt failed, or nil if it did not, or if its exit code or its signal tells.
+	// Failure is why the attempt failed. It is nil if the attempt did not fail, or if its exit code or signal explains
+	// the failure.
 	Failure *executor.Failure
 }

@@ -15,11 +15,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Run leads the program to its end through the executor of shell tasks, in the directory "work" of the attempt's workspace.
-// It keeps the contract of executor.Executor.Run. What the program has said counts also where the attempt failed.
+// Run drives the program to its end through the executor of shell tasks, in the directory "work" of the attempt's
+// workspace. It keeps the contract of executor.Executor.Run. The Report is valid even if the attempt failed.
 //
-// A result that the program has given decides how the attempt ended, whatever becomes of the program afterwards; the exit
-// code of the Result is 0 then. Without one the exit code decides, and 0 is a failure.
+// If the program prints a result, the result decides how the attempt ended, regardless of what happens to the program
+// afterwards. Without a result the exit code decides, and exit code 0 is a failure.
 func Run(ctx context.Context, shell executor.Executor, a executor.Attempt, o Options, spawned func()) (executor.Result, Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -49,7 +49,7 @@ func Run(ctx context.Context, shell executor.Executor, a executor.Attempt, o Opt
 	return runOnce(ctx, shell, a, o, once)
 }
 
-// isRefused reports whether a program that was to resume a session has ended without doing anything.
+// isRefused reports whether a program that was asked to resume a session has failed without doing anything.
 func isRefused(r executor.Result, report Report) bool {
 	failed := report.Failure != nil && report.Failure.Reason == v1.ReasonExitCode || report.Failure == nil && r.ExitCode != 0
 	return failed && !r.Stopped && !r.OOMKilled && r.Signal == "" && report.Usage.GetTurns() == 0
@@ -75,11 +75,11 @@ func runOnce(ctx context.Context, shell executor.Executor, a executor.Attempt, o
 	a.Stdout = w.lines
 	var writer sync.WaitGroup
 	result, err := shell.Run(inner, a, func() {
-		// The program alone reads, so that writing fails when it ends.
+		// Only the program holds the read end now, so that writing fails when it ends.
 		stdin.Close()
 		writer.Go(func() {
 			defer prompt.Close()
-			_, _ = io.WriteString(prompt, o.prompt()) // a program need not read it
+			_, _ = io.WriteString(prompt, o.prompt()) // the program need not read it
 		})
 		w.begin()
 		spawned()

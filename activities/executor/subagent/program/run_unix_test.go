@@ -76,9 +76,9 @@ func TestHowAProgramEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		script
-		failure, reason string // empty: there is none
+		failure, reason string // empty means none
 		code            int
-		text, log       string // log is in the log
+		text, log       string // the log must contain log
 	}{
 		"exits 1 after its result":       {script: script{text: `init; result done; exit 1`}, text: "done", log: "done\n"},
 		"is killed after its result":     {script: script{text: `init; result done; kill -9 $$`}, text: "done"},
@@ -131,7 +131,7 @@ func TestHowAProgramEndsAnAttempt(t *testing.T) {
 	}
 }
 
-// slowLog takes its time for each line.
+// slowLog delays each write.
 type slowLog struct{ delay time.Duration }
 
 func (s slowLog) Write(p []byte) (int, error) {

@@ -12,27 +12,27 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Causes for which the tree of a program is ended.
+// Causes for ending the process tree of a program.
 var (
 	errStalled  = errors.New("the program has stalled")
 	errFinished = errors.New("the program has given its result")
 	errJournal  = errors.New("the session could not be recorded")
 )
 
-// watch follows the lines of a program, and ends its tree when it has given its result or prints no line for too long. Its
-// methods are called one after the other.
+// watch follows the lines of a program, and ends its process tree when it has printed its result or is silent for too
+// long. Its methods must be called sequentially.
 type watch struct {
 	options Options
 	log     io.Writer // or nil
-	// ctx is that of the program, which end ends.
+	// ctx is the context of the program; end ends it.
 	ctx        context.Context
 	end        context.CancelCauseFunc
 	lines      *streamjson.LineWriter
 	transcript *streamjson.Transcript
-	// timer ends the tree: after the stall timeout, or after the grace period once there is a result. It stands still while
-	// a line is handled, because a slow log is no stall.
+	// timer ends the tree: after the stall timeout or, once there is a result, after the grace period. It is stopped
+	// while a line is handled, so that a slow log does not count as a stall.
 	timer *time.Timer
-	// inTime says that the result came before anything has ended the tree.
+	// inTime reports whether the result came before anything ended the tree.
 	inTime bool
 
 	logErr, journalErr error
@@ -44,12 +44,12 @@ func newWatch(ctx context.Context, end context.CancelCauseFunc, o Options, log i
 	return w
 }
 
-// begin starts the time that the program has for its first line.
+// begin starts the stall timer for the first line.
 func (w *watch) begin() {
 	w.timer = time.AfterFunc(w.options.StallTimeout, func() { w.end(errStalled) })
 }
 
-// close ends the last line. The program has ended. It returns what went wrong while the lines were handled.
+// close flushes the last line after the program has ended, and returns the errors of handling lines.
 func (w *watch) close() error {
 	_ = w.lines.Flush()
 	if w.timer != nil {
@@ -58,7 +58,7 @@ func (w *watch) close() error {
 	return errors.Join(w.logErr, w.journalErr)
 }
 
-// onLine handles a line. It returns no error, because the stream would end there.
+// onLine handles a line. It always returns nil, because an error would end the stream.
 func (w *watch) onLine(line []byte, cut int64) error {
 	if w.transcript.Result != nil {
 		w.write(w.transcript.Add(line, cut))
@@ -82,7 +82,7 @@ func (w *watch) onLine(line []byte, cut int64) error {
 	return nil
 }
 
-// write writes to the log, until that fails.
+// write writes to the log until a write fails.
 func (w *watch) write(text string) {
 	if text == "" || w.log == nil || w.logErr != nil {
 		return
@@ -92,7 +92,8 @@ func (w *watch) write(text string) {
 	}
 }
 
-// conclude returns how the attempt ended, and why it failed if its exit code does not tell. lost says that its lease is.
+// conclude returns the result of the attempt, and the failure unless the exit code explains it. lost reports whether
+// the lease is lost.
 func (w *watch) conclude(r executor.Result, lost bool) (executor.Result, *executor.Failure) {
 	switch {
 	case lost:
@@ -113,7 +114,7 @@ func (w *watch) conclude(r executor.Result, lost bool) (executor.Result, *execut
 	return r, &executor.Failure{Reason: v1.ReasonExitCode, Err: errors.New("the program ended without a result line")}
 }
 
-// report returns what the program has said.
+// report returns what the program has reported.
 func (w *watch) report(failure *executor.Failure) Report {
 	t := w.transcript
 	report := Report{

@@ -1,4 +1,4 @@
-// Package session holds what an agent has said and done, as a journal of entries from which a later attempt continues.
+// Package session holds the state of an agent, as a journal of entries from which a later attempt continues.
 //
 //	reply ──> call began ──> call ended ──> ... ──> reply
 //	             │ no end: its outcome is unknown, and the model is told so

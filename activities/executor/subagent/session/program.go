@@ -10,7 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// ProgramUsage returns the entry of what a program has used in an attempt that has ended.
+// ProgramUsage returns the entry for the usage of a program in an ended attempt.
 func ProgramUsage(session, node string, usage *v1.AgentUsage) (Entry, error) {
 	text, err := protojson.Marshal(usage)
 	if err != nil {
@@ -19,7 +19,7 @@ func ProgramUsage(session, node string, usage *v1.AgentUsage) (Entry, error) {
 	return Entry{Program: &Program{Session: session, Node: node, Usage: text}}, nil
 }
 
-// addProgramUsage adds what a program has used in an attempt.
+// addProgramUsage adds the usage of a program in an attempt.
 func (s *Session) addProgramUsage(text json.RawMessage) error {
 	if len(text) == 0 {
 		return nil

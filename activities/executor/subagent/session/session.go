@@ -10,22 +10,23 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Session is the state that the entries of a journal add up to. It is used by one goroutine at a time.
+// Session is the state that results from the entries of a journal. Only one goroutine at a time may use it.
 type Session struct {
 	messages []model.Message
 	usage    v1.AgentUsage
-	events   []*v1.AgentEvent // that are not reported
-	calls    []*call          // of the newest reply
-	// answer and stop are the text and the end of the newest reply, with the replies that it continues, if isAnswered.
+	events   []*v1.AgentEvent // not reported yet
+	calls    []*call          // of the latest reply
+	// answer and stop are the text and the stop reason of the latest reply, including the replies that it continues, if
+	// isAnswered is set.
 	answer      string
 	stop        model.Stop
 	isAnswered  bool
-	isContinued bool // by the next reply, because the newest one was cut off
+	isContinued bool // whether the next reply continues the latest one, which was cut off
 	repliedAt   time.Time
 	program     Program
 }
 
-// call is a call of a tool.
+// call is a tool call.
 type call struct {
 	model.Call
 	began  *CallBegan
@@ -41,7 +42,7 @@ func text(s string) model.Message {
 	return model.Message{Role: model.User, Parts: []model.Part{{Text: s}}}
 }
 
-// Add adds an entry. An entry that does not belong where it stands is an error, and the session is of no use afterwards.
+// Add adds an entry. An entry that does not fit the state is an error, after which the session is unusable.
 func (s *Session) Add(e Entry) error {
 	switch {
 	case e.Reply != nil:
@@ -79,7 +80,7 @@ func (s *Session) addReply(r *Reply) {
 		s.answer = ""
 	}
 	s.calls, s.stop, s.repliedAt, s.isContinued = nil, r.Stop, r.At, false
-	// Providers refuse a message of the assistant without content.
+	// Providers reject an assistant message without content.
 	if len(r.Message.Parts) > 0 {
 		s.messages = append(s.messages, r.Message)
 	}
@@ -113,7 +114,7 @@ func (s *Session) find(id string) *call {
 	return nil
 }
 
-// endCall notes the result of a call. When all calls of a reply have ended, their results are the next message.
+// endCall records the result of a call. When all calls of a reply have ended, their results become the next message.
 func (s *Session) endCall(c *call, end *CallEnded) {
 	if c.result != nil {
 		return
@@ -139,7 +140,8 @@ func (s *Session) endCall(c *call, end *CallEnded) {
 	s.messages, s.calls = append(s.messages, results), nil
 }
 
-// addNote adds to the newest message of the user, or begins one. A note after a reply that was cut off asks to continue it.
+// addNote appends to the latest user message, or begins one. A note after a reply that was cut off asks for its
+// continuation.
 func (s *Session) addNote(note string) {
 	s.isContinued = s.isAnswered && s.stop == model.StopLength
 	last := &s.messages[len(s.messages)-1]
@@ -151,14 +153,14 @@ func (s *Session) addNote(note string) {
 	s.isAnswered = false
 }
 
-// Call is a call that has no result.
+// Call is a call without a result.
 type Call struct {
 	model.Call
-	// Began is when and where the call began, or nil if it has not.
+	// Began is when and where the call began, or nil if it has not begun.
 	Began *CallBegan
 }
 
-// Pending returns the calls of the newest reply that have no result, in their order.
+// Pending returns the calls of the latest reply without a result, in order.
 func (s *Session) Pending() []Call {
 	var pending []Call
 	for _, c := range s.calls {
@@ -169,20 +171,20 @@ func (s *Session) Pending() []Call {
 	return pending
 }
 
-// Answer returns the text of the newest reply, after that of the replies that it continues, and how it ended. ok is false if
-// the model has to reply next, or if calls are pending.
+// Answer returns the text of the latest reply, preceded by that of the replies it continues, and its stop reason. ok is
+// false if the model has to reply next, or if calls are pending.
 func (s *Session) Answer() (answer string, stop model.Stop, ok bool) {
 	return s.answer, s.stop, s.isAnswered
 }
 
-// Messages returns the conversation for the next request. It must not be changed.
+// Messages returns the conversation for the next request. The caller must not modify it.
 func (s *Session) Messages() []model.Message { return s.messages }
 
-// Usage returns what the agent has used so far.
+// Usage returns the usage of the agent so far.
 func (s *Session) Usage() *v1.AgentUsage { return &s.usage }
 
 // Events returns the turns and calls that no attempt has reported, oldest first.
 func (s *Session) Events() []*v1.AgentEvent { return s.events }
 
-// Program returns the newest session of a program that leads the agent. It is empty if there is none.
+// Program returns the latest session of a program that drives the agent, or a zero Program.
 func (s *Session) Program() Program { return s.program }

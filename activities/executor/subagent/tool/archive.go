@@ -13,16 +13,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxContent bounds what the files of an archive hold together. The archive itself is smaller.
+// maxContent bounds the total size of the files in an archive. The archive itself is smaller.
 const maxContent = 1 << 30
 
-// archiveWindow bounds the memory of packing and of restoring.
+// archiveWindow bounds the memory for packing and unpacking.
 const archiveWindow = 1 << 20
 
-// Pack returns a directory as a tar archive, compressed by zstd: regular files, directories and links, with their
-// permissions. It follows no link, and leaves out sockets, pipes and devices, and what the worker may not read. The same
-// directory gives the same archive; one that is not there counts as empty. Files may change meanwhile; what the archive has of those is unspecified. An archive of
-// more than max bytes, and a directory of more than 1 GiB, is a *TooLargeError.
+// Pack returns a directory as a tar archive, compressed with zstd: regular files, directories and links with their
+// permissions. It follows no links, and omits sockets, pipes, devices and anything that the worker may not read. The
+// same directory gives the same archive; a missing directory counts as empty. Files may change during the call; their
+// content in the archive is then unspecified. If the archive exceeds max bytes or the directory 1 GiB, the error is a
+// *TooLargeError.
 func Pack(dir string, max int64) ([]byte, error) {
 	var packed bytes.Buffer
 	bound := &bounded{w: &packed, left: max, max: max}
@@ -31,7 +32,7 @@ func Pack(dir string, max int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() {
-		compressed.Reset(nil) // it must not hold the archive
+		compressed.Reset(nil) // the pooled encoder must not hold on to the archive
 		compressors.Put(compressed)
 	}()
 	p := &packer{tar: tar.NewWriter(compressed)}
@@ -45,7 +46,7 @@ func Pack(dir string, max int64) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// compressors holds unused encoders, each of which has some MiB of buffers.
+// compressors holds unused encoders, each with several MiB of buffers.
 var compressors sync.Pool
 
 func newCompressor(w io.Writer) (*zstd.Encoder, error) {
@@ -71,12 +72,12 @@ func (p *packer) add(e entry) error {
 		return p.addFile(e, header)
 	case fs.ModeDir:
 		header.Typeflag, header.Name = tar.TypeDir, e.path+"/"
-		// It changes whenever a file is made.
+		// The modification time changes whenever a file is created.
 		header.ModTime = unsetTime
 	case fs.ModeSymlink:
 		target, err := e.dir.Readlink(e.info.Name())
 		if err != nil {
-			return nil // it has gone
+			return nil // the link is gone
 		}
 		header.Typeflag, header.Linkname, header.ModTime = tar.TypeSymlink, target, unsetTime
 	default:
@@ -88,12 +89,12 @@ func (p *packer) add(e entry) error {
 func (p *packer) addFile(e entry, header *tar.Header) error {
 	f, err := e.dir.OpenFile(e.info.Name(), os.O_RDONLY|openFlags, 0)
 	if err != nil {
-		return nil // it has gone, or is closed to the worker
+		return nil // the file is gone, or the worker may not read it
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !os.SameFile(info, e.info) {
-		return nil // it was replaced
+		return nil // the file was replaced
 	}
 	if p.content += info.Size(); p.content > maxContent {
 		return &TooLargeError{What: fmt.Sprintf("the files of the agent hold more than %d MiB", maxContent>>20)}
@@ -106,14 +107,14 @@ func (p *packer) addFile(e entry, header *tar.Header) error {
 	if err != nil && isTooLarge(err) {
 		return err
 	}
-	// It was cut meanwhile, or cannot be read.
+	// The file was truncated in the meantime, or cannot be read.
 	_, err = io.CopyN(p.tar, zeros{}, info.Size()-n)
 	return err
 }
 
 type zeros struct{}
 
-// Read returns zeros without an end.
+// Read fills p with zeros.
 func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
@@ -124,13 +125,13 @@ func isTooLarge(err error) bool {
 	return ok
 }
 
-// bounded is a writer that takes at most so many bytes.
+// bounded is a writer that accepts a limited number of bytes.
 type bounded struct {
 	w         io.Writer
 	left, max int64
 }
 
-// Write fails with a *TooLargeError.
+// Write fails with a *TooLargeError beyond the limit.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, &TooLargeError{What: fmt.Sprintf("the work directory of the agent has more than %d MiB, compressed", b.max>>20)}

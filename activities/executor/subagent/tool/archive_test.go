@@ -34,7 +34,7 @@ func mustFingerprint(t testing.TB, dir string) string {
 	return f
 }
 
-// fill puts files of all kinds into a work directory.
+// fill creates files of all kinds in a work directory.
 func fill(t testing.TB, dir string) {
 	t.Helper()
 	err := errors.Join(
@@ -125,7 +125,7 @@ func TestTooLargeDirectoryIsNotPacked(t *testing.T) {
 	if _, err := Pack(tree.Path(), 1<<19); !errors.As(err, &large) {
 		t.Errorf("error %v", err)
 	}
-	// A file with nothing in it takes no place on the disk.
+	// A sparse file takes no space on the disk.
 	if err := os.Truncate(filepath.Join(tree.Path(), "noise"), 1<<40); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestFilesMayChangeWhileTheyArePacked(t *testing.T) {
 	changes.Wait()
 }
 
-// archiveOf makes an archive of headers; a file holds "evil".
+// archiveOf returns an archive with the given headers. Regular files contain "evil".
 func archiveOf(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -297,7 +297,7 @@ func FuzzUnpack(f *testing.F) {
 			{Typeflag: tar.TypeSymlink, Name: "l", Linkname: string(link)}, {Typeflag: tar.TypeSymlink, Name: "o", Linkname: outside},
 			{Typeflag: kind, Name: string(name), Linkname: string(link), Mode: 0o7777}, {Typeflag: tar.TypeReg, Name: string(name) + "/x"},
 		} {
-			_ = w.WriteHeader(&h) // what cannot be written is left out
+			_ = w.WriteHeader(&h) // headers that cannot be written are left out
 		}
 		_, _ = w.Close(), compressed.Close()
 		_ = Unpack(tree.Path(), packed.Bytes())

@@ -8,7 +8,7 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// newContainedAgent returns an agent whose commands run in containers, or skips.
+// newContainedAgent returns an agent whose commands run in containers, or skips the test.
 func newContainedAgent(t *testing.T, change func(*ShellOptions)) *agent {
 	t.Helper()
 	image := enginetest.Image(t)
@@ -29,7 +29,7 @@ func newContainedAgent(t *testing.T, change func(*ShellOptions)) *agent {
 	})
 }
 
-// An image that is of no use is found before the model is asked for anything.
+// An unusable image is detected before the first request to the model.
 func TestImageThatIsNotThereIsRefusedBeforeTheAgentStarts(t *testing.T) {
 	name := enginetest.Registry(t, nil) + "/no-such-image:1"
 	a := newContainedAgent(t, func(o *ShellOptions) { o.Image = name })

@@ -1,7 +1,7 @@
-// Package tool has what an agent may call: a shell, files, web pages. All of them work on one directory, WorkDir of the
-// attempt's workspace, which can be packed, restored on another node and compared. It may import proto,
-// activities/executor, the place of workspaces in activities/executor/container, klauspost's zstd, golang.org/x/net/html and
-// the standard library; it knows no Temporal.
+// Package tool provides the tools that an agent may call: a shell, files and web pages. The shell and the file tools
+// work on one directory, WorkDir of the attempt's workspace, which can be packed, restored on another node and
+// compared. It may import proto, activities/executor, the place of workspaces in activities/executor/container,
+// klauspost's zstd, golang.org/x/net/html and the standard library; it does not depend on Temporal.
 //
 // # What an agent reaches
 //
@@ -9,6 +9,6 @@
 //	files   the work directory, through os.Root, from within the worker's process
 //	fetch   hosts that both the task and the node allow, by GET
 //
-// What a tool returns is data for the model. What a command, a file or a page says is never an instruction to the worker,
-// and secrets of the task are in no tool's environment.
+// The result of a tool is data for the model. The worker never interprets the content of a command's output, a file or
+// a page as an instruction, and no tool has secrets of the task in its environment.
 package tool

@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the tool fetch.
+// Bounds of the fetch tool.
 const (
 	fetchTimeout   = 30 * time.Second
 	maxRedirects   = 5
@@ -27,14 +27,14 @@ const (
 	maxURL         = 8 << 10
 )
 
-// FetchOptions say what the tool fetch reaches.
+// FetchOptions configure the fetch tool.
 type FetchOptions struct {
-	// Task and Node are the hosts that the task and the node allow; both must allow a host. An address that is not one of the
-	// internet is refused, unless Node names the host, or the address as the host, without a wildcard.
+	// Task and Node are the hosts that the task and the node allow. Both must allow a host. A host whose address is not
+	// on the public internet is refused, unless Node lists that host, or its address, without a wildcard.
 	Task, Node HostList
 }
 
-// Fetch is the tool that reads web pages. It sends nothing but GET requests without credentials, and uses no proxy.
+// Fetch is the tool that reads web pages. It sends only GET requests without credentials, and uses no proxy.
 type Fetch struct {
 	o      FetchOptions
 	client *http.Client
@@ -42,7 +42,7 @@ type Fetch struct {
 
 var _ Tool = (*Fetch)(nil)
 
-// NewFetch returns the tool. Between calls it holds no connection.
+// NewFetch returns the tool. It holds no connections between calls.
 func NewFetch(o FetchOptions) *Fetch {
 	f := &Fetch{o: o}
 	f.client = &http.Client{
@@ -54,7 +54,7 @@ func NewFetch(o FetchOptions) *Fetch {
 			if len(via) > maxRedirects {
 				return fmt.Errorf("the page redirects more than %d times", maxRedirects)
 			}
-			r.Header.Del("Referer") // it may hold what the model did not mean for another host
+			r.Header.Del("Referer") // the header may hold data that the model did not mean for another host
 			return f.check(r.URL)
 		},
 	}
@@ -71,10 +71,10 @@ func (f *Fetch) Definition() Definition {
 	}
 }
 
-// errRefused marks what the lists of hosts do not allow.
+// errRefused marks errors for hosts and URLs that are not allowed.
 var errRefused = errors.New("not allowed")
 
-// check refuses a URL that the lists do not allow.
+// check returns an error for a URL that the lists do not allow.
 func (f *Fetch) check(u *url.URL) error {
 	host := u.Hostname()
 	switch {
@@ -99,7 +99,7 @@ func listOf(l HostList) string {
 	return strings.Join(l, ", ")
 }
 
-// dial connects to a host, whose addresses are checked after it was resolved.
+// dial connects to a host. It checks the host's address after resolving the name.
 func (f *Fetch) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -169,7 +169,7 @@ func closeBody(response *http.Response) {
 	}
 }
 
-// fetchFailure returns the outcome of a request without an answer.
+// fetchFailure returns the outcome of a request without a response.
 func fetchFailure(limited context.Context, u *url.URL, err error) Outcome {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
@@ -183,7 +183,7 @@ func fetchFailure(limited context.Context, u *url.URL, err error) Outcome {
 	return failure("cannot read %s: %v", u.Redacted(), err)
 }
 
-// pageOutcome returns a page as data of a stranger. cut is why its body ended early, or nil if it did not.
+// pageOutcome returns a page, marked as external data. cut is why its body ended early, or nil.
 func pageOutcome(response *http.Response, body []byte, cut error) Outcome {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil {
@@ -222,7 +222,7 @@ func pageOutcome(response *http.Response, body []byte, cut error) Outcome {
 	return Outcome{Text: cleanText(b.String()), IsError: response.StatusCode >= 400}
 }
 
-// isText reports whether a media type is one that a model can read.
+// isText reports whether a model can read a media type.
 func isText(kind string) bool {
 	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") {
 		return true

@@ -61,7 +61,7 @@ func TestInnerAddressesAreKnown(t *testing.T) {
 	}
 }
 
-// server answers what tests of fetch ask for.
+// server serves the pages for tests of fetch.
 func server(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()

@@ -11,15 +11,15 @@ import (
 	"path"
 )
 
-// Bounds of the tools for files.
+// Bounds of the file tools.
 const (
 	maxRead  = 64 << 10 // bytes that one call reads
 	maxWrite = 1 << 20  // bytes of a file that is written or edited
 	maxList  = 1000     // entries that one call lists
 )
 
-// Files returns the tools read_file, write_file, edit_file and list_files. They reach the work directory and nothing
-// else, and open regular files only.
+// Files returns the tools read_file, write_file, edit_file and list_files. They reach only the work directory, and open
+// only regular files.
 func Files(tree *Tree) []Tool {
 	return []Tool{
 		&fileTool{tree: tree, do: readFile, definition: Definition{
@@ -63,7 +63,7 @@ func Files(tree *Tree) []Tool {
 	}
 }
 
-// fileTool is one of the tools for files.
+// fileTool is one of the file tools.
 type fileTool struct {
 	tree       *Tree
 	definition Definition
@@ -92,17 +92,17 @@ func (t *fileTool) Call(ctx context.Context, call Call) (Outcome, error) {
 	return t.do(ctx, &workFiles{tree: t.tree, root: root, owner: owner}, call)
 }
 
-// workFiles is the work directory during one call.
+// workFiles provides access to the work directory during one call.
 type workFiles struct {
 	tree  *Tree
 	root  *os.Root
 	owner owner
 }
 
-// errNotRegular refuses what a tool would wait for, or would reach a device by.
+// errNotRegular refuses files that could block a tool or give it access to a device.
 var errNotRegular = errors.New("it is not a regular file")
 
-// open opens a regular file. It looks before it opens: to open a device may have effects.
+// open opens a regular file. It checks the file before it opens it, because opening a device may have side effects.
 func (w *workFiles) open(name string, flags int) (*os.File, fs.FileInfo, error) {
 	switch info, err := w.root.Stat(name); {
 	case err == nil && info.IsDir():
@@ -127,7 +127,7 @@ func (w *workFiles) open(name string, flags int) (*os.File, fs.FileInfo, error) 
 	return f, info, nil
 }
 
-// load reads a file that may be edited.
+// load reads a file for an edit.
 func (w *workFiles) load(name string) ([]byte, error) {
 	f, _, err := w.open(name, os.O_RDONLY)
 	if err != nil {
@@ -141,7 +141,7 @@ func (w *workFiles) load(name string) ([]byte, error) {
 	return data, err
 }
 
-// store writes a file, in place of what is there, so that it keeps its permissions.
+// store writes a file. It overwrites an existing file in place, so that the file keeps its permissions.
 func (w *workFiles) store(name string, content []byte) (err error) {
 	if err := w.makeDirs(path.Dir(name)); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (w *workFiles) store(name string, content []byte) (err error) {
 	return err
 }
 
-// makeDirs makes a directory with those above it.
+// makeDirs creates a directory and its parents.
 func (w *workFiles) makeDirs(name string) error {
 	if name == "." {
 		return nil
@@ -190,7 +190,7 @@ func (w *workFiles) makeDirs(name string) error {
 	return errors.Join(w.root.Chmod(name, dirMode), w.owner.giveDir(w.root, name))
 }
 
-// fileFailure returns the outcome of a call about a file that failed.
+// fileFailure returns the outcome of a failed file operation.
 func fileFailure(verb, name string, err error) Outcome {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		err = wrapped.Err

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// listFiles is the tool list_files.
+// listFiles implements the tool list_files.
 func listFiles(ctx context.Context, w *workFiles, call Call) (Outcome, error) {
 	var args struct {
 		Path    string `json:"path"`
@@ -59,7 +59,7 @@ func listFiles(ctx context.Context, w *workFiles, call Call) (Outcome, error) {
 	return Outcome{Text: cleanText(list.String())}, nil
 }
 
-// describe returns the line of a file in a list.
+// describe returns the line for a file in a listing.
 func describe(e entry) string {
 	switch mode := e.info.Mode(); {
 	case mode.IsDir():
@@ -73,8 +73,8 @@ func describe(e entry) string {
 	return fmt.Sprintf("%s (%d bytes)\n", e.path, e.info.Size())
 }
 
-// matchPath reports whether a path matches a pattern. A pattern without a slash is one of names; in others ** stands for
-// any number of directories.
+// matchPath reports whether a path matches a pattern. A pattern without a slash matches base names. In other patterns,
+// ** matches any number of directories.
 func matchPath(pattern, name string) bool {
 	if !strings.Contains(pattern, "/") && pattern != "**" {
 		ok, _ := path.Match(pattern, path.Base(name))
@@ -84,7 +84,7 @@ func matchPath(pattern, name string) bool {
 }
 
 func matchParts(pattern, name []string) bool {
-	// reached[j] says that the parts of the pattern so far match the first j of the name.
+	// reached[j] reports whether the parts of the pattern so far match the first j parts of the name.
 	reached := make([]bool, len(name)+1)
 	reached[0] = true
 	for _, part := range pattern {

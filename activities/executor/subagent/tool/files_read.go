@@ -10,10 +10,10 @@ import (
 	"os"
 )
 
-// maxSkip bounds how much of a file is read to find a line.
+// maxSkip bounds how much of a file is read to find a line, in bytes.
 const maxSkip = 1 << 30
 
-// readFile is the tool read_file.
+// readFile implements the tool read_file.
 func readFile(ctx context.Context, w *workFiles, call Call) (Outcome, error) {
 	var args struct {
 		Path   string  `json:"path"`
@@ -65,7 +65,7 @@ type lineReader struct {
 	r   *bufio.Reader
 }
 
-// skip reads over n lines and returns how many of them there were.
+// skip skips n lines and returns how many lines it found.
 func (l *lineReader) skip(n int64) (lines int64, err error) {
 	partial := false
 	for read := 0; lines < n; {
@@ -93,14 +93,14 @@ func (l *lineReader) skip(n int64) (lines int64, err error) {
 	return lines, nil
 }
 
-// atEnd reports whether no line follows.
+// atEnd reports whether the file has no further line.
 func (l *lineReader) atEnd() bool {
 	_, err := l.r.Peek(1)
 	return errors.Is(err, io.EOF)
 }
 
-// lines reads whole lines from the current one on, whose number is first, at most limit unless that is 0. It returns the
-// number of the line that follows: 0 if there is none, -1 if the first one is too long and was cut.
+// lines reads whole lines. The current line has the number first. It reads at most limit lines; 0 means no limit. next
+// is the number of the following line, 0 if there is none, or -1 if the first line is too long and was cut.
 func (l *lineReader) lines(first, limit int64) (text []byte, next int64, err error) {
 	for line := first; ; line++ {
 		if limit > 0 && line == first+limit {

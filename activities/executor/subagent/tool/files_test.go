@@ -86,7 +86,7 @@ func TestFilesAreWrittenReadAndEdited(t *testing.T) {
 	if out := call(t, read, map[string]any{"path": "a/b/c.txt"}); out.Text != "onE\n2\nthrEE\n" {
 		t.Errorf("after the edits: %q", out.Text)
 	}
-	// What the worker makes is open to the user of a container, whatever the worker's umask is.
+	// Files that the worker creates are open to the user of a container, whatever the worker's umask is.
 	for name, want := range map[string]os.FileMode{"a": 0o777, "a/b": 0o777, "a/b/c.txt": 0o666} {
 		if info, err := os.Stat(filepath.Join(tree.Path(), name)); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
@@ -111,7 +111,7 @@ func TestReadsAreBounded(t *testing.T) {
 	write(t, filepath.Join(tree.Path(), "latin"), "caf\xe9\n")
 	write(t, filepath.Join(tree.Path(), "open"), "no line end")
 	write(t, filepath.Join(tree.Path(), "empty"), "")
-	// Page by page, all is read.
+	// Reading page by page returns the whole file.
 	var whole strings.Builder
 	for next := 1; next > 0; {
 		out := call(t, read, map[string]any{"path": "long", "offset": next})

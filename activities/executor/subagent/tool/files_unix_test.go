@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// Pipes, sockets and devices are refused at once, and are not opened.
+// Pipes, sockets and devices are refused at once and never opened.
 func TestSpecialFilesAreRefused(t *testing.T) {
 	tree := newTree(t)
 	at := func(name string) string { return filepath.Join(tree.Path(), name) }
 	if err := syscall.Mkfifo(at("pipe"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(tree.Path()) // the address of a socket may not be long
+	t.Chdir(tree.Path()) // the address of a socket must be short
 	socket, err := net.Listen("unix", "socket")
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestSpecialFilesAreRefused(t *testing.T) {
 	if err := os.Symlink("pipe", at("link")); err != nil {
 		t.Fatal(err)
 	}
-	if syscall.Mknod(at("null"), syscall.S_IFCHR|0o666, 1<<8|3) == nil { // root may do that
+	if syscall.Mknod(at("null"), syscall.S_IFCHR|0o666, 1<<8|3) == nil { // only root may do that
 		names = append(names, "null")
 	}
 	for _, name := range names {

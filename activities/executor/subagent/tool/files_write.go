@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// writeFile is the tool write_file.
+// writeFile implements the tool write_file.
 func writeFile(_ context.Context, w *workFiles, call Call) (Outcome, error) {
 	var args struct {
 		Path    string  `json:"path"`
@@ -30,7 +30,7 @@ func writeFile(_ context.Context, w *workFiles, call Call) (Outcome, error) {
 	return Outcome{Text: fmt.Sprintf("wrote %d bytes to %s", len(*args.Content), cleanText(name))}, nil
 }
 
-// editFile is the tool edit_file.
+// editFile implements the tool edit_file.
 func editFile(_ context.Context, w *workFiles, call Call) (Outcome, error) {
 	var args struct {
 		Path string `json:"path"`

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 )
 
-// Fingerprint returns a text that changes when what Pack would pack of a directory changes: paths, sizes, permissions and
-// times of change. It reads no file, and is the same after Unpack of what Pack returned. What Pack
-// refuses as too large has a fingerprint, too, of the part that was looked at.
+// Fingerprint returns a text that changes when the part of a directory that Pack would pack changes: paths, sizes,
+// permissions and modification times. It reads no file content. Unpacking the result of Pack gives the same
+// fingerprint. A directory that is too large for Pack has a fingerprint, too, of the part that was visited.
 func Fingerprint(dir string) (string, error) {
 	sum := sha256.New()
 	err := walkPath(dir, func(e entry) error {
@@ -37,7 +37,7 @@ func Fingerprint(dir string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// isPacked reports whether a file is one that an archive holds.
+// isPacked reports whether Pack includes a file of this type.
 func isPacked(info fs.FileInfo) bool {
 	switch info.Mode().Type() {
 	case 0, fs.ModeDir, fs.ModeSymlink:

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// HostList is a list of hosts: names such as "docs.example.com", patterns such as "*.example.com", which stands for all
-// hosts below that name, "*" for all, and IP addresses. The case of letters does not matter.
+// HostList is a list of hosts: names such as "docs.example.com", patterns such as "*.example.com", which matches all
+// hosts below that name, "*" for all hosts, and IP addresses. Case does not matter.
 type HostList []string
 
-// CheckHost returns why a text cannot be in a HostList, or nil if it can.
+// CheckHost returns an error if a text is not valid in a HostList.
 func CheckHost(pattern string) error {
 	if pattern == "*" {
 		return nil
@@ -29,7 +29,7 @@ func CheckHost(pattern string) error {
 	return nil
 }
 
-// allows reports whether a host is in the list.
+// allows reports whether the list matches a host.
 func (l HostList) allows(host string) bool {
 	host = normalHost(host)
 	return slices.ContainsFunc(l, func(pattern string) bool {
@@ -43,14 +43,14 @@ func (l HostList) allows(host string) bool {
 	})
 }
 
-// names reports whether a host is in the list without a wildcard.
+// names reports whether the list contains a host without a wildcard.
 func (l HostList) names(host string) bool {
 	return slices.ContainsFunc(l, func(pattern string) bool {
 		return !strings.Contains(pattern, "*") && normalHost(pattern) == normalHost(host)
 	})
 }
 
-// normalHost returns the form of a host by which two are compared.
+// normalHost returns the normalized form of a host for comparisons.
 func normalHost(host string) string {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr.Unmap().String()
@@ -63,8 +63,9 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// innerNetworks are addresses that lead to this machine, its neighbours or its cloud, or to nowhere, beside those that
-// netip names. Source: the special-purpose registries of IANA (RFC 6890) and what they say of translations.
+// innerNetworks are networks that lead to this machine, its neighbours, its cloud, or nowhere, in addition to those
+// that netip recognizes. Source: the special-purpose address registries of IANA (RFC 6890), and the ranges they give
+// for address translation.
 var innerNetworks = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // shared by carriers; Alibaba's metadata is 100.100.100.200
@@ -86,7 +87,7 @@ var innerNetworks = []netip.Prefix{
 	netip.MustParsePrefix("fec0::/10"),
 }
 
-// isInner reports whether an address is not one of the internet.
+// isInner reports whether an address is not on the public internet.
 func isInner(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	return !addr.IsValid() || addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.IsUnspecified() ||

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// readableText returns the text of an HTML page, with its blocks on lines of their own, headings and items marked, and
-// the targets of links. It reads token by token, so that no page can make it nest.
+// readableText returns the text of an HTML page, with blocks on separate lines, marked headings and list items, and the
+// targets of links. It reads token by token, so that a page cannot make it recurse.
 func readableText(page []byte) string {
 	t := &textWriter{}
 	tokens := html.NewTokenizer(bytes.NewReader(page))
@@ -32,28 +32,28 @@ func readableText(page []byte) string {
 // textWriter builds the text of a page.
 type textWriter struct {
 	b strings.Builder
-	// hidden is the element whose content is left out, or 0.
+	// hidden is the element whose content is being skipped, or 0.
 	hidden atom.Atom
 	pre    int
 	href   string
-	// space says that white space comes before the next word, and lines how many line ends do.
+	// space reports whether white space precedes the next word; lines is the number of line breaks that do.
 	space bool
 	lines int
 }
 
-// hiddenElements hold no text for readers.
+// hiddenElements have no text for readers.
 var hiddenElements = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Svg: true, atom.Iframe: true, atom.Canvas: true,
 }
 
-// blocks are the elements that begin a line, with how many line ends stand before and after them.
+// blocks maps elements that begin a new line to the number of line breaks before and after them.
 var blocks = map[atom.Atom]int{
 	atom.P: 2, atom.Div: 1, atom.Section: 2, atom.Article: 2, atom.Header: 2, atom.Footer: 2, atom.Nav: 2, atom.Aside: 2, atom.Main: 2,
 	atom.H1: 2, atom.H2: 2, atom.H3: 2, atom.H4: 2, atom.H5: 2, atom.H6: 2, atom.Ul: 1, atom.Ol: 1, atom.Li: 1, atom.Dl: 1, atom.Dt: 1, atom.Dd: 1,
 	atom.Table: 2, atom.Tr: 1, atom.Br: 1, atom.Hr: 2, atom.Pre: 2, atom.Blockquote: 2, atom.Figure: 2, atom.Form: 2, atom.Title: 2, atom.Body: 2,
 }
 
-// marks stand before the text of an element.
+// marks are prefixes for the text of an element.
 var marks = map[atom.Atom]string{
 	atom.H1: "# ", atom.H2: "## ", atom.H3: "### ", atom.H4: "#### ", atom.H5: "##### ", atom.H6: "###### ", atom.Li: "- ", atom.Td: "| ", atom.Th: "| ",
 }
@@ -120,7 +120,7 @@ func (t *textWriter) text(s string) {
 	t.space = t.space || isSpace(s[len(s)-1])
 }
 
-// separate writes what stands between the text so far and what comes.
+// separate writes the pending separator before the next text.
 func (t *textWriter) separate() {
 	switch {
 	case t.b.Len() == 0:

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newWorkspace makes the workspace of an attempt, as a worker has it: in a folder of its own.
+// newWorkspace creates the workspace of an attempt as a worker does: in a folder of its own.
 func newWorkspace(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "private", "attempt-1")
@@ -65,7 +65,7 @@ func call(t testing.TB, tool Tool, arguments map[string]any) Outcome {
 	return out
 }
 
-// named returns a tool by its name.
+// named returns a tool by name.
 func named(t testing.TB, tools []Tool, name string) Tool {
 	t.Helper()
 	for _, tool := range tools {

@@ -6,31 +6,30 @@ import (
 	"sync"
 )
 
-// Bounds of what a command prints.
+// Bounds for the output of a command.
 const (
-	// maxPrinted ends a command that prints more.
+	// maxPrinted is the output after which a command is ended, in bytes.
 	maxPrinted = 64 << 20
-	// shownHead and shownTail are how much of the start and of the end the model reads.
+	// shownHead and shownTail are how much of the start and the end the model reads, in bytes.
 	shownHead = 16 << 10
 	shownTail = 16 << 10
 )
 
-// output collects what a command prints to both streams, in the order in which it comes. Its writers are called from two
-// goroutines at once.
+// output collects what a command prints to both streams, in order of arrival. Two goroutines may write at once.
 type output struct {
-	sink io.Writer // nil: there is none
-	// flooded is called once when more than max has been printed.
+	sink io.Writer // or nil
+	// flooded is called once when more than max bytes have been printed.
 	flooded func()
 	max     int64
 
 	mu    sync.Mutex
 	total int64
 	head  []byte
-	tail  []byte // a ring of the last bytes after head
-	at    int    // where the next byte of tail goes
+	tail  []byte // a ring buffer of the last bytes after head
+	at    int    // the position of the next byte in tail
 }
 
-// Write never keeps more than what is shown.
+// Write passes p on to sink, and keeps only what will be shown.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,7 +70,7 @@ func (o *output) keep(p []byte) {
 	}
 }
 
-// text returns what the model reads of the output.
+// text returns the part of the output that the model reads.
 func (o *output) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -6,7 +6,7 @@ import "os"
 
 const openFlags = 0
 
-// owner is of no use where the worker cannot give files away.
+// owner has no effect where the worker cannot change the owner of files.
 type owner struct{ differs bool }
 
 func ownerOf(*os.Root) (owner, error)        { return owner{}, nil }

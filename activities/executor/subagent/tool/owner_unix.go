@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// openFlags do not wait for the other end of a pipe, and take no terminal.
+// openFlags keep open from waiting for the other end of a pipe, and from acquiring a terminal.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
 
-// owner is the user that a workspace belongs to: that of a sandbox once commands have run there.
+// owner is the owner of a workspace: the sandbox user, once commands have run in a sandbox.
 type owner struct {
-	// differs is false where files belong to the worker's own user, or the worker may not give them away.
+	// differs is false if files belong to the worker's own user, or the worker cannot change their owner.
 	differs  bool
 	uid, gid int
 }
@@ -30,7 +30,7 @@ func ownerOf(dir *os.Root) (owner, error) {
 	return owner{differs: true, uid: int(stat.Uid), gid: int(stat.Gid)}, nil
 }
 
-// giveFile makes an open file the owner's.
+// giveFile gives an open file to the owner.
 func (o owner) giveFile(f *os.File) error {
 	if !o.differs {
 		return nil
@@ -38,7 +38,7 @@ func (o owner) giveFile(f *os.File) error {
 	return f.Chown(o.uid, o.gid)
 }
 
-// giveDir makes a directory, or a link itself, the owner's.
+// giveDir gives a directory, or a link itself, to the owner.
 func (o owner) giveDir(parent *os.Root, name string) error {
 	if !o.differs {
 		return nil

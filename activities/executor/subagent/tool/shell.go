@@ -23,53 +23,53 @@ const (
 	maxTimeout     = time.Hour
 	// maxGrace bounds how long a command may take to end after SIGTERM.
 	maxGrace = 10 * time.Second
-	// maxCommand bounds a command, far below what Linux takes as one argument (128 KiB).
+	// maxCommand bounds the length of a command, in bytes. It is far below Linux's limit for one argument (128 KiB).
 	maxCommand = 96 << 10
 )
 
-// ErrNoSandbox says that commands of an agent cannot run on this node.
+// ErrNoSandbox reports that commands of an agent cannot run on this node.
 var ErrNoSandbox = errors.New("this node cannot run commands of an agent in a sandbox; name an `image` in the spec, so that they run in a container, or require a node with the capability `sandbox`")
 
-// Sandboxer is an executor that runs commands in a sandbox, such as the one of shell tasks.
+// Sandboxer is an executor that runs commands in a sandbox, such as the executor of shell tasks.
 type Sandboxer interface {
 	executor.Batcher
 
-	// CanSandbox returns why no sandbox can be made here, or nil.
+	// CanSandbox returns why this node cannot create sandboxes, or nil.
 	CanSandbox() error
 }
 
-// ShellOptions say where the commands of an agent run.
+// ShellOptions configure where the commands of an agent run.
 type ShellOptions struct {
-	// Attempt is the agent's. Each command is an attempt like it, but for its spec, its output and its id, and with a
-	// grace period of at most 10 seconds.
+	// Attempt is the agent's attempt. Each command runs as a copy of it with its own spec, output and id, and a grace
+	// period of at most 10 seconds.
 	Attempt executor.Attempt
-	// Hidden are the names of variables in Attempt.Env that hold secrets, which no command gets, beside those that always do.
+	// Hidden names variables in Attempt.Env that hold secrets. Commands get neither these nor those in alwaysHidden.
 	Hidden []string
-	// Sandbox runs commands in a sandbox; it may be nil where Image is set.
+	// Sandbox runs commands in a sandbox. It may be nil if Image is set.
 	Sandbox Sandboxer
-	// Image is the image that commands run in, by Container; empty: they run in a sandbox.
+	// Image is the image in which Container runs commands. If it is empty, they run in a sandbox.
 	Image     string
 	Container executor.Executor
-	// NodeNetwork gives commands the network of the node, or the engine's own in a container. They have none otherwise.
+	// NodeNetwork gives commands the network of the node, or in a container the engine's own. Otherwise they have no
+	// network.
 	NodeNetwork bool
-	// Output takes what commands print as well, up to 64 MiB of each; nil: nothing does. It is written to by one
-	// goroutine at a time.
+	// Output also receives the output of commands, up to 64 MiB each, from one goroutine at a time. It may be nil.
 	Output io.Writer
 }
 
-// alwaysHidden are variables that hold credentials wherever they are set.
+// alwaysHidden lists variables that hold credentials wherever they are set.
 var alwaysHidden = []string{
 	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "SWITCHYARD_TOKEN",
 }
 
-// Shell is the tool that runs commands. Its commands run one after the other, in a sandbox of one user, or each in a
-// container of its own. Close must be called.
+// Shell is the tool that runs commands. Its commands run one at a time, in a sandbox of one user, or each in a
+// container of its own. The caller must call Close.
 type Shell struct {
 	tree *Tree
 	o    ShellOptions
 	env  map[string]string
 
-	// The rest belongs to whoever has the turn of the tree.
+	// The goroutine that has acquired the tree owns the following fields.
 
 	batch   executor.Batch
 	ran     int
@@ -109,9 +109,9 @@ func (s *Shell) Definition() Definition {
 	}
 }
 
-// Check returns why commands cannot run: ErrNoSandbox, a *executor.StartError of an image that is of no use on any node, or
-// a fault of this node, such as an image that it cannot pull. Unless a command has run before, Check runs one, for which
-// the image is pulled.
+// Check returns why commands cannot run: ErrNoSandbox, a *executor.StartError for an image that no node can use, or a
+// fault of this node, such as an image that it cannot pull. Unless a command has run before, Check runs one, which
+// pulls the image.
 func (s *Shell) Check(ctx context.Context) error {
 	release, err := s.tree.acquire(ctx)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Shell) check(ctx context.Context) error {
 	case result.ExitCode != 0:
 		return fmt.Errorf("try a command of the agent: `true` ended with exit code %d: %s", result.ExitCode, out.text())
 	}
-	// What was restored before has the worker's own user yet.
+	// What was restored before still belongs to the worker's own user.
 	if err := s.tree.adopt(); err != nil {
 		return fmt.Errorf("give the work directory to the sandbox: %w", err)
 	}
@@ -153,7 +153,7 @@ func (s *Shell) check(ctx context.Context) error {
 	return nil
 }
 
-// Causes for which a command is ended.
+// Causes for ending a command.
 var (
 	errFlood   = errors.New("it printed too much")
 	errTimeout = errors.New("it took too long")
@@ -201,7 +201,7 @@ func (s *Shell) Call(ctx context.Context, call Call) (Outcome, error) {
 	return outcomeOf(ctx, context.Cause(limited), result, timeout, out)
 }
 
-// outcomeOf says how a command ended.
+// outcomeOf returns the outcome of a command that has ended.
 func outcomeOf(ctx context.Context, cause error, result executor.Result, timeout time.Duration, out *output) (Outcome, error) {
 	text := out.text()
 	if text == "" {
@@ -223,7 +223,7 @@ func outcomeOf(ctx context.Context, cause error, result executor.Result, timeout
 	return Outcome{Text: status + "\n" + text, IsError: result.Stopped || result.ExitCode != 0}, nil
 }
 
-// stopCause returns why a command was ended from outside.
+// stopCause returns why a command was stopped from outside.
 func stopCause(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -261,10 +261,10 @@ func (s *Shell) run(ctx context.Context, command string, out *output) (executor.
 	return s.batch.Run(ctx, a, func() {})
 }
 
-// oneStream goes before a command, so that its errors stand where they belong in its output.
+// oneStream precedes a command, so that standard error appears in order within its output.
 const oneStream = "exec 2>&1; "
 
-// spec returns the spec of a task that runs a command. The model chooses the command and nothing else.
+// spec returns the spec of a task that runs a command. The model chooses only the command.
 func (s *Shell) spec(command string) (*structpb.Struct, error) {
 	if s.o.Image == "" {
 		network := "none"
@@ -276,7 +276,7 @@ func (s *Shell) spec(command string) (*structpb.Struct, error) {
 		})
 	}
 	fields := map[string]any{
-		// The worker reads and replaces what the image's user makes.
+		// The worker must be able to read and replace files that the image's user creates.
 		"image": s.o.Image, "entrypoint": []any{"sh", "-c"}, "command": []any{"umask 0; " + oneStream + command},
 		"workingDirectory": path.Join(container.WorkspaceDir, WorkDir),
 	}
@@ -286,7 +286,7 @@ func (s *Shell) spec(command string) (*structpb.Struct, error) {
 	return structpb.NewStruct(fields)
 }
 
-// Close ends the use of the sandbox. It waits for a call that runs. A second Close does nothing.
+// Close ends the use of the sandbox. It waits for a call in progress. A second Close is a no-op.
 func (s *Shell) Close() error {
 	release, err := s.tree.acquire(context.Background())
 	if err != nil {

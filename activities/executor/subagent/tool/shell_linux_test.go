@@ -39,7 +39,7 @@ func attemptOf(t testing.TB, workspace string) executor.Attempt {
 	}
 }
 
-// newSandboxedAgent returns an agent whose commands run in a sandbox, or skips.
+// newSandboxedAgent returns an agent whose commands run in a sandbox, or skips the test.
 func newSandboxedAgent(t *testing.T, change func(*ShellOptions)) *agent {
 	t.Helper()
 	e, err := shell.New(shell.Options{Environ: append(os.Environ(), "ANTHROPIC_API_KEY=sk-hunter2")})
@@ -82,7 +82,7 @@ func (a *agent) runs(t *testing.T, command string) Outcome {
 	return call(t, a.shell, map[string]any{"command": command})
 }
 
-// agents returns an agent for each way to run commands that this machine has.
+// agents runs a test with a sandboxed and a contained agent.
 func agents(t *testing.T, each func(t *testing.T, a *agent)) {
 	t.Helper()
 	t.Run("sandbox", func(t *testing.T) { each(t, newSandboxedAgent(t, nil)) })
@@ -121,7 +121,7 @@ func TestCommandsRunInTheWorkDirectory(t *testing.T) {
 	})
 }
 
-// What commands make, the tools for files can change, and the other way round.
+// The file tools can change what commands create, and vice versa.
 func TestCommandsAndFilesWorkOnTheSameTree(t *testing.T) {
 	agents(t, func(t *testing.T, a *agent) {
 		tools := Files(a.tree)
@@ -183,7 +183,7 @@ func TestCommandsFindNoKey(t *testing.T) {
 
 func TestCommandsHaveNoPrivileges(t *testing.T) {
 	agents(t, func(t *testing.T, a *agent) {
-		// What the model adds to the arguments changes nothing.
+		// Extra arguments of the model have no effect.
 		out := call(t, a.shell, map[string]any{
 			"command":    `mount -t tmpfs none /mnt 2>&1; mount -t proc none /tmp 2>&1; ls /sys/kernel/debug/* 2>&1 | head -1; grep CapEff /proc/self/status; cat /dev/sda /dev/vda /dev/mem 2>&1 | head -c 20; ls -d /var/run/docker.sock /run/docker.sock 2>/dev/null && echo >/var/run/docker.sock`,
 			"privileged": true, "sandbox": false, "user": "root", "image": "x", "mounts": []any{map[string]any{"hostPath": "/", "containerPath": "/host"}},
@@ -290,7 +290,7 @@ func TestSignalsAndMemoryAreNamed(t *testing.T) {
 	}
 }
 
-// The user of the sandbox stays the same, and nothing of a command stays behind.
+// The sandbox user stays the same, and no process of a command stays behind.
 func TestCommandsShareOneSandboxUser(t *testing.T) {
 	a := newSandboxedAgent(t, nil)
 	first := a.runs(t, "id -u; sleep 1000 & setsid sleep 1000 &")

@@ -9,39 +9,39 @@ import (
 	"strings"
 )
 
-// WorkDir is the directory below the workspace that the tools of an agent work in.
+// WorkDir is the directory in the workspace that the tools of an agent work in.
 const WorkDir = "work"
 
-// Tool is something that an agent may call. Its methods may be called from several goroutines at once; a tool that
-// cannot work on two calls at once lets the second one wait.
+// Tool is a tool that an agent may call. Its methods are safe for concurrent use. A tool that cannot run two calls at
+// once makes the second call wait.
 type Tool interface {
-	// Definition returns what the model is told of the tool. It never changes.
+	// Definition returns the description for the model. It never changes.
 	Definition() Definition
 
-	// Call runs the tool and returns what the model is to read, errors of the call included. It returns when nothing of
-	// the call runs any more. An error is a fault of the node, or that of ctx, and ends the attempt.
+	// Call runs the tool and returns the result for the model, including errors of the call. When it returns, nothing
+	// of the call still runs. An error is a fault of the node, or that of ctx, and ends the attempt.
 	Call(ctx context.Context, call Call) (Outcome, error)
 }
 
 // Definition describes a tool to a model.
 type Definition struct {
-	// Name is unique among the tools of an agent: letters, digits, "_" and "-", at most 64.
+	// Name is unique among the tools of an agent: at most 64 letters, digits, "_" and "-".
 	Name string
-	// Description says what the tool does and how to call it.
+	// Description explains what the tool does and how to call it.
 	Description string
-	// Schema is a JSON schema of type object that the arguments match.
+	// Schema is a JSON schema of type object for the arguments.
 	Schema json.RawMessage
 }
 
 // Call is one call of a tool.
 type Call struct {
-	// ID is the provider's, unique in the conversation.
+	// ID is the provider's id of the call, unique in the conversation.
 	ID string
-	// Arguments is JSON by the model. It has not been checked.
+	// Arguments is unchecked JSON from the model.
 	Arguments json.RawMessage
 }
 
-// Outcome is what the model reads as the result of a call.
+// Outcome is the result of a call, as the model reads it.
 type Outcome struct {
 	// Text is valid UTF-8.
 	Text string
@@ -49,19 +49,19 @@ type Outcome struct {
 	IsError bool
 }
 
-// failure returns the outcome of a call that failed.
+// failure returns the outcome of a failed call.
 func failure(format string, args ...any) Outcome {
 	return Outcome{Text: cleanText(fmt.Sprintf(format, args...)), IsError: true}
 }
 
-// cleanText returns text without bytes that JSON, protocol buffers or providers refuse.
+// cleanText returns text without bytes that JSON, protocol buffers or providers reject.
 func cleanText(text string) string {
 	return nulRuns.ReplaceAllLiteralString(strings.ToValidUTF8(text, "\uFFFD"), "\uFFFD")
 }
 
 var nulRuns = regexp.MustCompile("\x00+")
 
-// parseArguments reads the arguments of a call. Its error is for the model.
+// parseArguments decodes the arguments of a call. Its error is meant for the model.
 func parseArguments(call Call, into any) error {
 	raw := call.Arguments
 	if len(strings.TrimSpace(string(raw))) == 0 {

@@ -13,14 +13,14 @@ import (
 	"switchyard/activities/executor/container"
 )
 
-// Tree is the work directory of an agent, which its tools share. One call works on it at a time, so that no command
-// exchanges a file while the worker opens it.
+// Tree is the work directory of an agent, which its tools share. Only one call at a time works on it, so that no
+// command can replace a file while the worker opens it.
 type Tree struct {
 	workspace string
 	turn      chan struct{}
 }
 
-// NewTree makes the work directory of a workspace, unless it is there.
+// NewTree creates the work directory of a workspace unless it exists.
 func NewTree(workspaceDir string) (*Tree, error) {
 	t := &Tree{workspace: workspaceDir, turn: make(chan struct{}, 1)}
 	root, err := t.open()
@@ -30,10 +30,10 @@ func NewTree(workspaceDir string) (*Tree, error) {
 	return t, root.Close()
 }
 
-// Path returns the work directory, which an agent may have replaced by anything.
+// Path returns the path of the work directory. The agent may have put anything in its place.
 func (t *Tree) Path() string { return filepath.Join(t.workspace, WorkDir) }
 
-// acquire waits for the calls before and returns what ends this one's turn.
+// acquire waits for earlier calls to end. The caller must call release when its own call has ended.
 func (t *Tree) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case t.turn <- struct{}{}:
@@ -43,10 +43,10 @@ func (t *Tree) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// errNoDirectory says that something else is, or came, where a directory was.
+// errNoDirectory reports that a path is not a directory, or that the directory was replaced in the meantime.
 var errNoDirectory = errors.New("not a directory, or it was replaced meanwhile")
 
-// open opens the work directory, and makes a new one if the agent has removed it or put something else in its place.
+// open opens the work directory. If the agent has removed or replaced it, open creates a new one.
 func (t *Tree) open() (*os.Root, error) {
 	workspace, err := os.OpenRoot(t.workspace)
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *Tree) open() (*os.Root, error) {
 	return openDir(workspace, WorkDir)
 }
 
-// makeWorkDir makes a directory in place of whatever else there is.
+// makeWorkDir creates a directory, in place of anything else with that name.
 func makeWorkDir(parent *os.Root, name string) error {
 	if info, err := parent.Lstat(name); err == nil && !info.IsDir() {
 		if err := parent.Remove(name); err != nil {
@@ -78,7 +78,7 @@ func makeWorkDir(parent *os.Root, name string) error {
 	return errors.Join(parent.Chmod(name, dirMode), owner.giveDir(parent, name))
 }
 
-// owner returns to whom belongs what the worker makes in the work directory.
+// owner returns the owner for files that the worker creates in the work directory.
 func (t *Tree) owner() (owner, error) {
 	workspace, err := os.OpenRoot(t.workspace)
 	if err != nil {
@@ -88,7 +88,7 @@ func (t *Tree) owner() (owner, error) {
 	return ownerOf(workspace)
 }
 
-// adopt gives the user of a sandbox what the worker has made in the work directory before that user was known.
+// adopt gives the sandbox user the files that the worker created in the work directory before that user was known.
 func (t *Tree) adopt() error {
 	owner, err := t.owner()
 	if err != nil || !owner.differs {
@@ -102,13 +102,13 @@ func (t *Tree) adopt() error {
 	return walk(root, func(e entry) error { return ignoreGone(owner.giveDir(e.dir, e.info.Name())) })
 }
 
-// Modes of what the worker makes. The workspace lies in a directory that no other user can enter.
+// Modes of files that the worker creates. The workspace is inside a directory that no other user can enter.
 const (
 	fileMode fs.FileMode = 0o666
 	dirMode  fs.FileMode = 0o777
 )
 
-// openDir opens a directory that is no link.
+// openDir opens a directory that is not a link.
 func openDir(parent *os.Root, name string) (*os.Root, error) {
 	before, err := parent.Lstat(name)
 	if err != nil {
@@ -132,8 +132,8 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 	return root, nil
 }
 
-// walkPath calls visit with all that lies in the directory at a path, as walk does. Where the agent has removed the
-// directory, or has put something else in its place, it is empty.
+// walkPath calls visit for everything in the directory at a path, like walk. A directory that the agent has removed or
+// replaced counts as empty.
 func walkPath(dir string, visit func(entry) error) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -151,8 +151,8 @@ func walkPath(dir string, visit func(entry) error) error {
 	return walk(root, visit)
 }
 
-// relative returns a path of the model relative to the work directory. The model may also use the absolute path that its
-// commands see.
+// relative returns a path from the model relative to the work directory. The model may also use the absolute path that
+// its commands see.
 func (t *Tree) relative(name string) (string, error) {
 	clean := path.Clean(filepath.ToSlash(name))
 	for _, dir := range []string{filepath.ToSlash(t.Path()), path.Join(container.WorkspaceDir, WorkDir)} {

@@ -17,12 +17,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// unsetTime stands for times that are not restored.
+// unsetTime replaces times that are not restored.
 var unsetTime = time.Unix(0, 0)
 
-// Unpack makes a directory what it was when Pack packed it; what is in it now is removed. Whatever the archive holds,
-// nothing outside of the directory is touched. What it restores belongs to the user of the sandbox, if one has the
-// workspace already, and can otherwise be written by every user, whom the workspace's directory keeps out.
+// Unpack restores a directory to the state in which Pack packed it, and removes its current content. Whatever the
+// archive contains, nothing outside of the directory is touched. Restored files belong to the sandbox user if the
+// workspace already belongs to one. Otherwise every user may write them, but the workspace's parent directory keeps
+// other users out.
 func Unpack(dir string, data []byte) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -56,10 +57,10 @@ func Unpack(dir string, data []byte) error {
 	return nil
 }
 
-// maxStream bounds an archive that was decompressed, its headers included.
+// maxStream bounds a decompressed archive, including its headers.
 const maxStream = maxContent + maxEntries*4096
 
-// empty removes all that a directory holds.
+// empty removes everything in a directory.
 func empty(root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	errs := []error{err}
@@ -74,7 +75,7 @@ type unpacker struct {
 	root  *os.Root
 	owner owner
 	count int
-	// dirs have their permissions at last: one may be closed to the worker.
+	// dirs get their permissions last, because they may lock the worker out.
 	dirs []*tar.Header
 }
 
@@ -106,7 +107,8 @@ func (u *unpacker) all(archive *tar.Reader) error {
 	return nil
 }
 
-// mode returns the permissions of a file. Where it is not given away, it is open to the user of a container.
+// mode returns the permissions for a file. If its owner does not change, the permissions in open are added for the user
+// of a container.
 func (u *unpacker) mode(header *tar.Header, open fs.FileMode) fs.FileMode {
 	mode := fs.FileMode(header.Mode) & fs.ModePerm
 	if !u.owner.differs {

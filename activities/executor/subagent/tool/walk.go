@@ -11,24 +11,24 @@ import (
 	"slices"
 )
 
-// Bounds of a work directory that can be walked, packed and restored.
+// Bounds for a work directory that is walked, packed and restored.
 const (
 	maxEntries = 200_000
 	maxDepth   = 256
 )
 
-// entry is one file of a work directory.
+// entry is a file in a work directory.
 type entry struct {
 	// path is relative to the work directory, with slashes.
 	path string
-	// dir holds the entry under the name of info.
+	// dir is the directory that holds the entry, whose name is in info.
 	dir  *os.Root
 	info fs.FileInfo
 }
 
-// walk calls visit with all that lies in a directory, sorted by name, a directory before what it holds. Links are not
-// followed. What disappears meanwhile, and directories that cannot be read, are left out. visit may return
-// fs.SkipDir to leave a directory out, and fs.SkipAll to end the walk.
+// walk calls visit for everything in a directory, sorted by name, and for a directory before its content. It does not
+// follow links. It skips entries that disappear during the walk, and directories that it cannot read. visit may return
+// fs.SkipDir to skip a directory, and fs.SkipAll to end the walk.
 func walk(root *os.Root, visit func(entry) error) error {
 	w := walker{visit: visit}
 	if err := w.dir(root, ".", 0); !errors.Is(err, fs.SkipAll) {
@@ -53,7 +53,7 @@ func (w *walker) dir(root *os.Root, at string, depth int) error {
 	for _, found := range entries {
 		info, err := root.Lstat(found.Name())
 		if err != nil {
-			continue // it has gone
+			continue // the entry is gone
 		}
 		e := entry{path: path.Join(at, found.Name()), dir: root, info: info}
 		switch err := w.visit(e); {
@@ -67,7 +67,7 @@ func (w *walker) dir(root *os.Root, at string, depth int) error {
 		}
 		below, err := openDir(root, found.Name())
 		if err != nil {
-			continue // it has gone, or is closed to the worker
+			continue // the directory is gone, or the worker may not read it
 		}
 		err = w.dir(below, e.path, depth+1)
 		below.Close()
@@ -78,11 +78,11 @@ func (w *walker) dir(root *os.Root, at string, depth int) error {
 	return nil
 }
 
-// read returns what a directory holds, by name.
+// read returns the entries of a directory, sorted by name.
 func (w *walker) read(root *os.Root) ([]fs.DirEntry, error) {
 	f, err := root.Open(".")
 	if err != nil {
-		return nil, nil // it is closed to the worker
+		return nil, nil // the worker may not read the directory
 	}
 	defer f.Close()
 	var all []fs.DirEntry
@@ -102,9 +102,9 @@ func (w *walker) read(root *os.Root) ([]fs.DirEntry, error) {
 	}
 }
 
-// TooLargeError says that a work directory is too large to be packed, or an archive to be restored.
+// TooLargeError reports that a work directory is too large to pack, or an archive too large to restore.
 type TooLargeError struct {
-	// What says what is too large, with its size and the limit.
+	// What names what is too large, with its size and the limit.
 	What string
 }
 

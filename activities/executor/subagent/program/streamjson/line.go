@@ -33,7 +33,7 @@ type Line struct {
 	Usage     Usage           `json:"usage"`
 }
 
-// Message is what the model, or a tool, has said.
+// Message is a message of the model or a tool.
 type Message struct {
 	ID      string `json:"id"`
 	Model   string `json:"model"`
@@ -53,7 +53,7 @@ type Block struct {
 	Content   json.RawMessage `json:"content"`
 }
 
-// Usage has the tokens of a message, or of all.
+// Usage counts the tokens of a message, or of the whole session.
 type Usage struct {
 	Input      count `json:"input_tokens"`
 	Output     count `json:"output_tokens"`
@@ -61,7 +61,7 @@ type Usage struct {
 	CacheWrite count `json:"cache_creation_input_tokens"`
 }
 
-// ParseLine returns the line of a text, or nil if the text is no line of the stream.
+// ParseLine parses a line of the stream. It returns nil if the text is not one.
 func ParseLine(line []byte) *Line {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' {
@@ -74,13 +74,13 @@ func ParseLine(line []byte) *Line {
 	return &l
 }
 
-// IsCutResult reports whether the start of a line is that of a result.
+// IsCutResult reports whether a truncated line begins like a result.
 func IsCutResult(start []byte) bool {
 	start = bytes.ReplaceAll(start[:min(len(start), 64)], []byte(" "), nil)
 	return bytes.HasPrefix(start, []byte(`{"type":"result"`))
 }
 
-// InitSession returns the session that the line begins, or "" if it begins none.
+// InitSession returns the id of the session that the line starts, or "".
 func (l *Line) InitSession() string {
 	if l.Type != typeSystem || l.Subtype != "init" || !v1.IsSessionID(l.SessionID) {
 		return ""
@@ -88,10 +88,10 @@ func (l *Line) InitSession() string {
 	return l.SessionID
 }
 
-// IsResult reports whether the line ends what was asked for.
+// IsResult reports whether the line ends the turn.
 func (l *Line) IsResult() bool { return l.Type == typeResult }
 
-// text is a string; another value is none.
+// text is a string. Any other JSON value becomes "".
 type text string
 
 // UnmarshalJSON accepts anything.
@@ -103,7 +103,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// texts is a list of strings; another value is an empty one.
+// texts is a list of strings. Any other JSON value becomes an empty list.
 type texts []text
 
 // UnmarshalJSON accepts anything.
@@ -115,7 +115,7 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// blocks are those of a message, whose content may also be one text.
+// blocks are the blocks of a message, whose content may also be a single string.
 type blocks []Block
 
 // UnmarshalJSON accepts a list of blocks, or a string.
@@ -129,7 +129,7 @@ func (c *blocks) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]Block)(c))
 }
 
-// count is a number that is not negative; another value is 0.
+// count is a non-negative number. Any other JSON value becomes 0.
 type count int64
 
 // UnmarshalJSON accepts anything.
@@ -140,7 +140,7 @@ func (c *count) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// amount is a sum that is not negative; another value is 0.
+// amount is a non-negative sum. Any other JSON value becomes 0.
 type amount float64
 
 // UnmarshalJSON accepts anything.

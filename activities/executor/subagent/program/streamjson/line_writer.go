@@ -2,23 +2,23 @@ package streamjson
 
 import "bytes"
 
-// MaxLine is the most bytes of a line that are kept.
+// MaxLine bounds how many bytes of a line are kept.
 const MaxLine = 8 << 20
 
-// keptBuffer is the capacity of a buffer that is kept for the next line.
+// keptBuffer bounds the capacity of a buffer that is kept for the next line.
 const keptBuffer = 64 << 10
 
-// LineWriter splits what is written to it into lines. It is used by one goroutine at a time.
+// LineWriter splits its input into lines. Only one goroutine at a time may use it.
 type LineWriter struct {
-	// OnLine takes a line without its end, which it must not keep. Of a line that was longer than MaxLine it gets the start,
-	// and how many bytes were cut off. Its error is that of Write.
+	// OnLine receives a line without its end, and must not keep it. For a line longer than MaxLine, it receives the
+	// start and how many bytes were cut off. Write returns its error.
 	OnLine func(line []byte, cut int64) error
 
 	part []byte
 	cut  int64
 }
 
-// Write splits p. After an error the rest of p is dropped.
+// Write splits p into lines. After an error the rest of p is dropped.
 func (w *LineWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
@@ -42,7 +42,7 @@ func (w *LineWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// add appends to the line that has not ended yet.
+// add appends to the unfinished line.
 func (w *LineWriter) add(p []byte) {
 	room := MaxLine - len(w.part)
 	if len(p) > room {
@@ -52,7 +52,7 @@ func (w *LineWriter) add(p []byte) {
 	w.part = append(w.part, p...)
 }
 
-// Flush ends the line that has no end, if there is one.
+// Flush passes on an unfinished line, if there is one.
 func (w *LineWriter) Flush() error {
 	if len(w.part) == 0 && w.cut == 0 {
 		return nil

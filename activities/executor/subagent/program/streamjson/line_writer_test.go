@@ -79,7 +79,7 @@ func TestAnErrorOfALineIsThatOfTheWrite(t *testing.T) {
 	}
 }
 
-// FuzzTranscript holds that whatever a program prints becomes figures that can be stored.
+// FuzzTranscript checks that any output of a program results in figures that can be stored.
 func FuzzTranscript(f *testing.F) {
 	f.Add([]byte(`{"type":"system","subtype":"init","session_id":"s"}` + "\n" + `{"type":"assistant","message":{"id":"1","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}],"usage":{"input_tokens":-1}}}`))
 	f.Add([]byte(`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":[{"type":"text","text":"x"}]}]}}` + "\n" + `{"type":"result","result":7,"usage":[],"structured_output":{"a":1}}`))

@@ -1,12 +1,12 @@
 package streamjson
 
-// open has what later lines may add to, by its id: the newest maxOpen of them.
+// open holds the newest maxOpen entries that later lines may refer to by id.
 type open[T any] struct {
 	byID  map[string]T
 	order []string
 }
 
-// put adds an entry. One without an id is found by no later line.
+// put adds an entry. An entry without an id is dropped, because no later line can refer to it.
 func (o *open[T]) put(id string, v T) {
 	if id == "" {
 		return
@@ -29,7 +29,7 @@ func (o *open[T]) find(id string) (T, bool) {
 	return v, found
 }
 
-// remove returns an entry, and forgets it.
+// remove removes an entry and returns it.
 func (o *open[T]) remove(id string) (T, bool) {
 	v, found := o.byID[id]
 	delete(o.byID, id)

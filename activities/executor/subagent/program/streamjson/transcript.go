@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// MaxEvents bounds the events that are kept, the newest of them.
+	// MaxEvents bounds how many of the newest events are kept.
 	MaxEvents = 1000
-	// maxOpen bounds the messages and the calls that later lines may add to.
+	// maxOpen bounds the messages and the calls that later lines may refer to.
 	maxOpen = 256
 	// maxLogInput, maxName and maxError bound texts, in bytes.
 	maxLogInput = 300
@@ -25,11 +25,11 @@ const (
 	maxError    = 500
 )
 
-// Transcript sums up a stream up to its first result.
+// Transcript summarizes a stream up to its first result.
 type Transcript struct {
-	// Session is the id that the program has given its session; empty: it has given none.
+	// Session is the session id that the program reported, or "".
 	Session string
-	// Result is the line that ends the stream, or nil if none has come.
+	// Result is the line that ends the stream, or nil if none has come yet.
 	Result *Line
 
 	now      func() time.Time
@@ -39,13 +39,13 @@ type Transcript struct {
 	calls    open[*v1.AgentEvent]
 	// idle is when the model began to work on its next reply.
 	idle time.Time
-	// said is the newest text of the model.
+	// said is the latest text of the model.
 	said string
-	// longResult says that a result came that was too long to be read.
+	// longResult reports whether the result line was too long to parse.
 	longResult bool
 }
 
-// message is a reply of the model, of which several lines may come.
+// message is a reply of the model, which may span several lines.
 type message struct {
 	turn  int32
 	usage Usage
@@ -57,7 +57,7 @@ func NewTranscript(now func() time.Time) *Transcript {
 	return &Transcript{now: now, idle: now()}
 }
 
-// Add adds a line, of which cut bytes are missing at the end. It returns what is to be logged of it.
+// Add adds a line that lacks its last cut bytes. It returns the text to log for the line.
 func (t *Transcript) Add(line []byte, cut int64) string {
 	if cut > 0 {
 		if t.Result == nil && IsCutResult(line) {
@@ -91,7 +91,7 @@ func (t *Transcript) Add(line []byte, cut int64) string {
 	return ""
 }
 
-// addReply adds a line of a reply, and returns its text and a line for each call of a tool.
+// addReply adds a line of a reply. It returns the text of the line and a log line for each tool call.
 func (t *Transcript) addReply(m *Message) string {
 	if m == nil {
 		return ""
@@ -134,7 +134,7 @@ func (t *Transcript) addReply(m *Message) string {
 	return log.String()
 }
 
-// addToolResults ends the calls whose results a line has.
+// addToolResults ends the calls whose results are in a message.
 func (t *Transcript) addToolResults(m *Message) {
 	if m == nil {
 		return
@@ -155,7 +155,7 @@ func (t *Transcript) addToolResults(m *Message) {
 	}
 }
 
-// resultText returns the text of the result of a tool, or a word if it has none.
+// resultText returns the text of a tool result, or a default if it has none.
 func resultText(content json.RawMessage) string {
 	var parts blocks
 	_ = parts.UnmarshalJSON(content)
@@ -178,12 +178,12 @@ func (t *Transcript) addEvent(e *v1.AgentEvent) {
 	t.events = append(t.events, e)
 }
 
-// Events returns the newest turns and calls of tools, oldest first.
+// Events returns the newest turns and tool calls, oldest first.
 func (t *Transcript) Events() []*v1.AgentEvent {
 	return t.events[max(0, len(t.events)-MaxEvents):]
 }
 
-// Usage returns what the agent has used: what the result says, else the sum of its replies.
+// Usage returns the usage of the agent: the figures of the result if there are any, else the sum of the replies.
 func (t *Transcript) Usage() *v1.AgentUsage {
 	u := &v1.AgentUsage{
 		Model: t.usage.Model, Turns: t.usage.Turns, ToolCalls: t.usage.ToolCalls, Session: t.Session,
@@ -204,7 +204,7 @@ func (t *Transcript) Usage() *v1.AgentUsage {
 	return u
 }
 
-// Text returns the answer: that of the result, else the newest text of the model.
+// Text returns the answer: the text of the result, else the latest text of the model.
 func (t *Transcript) Text() string {
 	if t.Result != nil && t.Result.Result != "" {
 		return string(t.Result.Result)
@@ -212,17 +212,17 @@ func (t *Transcript) Text() string {
 	return t.said
 }
 
-// Output returns the answer that matches a schema, or nil if the result has none.
+// Output returns the structured output of the result, or nil if there is none.
 func (t *Transcript) Output() any {
 	if t.Result == nil || len(t.Result.Output) == 0 {
 		return nil
 	}
 	var value any
-	_ = json.Unmarshal(t.Result.Output, &value) // it was parsed before
+	_ = json.Unmarshal(t.Result.Output, &value) // it was validated before
 	return value
 }
 
-// Failure returns why the result is none that completes a task, or nil if it does. There is a result.
+// Failure returns why the result does not complete the task, or nil if it does. It must be called only after a result.
 func (t *Transcript) Failure() *executor.Failure {
 	r := t.Result
 	if t.longResult {
@@ -243,7 +243,7 @@ func (t *Transcript) Failure() *executor.Failure {
 	case r.Subtype == "error_max_budget_usd":
 		return &executor.Failure{Reason: v1.ReasonMaxCost, Err: fmt.Errorf("the program has cost as much as it may ($%.4f)", r.CostUSD)}
 	case r.IsError && r.Subtype == "success":
-		// claude-code reports so that its provider has refused.
+		// claude-code reports a refusal by its provider like this.
 		return &executor.Failure{Reason: v1.ReasonProvider, Err: errorOf("the program reports an error", said)}
 	case r.IsError, strings.HasPrefix(r.Subtype, "error"):
 		return &executor.Failure{Reason: v1.ReasonExitCode, Err: errorOf("the program reports "+clip(r.Subtype, maxName), said)}
@@ -258,19 +258,19 @@ func errorOf(what, said string) error {
 	return errors.New(what + ": " + said)
 }
 
-// grow sets a count to a later one, and returns by how much it grows.
+// grow raises a count to a later value, and returns the difference.
 func grow(to *count, later count) count {
 	more := max(0, later-*to)
 	*to += more
 	return more
 }
 
-// oneLine returns JSON for the log, in one line.
+// oneLine returns JSON on one line, for the log.
 func oneLine(raw json.RawMessage) string {
 	return clip(strings.Join(strings.Fields(string(raw)), " "), maxLogInput)
 }
 
-// clip cuts a text to at most so many bytes, at a character.
+// clip truncates a text to at most most bytes, without splitting a character.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return strings.ToValidUTF8(s, "\uFFFD")

@@ -15,16 +15,16 @@ import (
 
 const (
 	askName = "ask_person"
-	// questionTask is the task of a run that asks a person.
+	// questionTask is the name of the task in a run that asks a person.
 	questionTask = "question"
 	// maxMessage bounds a question, in bytes.
 	maxMessage = 4096
 )
 
-// askPerson asks a person by an approval.
+// askPerson is the tool that asks a person through an approval task.
 type askPerson struct{ *Fleet }
 
-// Definition returns what the model is told of the tool.
+// Definition returns the description for the model.
 func (askPerson) Definition() tool.Definition {
 	return tool.Definition{
 		Name: askName,
@@ -37,7 +37,7 @@ func (askPerson) Definition() tool.Definition {
 	}
 }
 
-// Call starts a run with one approval and waits for the decision.
+// Call starts a run with one approval task and waits for the decision.
 func (t askPerson) Call(ctx context.Context, call tool.Call) (tool.Outcome, error) {
 	var in struct {
 		Message        string
@@ -65,7 +65,7 @@ func (t askPerson) Call(ctx context.Context, call tool.Call) (tool.Outcome, erro
 	if err != nil {
 		return outcomeOf(ctx, "The person was not asked", err)
 	}
-	// The run ends by itself at the time-out of the approval.
+	// The run ends by itself when the approval times out.
 	ended, err := t.await(ctx, run, wait+time.Minute)
 	if err != nil {
 		return outcomeOf(ctx, fmt.Sprintf("The question is the run %s, whose end is not known", run), err)
@@ -105,7 +105,7 @@ func decision(run *v1.Run, task *v1.Task) tool.Outcome {
 	return tool.Outcome{Text: string(data)}
 }
 
-// outcomeOf returns the outcome of a call that could not do its work, or the error of ctx if that has ended.
+// outcomeOf returns the outcome of a failed call, or the error of ctx if ctx has ended.
 func outcomeOf(ctx context.Context, what string, err error) (tool.Outcome, error) {
 	if ctx.Err() != nil {
 		return tool.Outcome{}, ctx.Err()

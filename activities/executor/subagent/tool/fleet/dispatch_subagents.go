@@ -17,18 +17,18 @@ import (
 
 const (
 	dispatchName = "dispatch_subagents"
-	// agentsTask is the task of a run of subagents.
+	// agentsTask is the name of the task in a run of subagents.
 	agentsTask = "agents"
 	// maxSubagents bounds the subagents of one call.
 	maxSubagents = 50
-	// maxAnswers bounds the answers of all, in bytes.
+	// maxAnswers bounds all answers together, in bytes.
 	maxAnswers = 60 << 10
 )
 
-// dispatchSubagents runs agents like the one that asks.
+// dispatchSubagents is the tool that runs copies of the calling agent.
 type dispatchSubagents struct{ *Fleet }
 
-// Definition returns what the model is told of the tool.
+// Definition returns the description for the model.
 func (dispatchSubagents) Definition() tool.Definition {
 	return tool.Definition{
 		Name: dispatchName,
@@ -45,7 +45,7 @@ func (dispatchSubagents) Definition() tool.Definition {
 	}
 }
 
-// Call starts a run with one task for all subagents and waits for its end.
+// Call starts a run with one fanned-out task for all subagents and waits for its end.
 func (t dispatchSubagents) Call(ctx context.Context, call tool.Call) (tool.Outcome, error) {
 	var in struct {
 		Prompt, ContextSummary string
@@ -82,7 +82,7 @@ func (t dispatchSubagents) Call(ctx context.Context, call tool.Call) (tool.Outco
 	return t.answers(ctx, run, len(prompts))
 }
 
-// promptsOf returns the prompt of each subagent. Its error is for the model.
+// promptsOf returns the prompt of each subagent. Its error is meant for the model.
 func promptsOf(prompt string, count int, prompts []string) ([]string, error) {
 	switch {
 	case len(prompts) > 0 && (prompt != "" || count != 0):
@@ -100,8 +100,8 @@ func promptsOf(prompt string, count int, prompts []string) ([]string, error) {
 	return prompts, nil
 }
 
-// agents returns the task of subagents, and the input of its run. What the model and the task's author have written is in
-// the input, where it is not read as an expression.
+// agents returns the task of subagents and the input of its run. Texts of the model and of the task's author are in the
+// input, where they are not evaluated as expressions.
 func (f *Fleet) agents(prompts []string, summary string) (*v1.TaskDefinition, *structpb.Struct, error) {
 	d := f.o.Defaults
 	data, err := protojson.Marshal(&v1.SubagentSpec{
@@ -146,10 +146,10 @@ func anys(texts []string) []any {
 	return all
 }
 
-// literals are texts that would be read as expressions.
+// literals collects texts that would otherwise be evaluated as expressions.
 type literals []string
 
-// text returns a text, or an expression that gives it if it would be read as one itself.
+// text returns a text unchanged, or an expression that yields it if it would otherwise be evaluated as one.
 func (l *literals) text(text string) string {
 	if !strings.Contains(text, "${{") {
 		return text
@@ -158,7 +158,7 @@ func (l *literals) text(text string) string {
 	return fmt.Sprintf("${{ workflow.input.literals[%d] }}", len(*l)-1)
 }
 
-// replace returns a value with expressions in place of such texts.
+// replace applies text to every string in a value.
 func (l *literals) replace(value *structpb.Value) *structpb.Value {
 	switch kind := value.GetKind().(type) {
 	case *structpb.Value_StringValue:
@@ -175,7 +175,7 @@ func (l *literals) replace(value *structpb.Value) *structpb.Value {
 	return value
 }
 
-// answers returns what the subagents of a run have answered.
+// answers returns the answers of the subagents of a run.
 func (f *Fleet) answers(ctx context.Context, run string, count int) (tool.Outcome, error) {
 	var out strings.Builder
 	completed := 0
@@ -213,7 +213,7 @@ func answerOf(instance *v1.Instance) string {
 	return string(data)
 }
 
-// cut returns the beginning of a text, and how much of it is left out.
+// cut returns the beginning of a text, and a note on how much was left out.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

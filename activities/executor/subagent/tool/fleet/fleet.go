@@ -16,37 +16,38 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// path is where a gateway serves the protocol.
+// path is the URL path at which a gateway serves MCP.
 const path = "/mcp"
 
-// offered are the tools of the gateway that an agent gets.
+// offered lists the gateway's tools that an agent gets.
 var offered = []string{
 	"submit_workflow", "submit_task", "get_workflow_status", "get_task_result", "stream_task_output", "explain_task", "list_tasks",
 	"list_workflows", "list_definitions", "validate_definition", "cancel_task", "cancel_workflow", "retry_workflow", "list_nodes",
 }
 
-// Options say which gateway is used, and for whom.
+// Options configure the gateway and the agent that uses it.
 type Options struct {
-	// Gateway is its URL: the variable SWITCHYARD_GATEWAY of the task.
+	// Gateway is the URL of the gateway, from the task's variable SWITCHYARD_GATEWAY.
 	Gateway string
-	// Token is sent to it: the variable SWITCHYARD_TOKEN of the task; empty: none.
+	// Token is sent to the gateway, from the task's variable SWITCHYARD_TOKEN. It may be empty.
 	Token string
-	// Run and Task are those of the agent.
+	// Run and Task identify the agent.
 	Run, Task string
-	// KeyPrefix and the id of a call make the idempotency key of what the call starts. It is unique to the instance of the
-	// task, and the same in all its attempts.
+	// KeyPrefix and the id of a call form the idempotency key of what the call starts. KeyPrefix is unique to the
+	// instance of the task, and the same in all its attempts.
 	KeyPrefix string
-	// Batch is that of the runs that the agent starts; empty: the id of Run.
+	// Batch is the batch of the runs that the agent starts. If it is empty, the id of Run is used.
 	Batch string
-	// Defaults is the spec of the agent, from which those of its subagents are made.
+	// Defaults is the spec of the agent, from which the specs of its subagents are derived.
 	Defaults *v1.SubagentSpec
-	// SecretEnv has the places of the secrets of the agent's task, and Env plain variables, which its subagents get, too.
+	// SecretEnv holds references to the secrets of the agent's task, and Env its plain variables. The subagents get
+	// both.
 	SecretEnv, Env map[string]string
-	// Transport carries the requests; nil: one like http.DefaultTransport.
+	// Transport carries the requests. If it is nil, New clones http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
-// Fleet has the tools. Close must be called.
+// Fleet holds the tools. The caller must call Close.
 type Fleet struct {
 	o       Options
 	servers *mcptool.Servers
@@ -55,7 +56,7 @@ type Fleet struct {
 	tools   []tool.Tool
 }
 
-// New connects to the gateway. Tools that its token may not use are left out.
+// New connects to the gateway. It omits tools that the token may not use.
 func New(ctx context.Context, o Options) (*Fleet, error) {
 	if o.Gateway == "" {
 		return nil, errors.New(`the tool "fleet" needs a gateway: set SWITCHYARD_GATEWAY in the task's env, and SWITCHYARD_TOKEN in its secretEnv if the gateway asks for a log-in`)
@@ -96,20 +97,20 @@ func New(ctx context.Context, o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Tools returns the tools.
+// Tools returns the tools for the agent.
 func (f *Fleet) Tools() []tool.Tool { return slices.Clone(f.tools) }
 
-// Close ends calls. Runs that were started continue. A second call does nothing.
+// Close ends calls in progress. Runs that were started continue. A second Close is a no-op.
 func (f *Fleet) Close() error {
 	err := f.servers.Close()
 	f.idle()
 	return err
 }
 
-// maxKey is the longest idempotency key, and maxBatch the longest name of a batch, in bytes.
+// maxKey and maxBatch bound idempotency keys and batch names, in bytes.
 const maxKey, maxBatch = 255, 63
 
-// key returns the idempotency key of what a call starts.
+// key returns the idempotency key for what a call starts.
 func (f *Fleet) key(call tool.Call) string {
 	key := f.o.KeyPrefix + "/" + call.ID
 	if len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -119,7 +120,7 @@ func (f *Fleet) key(call tool.Call) string {
 	return key
 }
 
-// batchName returns the name of a batch that is like another name.
+// batchName turns a name into a valid batch name.
 func batchName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
@@ -130,7 +131,7 @@ func batchName(name string) string {
 	return strings.TrimLeft(name[:min(len(name), maxBatch)], "._-")
 }
 
-// bearer sends a token with each request, or none.
+// bearer sends a token with each request unless the token is empty.
 type bearer struct {
 	next  http.RoundTripper
 	token string

@@ -26,12 +26,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// gateway answers calls as a gateway does, with the real server of the Model Context Protocol.
+// gateway is a scripted gateway with the real MCP server.
 type gateway struct {
 	switchyardv1connect.UnimplementedRunServiceHandler
 	mu      sync.Mutex
 	submits []*v1.SubmitRunRequest
-	// ended is closed when the run has, and tasks has its tasks and instances by then.
+	// ended is closed when the run has ended; tasks, which is set before that, holds its tasks and instances.
 	ended  chan struct{}
 	tasks  map[string]proto.Message
 	tokens []string
@@ -92,7 +92,7 @@ func (g *gateway) GetRunTask(_ context.Context, req *connect.Request[v1.GetRunTa
 	return nil, connect.NewError(connect.CodeNotFound, errors.New("no such task"))
 }
 
-// start serves a gateway, and returns tools for it.
+// start serves a gateway and returns the tools for it.
 func (g *gateway) start(t *testing.T, o Options) *Fleet {
 	t.Helper()
 	g.ended = make(chan struct{})

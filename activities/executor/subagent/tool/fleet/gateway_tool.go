@@ -13,7 +13,8 @@ const (
 	batchArgument = "batch"
 )
 
-// gatewayTool is a tool of the gateway. Of one that starts a run, the model does not choose the idempotency key or the batch.
+// gatewayTool is a tool of the gateway. If the tool starts a run, the model chooses neither the idempotency key nor the
+// batch.
 type gatewayTool struct {
 	fleet      *Fleet
 	inner      tool.Tool
@@ -38,10 +39,10 @@ func newGatewayTool(f *Fleet, inner tool.Tool) *gatewayTool {
 	return t
 }
 
-// Definition returns what the model is told of the tool.
+// Definition returns the description for the model.
 func (t *gatewayTool) Definition() tool.Definition { return t.definition }
 
-// Call calls the tool.
+// Call calls the tool, with the idempotency key and the batch if it starts a run.
 func (t *gatewayTool) Call(ctx context.Context, call tool.Call) (tool.Outcome, error) {
 	if !t.starts {
 		return t.inner.Call(ctx, call)
@@ -63,7 +64,7 @@ func (t *gatewayTool) Call(ctx context.Context, call tool.Call) (tool.Outcome, e
 	return t.inner.Call(ctx, call)
 }
 
-// parse reads the arguments of a call. Its error is for the model.
+// parse decodes the arguments of a call. Its error is meant for the model.
 func parse(call tool.Call, into any) error {
 	data := call.Arguments
 	if len(data) == 0 || string(data) == "null" {
@@ -75,7 +76,7 @@ func parse(call tool.Call, into any) error {
 	return nil
 }
 
-// failure returns the outcome of a call that failed.
+// failure returns the outcome of a failed call.
 func failure(format string, args ...any) tool.Outcome {
 	return tool.Outcome{Text: fmt.Sprintf(format, args...), IsError: true}
 }

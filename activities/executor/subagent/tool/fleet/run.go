@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// defaultWait and maxWait are how long a tool waits for the end of a run, in seconds.
+	// defaultWait and maxWait are the default and the maximum wait for the end of a run, in seconds.
 	defaultWait, maxWait = 3600, 24 * 3600
-	// retryPause is the time between attempts to reach a gateway that is away.
+	// retryPause is the delay between attempts to reach an unavailable gateway.
 	retryPause = time.Second
 )
 
-// seconds returns how long a tool waits. Its error is for the model.
+// seconds returns the wait that the model asked for. Its error is meant for the model.
 func seconds(given int) (time.Duration, error) {
 	if given < 0 || given > maxWait {
 		return 0, fmt.Errorf("timeoutSeconds is %d; it must be 1 to %d", given, maxWait)
@@ -29,7 +29,7 @@ func seconds(given int) (time.Duration, error) {
 	return time.Duration(cmp.Or(given, defaultWait)) * time.Second, nil
 }
 
-// submit starts a run with one task, unless the call has started it before.
+// submit starts a run with one task, unless an earlier attempt of the call has started it.
 func (f *Fleet) submit(ctx context.Context, call tool.Call, name, taskName string, task *v1.TaskDefinition, input *structpb.Struct) (run string, err error) {
 	req := &v1.SubmitRunRequest{
 		Source: &v1.SubmitRunRequest_Definition{Definition: &v1.Definition{
@@ -50,7 +50,7 @@ func (f *Fleet) submit(ctx context.Context, call tool.Call, name, taskName strin
 	}
 }
 
-// await returns the run when it has ended, or as it is after a time.
+// await returns the run when it has ended, or its current state after the wait.
 func (f *Fleet) await(ctx context.Context, run string, wait time.Duration) (*v1.Run, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -74,7 +74,7 @@ func (f *Fleet) await(ctx context.Context, run string, wait time.Duration) (*v1.
 	return got.Msg.GetRun(), nil
 }
 
-// watch returns nil when a run has ended.
+// watch waits until a run has ended. An error means that the stream ended earlier.
 func (f *Fleet) watch(ctx context.Context, run string) error {
 	stream, err := f.runs.WatchRun(ctx, connect.NewRequest(&v1.WatchRunRequest{Id: run}))
 	if err != nil {
@@ -92,7 +92,7 @@ func (f *Fleet) watch(ctx context.Context, run string) error {
 	return connect.NewError(connect.CodeUnavailable, errors.New("the gateway has ended the stream of the run"))
 }
 
-// isAway reports whether a gateway that cannot serve now may do so later.
+// isAway reports whether the gateway is temporarily unavailable.
 func isAway(err error) bool {
 	switch connect.CodeOf(err) {
 	case connect.CodeUnavailable, connect.CodeResourceExhausted, connect.CodeDeadlineExceeded:
@@ -101,7 +101,7 @@ func isAway(err error) bool {
 	return false
 }
 
-// pause waits before another attempt.
+// pause waits before the next attempt.
 func pause(ctx context.Context) error {
 	select {
 	case <-time.After(retryPause):

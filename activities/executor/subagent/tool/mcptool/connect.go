@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// connectLimit bounds how long a server may take to start, to initialize and to list its tools.
+	// connectLimit bounds how long a server may take to start, initialize and list its tools.
 	connectLimit = 30 * time.Second
 	// callLimit bounds how long a call may take.
 	callLimit = 10 * time.Minute
@@ -28,26 +28,26 @@ const (
 	maxTools = 512
 )
 
-// Options say how servers are reached.
+// Options configure the connections to servers.
 type Options struct {
 	// Shell starts the servers that are programs.
 	Shell executor.Executor
-	// Attempt is the attempt of the agent, from which those of its servers are made: limits, lease, grace period and
-	// directories are the same. Of its Env they only get TMPDIR.
+	// Attempt is the attempt of the agent. The attempts of its servers have the same limits, lease, grace period and
+	// directories. Of its Env, the servers get only TMPDIR.
 	Attempt executor.Attempt
-	// Dir is where programs start; empty: in BaseDir of the attempt.
+	// Dir is the working directory of programs. If it is empty, they start in BaseDir of the attempt.
 	Dir string
-	// Env has the variables of the task, secret ones included, that $NAME stands for.
+	// Env holds the task's variables that $NAME refers to, including secrets.
 	Env map[string]string
-	// Log takes what servers print on standard error, and what does not belong to the protocol, a line each, from one
-	// goroutine at a time. nil: it is dropped.
+	// Log receives, one line per call, what servers print on standard error and any output that is not part of the
+	// protocol. Calls are sequential. It may be nil.
 	Log func(line string)
-	// Plain leaves the names of servers out of those of their tools.
+	// Plain omits the names of servers from the names of their tools.
 	Plain bool
-	// Transport carries the requests to servers over HTTP; nil: one like http.DefaultTransport.
+	// Transport carries the requests to HTTP servers. If it is nil, http.DefaultTransport is cloned.
 	Transport http.RoundTripper
 
-	connectLimit, callLimit, stopLimit time.Duration // zero: the constants
+	connectLimit, callLimit, stopLimit time.Duration // zero means the constant
 }
 
 func (o Options) withDefaults() Options {
@@ -66,15 +66,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Servers are connected servers. Close must be called.
+// Servers are connected servers. The caller must call Close.
 type Servers struct {
 	servers []*server
 	tools   []tool.Tool
 	end     context.CancelFunc
 }
 
-// Connect connects to all servers at once and lists their tools. An error names each server that could not be reached, and
-// nothing of the others is left.
+// Connect connects to all servers concurrently and lists their tools. If it fails, the error names each server that
+// could not be reached, and all connections are closed.
 func Connect(ctx context.Context, servers map[string]*v1.McpServer, o Options) (*Servers, error) {
 	o = o.withDefaults()
 	ending, end := context.WithCancel(context.Background())
@@ -115,10 +115,10 @@ func Connect(ctx context.Context, servers map[string]*v1.McpServer, o Options) (
 	return all, nil
 }
 
-// Tools returns the tools of all servers, by server and name.
+// Tools returns the tools of all servers, sorted by server and name.
 func (s *Servers) Tools() []tool.Tool { return slices.Clone(s.tools) }
 
-// Close ends calls and connections, and returns when nothing of the programs is left. A second call does nothing.
+// Close ends calls and connections, and returns when nothing of the programs is left. A second Close is a no-op.
 func (s *Servers) Close() error {
 	s.end()
 	errs := make([]error, len(s.servers))
@@ -130,7 +130,7 @@ func (s *Servers) Close() error {
 	return errors.Join(errs...)
 }
 
-// allow returns those tools of a server that the task names, or all if it names none.
+// allow returns the tools of a server that the task names, or all tools if the task names none.
 func allow(server string, all []*sdk.Tool, names []string) ([]*sdk.Tool, error) {
 	slices.SortFunc(all, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
 	all = slices.CompactFunc(all, func(a, b *sdk.Tool) bool { return a.Name == b.Name })

@@ -13,15 +13,15 @@ import (
 // connection is one connection to a server.
 type connection struct {
 	session *sdk.ClientSession
-	// program is the one that serves it, or nil for a service.
+	// program is the program that serves the connection, or nil for an HTTP service.
 	program *program
-	// idle closes the connections of HTTP that a service has left open, or is nil.
+	// idle closes idle HTTP connections to a service. It may be nil.
 	idle func()
-	// lost is closed when the session has ended, whoever ended it.
+	// lost is closed when the session has ended, whichever side ended it.
 	lost chan struct{}
 }
 
-// connect starts the server if it is a program, and begins a session with a revision of the protocol.
+// connect starts the server if it is a program, and begins a session with a protocol version.
 func (s *server) connect(ctx context.Context, version string) (*connection, error) {
 	c := &connection{lost: make(chan struct{})}
 	var transport sdk.Transport
@@ -32,7 +32,7 @@ func (s *server) connect(ctx context.Context, version string) (*connection, erro
 		}
 		c.program = p
 		transport = &sdk.IOTransport{Reader: p.answers, Writer: p.requests, MaxLineLength: maxMessage + 1}
-		// A program that neither reads nor writes must not hold up the session.
+		// Abandoning unblocks the session if the program neither reads nor writes.
 		stop := context.AfterFunc(ctx, p.abandon)
 		defer stop()
 	} else {
@@ -74,7 +74,7 @@ func (c *connection) isLost() bool {
 	}
 }
 
-// explain adds to an error how the program has ended, and what it printed last.
+// explain adds to an error how the program ended and what it printed last.
 func (c *connection) explain(err error) error {
 	if c.program == nil {
 		return err
@@ -82,30 +82,30 @@ func (c *connection) explain(err error) error {
 	return fmt.Errorf("%w%s", err, c.program.epitaph())
 }
 
-// abandon ends a session that does not answer, without waiting for it.
+// abandon ends an unresponsive session without waiting for it.
 func (c *connection) abandon() {
 	if c.program != nil {
 		c.program.abandon()
 	}
 }
 
-// close ends the session, and the program. No call is in flight.
+// close ends the session and the program. No call may be in flight.
 func (c *connection) close() error {
 	err := c.session.Close()
 	if c.program != nil {
-		// A program that has ended has closed its pipes already, and is asked nothing.
+		// A program that has ended has already closed its pipes, so the session's error means nothing.
 		c.program.end(c.program.server.o.stopLimit)
 		err = nil
 	}
 	<-c.lost
 	if c.idle != nil {
 		c.idle()
-		err = nil // a service that is away has no session to end
+		err = nil // an unavailable service has no session to end
 	}
 	return err
 }
 
-// service returns the transport of a server over HTTP, and what closes its idle connections.
+// service returns the transport to an HTTP server, and a function that closes its idle connections.
 func (s *server) service() (transport *sdk.StreamableClientTransport, idle func()) {
 	next := s.o.Transport
 	if next == nil {

@@ -7,7 +7,8 @@ import (
 	"net/url"
 )
 
-// headerTransport sends the headers of the task to its server, but to no other host that an answer leads to, and bounds answers.
+// headerTransport sends the headers of the task to its server but to no other host, such as the target of a redirect.
+// It also bounds responses.
 type headerTransport struct {
 	next    http.RoundTripper
 	server  *url.URL
@@ -22,7 +23,7 @@ func newHeaderTransport(next http.RoundTripper, address string, headers map[stri
 	return &headerTransport{next, server, headers}
 }
 
-// RoundTrip sends one request.
+// RoundTrip sends a request.
 func (t *headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme == t.server.Scheme && r.URL.Host == t.server.Host {
 		r = r.Clone(r.Context())
@@ -37,7 +38,7 @@ func (t *headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// boundedBody fails after so many bytes.
+// boundedBody fails after left bytes.
 type boundedBody struct {
 	io.ReadCloser
 	left int

@@ -5,19 +5,19 @@ import (
 	"encoding/json"
 )
 
-// lineWriter passes on what is written line by line.
+// lineWriter passes its input on line by line.
 type lineWriter struct {
 	// limit bounds a line, in bytes.
 	limit int
-	// take gets each line without its end, and the beginning of a longer one with whole unset. It may append to the line. Its
-	// error is that of the write.
+	// take receives each line without its end, or the beginning of a longer line with whole unset. It may append to the
+	// line. Write returns its error.
 	take func(line []byte, whole bool) error
 
 	line    []byte
-	cutting bool // the rest of a line that was too long is dropped
+	cutting bool // whether the rest of a line that was too long is being dropped
 }
 
-// Write passes on the lines that data ends.
+// Write passes on the lines that end in data.
 func (w *lineWriter) Write(data []byte) (int, error) {
 	n := len(data)
 	for len(data) > 0 {
@@ -44,7 +44,7 @@ func (w *lineWriter) Write(data []byte) (int, error) {
 	return n, nil
 }
 
-// flush passes on a last line without an end.
+// flush passes on an unfinished last line.
 func (w *lineWriter) flush() {
 	if len(w.line) > 0 {
 		_ = w.pass(true)
@@ -57,7 +57,7 @@ func (w *lineWriter) pass(whole bool) error {
 	return w.take(line, whole)
 }
 
-// isMessage reports whether a line is a message of the protocol, or several.
+// isMessage reports whether a line is a protocol message or a batch of messages.
 func isMessage(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 0 && (line[0] == '{' || line[0] == '[') && json.Valid(line)

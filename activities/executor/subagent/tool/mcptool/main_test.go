@@ -15,7 +15,7 @@ import (
 	"switchyard/activities/executor/shell"
 )
 
-// kindVariable names the variable that makes this program a server of some kind.
+// kindVariable is the variable that turns this program into a server of some kind.
 const kindVariable = "MCPTOOL_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serve is a server over standard input and output.
+// serve runs a server over standard input and output.
 func serve(kind string) {
 	switch kind {
 	case "mute": // never initializes
@@ -38,9 +38,9 @@ func serve(kind string) {
 	case "broken":
 		fmt.Fprintln(os.Stderr, "no licence found\nbuy one")
 		os.Exit(3)
-	case "chatty": // greets where only messages belong
+	case "chatty": // prints a greeting where only messages belong
 		fmt.Println("Welcome to the chatty server!\n\n{ not json")
-	case "older": // ends at a request that is not initialize
+	case "older": // exits at a request other than initialize
 		in := bufio.NewReader(os.Stdin)
 		line, _ := in.ReadString('\n')
 		if !strings.Contains(line, `"initialize"`) {
@@ -50,7 +50,7 @@ func serve(kind string) {
 		_, _ = in.ReadString('\n') // initialized
 		_, _ = in.ReadString('\n')
 		fmt.Println(`{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"b","inputSchema":{"type":"object"}},{"name":"a","description":"first","inputSchema":{"type":"object"}}]}}`)
-		time.Sleep(time.Hour) // reads nothing more, and does not end by itself
+		time.Sleep(time.Hour) // reads nothing more, and does not exit by itself
 	}
 	if err := newTestServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -68,7 +68,7 @@ type (
 	}
 )
 
-// newTestServer returns a server whose tools do what servers do, good and bad.
+// newTestServer returns a server with well-behaved and misbehaving tools.
 func newTestServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	text := func(text string) *sdk.CallToolResult {

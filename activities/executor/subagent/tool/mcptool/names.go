@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	// maxName is the longest name of a tool that providers take.
+	// maxName is the longest tool name that providers accept.
 	maxName = 64
-	// suffixLength is the length of what makes a name unique: "_" and a part of a hash.
+	// suffixLength is the length of the suffix that makes a name unique: "_" and a part of a hash.
 	suffixLength = 9
 )
 
-// toolNames are the names that are in use.
+// toolNames is the set of names in use.
 type toolNames map[string]bool
 
-// unique returns the name of a tool of a server, and without that of the server if it is plain. It depends on the two names, and on whether an earlier tool has the name
-// already, so that an attempt that continues a conversation finds the same names.
+// unique returns a unique name for a tool of a server. A plain name omits the server. The result depends only on the
+// two names and on whether an earlier tool has the same name, so that an attempt that continues a conversation finds
+// the same names.
 func (n toolNames) unique(server, tool string, plain bool) string {
 	name := cleanName(tool)
 	if !plain {
@@ -31,7 +32,7 @@ func (n toolNames) unique(server, tool string, plain bool) string {
 	return name
 }
 
-// cleanName replaces what the name of a tool cannot have.
+// cleanName replaces characters that tool names cannot contain.
 func cleanName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// stopLimit is how long a program may take to end by itself once its standard input is closed.
+	// stopLimit is how long a program may take to end by itself after its standard input is closed.
 	stopLimit = 2 * time.Second
 	// maxMessage bounds a message of a server, in bytes.
 	maxMessage = 8 << 20
-	// maxLogLine bounds a line of a server in the log, in bytes, and lastLines how many of them an error has.
+	// maxLogLine bounds a server's line in the log, in bytes. lastLines is how many lines an error shows.
 	maxLogLine = 4 << 10
 	lastLines  = 5
 )
@@ -28,17 +28,17 @@ const (
 // program is a server that runs as a program of the shell executor.
 type program struct {
 	server *server
-	// requests is its standard input, and answers has the lines of its standard output that are JSON.
+	// requests is the program's standard input. answers carries the lines of its standard output that are JSON.
 	requests *os.File
 	answers  *io.PipeReader
 	cancel   context.CancelFunc
-	// ended is closed when nothing of the program is left; result and err are set by then.
+	// ended is closed when nothing of the program is left; result and err are set before that.
 	ended  chan struct{}
 	result executor.Result
 	err    error
 
 	mu   sync.Mutex
-	last []string // lines
+	last []string // the last log lines
 }
 
 // start starts the program.
@@ -53,7 +53,7 @@ func (s *server) start() (*program, error) {
 	answers, stdout := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &program{server: s, requests: requests, answers: answers, cancel: cancel, ended: make(chan struct{})}
-	// Lines that are no JSON are not of the protocol: many programs greet on their standard output.
+	// Lines that are not JSON are not part of the protocol: many programs print a greeting on standard output.
 	out := &lineWriter{limit: maxMessage, take: func(line []byte, whole bool) error {
 		if !whole {
 			p.note("a message of more than " + fmt.Sprint(maxMessage) + " bytes: " + string(line[:min(len(line), 200)]))
@@ -85,7 +85,7 @@ func (s *server) start() (*program, error) {
 
 var errMessageTooLarge = fmt.Errorf("a message has more than %d bytes", maxMessage)
 
-// attempt returns the attempt of the program.
+// attempt returns the attempt that runs the program.
 func (s *server) attempt(stdin *os.File, stdout, stderr io.Writer) executor.Attempt {
 	command := make([]any, len(s.spec.GetCommand()))
 	for i, word := range s.spec.GetCommand() {
@@ -113,7 +113,7 @@ func (s *server) attempt(stdin *os.File, stdout, stderr io.Writer) executor.Atte
 	return a
 }
 
-// note logs a line that is not of the protocol, and keeps it for errors.
+// note logs a line that is not part of the protocol, and keeps it for errors.
 func (p *program) note(line string) {
 	line = strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\uFFFD")
 	if len(line) > maxLogLine {
@@ -136,14 +136,15 @@ func (p *program) hasEnded() bool {
 	}
 }
 
-// abandon breaks the pipes, so that no goroutine waits for the program, and begins to end it.
+// abandon breaks the pipes, so that no goroutine waits for the program, and begins to stop it.
 func (p *program) abandon() {
 	p.requests.Close()
 	p.answers.Close()
 	p.cancel()
 }
 
-// end closes the pipes, waits so long for the program to end by itself, then ends it, and returns when nothing of it is left.
+// end closes the pipes, waits up to wait for the program to end, then stops it. It returns when nothing of the program
+// is left.
 func (p *program) end(wait time.Duration) {
 	p.requests.Close()
 	p.answers.Close()
@@ -157,7 +158,7 @@ func (p *program) end(wait time.Duration) {
 	}
 }
 
-// epitaph says how the program has ended, if it has, and what it printed last.
+// epitaph describes how the program ended, if it has ended, and what it printed last.
 func (p *program) epitaph() string {
 	var text string
 	if p.hasEnded() {

@@ -35,7 +35,7 @@ func (l *log) has(part string) bool {
 	return slices.ContainsFunc(l.lines, func(line string) bool { return strings.Contains(line, part) })
 }
 
-// options returns options with a shell executor whose environment has a key of a model.
+// options returns options with a shell executor whose environment contains the key of a model.
 func options(t *testing.T) (Options, *log) {
 	t.Helper()
 	e, err := shell.New(shell.Options{Environ: append(os.Environ(), "ANTHROPIC_API_KEY=node-key")})
@@ -58,7 +58,7 @@ func options(t *testing.T) (Options, *log) {
 	}, l
 }
 
-// programServer returns a server that is this test program.
+// programServer returns a server that runs this test program.
 func programServer(t *testing.T, kind string) *v1.McpServer {
 	t.Helper()
 	self, err := os.Executable()
@@ -269,7 +269,7 @@ func TestCallsEndWithTheirContextAndLimit(t *testing.T) {
 	if got := use(t, s, "s__echo", `{"Text":"still here"}`); got != (tool.Outcome{Text: "still here"}) {
 		t.Errorf("%+v", got)
 	}
-	// A server that does not read its input holds up the write of a large call.
+	// A server that does not read its input blocks the write of a large call.
 	if got := use(t, s, "older__a", `{"x":"`+strings.Repeat("x", 1<<20)+`"}`); !got.IsError || !strings.Contains(got.Text, "has not answered within 3s") {
 		t.Errorf("%.300s", got.Text)
 	}

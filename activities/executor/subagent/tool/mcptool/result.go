@@ -32,7 +32,7 @@ func outcomeOf(result *sdk.CallToolResult) tool.Outcome {
 	return tool.Outcome{Text: text, IsError: result.IsError}
 }
 
-// textOf returns the text of a part of a result, or what is left out.
+// textOf returns the text of a part of a result, or a note on what is left out.
 func textOf(content sdk.Content) string {
 	switch content := content.(type) {
 	case *sdk.TextContent:
@@ -56,7 +56,7 @@ func textOf(content sdk.Content) string {
 	return "[content of an unknown type is left out]"
 }
 
-// structuredText returns the structured content of a result as JSON, or "" if there is none or a text of the result has it.
+// structuredText returns the structured content of a result as JSON, or "" if there is none or a text part repeats it.
 func structuredText(result *sdk.CallToolResult) string {
 	if result.StructuredContent == nil {
 		return ""
@@ -79,12 +79,12 @@ func structuredText(result *sdk.CallToolResult) string {
 	return string(data)
 }
 
-// clean returns text without bytes that JSON or a provider refuses.
+// clean returns text without bytes that JSON or a provider rejects.
 func clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// cut returns the beginning of a text, and how much of it is left out.
+// cut returns the beginning of a text, and a note on how much was left out.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -13,14 +13,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// versions are the revisions of the protocol that a connection is tried with. Servers of the older one end at a request that
-// is not `initialize`, so that it comes first; "" is the newest.
+// versions are the protocol versions that a connection tries in order; "" is the newest. The older one comes first,
+// because servers that know only that one exit at a request other than `initialize`.
 var versions = []string{"2025-11-25", ""}
 
 // server is one server of an agent, connected or not.
 type server struct {
 	name string
-	spec *v1.McpServer // with variables in place
+	spec *v1.McpServer // with variables expanded
 	o    Options
 	// ending ends when the agent closes its servers.
 	ending context.Context
@@ -44,7 +44,7 @@ func newServer(ending context.Context, name string, spec *v1.McpServer, o Option
 	}, nil
 }
 
-// checkServer reports a server that is neither a program nor a service.
+// checkServer returns an error for a server that is neither a program nor a service.
 func checkServer(path string, spec *v1.McpServer) error {
 	program, service := len(spec.GetCommand()) > 0, spec.GetUrl() != ""
 	switch {
@@ -63,7 +63,7 @@ func checkServer(path string, spec *v1.McpServer) error {
 	return nil
 }
 
-// list connects, and returns the tools that the agent gets.
+// list connects and returns the tools that the agent gets.
 func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.o.connectLimit, s.slow("initialize and list its tools"))
 	defer cancel()
@@ -86,12 +86,12 @@ func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 	return allow(s.name, all, s.spec.GetTools())
 }
 
-// slow returns the error of a server that takes too long.
+// slow returns the error for a server that takes too long.
 func (s *server) slow(to string) error {
 	return fmt.Errorf("the MCP server %q did not %s within %s", s.name, to, s.o.connectLimit)
 }
 
-// connected returns the connection, which it makes if there is none or the last one was lost.
+// connected returns the connection. It connects if there is none, or if the last connection was lost.
 func (s *server) connected(ctx context.Context) (*connection, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -126,14 +126,14 @@ func (s *server) connected(ctx context.Context) (*connection, error) {
 	return nil, errs
 }
 
-// isWrongVersion reports whether a server has answered that it does not know a revision of the protocol.
+// isWrongVersion reports whether a server has rejected a protocol version.
 func isWrongVersion(err error) bool {
 	answer, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok && (answer.Code == jsonrpc.CodeMethodNotFound || answer.Code == sdk.CodeUnsupportedProtocolVersion ||
 		answer.Code == jsonrpc.CodeInvalidParams && strings.Contains(answer.Message, "version"))
 }
 
-// close ends the connection for good.
+// close closes the connection permanently.
 func (s *server) close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()

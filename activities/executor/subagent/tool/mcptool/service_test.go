@@ -15,7 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// service is a server over HTTP that can be made to fail.
+// service is an HTTP server that can be made to fail.
 type service struct {
 	*httptest.Server
 	handler atomic.Value // http.Handler
@@ -38,7 +38,7 @@ func newService(t *testing.T, stateless bool) *service {
 	return s
 }
 
-// restart forgets all sessions.
+// restart drops all sessions.
 func (s *service) restart(stateless bool) {
 	if s.forget != nil {
 		s.forget()
@@ -93,7 +93,7 @@ func TestServicesThatDoNotAnswerAreNamed(t *testing.T) {
 	o, _ := options(t)
 	o.connectLimit = 2 * time.Second
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that the client leaves
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client disconnects
 		<-r.Context().Done()
 	}))
 	defer hanging.Close()
@@ -112,7 +112,7 @@ func TestServicesThatDoNotAnswerAreNamed(t *testing.T) {
 	}
 }
 
-// TestHeadersStayWithTheServer has a server send its client elsewhere.
+// TestHeadersStayWithTheServer redirects a client to another host.
 func TestHeadersStayWithTheServer(t *testing.T) {
 	t.Parallel()
 	o, _ := options(t)

@@ -19,14 +19,14 @@ const (
 	// maxDescription bounds the description of a tool, and maxSchema its schema, in bytes.
 	maxDescription = 8 << 10
 	maxSchema      = 64 << 10
-	// cancelLimit is how long a call may take to end when its context has.
+	// cancelLimit is how long a call may take to end after its context has ended.
 	cancelLimit = 500 * time.Millisecond
 )
 
 // serverTool is a tool of a server.
 type serverTool struct {
 	server     *server
-	name       string // that the server knows
+	name       string // the server's own name of the tool
 	definition tool.Definition
 }
 
@@ -47,7 +47,7 @@ func newServerTool(s *server, name string, t *sdk.Tool) (*serverTool, error) {
 	return &serverTool{s, t.Name, tool.Definition{Name: name, Description: description, Schema: schema}}, nil
 }
 
-// inputSchema returns the schema of arguments, which is one of type object.
+// inputSchema returns the schema of the arguments, which is always of type object.
 func inputSchema(given any) (json.RawMessage, error) {
 	data, err := json.Marshal(given)
 	if err != nil {
@@ -75,10 +75,10 @@ func inputSchema(given any) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
-// Definition returns what the model is told of the tool.
+// Definition returns the description for the model.
 func (t *serverTool) Definition() tool.Definition { return t.definition }
 
-// Call calls the tool. What goes wrong at the server is an outcome; an error is that of ctx.
+// Call calls the tool. Errors of the server are outcomes; an error is that of ctx, or means that the server was closed.
 func (t *serverTool) Call(ctx context.Context, call tool.Call) (tool.Outcome, error) {
 	arguments := bytes.TrimSpace(call.Arguments)
 	if len(arguments) == 0 || bytes.Equal(arguments, []byte("null")) {
@@ -105,7 +105,7 @@ func (t *serverTool) Call(ctx context.Context, call tool.Call) (tool.Outcome, er
 	return outcomeOf(result), nil
 }
 
-// send sends a call, and once more if the server has refused it because it has forgotten the session.
+// send sends a call. It repeats the call once if the server has rejected it because the session is unknown.
 func (t *serverTool) send(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	for again := false; ; again = true {
 		c, err := t.server.connected(ctx)
@@ -124,7 +124,7 @@ func (t *serverTool) send(ctx context.Context, params *sdk.CallToolParams) (*sdk
 			return nil, fmt.Errorf("the MCP server %q answers with an error: %s", t.server.name, answer.Message)
 		}
 		if c.program != nil && ctx.Err() == nil {
-			// How the program has ended is part of the answer.
+			// The error should include how the program ended.
 			select {
 			case <-c.program.ended:
 			case <-time.After(cancelLimit):
@@ -136,7 +136,7 @@ func (t *serverTool) send(ctx context.Context, params *sdk.CallToolParams) (*sdk
 	}
 }
 
-// call makes one call, and returns soon after ctx has ended whatever the server does.
+// call makes one call. It returns soon after ctx has ended, whatever the server does.
 func (c *connection) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	type answer struct {
 		result *sdk.CallToolResult
@@ -164,7 +164,7 @@ func (c *connection) call(ctx context.Context, params *sdk.CallToolParams) (*sdk
 	}
 }
 
-// failure returns the outcome of a call that failed.
+// failure returns the outcome of a failed call.
 func failure(format string, args ...any) tool.Outcome {
 	return tool.Outcome{Text: cut(clean(fmt.Sprintf(format, args...)), maxOutcome), IsError: true}
 }

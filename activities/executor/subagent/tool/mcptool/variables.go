@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// variable matches what stands for a variable of the task.
+// variable matches a reference to a variable of the task.
 var variable = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([^}]*)\})`)
 
-// modelKeys are the variables with keys of models, which no server gets.
+// modelKeys are the variables with the keys of models, which no server gets.
 var modelKeys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 
-// expandAll returns values with the variables of the task in place of $NAME and ${NAME}. path is where they stand in the spec.
+// expandAll expands $NAME and ${NAME} in values with the variables of the task. path is the position of values in the
+// spec, for errors.
 func expandAll(values, env map[string]string, path string) (map[string]string, error) {
 	var errs []error
 	expanded := make(map[string]string, len(values))
@@ -29,7 +30,7 @@ func expandAll(values, env map[string]string, path string) (map[string]string, e
 	return expanded, errors.Join(errs...)
 }
 
-// expand returns a value with the variables of the task in it.
+// expand expands the variables in one value.
 func expand(value string, env map[string]string) (string, error) {
 	var errs []error
 	expanded := variable.ReplaceAllStringFunc(value, func(found string) string {
