@@ -266,8 +266,8 @@ func TestSteeringOfDetachedAttempts(t *testing.T) {
 	if len(executions) < 3 {
 		t.Errorf("%d executions", len(executions))
 	}
-	c.fake.Release("long")
 	h.must(names.ResumeTaskUpdate, "long")
+	c.fake.Release("long")
 	want(t, h.wait(), "failed", map[string]string{"long": "completed", "doomed": "killed killed", "t39": "completed"})
 	if n := c.calls(); n["long"] != 1 || n["doomed"] != 1 {
 		t.Errorf("calls %v", n)
