@@ -14,8 +14,8 @@ const closeTries = 3
 // log. A second Close returns the same result.
 func (w *Writer) Close(ctx context.Context) error { return w.close(ctx, false) }
 
-// Suspend is Close for a log that another writer continues. It stores the rest without the end of the log. Output that
-// the streams hold back for masks is left to the other writer. A later Close returns the result of Suspend.
+// Suspend closes a log that another writer continues. It stores the rest like Close, but without the end of the log.
+// Output that the streams hold back for masks is left to the other writer. A later Close returns the result of Suspend.
 func (w *Writer) Suspend(ctx context.Context) error { return w.close(ctx, true) }
 
 func (w *Writer) close(ctx context.Context, suspend bool) error {

@@ -28,7 +28,7 @@ func Read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.Lo
 	return entries, next, ended, err
 }
 
-// read is Read but keeps the positions of the entries.
+// read does the work of Read and keeps the positions of the entries.
 func read(ctx context.Context, s Store, a Attempt, from int64) (entries []*v1.LogEntry, next int64, ended bool, err error) {
 	next = from
 	for size := 0; size < readBytes && !ended; next++ {

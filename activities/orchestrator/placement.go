@@ -89,8 +89,8 @@ func NewPlacement(c client.Client, queue *placement.Queue, o PlacementOptions) *
 	}
 }
 
-// Place is a local activity. It applies the requests and releases of a run, and returns the assignments of the run so
-// far.
+// Place applies the requests and releases of a run, and returns the assignments of the run so far. It is a local
+// activity.
 func (p *Placement) Place(ctx context.Context, req *v1.PlaceRequest) (*v1.PlaceResponse, error) {
 	res, err := p.answer(activity.GetInfo(ctx).WorkflowExecution.RunID, req)
 	if err != nil {
@@ -232,8 +232,8 @@ func (p *Placement) Suspicions() map[string]int32 {
 // maxExplained bounds the encoded size of the answers about several tasks. As JSON they are up to five times as large.
 const maxExplained = 256 << 10
 
-// Explain is a local activity. It explains the queue's view of a task. Given several tasks, it covers as many of the
-// first ones as fit into one answer.
+// Explain returns the queue's view of a task. Given several tasks, it covers as many of the first ones as fit into one
+// answer. It is a local activity.
 func (p *Placement) Explain(_ context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

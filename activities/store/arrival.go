@@ -19,8 +19,8 @@ const Tries = 3
 // The pause between two looks for a value on its way starts at firstLook and doubles up to lastLook.
 const firstLook, lastLook = 50 * time.Millisecond, time.Second
 
-// Await is Get for a value that is known to have been stored, possibly by another process. If the value is missing, Await
-// waits for up to patience. If it is still missing then, the error is ErrNotFound.
+// Await returns the value of a key that is known to have been stored, possibly by another process. If the value is
+// missing, Await waits for up to patience. If it is still missing then, the error is ErrNotFound.
 func (s *Store) Await(ctx context.Context, key string, patience time.Duration) ([]byte, error) {
 	deadline := time.Now().Add(patience)
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
@@ -36,7 +36,7 @@ func (s *Store) Await(ctx context.Context, key string, patience time.Duration) (
 	}
 }
 
-// AwaitMessage is Await for a message stored by PutMessage.
+// AwaitMessage reads into m a message that PutMessage is known to have stored. It waits like Await.
 func (s *Store) AwaitMessage(ctx context.Context, key string, m proto.Message, patience time.Duration) error {
 	value, err := s.Await(ctx, key, patience)
 	if err != nil {

@@ -49,7 +49,7 @@ func (f *folder) identify(context.Context) (string, error) {
 	return strings.TrimSpace(string(value)), err
 }
 
-// identify makes one try, because its callers can cope with a failure.
+// identify tries only once, because its callers report the failure.
 func (r *remote) identify(ctx context.Context) (string, error) {
 	res, err := r.calls.GetBlob(ctx, connect.NewRequest(&v1.GetBlobRequest{Key: IdentityKey}))
 	if err != nil {

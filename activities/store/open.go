@@ -35,7 +35,7 @@ type Options struct {
 	Gateway gatewayclient.Options
 }
 
-// OpenWith is Open with options.
+// OpenWith opens a store with options.
 func OpenWith(ctx context.Context, location string, o Options) (*Store, error) {
 	b, err := openBackend(ctx, location, o)
 	if err != nil {

@@ -20,7 +20,7 @@ func (s *Store) Probe(ctx context.Context, run string) error {
 	return probe(ctx, s.backend, func(key string, value []byte) error { return s.backend.put(ctx, key, value) }, run)
 }
 
-// probe makes one try.
+// probe checks the upstream store with a single try.
 func (s *spooler) probe(ctx context.Context, run string) error {
 	return probe(ctx, s.upstream, func(key string, value []byte) error {
 		_, err := s.storeOnce(ctx, key, value, false)

@@ -69,7 +69,7 @@ func (r *remote) store(ctx context.Context, req *v1.PutBlobRequest) (existed boo
 	return res.GetExists(), putError(err)
 }
 
-// storeOnce makes one try.
+// storeOnce stores a value with a single try.
 func (r *remote) storeOnce(ctx context.Context, key string, value []byte, ifAbsent bool) (existed bool, err error) {
 	if len(value) > MaxValueBytes {
 		return false, errTooLarge

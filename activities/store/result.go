@@ -23,7 +23,8 @@ func (s *Store) GetResult(ctx context.Context, reference string) (*v1.ExecuteRes
 	return s.AwaitResult(ctx, reference, 0)
 }
 
-// AwaitResult is GetResult for a record that is known to have been stored. It waits like AwaitMessage.
+// AwaitResult reads an answer that is known to have been stored by its reference, like GetResult. It waits like
+// AwaitMessage.
 func (s *Store) AwaitResult(ctx context.Context, reference string, patience time.Duration) (*v1.ExecuteResponse, error) {
 	key, number, member := strings.Cut(reference, "#")
 	index, err := strconv.ParseInt(number, 10, 32)

@@ -283,7 +283,7 @@ func (s *spool) oldest(n int) []*spooled {
 	defer s.mu.Unlock()
 	var found []*spooled
 	seen := map[string]bool{}
-	// A longer stretch of one group is one long log, so searching further would be futile.
+	// Beyond these values the queue is one long log, so searching further would be futile.
 	for _, v := range s.queue[:min(len(s.queue), 64*n)] {
 		if group := groupOf(v.key); !seen[group] {
 			seen[group] = true

@@ -77,7 +77,7 @@ func (s *Store) PutMessage(ctx context.Context, key string, m proto.Message) err
 	return s.Put(ctx, key, value)
 }
 
-// PutMessageIfAbsent is PutIfAbsent for a message, which it stores in the binary form of protobuf.
+// PutMessageIfAbsent stores a message like PutIfAbsent, in the binary form of protobuf.
 func (s *Store) PutMessageIfAbsent(ctx context.Context, key string, m proto.Message) (existed bool, err error) {
 	value, err := proto.Marshal(m)
 	if err != nil {

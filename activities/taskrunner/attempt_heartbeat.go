@@ -69,8 +69,8 @@ func (a *attempt) beats(ctx context.Context, stopping <-chan struct{}) {
 // announceAfter is how long an attempt waits for something before its heartbeats report the wait.
 const announceAfter = time.Second
 
-// announce makes the heartbeats report what the attempt waits for, unless the wait is short. The caller ends the report
-// by calling end.
+// announce adds what the attempt waits for to its heartbeats, unless the wait is short. The caller ends the report by
+// calling end.
 func (a *attempt) announce(what string) (end func()) {
 	announced := make(chan struct{})
 	timer := time.AfterFunc(announceAfter, func() {

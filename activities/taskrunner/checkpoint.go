@@ -126,7 +126,7 @@ func (k *checkpointer) final(ctx context.Context, wanted bool) *v1.Checkpoint {
 	return checkpoint
 }
 
-// publish makes the next heartbeat report what has changed.
+// publish adds the latest changes to the next heartbeat.
 func (k *checkpointer) publish(ctx context.Context) {
 	changed := k.poll(ctx)
 	ended := k.reported
@@ -192,7 +192,7 @@ func (k *checkpointer) poll(ctx context.Context) (changed bool) {
 	return true
 }
 
-// setJournal makes the next heartbeat report the journal of the running member.
+// setJournal adds the journal of the running member to the next heartbeat.
 func (k *checkpointer) setJournal(prefix string) {
 	k.mu.Lock()
 	checkpoint := &v1.Checkpoint{Data: k.checkpoint.GetData(), Key: k.checkpoint.GetKey(), Journal: prefix}

@@ -28,7 +28,7 @@ import (
 //	                ├─ it does not ──────────▶ ended; recorded if it had completed by itself; a lasting attempt
 //	                │                          continues, unattended, if its run waits for it or while
 //	                │                          that is unknown
-//	                └─ no answer ────────────▶ asked again until its lease is over, then ended
+//	                └─ no answer ────────────▶ retried until its lease is over, then ended
 //	no recovery file ────────────────────────▶ ended
 //
 // None of this waits for the engine: the heartbeats of a wanted attempt continue while the engine is away.

@@ -76,7 +76,7 @@ func (p *places) Restore(req *v1.ExecuteRequest) (func(), error) {
 }
 
 // killed starts task a on a node and copies the state that a dead worker would leave at that moment. It returns the node
-// that starts from the copy. script is the attempt's further course. change, if not nil, changes the request.
+// that starts from the copy. script defines how the attempt continues. change, if not nil, changes the request.
 func killed(t *testing.T, script fake.Step, change func(*v1.ExecuteRequest)) *heir {
 	t.Helper()
 	first := newBench(t, nil)

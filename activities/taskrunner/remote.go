@@ -60,7 +60,7 @@ func remoteContext(ctx context.Context) (_ context.Context, cancel func()) {
 	}
 }
 
-// doRemote is the remote variant of the second half of work.do.
+// doRemote runs a remote attempt in place of the second half of work.do.
 func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*v1.ExecuteResponse, error) {
 	w.addRemote(&x)
 	runCtx, cancel := remoteContext(ctx)
@@ -93,7 +93,7 @@ func (a *attempt) showWait(text string) {
 	a.beatNow()
 }
 
-// interpretRemote is the variant of interpret for the Run of a remote attempt.
+// interpretRemote translates the end of Run of a remote attempt, as interpret does for other attempts.
 func interpretRemote(ctx context.Context, r executor.Result, err error) (*v1.ExecuteResponse, error) {
 	cause := context.Cause(ctx)
 	switch {

@@ -56,7 +56,7 @@ func awaitJob(t *testing.T, c *fake.Cluster, what string, holds func(j fake.Job)
 
 func hasStarted(j fake.Job) bool { return j.Starts == 1 }
 
-// A cause on the side of the node leaves the attempt running. A cause that ends the task stops it.
+// If the node loses or hands back an attempt, the attempt keeps running. If the task ends, the attempt stops.
 func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -32,7 +32,7 @@ func EnvironmentName(name string) string {
 	return EnvironmentNamesPrefix + hex.EncodeToString([]byte(name))
 }
 
-// ParseEnvironmentName is the inverse of EnvironmentName.
+// ParseEnvironmentName returns the name in a key that EnvironmentName has made, or false for any other key.
 func ParseEnvironmentName(key string) (name string, ok bool) {
 	digits, ok := strings.CutPrefix(key, EnvironmentNamesPrefix)
 	if !ok || !isHex(digits) {
@@ -54,7 +54,8 @@ func EnvironmentPart(stored string, n int) string {
 	return EnvironmentArchive(stored) + fmt.Sprintf("%06d", n)
 }
 
-// ParseEnvironmentPart is the inverse of EnvironmentPart.
+// ParseEnvironmentPart returns the copy and the number in a key that EnvironmentPart has made, or false for any other
+// key.
 func ParseEnvironmentPart(key string) (stored string, n int, ok bool) {
 	rest, ok := strings.CutPrefix(key, EnvironmentArchivesPrefix)
 	stored, digits, found := cutLast(rest, "/")

@@ -302,7 +302,7 @@ type LogOf struct {
 	Attempt, Claim int32
 }
 
-// ParseLogChunk is the inverse of LogChunk.
+// ParseLogChunk returns the dispatch and the number in a key that LogChunk has made, or false for any other key.
 func ParseLogChunk(key string) (of LogOf, chunk int64, ok bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) < 5 {

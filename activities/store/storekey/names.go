@@ -13,7 +13,7 @@ func BatchName(task string, first, last int) string {
 	return task + "[" + extent(first, last) + "]"
 }
 
-// ParseBatchName is the inverse of BatchName.
+// ParseBatchName splits a name that BatchName has made. Any other name is returned as a task, with false.
 func ParseBatchName(name string) (task string, first, last int, ok bool) {
 	task, inner, ok := bracketed(name)
 	if ok {
@@ -60,7 +60,7 @@ func parseNumber(text string) (int, bool) {
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// cutLast is strings.Cut at the last separator.
+// cutLast splits s like strings.Cut, but at the last separator.
 func cutLast(s, separator string) (before, after string, found bool) {
 	if i := strings.LastIndex(s, separator); i >= 0 {
 		return s[:i], s[i+len(separator):], true
