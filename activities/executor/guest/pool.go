@@ -44,7 +44,7 @@ type dial struct {
 	err  error
 }
 
-// channel is a channel of a connection.
+// channel is an open SSH channel and the connection that it belongs to.
 type channel struct {
 	ssh.Channel
 	requests   <-chan *ssh.Request

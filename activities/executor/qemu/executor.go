@@ -78,7 +78,7 @@ func (*Executor) Type() string { return v1.TypeVPS }
 // Available returns nil: an executor exists only if QEMU does.
 func (*Executor) Available() error { return nil }
 
-// Close is a no-op: machines outlive the worker.
+// Close does nothing, because machines outlive the worker.
 func (*Executor) Close() error { return nil }
 
 // find returns the machine of a running attempt, or nil.

@@ -47,7 +47,7 @@ type Request struct {
 	NUMANode *int
 	// SharedDir is a directory that all nodes see, or empty if there is none.
 	SharedDir string
-	// Env are the task's own variables.
+	// Env holds the task's own variables.
 	Env map[string]string
 	// Input is the part of the file SWITCHYARD_INPUT that the task shares with its siblings, or nil.
 	Input *Input

@@ -67,7 +67,7 @@ func Identity(annotations map[string]string) (executor.Identity, bool) {
 // FormatClaim returns the value of AnnotationClaim. The holder is a node and its incarnation, as in "worker-1/x7f3".
 func FormatClaim(n int32, holder string) string { return strconv.Itoa(int(n)) + "/" + holder }
 
-// ParseClaim is the inverse of FormatClaim. It returns false if the text is not a claim.
+// ParseClaim parses the result of FormatClaim. It returns false if the text is not a claim.
 func ParseClaim(text string) (n int32, holder string, ok bool) {
 	number, holder, found := strings.Cut(text, "/")
 	parsed, err := strconv.ParseInt(number, 10, 32)

@@ -19,7 +19,7 @@ import (
 const (
 	// linger is how long other processes may take to end after the program, such as a tee at the end of a pipe.
 	linger = 200 * time.Millisecond
-	// stopLinger replaces linger when the container was asked to stop, which every process was told.
+	// stopLinger replaces linger after a stop signal, which was forwarded to the process group of the program.
 	stopLinger = 5 * time.Second
 	// killTime is how long killed processes may take to end.
 	killTime = 5 * time.Second

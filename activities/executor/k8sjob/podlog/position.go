@@ -47,7 +47,7 @@ func (p position) String() string {
 	return text
 }
 
-// parsePosition is the inverse of String.
+// parsePosition parses the result of position.String.
 func parsePosition(text string) (position, error) {
 	if text == "" {
 		return position{}, nil

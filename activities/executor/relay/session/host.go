@@ -148,7 +148,7 @@ func (h *host) readRequest(conn net.Conn) (r request, ok bool) {
 	return r, err == nil
 }
 
-// run runs a turn to its end.
+// run gives the message of a turn to the program and waits for the end of the turn.
 func (h *host) run(t *turn) {
 	if t.isGone() {
 		close(t.answered)

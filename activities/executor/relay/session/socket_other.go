@@ -12,7 +12,7 @@ func socketPath(dir, id string) (path string, done func(), err error) {
 	return filepath.Join(dir, id+socketSuffix), func() {}, nil
 }
 
-// checkPrivate only checks that the folder exists: on this system its mode does not tell who may use it.
+// checkPrivate returns an error if the folder does not exist. On this system its mode does not show who may use it.
 func checkPrivate(dir string) error {
 	_, err := os.Stat(dir)
 	return err

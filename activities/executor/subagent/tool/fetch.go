@@ -61,7 +61,7 @@ func NewFetch(o FetchOptions) *Fetch {
 	return f
 }
 
-// Definition describes the tool.
+// Definition returns the description for the model.
 func (f *Fetch) Definition() Definition {
 	return Definition{
 		Name: "fetch",

@@ -70,7 +70,7 @@ type fileTool struct {
 	do         func(ctx context.Context, w *workFiles, call Call) (Outcome, error)
 }
 
-// Definition describes the tool.
+// Definition returns the description for the model.
 func (t *fileTool) Definition() Definition { return t.definition }
 
 // Call runs the tool.

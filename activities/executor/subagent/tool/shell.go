@@ -88,7 +88,7 @@ func NewShell(tree *Tree, o ShellOptions) *Shell {
 	return &Shell{tree: tree, o: o, env: env}
 }
 
-// Definition describes the tool.
+// Definition returns the description for the model.
 func (s *Shell) Definition() Definition {
 	where := "in a sandbox"
 	if s.o.Image != "" {

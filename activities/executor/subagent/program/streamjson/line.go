@@ -94,7 +94,7 @@ func (l *Line) IsResult() bool { return l.Type == typeResult }
 // text is a string. Any other JSON value becomes "".
 type text string
 
-// UnmarshalJSON accepts anything.
+// UnmarshalJSON accepts any value and never fails.
 func (t *text) UnmarshalJSON(b []byte) error {
 	var s string
 	if json.Unmarshal(b, &s) == nil {
@@ -106,7 +106,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 // texts is a list of strings. Any other JSON value becomes an empty list.
 type texts []text
 
-// UnmarshalJSON accepts anything.
+// UnmarshalJSON accepts any value and never fails.
 func (t *texts) UnmarshalJSON(b []byte) error {
 	var list []text
 	if json.Unmarshal(b, &list) == nil {
@@ -132,7 +132,7 @@ func (c *blocks) UnmarshalJSON(b []byte) error {
 // count is a non-negative number. Any other JSON value becomes 0.
 type count int64
 
-// UnmarshalJSON accepts anything.
+// UnmarshalJSON accepts any value and never fails.
 func (c *count) UnmarshalJSON(b []byte) error {
 	var a amount
 	_ = a.UnmarshalJSON(b)
@@ -143,7 +143,7 @@ func (c *count) UnmarshalJSON(b []byte) error {
 // amount is a non-negative sum. Any other JSON value becomes 0.
 type amount float64
 
-// UnmarshalJSON accepts anything.
+// UnmarshalJSON accepts any value and never fails.
 func (a *amount) UnmarshalJSON(b []byte) error {
 	if f, err := strconv.ParseFloat(string(b), 64); err == nil && f > 0 && !math.IsInf(f, 0) {
 		*a = amount(f)

@@ -137,7 +137,7 @@ type bearer struct {
 	token string
 }
 
-// RoundTrip sends one request.
+// RoundTrip sends a request with the token.
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if b.token != "" {
 		r = r.Clone(r.Context())
