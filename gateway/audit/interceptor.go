@@ -60,7 +60,7 @@ func (i Interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 	}
 }
 
-// WrapStreamingClient is never called on a server.
+// WrapStreamingClient returns next unchanged. It is never called on a server.
 func (i Interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

@@ -79,7 +79,7 @@ func (Interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) conne
 	}
 }
 
-// WrapStreamingClient is never called on a server.
+// WrapStreamingClient returns next unchanged. It is never called on a server.
 func (Interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

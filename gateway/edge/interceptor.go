@@ -56,7 +56,7 @@ func (e interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 	}
 }
 
-// WrapStreamingClient is never called on a server.
+// WrapStreamingClient returns next unchanged. It is never called on a server.
 func (e interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

@@ -39,7 +39,7 @@ func (o Observer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 	return next
 }
 
-// WrapStreamingClient is never called on a server.
+// WrapStreamingClient returns next unchanged. It is never called on a server.
 func (o Observer) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

@@ -14,7 +14,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// NewestRuns is like NewestExecutions, but omits executions that a later generation of their run has replaced. Queries by state
+// NewestRuns works like NewestExecutions, but omits executions that a later generation of their run has replaced. Queries by state
 // select those too.
 func (x *Index) NewestRuns(ctx context.Context, query string, after *paging.Position, n int, match func(*workflowpb.WorkflowExecutionInfo) bool) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	var runs []*workflowpb.WorkflowExecutionInfo
