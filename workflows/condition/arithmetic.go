@@ -8,10 +8,9 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// arithmetic is what CEL does for an operator, and besides it takes numbers of two
-// types: a number of JSON is a double, and one that is written in an expression
-// without a point is an int, so that in CEL alone `parent.count.output.n + 1` is an
-// error. Whole and double give a double, and % takes doubles that are whole.
+// arithmetic extends a CEL operator to two numbers of different types. A number in JSON is a double, and a number without a
+// point in an expression is an int, so `parent.count.output.n + 1` is an error in plain CEL. An int and a double give a double,
+// and % accepts doubles that are whole.
 func arithmetic(function string, do func(args ...ref.Val) ref.Val) func(args ...ref.Val) ref.Val {
 	return func(args ...ref.Val) ref.Val {
 		if a, b, ok := alike(function, args[0], args[1]); ok {
@@ -29,8 +28,8 @@ func isArithmetic(function string) bool {
 	return false
 }
 
-// alike makes two numbers ones of a type that an operator takes; not ok: they are
-// of one type already, or no numbers.
+// alike converts two numbers to a common type that an operator accepts. It returns false if they already have one type, or if
+// they are not numbers.
 func alike(function string, a, b ref.Val) (ref.Val, ref.Val, bool) {
 	x, one := a.(types.Double)
 	y, other := b.(types.Double)
@@ -60,7 +59,7 @@ func double(v ref.Val) (types.Double, bool) {
 	return 0, false
 }
 
-// maxWhole is the largest double up to which each whole number is one.
+// maxWhole is the limit up to which every whole number is a distinct double.
 const maxWhole = 1 << 53
 
 func whole(v ref.Val) (ref.Val, bool) {

@@ -2,8 +2,7 @@ package condition
 
 import "testing"
 
-// TestArithmetic does sums with numbers of JSON, which are doubles, and those that
-// are written in an expression, which are not.
+// TestArithmetic combines numbers from JSON, which are doubles, with numbers in an expression, which are not.
 func TestArithmetic(t *testing.T) {
 	for expr, want := range map[string]string{
 		"parent.build.output.count + 1":                            "4",

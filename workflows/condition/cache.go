@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// Bounds of an Evaluator's cache. A program takes 120 to 300 times the memory
-// of its text, so that these come to some 50 MiB.
+// These are the bounds of an Evaluator's cache. A program takes 120 to 300 times the memory of its text, so they amount to
+// about 50 MiB.
 const (
 	maxPrograms    = 1024
 	maxProgramText = 256 << 10 // bytes of all expressions
 )
 
-// cache keeps the programs that were used last. Safe for concurrent use.
+// cache keeps the most recently used programs. It is safe for concurrent use.
 type cache struct {
 	mu       sync.Mutex
-	entries  int // bound of their number
-	text     int // bound of their expressions' bytes
-	used     int // bytes of the expressions
+	entries  int // maximum number of programs
+	text     int // maximum size of their expressions, in bytes
+	used     int // current size of the expressions, in bytes
 	order    *list.List
 	programs map[written]*list.Element
 }
 
-// written is what a program was made of.
+// written is the source of a program.
 type written struct {
 	kind Kind
 	expr string
@@ -37,7 +37,7 @@ func newCache(entries, text int) *cache {
 	return &cache{entries: entries, text: text, order: list.New(), programs: make(map[written]*list.Element)}
 }
 
-// get returns nil when there is no program.
+// get returns a cached program, or nil if there is none.
 func (c *cache) get(w written) *program {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func (c *cache) put(w written, p *program) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.programs[w]; ok {
-		return // compiled twice at the same time; both are the same
+		return // compiled concurrently by two callers; both programs are equivalent
 	}
 	c.programs[w] = c.order.PushFront(cached{written: w, program: p})
 	c.used += len(w.expr)

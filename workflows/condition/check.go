@@ -2,14 +2,12 @@ package condition
 
 import "slices"
 
-// Check reports whether an expression is one of its scope's kind, and which
-// ancestors it reads, sorted; one that picks a parent by a value, as in
-// parent[workflow.context.x], reads all of them. A condition, and what a retry
-// depends on, that is empty or blank is true and reads nothing. The error is an
-// *Error or nil.
+// Check returns the sorted ancestors that an expression reads, or an error if the expression is not valid for the kind of its
+// scope. An expression that selects a parent by a value, as in parent[workflow.context.x], reads all ancestors. An empty or
+// blank expression of kind Condition or Retry is true and reads nothing. The error is an *Error or nil.
 //
-// Check is safe for concurrent use and takes about half a millisecond, and microseconds
-// where there is only a selection such as parent.build.output.version.
+// Check is safe for concurrent use. It takes about half a millisecond, or microseconds for a plain selection such as
+// parent.build.output.version.
 func Check(expr string, scope Scope) (references []string, err error) {
 	if isBlank(expr) {
 		return nil, scope.Kind.blank(expr)
@@ -20,7 +18,7 @@ func Check(expr string, scope Scope) (references []string, err error) {
 	return scope.check(expr)
 }
 
-// check has CEL check an expression.
+// check checks an expression with CEL.
 func (s Scope) check(expr string) (references []string, err error) {
 	l, err := theLanguage()
 	if err != nil {
@@ -28,7 +26,7 @@ func (s Scope) check(expr string) (references []string, err error) {
 	}
 	src, ast, found, problem := l.parse(expr, s.Kind)
 	if problem != nil {
-		// What CEL cannot read may be the name of a task.
+		// CEL may fail to read the name of a task.
 		if better := s.findUnspellable(expr); better != nil {
 			return nil, better
 		}
@@ -41,7 +39,7 @@ func (s Scope) check(expr string) (references []string, err error) {
 	e, other := l.check(src, ast, found, s.Kind)
 	others := other.each()
 	if problem != nil {
-		// Of an expression that reads what it must not, only its other names are known to be wrong in themselves.
+		// If an expression reads something that it must not, only errors about its other names are certain.
 		others = slices.DeleteFunc(others, func(e *Error) bool { return !isAboutName(e.Message) })
 	}
 	if problem = addMore(problem, others...); problem != nil {

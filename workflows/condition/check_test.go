@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// deploy is the scope of the tests: it depends on lint, build and
-// notify-failure, and not on test.
+// deploy returns the scope of the tests: the task depends on lint, build and notify-failure, and not on test.
 func deploy() Scope {
 	return Scope{
 		Task:      "deploy",
@@ -41,7 +40,7 @@ func TestCheckReferences(t *testing.T) {
 		"has(parent.build)":                                                                   {"build"},
 		"[1].exists(x, x == parent.build.exitCode)":                                           {"build"},
 		"{'k': [parent.build.stdout]} != {}":                                                  {"build"},
-		// The seed's own expressions, and other spellings of JavaScript.
+		// The seed's own expressions, and other JavaScript spellings.
 		"parent.build.exitCode === 0 && parent.lint.result.stdout.includes('0 failures')": {"build", "lint"},
 		"parent.build.exitCode !== 0":                                            {"build"},
 		"/fail(ed|ures?)/i.test(parent.lint.stderr)":                             {"lint"},
@@ -67,7 +66,7 @@ b === ' c""" || parent.build.stdout.contains(r'\d')`: {"build"},
 
 var update = flag.Bool("update", false, "write the golden file again, from the expressions in it")
 
-// TestCheckErrors compares what people read.
+// TestCheckErrors compares messages with a golden file.
 func TestCheckErrors(t *testing.T) {
 	path := filepath.Join("testdata", "errors.golden")
 	before, err := os.ReadFile(path)
@@ -100,15 +99,14 @@ func TestCheckErrors(t *testing.T) {
 	}
 }
 
-// TestCheckBounds asks for an answer to what is too large; each of these either
-// is an error or is harmless.
+// TestCheckBounds checks expressions that are too large; each is either an error or harmless.
 func TestCheckBounds(t *testing.T) {
 	repeat := func(open, middle, end string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(end, n)
 	}
 	tests := map[string]struct {
 		expr string
-		want string // in the message; empty: no error
+		want string // substring of the message; empty if there must be no error
 	}{
 		"long":            {strings.Repeat(" ", maxLength) + "true", "longer than"},
 		"not UTF-8":       {"'\xff' == ''", "UTF-8"},

@@ -10,21 +10,20 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// Rates at which one unit of cost buys work. CEL's own model charges a search
-// by the lengths of text and needle multiplied, and an unknown function nothing;
-// this one follows what the functions do, so that it neither stops an honest
-// search through 64 KiB nor lets a hostile one through. On the machines that it
-// was measured on a unit is worth 0.1 to 1 µs, whatever it is spent on.
+// These rates say how much work one unit of cost pays for. CEL's own model charges a search by the product of text and needle
+// lengths, and an unknown function nothing. This model follows what the functions actually do, so that it neither stops an
+// honest search through 64 KiB nor admits a hostile one. On the machines where it was measured, a unit is worth 0.1 to 1 µs for
+// any kind of work.
 const (
-	scanRate    = 100 // bytes that are only looked at: contains, startsWith, ==
-	copyRate    = 10  // bytes that are copied or taken apart: +, split, lowerAscii
-	elementRate = 4   // elements that are compared or made
+	scanRate    = 100 // bytes that are only read: contains, startsWith, ==
+	copyRate    = 10  // bytes that are copied or split: +, split, lowerAscii
+	elementRate = 4   // elements that are compared or created
 	matchRate   = 128 // bytes of text times instructions of a regular expression
 	compareRate = 1000
 )
 
-// callCost is what one call costs, at most: it is called before the call, which
-// is refused when it alone is beyond the limit, and after it, to be added up.
+// callCost returns the maximum cost of one call. It is called before the call, to refuse a call that alone exceeds the limit,
+// and after the call, to add up the cost.
 func (p *program) callCost(function, overload string, args []ref.Val) uint64 {
 	switch function {
 	case operators.Equals, operators.NotEquals:
@@ -34,7 +33,7 @@ func (p *program) callCost(function, overload string, args []ref.Val) uint64 {
 	case operators.Add:
 		return addCost(args)
 	case operators.In:
-		// Elements of a list are compared one by one; a map is looked up.
+		// The elements of a list are compared one by one; a map is looked up.
 		if list, ok := args[1].(traits.Lister); ok {
 			return 1 + weighed(scanRate, list)
 		}
@@ -58,18 +57,18 @@ func (p *program) callCost(function, overload string, args []ref.Val) uint64 {
 		}
 		return 1 + weighed(copyRate, args...) + joints
 	case "indexOf", "lastIndexOf":
-		// A naive search: every place of the text, every character of the needle.
+		// A naive search compares every position of the text with every character of the needle.
 		return 1 + weighed(copyRate, args...) + uint64(length(args[0]))*uint64(length(args[1]))/compareRate
 	case overloads.TimeGetFullYear, overloads.TimeGetMonth, overloads.TimeGetDate, overloads.TimeGetHours,
 		overloads.TimeGetMinutes, overloads.TimeGetSeconds, overloads.TimeGetMilliseconds,
 		overloads.TimeGetDayOfMonth, overloads.TimeGetDayOfWeek, overloads.TimeGetDayOfYear:
-		// With a time zone, which is read from the disk each time.
+		// With a time zone, which is read from disk each time.
 		return 1 + uint64(len(args)-1)*200
 	}
 	return 1 + weighed(copyRate, args...)
 }
 
-// weighed is the cost of walking all of the values.
+// weighed returns the cost of walking all values.
 func weighed(rate int, values ...ref.Val) uint64 {
 	w := weight{bound: elementRate * costLimit}
 	for _, value := range values {
@@ -78,8 +77,8 @@ func weighed(rate int, values ...ref.Val) uint64 {
 	return uint64(w.bytes/rate + w.elements/elementRate)
 }
 
-// compareCost is bounded by the lighter side: a comparison goes no further than
-// both reach.
+// compareCost returns the cost of a comparison. The lighter side bounds it, because a comparison stops where the shorter value
+// ends.
 func compareCost(args []ref.Val) uint64 {
 	if !isLong(args[0]) || !isLong(args[1]) {
 		return 1
@@ -95,9 +94,8 @@ func isLong(value ref.Val) bool {
 	return false
 }
 
-// addCost is that of copying text. Lists are put together without copying, but
-// charged so that they cannot double without end. The list that a loop builds up
-// is appended to in place.
+// addCost returns the cost of copying text. Lists are joined without copying, but charged all the same so that they cannot
+// double without limit. The list that a loop builds is appended to in place.
 func addCost(args []ref.Val) uint64 {
 	switch args[0].(type) {
 	case traits.MutableLister:
@@ -108,7 +106,7 @@ func addCost(args []ref.Val) uint64 {
 	return 1
 }
 
-// pieces is how many a split makes.
+// pieces returns the number of pieces that a split makes.
 func pieces(args []ref.Val) uint64 {
 	text, separator, ok := twoStrings(args)
 	if !ok {
@@ -117,7 +115,7 @@ func pieces(args []ref.Val) uint64 {
 	return uint64(strings.Count(text, separator) + 1)
 }
 
-// grownBy is how many bytes longer a replacement makes a text.
+// grownBy returns how many bytes a replacement adds to a text.
 func grownBy(args []ref.Val) uint64 {
 	text, old, ok := twoStrings(args)
 	if !ok || len(args) < 3 {

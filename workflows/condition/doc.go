@@ -1,5 +1,5 @@
-// Package condition checks and evaluates the expressions of tasks: CEL over what a
-// task's ancestors left and over the run. What an expression is for is its Kind:
+// Package condition checks and evaluates the expressions of tasks: CEL over the results of a task's ancestors and over the run.
+// The purpose of an expression is its Kind:
 //
 //	Condition   condition      true or false       parent, workflow
 //	Count       parallel       an integer          parent, workflow
@@ -16,25 +16,22 @@
 //	attempt         exitCode stdout stderr stdoutTruncated stderrTruncated state
 //	                reason number
 //
-// Where neither truth is asked for, discover.files is short for
-// parent.discover.output.files.
+// In kinds other than Condition and Retry, discover.files is short for parent.discover.output.files.
 //
-// Check and CheckTemplate are for the moment a workflow is submitted: they know the
-// graph and show a person what is wrong and where. An Evaluator is for the moment a
-// value is needed: it knows values, keeps compiled programs, and bounds what an
-// expression can cost, whatever it says.
+// Check and CheckTemplate are for submission: they know the graph and show a person what is wrong and where. An Evaluator is
+// for the moment when a value is needed: it knows the values, caches compiled programs, and bounds the cost of every
+// expression.
 //
-// An expression goes through these steps, in files of the same names:
+// An expression goes through these steps, each in a file of the same name:
 //
 //	token ─> rewrite ─> CEL parse ─> reference ─> CEL check ─> program ─> value
 //	           │            │            │            │
 //	           └────────────┴─ *Error, placed in the expression as written
 //
-// A text with `${{ }}` is taken apart by template and put together by render; plain
-// finds that a simple selection is right without the way above.
+// template splits a text with `${{ }}` into parts and render joins them again; plain accepts a simple selection without these
+// steps.
 //
-// The package is pure: it may import proto, workflows/nearest, CEL and the standard
-// library, and neither Temporal nor anything else of Switchyard. CEL walks maps in random
-// order and its cost model changes between versions, so that nothing here may
-// run in workflow code.
+// The package is pure: it may import proto, workflows/nearest, CEL and the standard library, and neither Temporal nor anything
+// else of Switchyard. Nothing here may run in workflow code, because CEL walks maps in random order and its cost model changes
+// between versions.
 package condition

@@ -9,27 +9,25 @@ import (
 	"github.com/google/cel-go/common"
 )
 
-// Error is what is wrong with an expression, placed in the expression as its
-// author wrote it.
+// Error is a fault of an expression, located in the expression as its author wrote it.
 type Error struct {
 	// Line is counted from 1.
 	Line int
 	// Column is counted from 1, in characters.
 	Column int
-	// Message says what is wrong, on one line.
+	// Message describes the fault on one line.
 	Message string
-	// Hint says how to put it right; empty when that is not known.
+	// Hint tells how to correct the fault; empty if unknown.
 	Hint string
-	// Caret is CEL's own rendering over several lines: the message, the source
-	// line, and a ^ below the place.
+	// Caret is CEL's own rendering over several lines: the message, the source line, and a ^ below the position.
 	Caret string
-	// More are the other faults of the same text, each once, of a bounded number.
+	// More holds the other faults of the same text, without duplicates and limited in number.
 	More []*Error
 
 	offset int // in bytes of the expression
 }
 
-// Error gives place, message and hint on one line.
+// Error returns position, message and hint on one line.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message)
 	if e.Hint != "" {
@@ -38,10 +36,10 @@ func (e *Error) Error() string {
 	return text
 }
 
-// maxMore bounds the faults of a text that are named besides the first.
+// maxMore is the most faults of a text that are reported besides the first.
 const maxMore = 20
 
-// addMore adds faults to the first one of the same text, which may be nil, and returns the first.
+// addMore attaches faults to the first fault of the same text, which may be nil, and returns the first.
 func addMore(first *Error, faults ...*Error) *Error {
 	for _, fault := range faults {
 		switch {
@@ -52,7 +50,7 @@ func addMore(first *Error, faults ...*Error) *Error {
 			first = fault
 			continue
 		}
-		// A text that is wrong in one way in several places is named once.
+		// The same fault in several places of a text is reported once.
 		isKnown := func(known *Error) bool { return known.Message == fault.Message }
 		if !isKnown(first) && !slices.ContainsFunc(first.More, isKnown) && len(first.More) < maxMore {
 			first.More = append(first.More, fault)
@@ -61,7 +59,7 @@ func addMore(first *Error, faults ...*Error) *Error {
 	return first
 }
 
-// each returns the fault and the others of the same text, or none if e is nil.
+// each returns e and its other faults, or none if e is nil.
 func (e *Error) each() []*Error {
 	if e == nil {
 		return nil
@@ -69,10 +67,10 @@ func (e *Error) each() []*Error {
 	return append([]*Error{e}, e.More...)
 }
 
-// sourceName stands where CEL would name a file.
+// sourceName stands in for the file name in CEL's messages.
 const sourceName = "condition"
 
-// errorAt makes an error at a byte offset of the expression as written.
+// errorAt returns an error at a byte offset of the expression as written.
 func errorAt(expr string, offset int, hint, format string, args ...any) *Error {
 	offset = min(max(offset, 0), len(expr))
 	before := expr[:offset]

@@ -13,44 +13,39 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// MaxInstances is how many instances a task may have.
+// MaxInstances is the most instances that a task may have.
 const MaxInstances = 100_000
 
-// View is what an expression sees.
+// View holds everything that an expression sees.
 type View struct {
-	// Parents are the ancestors by name; those that the expression reads must be
-	// there, and what they left must be in them, not in the store. Without a result
-	// the exit code is -1, and streams and output are empty.
+	// Parents holds the ancestors by name. Those that the expression reads must be present, with their data inline and not in
+	// the store. If a task has no result, its exit code is -1 and its streams and output are empty.
 	Parents map[string]*v1.ParentView
 	// Workflow is the run.
 	Workflow *v1.WorkflowView
-	// Input is that of the task, with `item`, `index` and `count` of an instance.
-	// Only cache keys and templates see it.
+	// Input is the input of the task, with `item`, `index` and `count` for an instance. Only cache keys and templates see it.
 	Input *structpb.Struct
-	// Attempt is the one that has failed. Only Retry sees it.
+	// Attempt is the failed attempt. Only Retry sees it.
 	Attempt *v1.AttemptView
 }
 
-// Evaluator evaluates expressions and keeps their compiled programs, as many as
-// fit its bound. Safe for concurrent use.
+// Evaluator evaluates expressions and caches their compiled programs. It is safe for concurrent use.
 //
-// An evaluation ends with an error when the expression does not compile (an
-// *Error), reads what is not there, costs too much, gives something else than it
-// should, or ctx is done. What it does is bounded: at worst it takes some tenths
-// of a second and a hundred MiB, and while it computes it returns within
-// milliseconds after ctx is done. It does not change the view, and the view must not change meanwhile;
-// values that it returns may share parts of the view.
+// An evaluation returns an error if the expression does not compile (an *Error), reads something missing, costs too much, gives
+// a value of the wrong type, or if ctx is done. The work is bounded: at worst an evaluation takes a few tenths of a second and
+// a hundred MiB, and it returns within milliseconds after ctx is done. It does not modify the view, and the view must not
+// change meanwhile. Returned values may share parts of the view.
 type Evaluator struct {
 	programs *cache
 }
 
-// NewEvaluator makes an Evaluator that has compiled nothing yet.
+// NewEvaluator returns an Evaluator with an empty cache.
 func NewEvaluator() *Evaluator {
 	return &Evaluator{programs: newCache(maxPrograms, maxProgramText)}
 }
 
-// Evaluate reports whether a condition is true of a view; a blank one is. With an
-// error it is false; the error shows the condition and the values that it reads.
+// Evaluate reports whether a condition is true for a view. A blank condition is true. With an error the result is false; the
+// error shows the condition and the values that it reads.
 func (e *Evaluator) Evaluate(ctx context.Context, expr string, view View) (bool, error) {
 	ok, err := e.truth(ctx, expr, Condition, view)
 	if err != nil {
@@ -59,8 +54,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, expr string, view View) (bool,
 	return ok, nil
 }
 
-// Because says for people why a condition is false of a view: it shows the condition and
-// the values that it reads, such as
+// Because explains to people why a condition is false for a view. It shows the condition and the values that it reads, such as
 //
 //	`parent.test.exitCode == 0` is false: parent.test.exitCode is 1
 func (e *Evaluator) Because(expr string, view View) string {
@@ -79,8 +73,8 @@ func (e *Evaluator) Because(expr string, view View) string {
 	return text
 }
 
-// Retry reports whether the expression of `retry.when` is true of the view's
-// attempt; a blank one is. With an error it is false.
+// Retry reports whether the expression of `retry.when` is true for the attempt of a view. A blank expression is true. With an
+// error the result is false.
 func (e *Evaluator) Retry(ctx context.Context, expr string, view View) (bool, error) {
 	return e.truth(ctx, expr, Retry, view)
 }
@@ -100,8 +94,7 @@ func (e *Evaluator) truth(ctx context.Context, expr string, kind Kind, view View
 	return bool(result), nil
 }
 
-// Count is the number of instances that the expression of `parallel` gives. A
-// number of JSON will do when it is whole.
+// Count returns the number of instances that the expression of `parallel` gives. A number from JSON is accepted if it is whole.
 func (e *Evaluator) Count(ctx context.Context, expr string, view View) (int, error) {
 	value, err := e.value(ctx, expr, Count, view)
 	if err != nil {
@@ -130,7 +123,7 @@ func (e *Evaluator) Count(ctx context.Context, expr string, view View) (int, err
 	return int(count), nil
 }
 
-// Items is the list that the expression of `foreach` gives, at most MaxInstances long.
+// Items returns the list that the expression of `foreach` gives, with at most MaxInstances items.
 func (e *Evaluator) Items(ctx context.Context, expr string, view View) (*structpb.ListValue, error) {
 	value, err := e.value(ctx, expr, Items, view)
 	if err != nil {
@@ -150,7 +143,7 @@ func (e *Evaluator) Items(ctx context.Context, expr string, view View) (*structp
 	return made.GetListValue(), err
 }
 
-// Key is the text that the expression of a cache key gives; see Text.
+// Key returns the text that the expression of a cache key gives; see Text.
 func (e *Evaluator) Key(ctx context.Context, expr string, view View) (string, error) {
 	value, err := e.value(ctx, expr, CacheKey, view)
 	if err != nil {
@@ -170,7 +163,7 @@ func (e *Evaluator) Key(ctx context.Context, expr string, view View) (string, er
 	return text, nil
 }
 
-// Value is what an expression between `${{` and `}}` gives.
+// Value returns the value of an expression between `${{` and `}}`.
 func (e *Evaluator) Value(ctx context.Context, expr string, view View) (*structpb.Value, error) {
 	value, err := e.value(ctx, expr, Value, view)
 	if err != nil {

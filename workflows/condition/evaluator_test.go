@@ -23,8 +23,7 @@ func jsonObject(t testing.TB, fields map[string]any) *structpb.Struct {
 	return s
 }
 
-// sample is the view of the tests: build went well, test failed with 64 KiB of
-// output, and notify-failure never ran.
+// sample returns the view of the tests: build completed, test failed with 64 KiB of output, and notify-failure never ran.
 func sample(t testing.TB) View {
 	return View{
 		Parents: map[string]*v1.ParentView{
@@ -135,7 +134,7 @@ func TestEvaluateErrors(t *testing.T) {
 	}
 }
 
-// TestEvaluateNil: nothing of a view but the parents that are read is needed.
+// TestEvaluateNil checks that a view needs nothing but the parents that the expression reads.
 func TestEvaluateNil(t *testing.T) {
 	view := View{Parents: map[string]*v1.ParentView{"a": nil}}
 	expr := "parent.a.exitCode == -1 && size(parent.a.state) == 0 && workflow.name == '' && workflow.context == {} && !has(workflow.input.x)"
@@ -157,7 +156,7 @@ func TestEvaluateContext(t *testing.T) {
 	}
 }
 
-// doneMeanwhile is a context that runs out right after it was found not to have.
+// doneMeanwhile is a context that ends right after it was found not to be done.
 type doneMeanwhile struct {
 	context.Context
 	asked *atomic.Bool
@@ -176,8 +175,7 @@ func (c doneMeanwhile) Err() error {
 	return nil
 }
 
-// TestEvaluateConcurrently shares one Evaluator, whose cache is too small, among
-// goroutines, for the race detector.
+// TestEvaluateConcurrently shares one Evaluator with a small cache among goroutines, for the race detector.
 func TestEvaluateConcurrently(t *testing.T) {
 	e, view := &Evaluator{programs: newCache(4, 1<<10)}, sample(t)
 	var group sync.WaitGroup
@@ -205,8 +203,8 @@ func TestCacheBounds(t *testing.T) {
 	}
 	c.put(written{expr: "aaa"}, &program{}) // again, by another goroutine
 	c.get(written{expr: "aaa"})
-	c.put(written{expr: "dd"}, &program{}) // more than 10 bytes: bbb was used least recently
-	c.put(written{expr: "e"}, &program{})  // more than 3 programs: ccc
+	c.put(written{expr: "dd"}, &program{}) // more than 10 bytes, so bbb, the least recently used, is evicted
+	c.put(written{expr: "e"}, &program{})  // more than 3 programs, so ccc is evicted
 	for expr, want := range map[string]bool{"aaa": true, "bbb": false, "ccc": false, "dd": true, "e": true} {
 		if got := c.get(written{expr: expr}) != nil; got != want {
 			t.Errorf("%s is kept: %v, want %v", expr, got, want)

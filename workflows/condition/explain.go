@@ -7,12 +7,10 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// maxMessage is the length of a message in bytes. CEL quotes types and tokens
-// whole, however long they are.
+// maxMessage is the maximum length of a message in bytes, because CEL quotes types and tokens in full, however long they are.
 const maxMessage = 400
 
-// explain makes CEL's message one that a person who does not know CEL's inside
-// can read, and adds a hint where the mistake is a known one.
+// explain rewrites CEL's message for people who do not know CEL's internals, and adds a hint for known mistakes.
 func explain(message string, kind Kind) (plain, hint string) {
 	switch {
 	case strings.Contains(message, "recursion limit exceeded"), strings.Contains(message, "max recursion depth exceeded"):
@@ -22,7 +20,7 @@ func explain(message string, kind Kind) (plain, hint string) {
 	case strings.Contains(message, "mismatched input '<EOF>'"):
 		return "the expression ends too early", ""
 	}
-	// The parser lists every token that it would have taken.
+	// The parser lists every token that it would have accepted.
 	if i := strings.Index(message, " expecting {"); i >= 0 {
 		message = message[:i]
 	}
@@ -62,7 +60,7 @@ func explain(message string, kind Kind) (plain, hint string) {
 	return plain, ""
 }
 
-// nameHint says how to write what a name that is not declared means elsewhere; "": that is not known.
+// nameHint returns a hint for a name that has a meaning elsewhere but is not declared here, or "".
 func (k Kind) nameHint(name string) string {
 	switch name {
 	case "item", "matrix", "index", "count":
@@ -73,20 +71,20 @@ func (k Kind) nameHint(name string) string {
 	return wordHint(name)
 }
 
-// noSelection is what CEL says of a field of something that has none.
+// noSelection is CEL's message for a field selection on a value without fields.
 const noSelection = "does not support field selection"
 
-// isAboutName reports whether a complaint is about a name that is not known.
+// isAboutName reports whether a message is about an unknown name.
 func isAboutName(message string) bool {
 	return strings.Contains(message, "undeclared reference to '") || strings.Contains(message, "undefined field '")
 }
 
-// undeclared is the name that CEL does not know, when that is the complaint.
+// undeclared returns the undeclared name that a message is about. It returns false for other messages.
 func undeclared(message string) (string, bool) {
 	return quoted(message, "undeclared reference to '")
 }
 
-// quoted is what follows the prefix up to the closing quote.
+// quoted returns the text between the prefix and the closing quote.
 func quoted(text, prefix string) (string, bool) {
 	_, rest, ok := strings.Cut(text, prefix)
 	if !ok {

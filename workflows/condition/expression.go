@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common"
 )
 
-// expression is one that was parsed and checked.
+// expression is a parsed and checked expression.
 type expression struct {
 	kind     Kind
 	source   *source
@@ -18,11 +18,10 @@ type expression struct {
 	checked  *cel.Ast
 }
 
-// isBlank reports whether there is no expression; a condition is true then.
+// isBlank reports whether an expression is empty or blank. A blank condition is true.
 func isBlank(expr string) bool { return strings.TrimSpace(expr) == "" }
 
-// parse rewrites and parses an expression and lists what it reads; check is to
-// follow.
+// parse rewrites and parses an expression and lists what it reads. check is the next step.
 func (l *language) parse(expr string, kind Kind) (s *source, ast *cel.Ast, found []reading, problem *Error) {
 	if len(expr) > maxLength {
 		return nil, nil, nil, errorAt("", 0, "", "the expression is longer than %d bytes", maxLength)
@@ -30,8 +29,8 @@ func (l *language) parse(expr string, kind Kind) (s *source, ast *cel.Ast, found
 	if !utf8.ValidString(expr) {
 		return nil, nil, nil, errorAt("", 0, "", "the expression is not valid UTF-8")
 	}
-	// CEL's parser and checker recover from their own panics and report limits as
-	// errors, but they are given whatever a person can type.
+	// CEL's parser and checker recover from their own panics and report limits as errors, but their input is anything that a
+	// person can type.
 	defer recoverTo(expr, &problem)
 	if s, problem = rewrite(expr, kind); problem != nil {
 		return nil, nil, nil, problem
@@ -68,7 +67,7 @@ func (l *language) check(s *source, ast *cel.Ast, found []reading, kind Kind) (e
 	return e, nil
 }
 
-// compile is parse and check without a graph.
+// compile parses and checks an expression without a graph.
 func (l *language) compile(expr string, kind Kind) (*expression, *Error) {
 	s, ast, found, problem := l.parse(expr, kind)
 	if problem != nil {
@@ -83,7 +82,7 @@ func recoverTo(expr string, problem **Error) {
 	}
 }
 
-// firstIssue is CEL's first complaint, put into the expression as written, with the others that are about other things.
+// firstIssue returns CEL's first error, located in the expression as written, with further independent errors attached.
 func firstIssue(s *source, issues *cel.Issues, kind Kind) (problem *Error) {
 	if issues == nil || len(issues.Errors()) == 0 {
 		return nil
@@ -107,9 +106,8 @@ func firstIssue(s *source, issues *cel.Issues, kind Kind) (problem *Error) {
 	return problem
 }
 
-// isSyntax reports whether a complaint is one of the parser. Only the first such complaint is reliable.
+// isSyntax reports whether an error comes from the parser. Only the first such error is reliable.
 func isSyntax(issue *cel.Error) bool { return strings.Contains(issue.Message, "Syntax error") }
 
-// isConsequence reports whether a complaint is about an operand that was already
-// complained about.
+// isConsequence reports whether an error is about an operand that already has an error.
 func isConsequence(issue *cel.Error) bool { return strings.Contains(issue.Message, "!error!") }

@@ -8,9 +8,9 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fanOutFields are what a task that fanned out has beyond its exit code and state.
+// fanOutFields returns the fields that a task that fanned out has besides its exit code and state.
 func (m *model) fanOutFields() map[string]field {
-	// number is that of instances of some sort.
+	// number returns the field for a number of instances.
 	number := func(name string, of func(*v1.FanOutView) int32) field {
 		return field{types.IntType, func(o *object) ref.Val {
 			if !o.has(name) {
@@ -35,7 +35,7 @@ func (m *model) fanOutFields() map[string]field {
 	}
 }
 
-// outputs is the list of what the instances left.
+// outputs returns the list of the instances' outputs.
 func (m *model) outputs(view *v1.FanOutView) ref.Val {
 	if list := view.GetOutputs().GetList(); list != nil {
 		return types.NewJSONList(m.Registry, list)
@@ -49,8 +49,8 @@ func (m *model) outputs(view *v1.FanOutView) ref.Val {
 	return types.NewJSONList(m.Registry, EmptyOutputs(int(view.GetCount())))
 }
 
-// EmptyOutputs is the list of the outputs of so many instances that left none.
-// Its items are one and the same: they must not be changed.
+// EmptyOutputs returns the output list of count instances without output. All items are the same value and must not be
+// modified.
 func EmptyOutputs(count int) *structpb.ListValue {
 	empty := structpb.NewStructValue(&structpb.Struct{})
 	list := &structpb.ListValue{Values: make([]*structpb.Value, count)}
@@ -60,7 +60,7 @@ func EmptyOutputs(count int) *structpb.ListValue {
 	return list
 }
 
-// attemptFields are those of an attempt that failed.
+// attemptFields returns the fields of a failed attempt.
 func attemptFields() map[string]field {
 	return map[string]field{
 		"number": {types.IntType, func(o *object) ref.Val { return types.Int(o.attempt.GetNumber()) }},

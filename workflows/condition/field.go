@@ -8,19 +8,19 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// taskFields are those of a task that does not fan out.
+// taskFields returns the fields of a task that does not fan out.
 func taskFields() []string {
 	return []string{"exitCode", "stdout", "stderr", "stdoutTruncated", "stderrTruncated", "state", "output", "result"}
 }
 
-// fanOutFields are those of a task that fans out, and of no other.
+// fanOutFields returns the fields that only a task that fans out has.
 func fanOutFields() []string { return []string{"completed", "count", "failed", "outputs"} }
 
-// groupFields are all that a task that fanned out has.
+// groupFields returns all fields of a task that fans out.
 func groupFields() []string { return append(fanOutFields(), "exitCode", "state") }
 
-// field checks what is selected of an ancestor, as far as it depends on whether
-// that fans out; all else is known to CEL.
+// field checks a selection on an ancestor, limited to the rules that depend on whether the ancestor fans out. CEL checks
+// everything else.
 func (s Scope) field(expr string, r reading) *Error {
 	_, group := slices.BinarySearch(s.FanOut, r.task)
 	switch {
@@ -51,7 +51,7 @@ func (s Scope) field(expr string, r reading) *Error {
 	return nil
 }
 
-// full says how to write what a shorthand may have been meant for.
+// full returns a hint for what a shorthand may have been meant for.
 func (s Scope) full(r reading) string {
 	if r.field == "output" {
 		return "leave out `output`, or write " + spell(r.task) + ".output"
@@ -59,7 +59,7 @@ func (s Scope) full(r reading) string {
 	return fmt.Sprintf("for its own %s write %s.%s", r.field, spell(r.task), r.field)
 }
 
-// input checks that a run may be given what is read of its input.
+// input checks that the workflow declares the input that an expression reads.
 func (s Scope) input(expr string, r reading) *Error {
 	if s.Inputs == nil || slices.Contains(s.Inputs, r.field) {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"github.com/google/cel-go/common/overloads"
 )
 
-// CanBeAnyText reports whether the value of an expression of kind Value may be, or hold, a text that the author of the
-// workflow does not choose, such as an input of the run or what a task has printed. isChosen reports whether a field of
-// `workflow.input` (ofRun) or of `input` has only values that the author chooses. An expression that cannot be read can
-// be nothing.
+// CanBeAnyText reports whether the value of an expression of kind Value may be or contain a text that the author of the
+// workflow does not choose, such as an input of the run or the output of a task. isChosen reports whether the author chooses
+// all values of a field of `workflow.input` (ofRun) or of `input`. CanBeAnyText returns false for an expression that cannot be
+// parsed.
 func CanBeAnyText(expr string, isChosen func(ofRun bool, field string) bool) bool {
 	l, err := theLanguage()
 	if err != nil {
@@ -28,7 +28,7 @@ type freeText struct {
 	isChosen func(ofRun bool, field string) bool
 }
 
-// harmlessCalls give no text, or one of a fixed form.
+// harmlessCalls are functions that return no text, or only text of a fixed form.
 var harmlessCalls = []string{
 	operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
 	operators.In, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.NotStrictlyFalse,
@@ -51,7 +51,7 @@ func (f freeText) canBe(e ast.Expr) bool {
 			return f.canBe(entry.AsMapEntry().Key()) || f.canBe(entry.AsMapEntry().Value())
 		})
 	case ast.ComprehensionKind:
-		accumulator := e.AsComprehension().AccuInit() // true or false in all and exists
+		accumulator := e.AsComprehension().AccuInit() // true or false for all and exists
 		return accumulator.Kind() != ast.LiteralKind && f.canBe(e.AsComprehension().IterRange())
 	case ast.CallKind:
 		return f.called(e.AsCall())

@@ -10,9 +10,8 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// Functions returns the functions that expressions may call, sorted: those called as
-// f(x), and the methods, called as x.f(). Type conversions are functions; operators
-// are not.
+// Functions returns the sorted names of the functions that expressions may call: functions, called as f(x), and methods, called
+// as x.f(). Type conversions are functions; operators are not included.
 func Functions() (functions, methods []string, err error) {
 	l, err := theLanguage()
 	if err != nil {
@@ -21,11 +20,11 @@ func Functions() (functions, methods []string, err error) {
 	return l.functions, l.methods, nil
 }
 
-// nameFunctions fills in the functions that the language has.
+// nameFunctions fills in the names of the language's functions.
 func (l *language) nameFunctions() {
 	add := func(name string, isMethod bool) {
 		if strings.ContainsFunc(name, func(r rune) bool { return r != '.' && r != '_' && !unicode.IsLetter(r) }) || strings.HasPrefix(name, "_") || name == "in" {
-			return // an operator, or one of CEL's own
+			return // an operator, or one of CEL's internal functions
 		}
 		if isMethod {
 			l.methods = append(l.methods, name)
@@ -52,7 +51,7 @@ func (l *language) nameFunctions() {
 	}
 }
 
-// functionHint says what to call in place of a function that is not there.
+// functionHint returns a hint that names a function to call in place of an unknown one.
 func (l *language) functionHint(name string, isMethod bool) string {
 	if !isMethod {
 		if slices.Contains(l.methods, name) {
@@ -72,7 +71,7 @@ func (l *language) functionHint(name string, isMethod bool) string {
 	return "there are " + listMethods(l.methods)
 }
 
-// listFunctions leaves out those of mathematics, which are many, unless the name is one.
+// listFunctions formats the function names. It leaves out the many mathematical ones, unless name is one of them.
 func listFunctions(functions []string, name string) string {
 	const mathematics = "math."
 	isOne := strings.HasPrefix(name, mathematics)
@@ -83,15 +82,15 @@ func listFunctions(functions []string, name string) string {
 	return strings.Join(list, ", ")
 }
 
-// listMethods leaves out those of timestamps, which are many.
+// listMethods formats the method names without the many methods of timestamps.
 func listMethods(methods []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(methods), func(name string) bool {
 		return strings.HasPrefix(name, "get")
 	}), ", ")
 }
 
-// explainCall makes a better complaint of one about a call of a function that the
-// language does not have, or not in that form.
+// explainCall returns a better error if the problem is a call of a function that the language does not have, or not in that
+// form.
 func (l *language) explainCall(problem *Error, s *source, tree *ast.AST) *Error {
 	better := problem
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {

@@ -14,7 +14,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// everything is a view in which all ancestors of wide are known.
+// everything returns a view in which all ancestors of wide are known.
 func everything(t testing.TB) View {
 	view := fanned(t)
 	view.Parents["lint"], view.Parents["process"] = view.Parents["test"], view.Parents["build"]
@@ -42,7 +42,7 @@ func evaluateKind(ctx context.Context, e *Evaluator, expr string, kind Kind, vie
 	return err
 }
 
-// inside reports whether an error is placed in a text, and says something.
+// inside checks that an error has a message and a position in a text.
 func inside(t *testing.T, text string, err error) {
 	t.Helper()
 	problem, ok := errors.AsType[*Error](err)
@@ -64,9 +64,8 @@ func inside(t *testing.T, text string, err error) {
 	}
 }
 
-// FuzzKinds types anything as an expression of any kind: nothing panics, an error
-// lies in the expression, and what Check accepts an Evaluator compiles, and finds
-// all that it reads among its references.
+// FuzzKinds treats any text as an expression of any kind: nothing panics, errors lie inside the expression, and an Evaluator
+// compiles everything that Check accepts and reads only what is among its references.
 func FuzzKinds(f *testing.F) {
 	for _, seed := range []string{
 		"discover.files", "build.files", "build['files'][0]", "build.count + 1.0", "[1].map(build, build)", "has(build.x.y)",
@@ -109,8 +108,8 @@ func FuzzKinds(f *testing.F) {
 	})
 }
 
-// FuzzTemplate types anything as a text: nothing panics, an error lies in the text,
-// and what CheckTemplate accepts is rendered as far as values allow.
+// FuzzTemplate treats any text as a template: nothing panics, errors lie inside the text, and everything that CheckTemplate
+// accepts is rendered if the values allow it.
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{
 		"", "plain", "${{ build.files }}", "a ${{ 'x' }} b", "$${{ x }}", "${{ '}}' }}", "${{ {'a': {'b': 1}}.a.b }}", "${{", "}}", "${{}}", "${{ 'x }}",
@@ -142,7 +141,7 @@ func FuzzTemplate(f *testing.F) {
 			t.Errorf("without a template it became %q", rendered["X"])
 		}
 		if !utf8.ValidString(text) {
-			return // no proto holds it
+			return // no proto can hold it
 		}
 		spec := jsonObject(t, map[string]any{"a": []any{text}})
 		before := proto.CloneOf(spec)

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// FuzzCheck types anything: no input panics, every error lies in the expression,
-// and what Check accepts an Evaluator compiles.
+// FuzzCheck checks any text: no input panics, every error lies inside the expression, and an Evaluator compiles everything that
+// Check accepts.
 func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{
 		"", "true", "parent.build.exitCode === 0 && parent.lint.result.stdout.includes('0 failures')",
@@ -37,7 +37,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestTokens puts the tokens of anything together again.
+// TestTokens checks that the tokens of any text, joined again, are the text.
 func TestTokens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expr := expressions().Draw(t, "expression")
@@ -54,8 +54,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestRewriteOrigin: what is not rewritten is found again at its place, and
-// literals stay as they are.
+// TestRewriteOrigin checks that everything that is not rewritten keeps its position, and that literals stay unchanged.
 func TestRewriteOrigin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expr := expressions().Draw(t, "expression")
@@ -83,7 +82,7 @@ func TestRewriteOrigin(t *testing.T) {
 	})
 }
 
-// expressions are pieces of CEL and JavaScript in any order.
+// expressions generates pieces of CEL and JavaScript in any order.
 func expressions() *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{
 		"parent", ".", "build", "exitCode", "===", "!==", "==", "!", "=", "&&", "(", ")", "[", "]", "{", "}", "'", "\"", "'''",

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// hostile are expressions that are built to take for ever or all the memory.
+// hostile returns expressions that try to use unlimited time or memory.
 func hostile() map[string]string {
 	chain := func(seed, step, end string) string { return seed + strings.Repeat(step, 15) + end }
 	characters := "parent.test.stdout.split('')"
@@ -39,8 +39,8 @@ func hostile() map[string]string {
 	}
 }
 
-// TestHostile: these end in an error, early, with bounded memory, and the error
-// cannot be hidden behind `|| true`.
+// TestHostile checks that these expressions end early with an error and with bounded memory, and that `|| true` cannot hide the
+// error.
 func TestHostile(t *testing.T) {
 	e, view := NewEvaluator(), sample(t)
 	for name, expr := range hostile() {
@@ -51,7 +51,7 @@ func TestHostile(t *testing.T) {
 			if got || err == nil || !strings.Contains(err.Error(), "cost limit exceeded") {
 				t.Errorf("got %v, %v", got, err)
 			}
-			// It is 0.1 s at most; the race detector makes that 3 s.
+			// It takes 0.1 s at most; the race detector makes that 3 s.
 			if spent > 15*time.Second {
 				t.Errorf("took %v of CPU time", spent)
 			}
@@ -63,8 +63,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestHostileRound evaluates as many hostile conditions as a round may have
-// under one deadline: those that it does not reach end at once.
+// TestHostileRound evaluates as many hostile conditions as a round may contain under one deadline. Those that the deadline does
+// not reach end at once.
 func TestHostileRound(t *testing.T) {
 	e, view := NewEvaluator(), sample(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -90,8 +90,7 @@ func TestHostileRound(t *testing.T) {
 	}
 }
 
-// cpu is the CPU time of the process so far; unlike the clock it does not run
-// while other processes do.
+// cpu returns the CPU time of the process so far. Unlike the clock, it does not advance while other processes run.
 func cpu(t *testing.T) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -106,8 +105,8 @@ func allocations() uint64 {
 	return stats.TotalAlloc
 }
 
-// TestHostileValues: what is small while it is evaluated and vast once it is
-// written out ends in an error, early, with bounded memory.
+// TestHostileValues checks that a value that is small during evaluation but vast once it is written out ends early with an
+// error and with bounded memory.
 func TestHostileValues(t *testing.T) {
 	e, view := NewEvaluator(), fanned(t)
 	chain := func(seed, step string) string { return seed + strings.Repeat(step, 12) }

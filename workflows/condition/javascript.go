@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// refusal says why the token at index i is JavaScript that CEL does not have,
-// with the CEL spelling where there is one. An empty message: nothing is wrong.
-// Where tasks have a shorthand, process.files may be about a task.
+// refusal returns why the token at index i is JavaScript that CEL does not have, with the CEL spelling if there is one. An
+// empty message means that nothing is wrong. In kinds with shorthands, process.files may refer to a task.
 func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 	t := tokens[i]
 	switch {
@@ -31,7 +30,7 @@ func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 	return "", ""
 }
 
-// withoutTemplates says how to write a text with `${{ }}` as an expression.
+// withoutTemplates returns a hint that shows a text with `${{ }}` as an expression.
 func withoutTemplates(tokens []token) string {
 	var text strings.Builder
 	for _, t := range tokens {
@@ -55,13 +54,13 @@ func withoutTemplates(tokens []token) string {
 	return "write " + strings.Join(terms, " + ")
 }
 
-// isSelected reports whether something is selected of the token.
+// isSelected reports whether the token is followed by a selection.
 func isSelected(tokens []token, i int) bool {
 	n := after(tokens, i)
 	return n < len(tokens) && (tokens[n].is(".") || tokens[n].is("["))
 }
 
-// isCalled reports whether the token is followed by a bracket with arguments.
+// isCalled reports whether the token is followed by an opening parenthesis.
 func isCalled(tokens []token, i int) bool {
 	n := after(tokens, i)
 	return n < len(tokens) && tokens[n].is("(")
@@ -137,7 +136,7 @@ func methodHint(method string) string {
 	return ""
 }
 
-// callHint says what to write for a function of another system.
+// callHint returns a hint for a function of another system, or "".
 func callHint(name string) string {
 	switch name {
 	case "success", "succeeded":

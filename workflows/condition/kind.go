@@ -8,26 +8,25 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// Kind is what an expression is for. It decides which variables the expression
-// sees and what its value must be.
+// Kind is the purpose of an expression. It determines which variables the expression sees and what its value must be.
 type Kind int
 
 const (
-	// Condition reports whether a task starts: true or false. It sees parent and workflow.
+	// Condition decides whether a task starts: true or false. It sees parent and workflow.
 	Condition Kind = iota
-	// Count is how many instances `parallel` makes: an integer. It sees parent and workflow.
+	// Count is the number of instances for `parallel`: an integer. It sees parent and workflow.
 	Count
-	// Items is what `foreach` goes through: a list. It sees parent and workflow.
+	// Items is the list for `foreach`. It sees parent and workflow.
 	Items
 	// CacheKey is the key of a cached result: any value but null. It sees parent, workflow and input.
 	CacheKey
-	// Retry reports whether a failed attempt is repeated: true or false. It sees attempt and workflow.
+	// Retry decides whether a failed attempt is retried: true or false. It sees attempt and workflow.
 	Retry
-	// Value is what stands between `${{` and `}}`: any value. It sees parent, workflow and input.
+	// Value is the expression between `${{` and `}}`: any value. It sees parent, workflow and input.
 	Value
 )
 
-// Names of the variables.
+// These are the names of the variables.
 const (
 	parentVariable   = "parent"
 	workflowVariable = "workflow"
@@ -35,8 +34,7 @@ const (
 	attemptVariable  = "attempt"
 )
 
-// isVariableName reports whether a name is that of a variable of some kind, and so
-// never short for a task.
+// isVariableName reports whether a name is a variable of some kind, so that it is never short for a task.
 func isVariableName(name string) bool {
 	switch name {
 	case parentVariable, workflowVariable, inputVariable, attemptVariable:
@@ -45,7 +43,7 @@ func isVariableName(name string) bool {
 	return false
 }
 
-// variables are those that an expression of the kind sees.
+// variables returns the variables that an expression of the kind sees.
 func (k Kind) variables() []string {
 	switch k {
 	case Retry:
@@ -58,7 +56,7 @@ func (k Kind) variables() []string {
 
 func (k Kind) sees(variable string) bool { return slices.Contains(k.variables(), variable) }
 
-// shortens reports whether `discover.files` stands for parent.discover.output.files.
+// shortens reports whether `discover.files` is short for parent.discover.output.files.
 func (k Kind) shortens() bool {
 	switch k {
 	case Count, Items, CacheKey, Value:
@@ -67,7 +65,7 @@ func (k Kind) shortens() bool {
 	return false
 }
 
-// noun is what messages call an expression of the kind.
+// noun returns the name for an expression of the kind in messages.
 func (k Kind) noun() string {
 	switch k {
 	case Count:
@@ -84,12 +82,12 @@ func (k Kind) noun() string {
 	return "a condition"
 }
 
-// doing is what failed when an evaluation did.
+// doing returns the name of the operation for errors of an evaluation.
 func (k Kind) doing() string {
 	return "evaluate " + strings.TrimPrefix(k.noun(), "a ")
 }
 
-// errorf makes the error of an evaluation. That of a condition is named with its expression by Evaluate.
+// errorf returns the error of an evaluation. For a condition, Evaluate adds the expression.
 func (k Kind) errorf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if k == Condition {
@@ -108,7 +106,7 @@ func (k Kind) visible() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// takes reports whether a value of a type, as far as it is known before, will do.
+// takes reports whether a value of a statically known type may be valid for the kind.
 func (k Kind) takes(t *cel.Type) bool {
 	switch t.Kind() {
 	case cel.DynKind, cel.AnyKind:
@@ -127,7 +125,7 @@ func (k Kind) takes(t *cel.Type) bool {
 	return false
 }
 
-// wanted says what value will do.
+// wanted returns a description of the values that are valid for the kind.
 func (k Kind) wanted() string {
 	switch k {
 	case Count:
@@ -144,7 +142,7 @@ func (k Kind) wanted() string {
 	return "a condition must be true or false"
 }
 
-// typeHint says how to make a value of a type one that will do.
+// typeHint returns a hint for converting a value of a wrong type.
 func (k Kind) typeHint(t *cel.Type) string {
 	switch t.Kind() {
 	case cel.StructKind:
@@ -178,7 +176,7 @@ func (k Kind) typeHint(t *cel.Type) string {
 	return ""
 }
 
-// blank says what is wrong with an expression that is not there.
+// blank returns the error for a missing expression, or nil if the kind allows it.
 func (k Kind) blank(expr string) error {
 	if k == Condition || k == Retry {
 		return nil

@@ -10,9 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wide is a scope of a kind in which `each` fans out, the run takes the inputs
-// `channel` and `files`, and the ancestors are those of deploy with `each` and
-// `list-files`.
+// wide returns a scope of a kind in which `each` fans out, the run takes the inputs `channel` and `files`, and the ancestors
+// are those of deploy together with `each` and `list-files`.
 func wide(kind Kind) Scope {
 	return Scope{
 		Kind: kind, Task: "deploy",
@@ -70,8 +69,7 @@ func TestCheckKinds(t *testing.T) {
 	}
 }
 
-// TestCheckKindErrors compares what people read; each block begins with the kind
-// and the expression.
+// TestCheckKindErrors compares messages with a golden file, whose blocks begin with the kind and the expression.
 func TestCheckKindErrors(t *testing.T) {
 	path := filepath.Join("testdata", "kinds.golden")
 	before, err := os.ReadFile(path)

@@ -13,24 +13,22 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// language is CEL as expressions know it, with the variables of all kinds: what a
-// kind does not see is refused before CEL looks at it. It never changes once made, and is
-// safe for concurrent use.
+// language is CEL with the functions of expressions and the variables of all kinds. Variables that a kind does not see are
+// refused before CEL checks the expression. A language is immutable and safe for concurrent use.
 type language struct {
 	env   *cel.Env
 	model *model
-	// calls are the implementations of CEL's functions, by overload and, for
-	// arguments whose type is not known before, by function.
+	// calls holds the implementations of CEL's functions by overload and, for arguments without a static type, by function.
 	calls map[string]*functions.Overload
-	// textCalls are the overloads of the functions that ext.Strings adds, by
-	// function. That library brings a cost model of its own, which is not used.
+	// textCalls holds the overloads of the functions that ext.Strings adds, by function. That library has a cost model of its
+	// own, which is not used.
 	textCalls map[string][]string
-	// functions and methods are the names of what expressions may call, sorted.
+	// functions and methods are the sorted names that expressions may call.
 	functions, methods []string
 }
 
-// theLanguage is made once a process: it takes milliseconds, and has neither
-// settings nor state.
+// theLanguage returns the language, which is created once per process: creation takes milliseconds, and it has neither settings
+// nor state.
 var theLanguage = sync.OnceValues(newLanguage)
 
 func newLanguage() (*language, error) {
@@ -78,7 +76,7 @@ func newLanguage() (*language, error) {
 	return l, nil
 }
 
-// textFunctions are those of ext.Strings.
+// textFunctions returns the functions of ext.Strings.
 func textFunctions() []string {
 	return []string{
 		"charAt", "format", "indexOf", "join", "lastIndexOf", "lowerAscii", "replace", "reverse", "split",
@@ -86,8 +84,8 @@ func textFunctions() []string {
 	}
 }
 
-// listContains lets contains() search a list too: .includes( of JavaScript
-// becomes contains(), and searches both.
+// listContains extends contains() to lists, because JavaScript's .includes( becomes contains() and searches both texts and
+// lists.
 func listContains() cel.EnvOption {
 	element := cel.TypeParamType("T")
 	return cel.Function(overloads.Contains, cel.MemberOverload("list_contains",

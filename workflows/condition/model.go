@@ -13,7 +13,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Names of the types of the model, as messages of CEL show them.
+// These are the type names of the model, as CEL's messages show them.
 const (
 	taskTypeName     = "task"
 	resultTypeName   = "result"
@@ -21,25 +21,23 @@ const (
 	attemptTypeName  = "attempt"
 )
 
-// field is one that an expression may select.
+// field is a field that an expression may select.
 type field struct {
 	kind *types.Type
 	get  func(*object) ref.Val
 }
 
-// object is a value of the model: a task, its result, the workflow, or an attempt.
-// It is of one evaluation.
+// object is a value of the model: a task, its result, the workflow, or an attempt. It belongs to one evaluation.
 type object struct {
 	kind     *types.Type
 	fields   map[string]field
 	task     *v1.ParentView
 	workflow *v1.WorkflowView
 	attempt  *v1.AttemptView
-	outputs  ref.Val // of the instances, once they were asked for
+	outputs  ref.Val // of the instances; nil until first used
 }
 
-// model is the types that conditions are checked against. It adds them to the
-// types that CEL knows itself. It never changes once made.
+// model holds the types that expressions are checked against, in addition to CEL's own types. It is immutable.
 type model struct {
 	*types.Registry
 	task, result, workflow, attempt *types.Type
@@ -87,7 +85,7 @@ func newModel() (*model, error) {
 	return m, nil
 }
 
-// exitCode of a task that nothing ran of is -1.
+// exitCode returns the exit code of a task, or -1 if nothing of it ran.
 func exitCode(task *v1.ParentView) ref.Val {
 	if task.GetResult() == nil {
 		return types.Int(-1)
@@ -95,7 +93,7 @@ func exitCode(task *v1.ParentView) ref.Val {
 	return types.Int(task.GetResult().GetExitCode())
 }
 
-// data is a JSON object as a map; numbers are doubles.
+// data returns a JSON object as a map; its numbers are doubles.
 func (m *model) data(s *structpb.Struct) ref.Val {
 	if s == nil {
 		s = &structpb.Struct{}
@@ -115,7 +113,7 @@ func (m *model) attemptValue(view *v1.AttemptView) *object {
 	return &object{kind: m.attempt, fields: m.fields[attemptTypeName], attempt: view}
 }
 
-// FindStructType is asked by CEL's checker.
+// FindStructType returns a type of the model. CEL's checker calls it.
 func (m *model) FindStructType(name string) (*types.Type, bool) {
 	switch name {
 	case taskTypeName:
@@ -130,7 +128,7 @@ func (m *model) FindStructType(name string) (*types.Type, bool) {
 	return m.Registry.FindStructType(name)
 }
 
-// FindStructFieldNames is asked by CEL's checker.
+// FindStructFieldNames returns the fields of a type. CEL's checker calls it.
 func (m *model) FindStructFieldNames(name string) ([]string, bool) {
 	if fields, ok := m.fields[name]; ok {
 		return slices.Sorted(maps.Keys(fields)), true
@@ -138,8 +136,7 @@ func (m *model) FindStructFieldNames(name string) ([]string, bool) {
 	return m.Registry.FindStructFieldNames(name)
 }
 
-// FindStructFieldType is asked by CEL's checker, and by its planner for the
-// fast way to a field.
+// FindStructFieldType returns the type of a field. CEL's checker calls it, and its planner to access the field directly.
 func (m *model) FindStructFieldType(name, fieldName string) (*types.FieldType, bool) {
 	fields, ok := m.fields[name]
 	if !ok {
@@ -162,7 +159,7 @@ func (m *model) FindStructFieldType(name, fieldName string) (*types.FieldType, b
 	}, true
 }
 
-// Get and IsSet serve selections whose operand CEL knows no type of.
+// Get and IsSet serve selections on operands without a static type.
 
 func (o *object) Get(index ref.Val) ref.Val {
 	name, ok := index.(types.String)
@@ -184,18 +181,18 @@ func (o *object) IsSet(index ref.Val) ref.Val {
 	return types.Bool(o.has(string(name)))
 }
 
-// has reports whether there is such a field: a task has some only when it fanned out.
+// has reports whether a field exists. A task has some fields only if it fanned out.
 func (o *object) has(name string) bool {
 	_, ok := o.fields[name]
 	return ok && (o.task.GetFanOut() != nil || o.kind.TypeName() != taskTypeName || !slices.Contains(fanOutFields(), name))
 }
 
-// ConvertToNative refuses: the model has no other form.
+// ConvertToNative always fails, because the model has no other form.
 func (o *object) ConvertToNative(to reflect.Type) (any, error) {
 	return nil, fmt.Errorf("a %s cannot be converted to %v", o.kind.TypeName(), to)
 }
 
-// ConvertToType knows only the type itself.
+// ConvertToType converts only to the object's own type.
 func (o *object) ConvertToType(to ref.Type) ref.Val {
 	switch to {
 	case types.TypeType:
@@ -212,8 +209,8 @@ func (o *object) Equal(other ref.Val) ref.Val {
 	return types.Bool(ok && p.kind == o.kind && p.task == o.task && p.workflow == o.workflow && p.attempt == o.attempt)
 }
 
-// Type is the type in the model.
+// Type returns the type in the model.
 func (o *object) Type() ref.Type { return o.kind }
 
-// Value is the object itself.
+// Value returns the object itself.
 func (o *object) Value() any { return o }

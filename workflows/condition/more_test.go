@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each fault of a text is named, and one that is there twice once.
+// Each fault of a text is reported, and a repeated fault once.
 func TestCheckNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	scope := Scope{Kind: Value, Task: "t", Ancestors: []string{"a"}, Tasks: []string{"a", "b", "t"}, Inputs: []string{"tag"}}

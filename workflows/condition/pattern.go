@@ -11,25 +11,24 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// dynamicMatch marks a call of matches() whose pattern is not written out, so
-// that compiling it is part of the cost.
+// dynamicMatch marks a call of matches() whose pattern is not a literal, so that its cost includes compiling the pattern.
 const dynamicMatch = "matches_dynamic"
 
 // pattern is a compiled regular expression.
 type pattern struct {
 	regexp *regexp.Regexp
-	size   int // instructions
+	size   int // number of instructions
 	err    error
 }
 
-// patterns keeps the regular expressions of one program, those that were
-// written out and a few that were put together. Safe for concurrent use.
+// patterns caches the regular expressions of one program: the literal ones and some that were computed. It is safe for
+// concurrent use.
 type patterns struct {
 	mu   sync.Mutex
 	kept map[string]*pattern
 }
 
-// maxPatterns is the number of regular expressions that a program keeps.
+// maxPatterns is the most regular expressions that a program caches.
 const maxPatterns = 32
 
 func (p *patterns) get(text string) *pattern {
@@ -59,7 +58,7 @@ func compilePattern(text string) *pattern {
 	if err != nil {
 		return &pattern{err: err}
 	}
-	// Not types.RegexProgramSize of CEL: it panics on a{2}, for lack of Simplify.
+	// types.RegexProgramSize of CEL is not used here: it panics on a{2} because it does not call Simplify.
 	compiled, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
 		return &pattern{err: err}
@@ -71,7 +70,7 @@ func compilePattern(text string) *pattern {
 	return &pattern{regexp: expression, size: len(compiled.Inst), err: err}
 }
 
-// matches implements text.matches(pattern), with the patterns kept.
+// matches implements text.matches(pattern) with cached patterns.
 func (p *program) matches(args ...ref.Val) ref.Val {
 	text, expression, ok := twoStrings(args)
 	if !ok || len(args) != 2 {
@@ -84,8 +83,7 @@ func (p *program) matches(args ...ref.Val) ref.Val {
 	return types.Bool(found.regexp.MatchString(text))
 }
 
-// matchCost follows from how Go matches: at worst every instruction is alive at
-// every character.
+// matchCost returns the cost of a match in Go's implementation, where at worst every instruction is active at every character.
 func (p *program) matchCost(overload string, args []ref.Val) uint64 {
 	text, expression, ok := twoStrings(args)
 	if !ok {

@@ -7,12 +7,11 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// maxPlain is how many selections a plain expression has at most.
+// maxPlain is the most selections in a plain expression.
 const maxPlain = 32
 
-// plain checks the expressions that most templates are, selections such as
-// parent.build.output.version, without CEL, which takes fifty times as long. It
-// reports whether all is known to be well; it knows nothing of what is wrong.
+// plain checks simple selections such as parent.build.output.version, which most templates are, without CEL, which takes fifty
+// times as long. It returns false if the expression may be wrong; it cannot tell what is wrong.
 func (s Scope) plain(expr string) (references []string, ok bool) {
 	path := selections(expr)
 	if len(path) == 0 {
@@ -37,8 +36,7 @@ type selection struct {
 	isKey  bool
 }
 
-// selections takes a.b['c'] apart; nil: the expression is something else, or
-// something that has to be looked at more closely.
+// selections splits a.b['c'] into its selections. It returns nil if the expression is something else or needs a full check.
 func selections(expr string) []selection {
 	if len(expr) > maxLength {
 		return nil
@@ -74,14 +72,14 @@ func selections(expr string) []selection {
 	return path
 }
 
-// isPlainLiteral reports whether a string literal is what stands between its quotes.
+// isPlainLiteral reports whether the value of a string literal is exactly the text between its quotes.
 func isPlainLiteral(text string) bool {
 	return len(text) >= 2 && text[0] == text[len(text)-1] && strings.Trim(text[:1], `'"`) == "" && !strings.ContainsFunc(text[1:len(text)-1], func(c rune) bool {
 		return c == rune(text[0]) || c == '\\' || c < ' ' || c > '~'
 	})
 }
 
-// isPlainName reports whether a name is one in CEL, wherever it stands.
+// isPlainName reports whether a name is valid in CEL in every position.
 func isPlainName(name string) bool {
 	switch name {
 	case "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
@@ -93,7 +91,7 @@ func isPlainName(name string) bool {
 	})
 }
 
-// follow says what a path reads, and of what type it is; nil: that is not known here.
+// follow returns what a path reads and its type. The type is nil if it is not known here.
 func (k Kind) follow(path []selection) (*reading, *cel.Type) {
 	head, rest := path[0], path[1:]
 	data := func(more int) *cel.Type {
@@ -133,7 +131,7 @@ func (k Kind) follow(path []selection) (*reading, *cel.Type) {
 	return nil, nil
 }
 
-// followTask is follow behind `parent`.
+// followTask is like follow, for the path after `parent`.
 func followTask(path []selection) (*reading, *cel.Type) {
 	if len(path) < 2 || path[1].isKey {
 		return nil, nil

@@ -8,12 +8,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPlain: what needs no CEL to be checked is told by CEL to be the same.
+// TestPlain checks that CEL agrees with every expression that plain accepts.
 func TestPlain(t *testing.T) {
 	kinds := []Kind{Condition, Count, Items, CacheKey, Retry, Value}
 	words := append(append(groupFields(), taskFields()...), "parent", "workflow", "input", "attempt", "context", "name", "runId",
 		"build", "each", "lint", "deploy", "test", "nothing", "process", "int", "math", "strings", "channel", "x", "in", "true", "package", "_", "a1")
-	// Few paths of random words mean anything; most of those that do begin like these.
+	// Few paths of random words are valid; most valid ones begin like these.
 	starts := append([]string{"parent.build", "parent.build.output", "parent.each.outputs", "workflow.input", "workflow.context", "input.item", "build"}, words...)
 	rapid.Check(t, func(t *rapid.T) {
 		scope := wide(rapid.SampledFrom(kinds).Draw(t, "kind"))

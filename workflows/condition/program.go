@@ -15,7 +15,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// program is a compiled expression. Safe for concurrent use.
+// program is a compiled expression. It is safe for concurrent use.
 type program struct {
 	cel      cel.Program
 	kind     Kind
@@ -23,7 +23,7 @@ type program struct {
 	model    *model
 	calls    map[string]*functions.Overload
 	patterns patterns
-	parents  []string // that it names
+	parents  []string // parents that it names
 	dynamic  bool     // it reads parents that it does not name
 }
 
@@ -53,14 +53,13 @@ func (l *language) plan(e *expression) (*program, error) {
 	return p, nil
 }
 
-// CallCost returns to CEL's cost tracker what a call has cost.
+// CallCost returns the cost of a completed call to CEL's cost tracker.
 func (p *program) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	cost := p.callCost(function, overload, args)
 	return &cost
 }
 
-// textCosts makes CallCost known for those functions too whose library says
-// what they cost.
+// textCosts registers CallCost for the functions whose library has a cost model of its own.
 func (p *program) textCosts(l *language) []interpreter.CostTrackerOption {
 	var options []interpreter.CostTrackerOption
 	for function, overloads := range l.textCalls {
@@ -73,10 +72,8 @@ func (p *program) textCosts(l *language) []interpreter.CostTrackerOption {
 	return options
 }
 
-// guard puts a check of the cost before the calls that may do much in one step.
-// The cost tracker only looks when a call is over, and the interrupt only
-// between iterations: too late for a single call that takes minutes or all the
-// memory.
+// guard adds a cost check before calls that may do a lot of work in one step. The cost tracker checks only after a call, and
+// the interrupt only between iterations, which is too late for a single call that takes minutes or all of the memory.
 func (p *program) guard(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := step.(interpreter.InterpretableCall)
 	if !ok {
@@ -112,8 +109,8 @@ func (p *program) guard(step interpreter.InterpretableV2) (interpreter.Interpret
 	}
 	guarded := func(args ...ref.Val) ref.Val {
 		if p.callCost(function, overload, args) > costLimit {
-			// The way in which CEL's own tracker ends an evaluation. A value of type
-			// error would not: `error || true` is true.
+			// CEL's own tracker ends an evaluation with this panic. A value of type error would not end it: `error || true` is
+			// true.
 			panic(interpreter.EvalCancelledError{
 				Cause:   interpreter.CostLimitExceeded,
 				Message: "operation cancelled: actual cost limit exceeded",
@@ -124,7 +121,7 @@ func (p *program) guard(step interpreter.InterpretableV2) (interpreter.Interpret
 	return interpreter.NewCall(call.ID(), function, overload, call.Args(), guarded), nil
 }
 
-// invoke calls an implementation as CEL's interpreter does.
+// invoke calls an implementation in the same way as CEL's interpreter.
 func invoke(function string, o *functions.Overload, args []ref.Val) ref.Val {
 	if o.OperandTrait != 0 && !args[0].Type().HasTrait(o.OperandTrait) {
 		return types.NewErr("no such overload: %s", function)
@@ -140,7 +137,7 @@ func invoke(function string, o *functions.Overload, args []ref.Val) ref.Val {
 	return types.NewErr("no such overload: %s", function)
 }
 
-// variables returns what the program sees of a view.
+// variables returns the variables of a view that the program sees.
 func (p *program) variables(view View) (map[string]any, error) {
 	parents := make(map[string]any, len(p.parents))
 	for _, name := range p.parents {
@@ -163,7 +160,7 @@ func (p *program) variables(view View) (map[string]any, error) {
 	}, nil
 }
 
-// run evaluates the program over a view.
+// run evaluates the program for a view.
 func (p *program) run(ctx context.Context, view View) (ref.Val, error) {
 	variables, err := p.variables(view)
 	if err != nil {
@@ -176,13 +173,12 @@ func (p *program) run(ctx context.Context, view View) (ref.Val, error) {
 	return value, nil
 }
 
-// mistyped is the error of a value that is only found when it is evaluated to be
-// none of its kind.
+// mistyped returns the error for a value whose type turns out to be wrong only at evaluation.
 func (k Kind) mistyped(value ref.Val) error {
 	return fmt.Errorf("%s; this one is of type %s%s", k.wanted(), value.Type().TypeName(), shown(value))
 }
 
-// explain says where an evaluation went wrong, when CEL knows, and which values it had read.
+// explain returns an error with the position of the failure, if CEL knows it, and the values that were read.
 func (p *program) explain(err error, variables map[string]any) error {
 	hint := ""
 	if strings.Contains(err.Error(), "no such overload") {

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// maxReadValues is how many of the values that an expression reads a message shows.
+	// maxReadValues is the most values read by an expression that a message shows.
 	maxReadValues = 8
-	// maxReadBytes is how many bytes of these values a message shows.
+	// maxReadBytes is the most bytes of these values that a message shows.
 	maxReadBytes = 300
-	// maxShownExpression is how many bytes of an expression a message shows.
+	// maxShownExpression is the most bytes of an expression that a message shows.
 	maxShownExpression = 200
 )
 
-// selectionPath is what an expression selects of a variable, as far as the keys are written
-// out: parent.build.output.list[0] has the keys build, output, list and 0.
+// selectionPath is a selection on a variable, as long as its keys are literal: parent.build.output.list[0] has the keys build,
+// output, list and 0.
 type selectionPath struct {
 	variable string
 	keys     []ref.Val // of type string or int
 }
 
-// String returns the path as an expression writes it.
+// String formats the path as an expression.
 func (p selectionPath) String() string {
 	var b strings.Builder
 	b.WriteString(p.variable)
@@ -47,7 +47,7 @@ func (p selectionPath) String() string {
 	return b.String()
 }
 
-// selectionPaths returns what a checked expression reads, in the order of its tree, each path once.
+// selectionPaths returns the paths that a checked expression reads, in the order of its tree, without duplicates.
 func selectionPaths(e ast.Expr) []selectionPath {
 	var paths []selectionPath
 	seen := map[string]bool{}
@@ -94,7 +94,7 @@ func selectionPaths(e ast.Expr) []selectionPath {
 	return paths
 }
 
-// pathOf returns the path that an expression is, if it is one.
+// pathOf returns the path of an expression. ok is false if the expression is not a path.
 func pathOf(e ast.Expr) (path selectionPath, ok bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -118,11 +118,11 @@ func pathOf(e ast.Expr) (path selectionPath, ok bool) {
 	return selectionPath{}, false
 }
 
-// readValues returns the values that the program reads of a view, such as
+// readValues formats the values that the program reads, such as
 //
 //	parent.build.exitCode is 1, parent.build.output is {"n":"x"}
 //
-// Where a path leads to nothing, it shows the last value on the way. A task or the workflow as a whole is not shown.
+// If a path leads to nothing, readValues shows the last value on the way. It does not show a whole task or the whole workflow.
 func (p *program) readValues(variables map[string]any) string {
 	var shown []string
 	add := func(path selectionPath, value ref.Val) {
@@ -160,7 +160,7 @@ func (p *program) readValues(variables map[string]any) string {
 	return cut(strings.Join(shown, ", "), maxReadBytes)
 }
 
-// shownValue returns a value for people.
+// shownValue formats a value for people.
 func shownValue(value ref.Val) string {
 	if text, ok := value.(types.String); ok {
 		return strconv.Quote(cut(string(text), maxShown))
@@ -173,7 +173,7 @@ func shownValue(value ref.Val) string {
 	return Shown(made)
 }
 
-// shownExpression returns an expression for people, on one line.
+// shownExpression formats an expression for people, on one line.
 func shownExpression(expr string) string {
 	return "`" + cut(strings.Join(strings.Fields(expr), " "), maxShownExpression) + "`"
 }

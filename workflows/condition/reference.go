@@ -12,27 +12,25 @@ import (
 
 // reading is one place where an expression reads `parent`, or an input of the run.
 type reading struct {
-	task    string // empty when only the value of the expression decides which
+	task    string // empty if only a value decides which task is read
 	offset  int    // of the name, in bytes of the expression as written
-	field   string // that is selected of the task; empty: none, or one that is not known before
-	at      int    // of the field
-	short   bool   // written without `parent`: a field of its output
+	field   string // field selected from the task; empty if there is none or it is not known statically
+	at      int    // offset of the field
+	short   bool   // written without `parent`: a field of the output
 	isInput bool   // `field` is an input of the run, and no task is read
 }
 
-// references walks a parsed expression and lists what it reads, in the order of
-// the text. It writes the shorthand out (discover.files becomes
-// parent.discover.output.files), and refuses variables that the kind of
-// expression does not see, and what would make the list wrong (a loop variable
-// that hides `parent`) or the cost unbounded.
+// references walks a parsed expression and lists what it reads, in the order of the text. It expands shorthands (discover.files
+// becomes parent.discover.output.files). It refuses variables that the kind of expression does not see, loop variables that
+// hide `parent` and would make the list wrong, and expressions with unbounded cost.
 type references struct {
 	source *source
 	tree   *ast.AST
 	info   *ast.SourceInfo
 	kind   Kind
 	made   ast.ExprFactory
-	nextID int64    // of expressions that are made; 0: not known yet
-	bound  []string // variables of the loops around
+	nextID int64    // ID of the next created expression; 0 until known
+	bound  []string // variables of the enclosing loops
 	found  []reading
 	loops  int
 }
@@ -73,7 +71,7 @@ func (r *references) walk(e ast.Expr, depth int) *Error {
 	return nil
 }
 
-// variable notes where all of `parent` is read, and refuses what is not visible.
+// variable records a read of the whole `parent`, and refuses invisible variables.
 func (r *references) variable(e ast.Expr) *Error {
 	name := strings.TrimPrefix(e.AsIdent(), ".")
 	switch {
@@ -106,7 +104,7 @@ func (r *references) selection(e ast.Expr, depth int) *Error {
 	return r.walk(s.Operand(), depth+1)
 }
 
-// task is the one that an expression is, when it is one that is named.
+// task returns the task that an expression names. ok is false if it names none.
 func (r *references) task(e ast.Expr) (name string, offset int, ok bool) {
 	if !r.kind.sees(parentVariable) {
 		return "", 0, false
@@ -125,7 +123,7 @@ func (r *references) task(e ast.Expr) (name string, offset int, ok bool) {
 	return "", 0, false
 }
 
-// keyed takes x['key'] apart.
+// keyed returns the operand and the key of x['key']. ok is false for other calls.
 func keyed(c ast.CallExpr) (of ast.Expr, key string, ok bool) {
 	args := c.Args()
 	if c.FunctionName() != operators.Index || len(args) != 2 || args[1].Kind() != ast.LiteralKind {
@@ -141,8 +139,8 @@ func isRunInput(e ast.Expr) bool {
 		isVariable(e.AsSelect().Operand(), workflowVariable)
 }
 
-// isShort reports whether an expression is a name that can only be short for a
-// task: no variable, and none of CEL's own.
+// isShort reports whether an expression is a name that can only be short for a task: neither a variable nor a name of CEL's
+// own.
 func (r *references) isShort(e ast.Expr) bool {
 	if !r.kind.shortens() || e.Kind() != ast.IdentKind {
 		return false
@@ -152,7 +150,7 @@ func (r *references) isShort(e ast.Expr) bool {
 		!slices.Contains(r.bound, name)
 }
 
-// isTypeName reports whether CEL has a type of the name.
+// isTypeName reports whether CEL has a type of this name.
 func isTypeName(name string) bool {
 	switch name {
 	case "bool", "bytes", "double", "duration", "dyn", "google", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint":
@@ -161,8 +159,7 @@ func isTypeName(name string) bool {
 	return false
 }
 
-// writeOut makes parent.<task>.output of the name of a task; field is what is
-// selected of the output.
+// writeOut replaces the name of a task with parent.<task>.output. field is the field selected from the output.
 func (r *references) writeOut(e ast.Expr, field string, at int) *Error {
 	task := e.AsIdent()
 	r.found = append(r.found, reading{task: task, offset: r.offset(e), field: field, at: at, short: true})
@@ -171,7 +168,7 @@ func (r *references) writeOut(e ast.Expr, field string, at int) *Error {
 	return nil
 }
 
-// newID is that of an expression that is made and stands where e does.
+// newID returns an ID for a created expression at the position of e.
 func (r *references) newID(e ast.Expr) int64 {
 	if r.nextID == 0 {
 		r.nextID = ast.MaxID(r.tree)
@@ -221,7 +218,7 @@ func (r *references) call(e ast.Expr, depth int) *Error {
 	return nil
 }
 
-// regularExpression refuses a pattern that is written out and invalid.
+// regularExpression refuses a literal pattern that is invalid.
 func (r *references) regularExpression(e ast.Expr) *Error {
 	if e.Kind() != ast.LiteralKind {
 		return nil
@@ -278,14 +275,13 @@ func (r *references) refuse(e ast.Expr, hint, format string, args ...any) *Error
 	return errorAt(r.source.written, r.offset(e), hint, format, args...)
 }
 
-// offset is where CEL places an expression: at its operator.
+// offset returns the offset at which CEL places an expression: that of its operator.
 func (r *references) offset(e ast.Expr) int {
 	at := r.info.GetStartLocation(e.ID())
 	return r.source.offsetOf(at.Line(), at.Column())
 }
 
-// name is where the field of a selection stands: CEL places a selection at its
-// point, and has() at its bracket.
+// name returns the offset of a selection's field. CEL places a selection at its dot, and has() at its parenthesis.
 func (r *references) name(e ast.Expr, field string) int {
 	from := r.offset(e)
 	if i := strings.Index(r.source.written[from:], field); i >= 0 {
@@ -297,7 +293,7 @@ func (r *references) name(e ast.Expr, field string) int {
 	return from
 }
 
-// isVariable also knows `.parent`, CEL's way to say that no container is meant.
+// isVariable reports whether an expression is a variable. It also accepts `.parent`, CEL's form for a name without a container.
 func isVariable(e ast.Expr, name string) bool {
 	return e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == name
 }

@@ -12,19 +12,18 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Render returns an object in whose strings, at any depth, `${{ }}` is replaced.
-// A string that is one template and nothing else becomes the value itself (a list
-// stays a list), any other text; see Text. Keys stay as they are. The object
-// itself is not changed, and what has no template is shared with it.
+// Render returns a copy of an object with `${{ }}` replaced in its strings at any depth. A string that is exactly one template
+// becomes the value itself (a list stays a list), any other string becomes text; see Text. Keys are not replaced. The object is
+// not modified, and parts without templates are shared with it.
 //
-// at names the object in errors, such as "spec"; they show the field and the
-// expression. All that is put in is at most 8 MiB.
+// at names the object in errors, such as "spec"; errors show the field and the expression. The inserted values may take at most
+// 8 MiB in total.
 func (e *Evaluator) Render(ctx context.Context, at string, object *structpb.Struct, view View) (*structpb.Struct, error) {
 	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
 	return r.object(at, object)
 }
 
-// RenderEnv is Render of environment variables, whose values are text always.
+// RenderEnv is like Render for environment variables, whose values are always text.
 func (e *Evaluator) RenderEnv(ctx context.Context, at string, env map[string]string, view View) (map[string]string, error) {
 	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
 	rendered := maps.Clone(env)
@@ -41,7 +40,7 @@ func (e *Evaluator) RenderEnv(ctx context.Context, at string, env map[string]str
 	return rendered, nil
 }
 
-// RenderText renders one text. Its value is always text, also where one expression is the whole of it.
+// RenderText renders one text. The result is always text, even if the whole text is one expression.
 func (e *Evaluator) RenderText(ctx context.Context, at, text string, view View) (string, error) {
 	if !HasTemplate(text) {
 		return text, nil
@@ -59,7 +58,7 @@ type renderer struct {
 	ctx       context.Context
 	evaluator *Evaluator
 	view      View
-	room      int // bytes that may still be put in
+	room      int // number of bytes that may still be inserted
 }
 
 func (r *renderer) object(at string, object *structpb.Struct) (*structpb.Struct, error) {
@@ -84,7 +83,7 @@ func (r *renderer) object(at string, object *structpb.Struct) (*structpb.Struct,
 	return rendered, nil
 }
 
-// value is v itself when there is nothing to replace.
+// value returns v with its templates replaced, or v itself if it has none.
 func (r *renderer) value(at string, v *structpb.Value) (*structpb.Value, error) {
 	switch kind := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
@@ -118,7 +117,7 @@ func (r *renderer) value(at string, v *structpb.Value) (*structpb.Value, error) 
 	return v, nil
 }
 
-// text is a text with its templates replaced.
+// text returns a text with its templates replaced.
 func (r *renderer) text(at, text string) (*structpb.Value, error) {
 	t, err := ParseTemplate(text)
 	if err != nil {

@@ -5,16 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// source is an expression as written together with its CEL, and the way back
-// from a place in one to the place in the other.
+// source is an expression as written together with its CEL form, and maps positions in the CEL back to the original.
 type source struct {
 	written string
 	cel     string
 	origin  []int // byte offset in written, for each byte of cel
 }
 
-// offsetOf translates a place in the CEL, as CEL counts (lines from 1, columns
-// from 0 in characters), to a byte offset in the expression as written.
+// offsetOf converts a position in the CEL as CEL counts it (lines from 1, columns from 0 in characters) to a byte offset in the
+// expression as written.
 func (s *source) offsetOf(line, column int) int {
 	at := 0
 	for ; line > 1; line-- {
@@ -34,7 +33,7 @@ func (s *source) offsetOf(line, column int) int {
 	return s.origin[at]
 }
 
-// rewriter turns tokens into CEL.
+// rewriter converts tokens to CEL.
 type rewriter struct {
 	source
 	tokens []token
@@ -42,17 +41,16 @@ type rewriter struct {
 	open   []bracket
 }
 
-// bracket is one that is still open. When a regular expression's test was
-// called with it, pattern is what to match once the bracket closes.
+// bracket is an open bracket. If it opens the call of a regular expression's test, pattern is the pattern to match once the
+// bracket closes.
 type bracket struct {
 	text    string
 	pattern string
 	start   int
 }
 
-// rewrite replaces the JavaScript spellings that have one meaning in CEL (===,
-// !==, .includes( and /re/.test(x)), never inside literals and comments, and
-// refuses other JavaScript, naming the CEL spelling where there is one.
+// rewrite replaces JavaScript spellings that have exactly one meaning in CEL (===, !==, .includes( and /re/.test(x)), but never
+// inside literals and comments. It refuses other JavaScript and names the CEL spelling if there is one.
 func rewrite(expr string, kind Kind) (*source, *Error) {
 	w := &rewriter{source: source{written: expr}, tokens: tokenize(expr)}
 	for i := 0; i < len(w.tokens); i++ {
@@ -89,7 +87,7 @@ func rewrite(expr string, kind Kind) (*source, *Error) {
 	return &w.source, nil
 }
 
-// emit writes CEL whose every byte stands for one place in the expression.
+// emit writes CEL text whose bytes all map to one position in the expression.
 func (w *rewriter) emit(cel string, start int) {
 	w.out.WriteString(cel)
 	for range len(cel) {
@@ -115,8 +113,8 @@ func (w *rewriter) closeBracket() {
 	}
 }
 
-// test reads `.test(` after the regular expression at index i, and returns the
-// index of its bracket and the expression as a CEL string.
+// test reads `.test(` after the regular expression at index i. It returns the index of the opening parenthesis and the pattern
+// as a CEL string.
 func (w *rewriter) test(i int) (opening int, pattern string, err *Error) {
 	t := w.tokens[i]
 	body := t.text[1:strings.LastIndexByte(t.text, '/')]
@@ -131,7 +129,7 @@ func (w *rewriter) test(i int) (opening int, pattern string, err *Error) {
 	kept := ""
 	for _, flag := range flags {
 		switch {
-		case flag == 'g': // where to continue looking; test looks once
+		case flag == 'g': // it sets where to continue searching, but test searches once
 		case strings.ContainsRune("ims", flag):
 			kept += string(flag)
 		default:
@@ -144,28 +142,26 @@ func (w *rewriter) test(i int) (opening int, pattern string, err *Error) {
 	return opening, quote(body), nil
 }
 
-// quote makes a CEL string literal of text on one line.
+// quote returns text on one line as a CEL string literal.
 func quote(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\r", `\r`).Replace(text) + "'"
 }
 
-// after is the index of the next token that is no space, len(tokens) when there
-// is none.
+// after returns the index of the next token that is not space, or len(tokens) if there is none.
 func after(tokens []token, i int) int {
 	for i = min(i+1, len(tokens)); i < len(tokens) && tokens[i].kind == tokenSpace; i++ {
 	}
 	return i
 }
 
-// before is the index of the token before that is no space, -1 when there is
-// none.
+// before returns the index of the previous token that is not space, or -1 if there is none.
 func before(tokens []token, i int) int {
 	for i--; i >= 0 && tokens[i].kind == tokenSpace; i-- {
 	}
 	return i
 }
 
-// isMember reports whether a point stands before the token.
+// isMember reports whether a dot precedes the token.
 func isMember(tokens []token, i int) bool {
 	p := before(tokens, i)
 	return p >= 0 && (tokens[p].is(".") || tokens[p].is("?."))

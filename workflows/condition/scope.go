@@ -9,25 +9,24 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// Scope says what an expression of a task may see.
+// Scope describes what an expression of a task may see.
 type Scope struct {
-	// Kind of the expression; the zero value is that of a condition.
+	// Kind is the kind of the expression; the zero value is Condition.
 	Kind Kind
-	// Task that the expression belongs to.
+	// Task is the task that the expression belongs to.
 	Task string
-	// Ancestors of the task, sorted: the tasks that it depends on, and those that
-	// they depend on.
+	// Ancestors holds the sorted ancestors of the task: its direct and indirect dependencies.
 	Ancestors []string
-	// Tasks are all tasks of the workflow, in any order.
+	// Tasks holds all tasks of the workflow, in any order.
 	Tasks []string
-	// FanOut are those tasks of the workflow that fan out, sorted.
+	// FanOut holds the tasks of the workflow that fan out, sorted.
 	FanOut []string
-	// Inputs are those that a run may be given; nil: any.
+	// Inputs holds the inputs that the workflow declares; nil means that any input is allowed.
 	Inputs []string
 }
 
-// resolve checks that every task that is read is an ancestor, and returns those
-// that are read, sorted and each once.
+// resolve checks that every task that is read is an ancestor, and returns the tasks that are read, sorted and without
+// duplicates.
 func (s Scope) resolve(expr string, found []reading) (names []string, problem *Error) {
 	for _, r := range found {
 		_, isAncestor := slices.BinarySearch(s.Ancestors, r.task)
@@ -66,7 +65,7 @@ func (s Scope) resolve(expr string, found []reading) (names []string, problem *E
 	return slices.Compact(names), nil
 }
 
-// maxNamed is how many ancestors a message lists.
+// maxNamed is the most ancestors that a message lists.
 const maxNamed = 10
 
 func (s Scope) listAncestors() string {
@@ -90,10 +89,10 @@ func (s Scope) choice() string {
 	return "its ancestors are " + s.listAncestors()
 }
 
-// improveAll is improve of a complaint and the others of the same expression.
+// improveAll applies improve to an error and the other errors of the same expression.
 func (s Scope) improveAll(expr string, problem *Error) *Error {
 	if s.Kind == CacheKey && isBareText(expr) {
-		problem.More = nil // it is one text without its quotes
+		problem.More = nil // the whole expression is one text without its quotes
 	}
 	var improved *Error
 	for _, one := range problem.each() {
@@ -102,7 +101,7 @@ func (s Scope) improveAll(expr string, problem *Error) *Error {
 	return improved
 }
 
-// improve makes a better complaint of one about a name that is a task's.
+// improve returns a better error if the error is about the name of a task.
 func (s Scope) improve(expr string, problem *Error) *Error {
 	name, ok := undeclared(problem.Message)
 	if s.Kind == CacheKey && isBareText(expr) && (ok && wordHint(name) == "" && !strings.HasPrefix(problem.Hint, "did you mean") || strings.Contains(problem.Message, "Syntax error")) {
@@ -125,16 +124,15 @@ func (s Scope) improve(expr string, problem *Error) *Error {
 	return problem
 }
 
-// isBareText reports whether an expression looks like a text without its quotes, such
-// as deps-v1.
+// isBareText reports whether an expression looks like a text without quotes, such as deps-v1.
 func isBareText(expr string) bool {
 	return !strings.ContainsFunc(expr, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@+", r)
 	})
 }
 
-// findMisread looks for an ancestor in shorthand whose name CEL reads as something
-// else: list-files.items is a subtraction to CEL, and the list of list.items a type.
+// findMisread looks for a shorthand whose task name CEL reads as something else: list-files.items is a subtraction to CEL, and
+// the list in list.items a type.
 func (s Scope) findMisread(expr string) *Error {
 	if !s.Kind.shortens() {
 		return nil
@@ -152,8 +150,8 @@ func (s Scope) findMisread(expr string) *Error {
 	return nil
 }
 
-// findUnspellable looks for a task whose name CEL reads as something else after
-// a point: parent.notify-failure is a subtraction to CEL.
+// findUnspellable looks for a task name that CEL reads as something else after a dot: parent.notify-failure is a subtraction to
+// CEL.
 func (s Scope) findUnspellable(expr string) *Error {
 	tokens := tokenize(expr)
 	for i, t := range tokens {
@@ -162,8 +160,8 @@ func (s Scope) findUnspellable(expr string) *Error {
 			continue
 		}
 		start := tokens[point].start + 1
-		// `parent.a-b` may mean the task a-b, and `parent.a-b.c` no other; the longest
-		// name that is a task wins.
+		// `parent.a-b` may mean the task a-b, and `parent.a-b.c` can mean no other. The longest name that is a task takes
+		// precedence.
 		for name := expr[start : start+nameSize(expr[start:])]; name != ""; name = name[:max(strings.LastIndexByte(name, '-'), 0)] {
 			if !isIdentifier(name) && slices.Contains(s.Tasks, name) {
 				return errorAt(expr, start, "write "+spell(name), "CEL does not read parent.%s as a task", name)
@@ -173,7 +171,7 @@ func (s Scope) findUnspellable(expr string) *Error {
 	return nil
 }
 
-// nameSize is the length of the task name that text begins with.
+// nameSize returns the length of the task name at the start of text.
 func nameSize(text string) int {
 	n := strings.IndexFunc(text, func(c rune) bool {
 		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
@@ -184,7 +182,7 @@ func nameSize(text string) int {
 	return n
 }
 
-// isIdentifier reports whether CEL accepts a task's name after a point.
+// isIdentifier reports whether CEL accepts a task's name after a dot.
 func isIdentifier(name string) bool {
 	switch name {
 	case "", "in", "true", "false", "null":
@@ -193,7 +191,7 @@ func isIdentifier(name string) bool {
 	return !strings.Contains(name, "-") && (name[0] < '0' || name[0] > '9')
 }
 
-// spell is how an expression names a task.
+// spell returns the expression for a task.
 func spell(task string) string {
 	if isIdentifier(task) {
 		return parentVariable + "." + task

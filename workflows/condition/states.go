@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// stateAliases are states as other systems call them, without what fold drops.
+// stateAliases maps states of other systems, in folded form, to the states of tasks.
 var stateAliases = map[string]string{
 	"success": "completed", "succeeded": "completed", "successful": "completed", "complete": "completed", "done": "completed",
 	"ok": "completed", "passed": "completed", "finished": "completed",
@@ -21,8 +21,7 @@ var stateAliases = map[string]string{
 	"oom": "killed_oom", "oomkilled": "killed_oom", "canceled": "cancelled", "aborted": "cancelled", "terminated": "killed", "dead": "dead_letter",
 }
 
-// checkStates refuses a comparison of a state with a word that is none, which would
-// never, or always, be true.
+// checkStates refuses a comparison of a state with a word that is not a state, because its outcome would always be the same.
 func (e *expression) checkStates() *Error {
 	var problem *Error
 	tree := e.checked.NativeRep()
@@ -44,7 +43,7 @@ func (e *expression) checkStates() *Error {
 		for i, side := range sides {
 			words := stateWords(tree, side)
 			if words == nil || len(sides) != 2 || i == 0 && c.FunctionName() == overloads.Contains {
-				continue // of a text, a part is enough
+				continue // a part of a text is enough for contains
 			}
 			for _, word := range literals(sides[1-i]) {
 				if text := word.AsLiteral().Value().(string); !slices.Contains(words, text) && problem == nil {
@@ -56,7 +55,7 @@ func (e *expression) checkStates() *Error {
 	return problem
 }
 
-// stateWords returns the words that an expression can be, or nil if it is no state.
+// stateWords returns the possible values of an expression that is a state, or nil for any other expression.
 func stateWords(tree *ast.AST, e ast.Expr) []string {
 	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() || e.AsSelect().FieldName() != "state" {
 		return nil
@@ -70,8 +69,7 @@ func stateWords(tree *ast.AST, e ast.Expr) []string {
 	return v1.TaskEndStates()
 }
 
-// literals returns the texts that are written out: an expression itself, or the
-// items of a list.
+// literals returns the literal texts in an expression: the expression itself, or the items of a list.
 func literals(e ast.Expr) []ast.Expr {
 	switch e.Kind() {
 	case ast.LiteralKind:

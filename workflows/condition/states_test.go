@@ -9,8 +9,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// The states that a comparison may name are those of the model, but for those of
-// tasks that have not ended.
+// The states that a comparison may name are those of the model, except for those of tasks that have not ended.
 func TestStatesAreThoseOfTheModel(t *testing.T) {
 	field := (&v1.Task{}).ProtoReflect().Descriptor().Fields().ByName("state")
 	rules, err := protovalidate.ResolveFieldRules(field)

@@ -9,7 +9,7 @@ import (
 const (
 	templateStart   = "${{"
 	templateEnd     = "}}"
-	templateEscaped = "$" + templateStart // stands for templateStart itself
+	templateEscaped = "$" + templateStart // stands for a literal templateStart
 )
 
 // Template is a text with expressions between `${{` and `}}`.
@@ -21,17 +21,15 @@ type Template struct {
 // part is either literal text or an expression.
 type part struct {
 	text   string
-	offset int // of an expression in the text
+	offset int // offset of an expression in the text
 	isExpr bool
 }
 
-// HasTemplate reports whether a text is more than itself: it holds `${{`, or
-// `$${{`, which stands for `${{`.
+// HasTemplate reports whether a text contains `${{`, or `$${{`, which stands for a literal `${{`.
 func HasTemplate(text string) bool { return strings.Contains(text, templateStart) }
 
-// ParseTemplate takes a text apart. Braces and quotes within an expression are
-// CEL's: `${{ {'a': '}}'} }}` is one. The error is an *Error or nil, placed in
-// the text.
+// ParseTemplate splits a text into literals and expressions. Braces and quotes within an expression follow CEL: `${{ {'a':
+// '}}'} }}` is one expression. The error is an *Error or nil, located in the text.
 func ParseTemplate(text string) (*Template, error) {
 	t := &Template{text: text}
 	for at := 0; ; {
@@ -73,7 +71,7 @@ func (t *Template) Expressions() []string {
 	return all
 }
 
-// Literals returns what stands around the expressions, in order.
+// Literals returns the literal parts between the expressions, in order.
 func (t *Template) Literals() []string {
 	var all []string
 	for _, p := range t.parts {
@@ -84,7 +82,7 @@ func (t *Template) Literals() []string {
 	return all
 }
 
-// Places returns the expressions with the offsets, in bytes, of their `${{` in the text.
+// Places returns the expressions with the byte offset of their `${{` in the text.
 func (t *Template) Places() iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for _, p := range t.parts {
@@ -101,9 +99,8 @@ func (t *Template) literal(text string) {
 	}
 }
 
-// expressionSize is the length of the expression that a text begins with, up to
-// the `}}` that ends it; -1 when none does, and more than maxLength when it would
-// be too long.
+// expressionSize returns the length of the expression at the start of a text, up to its closing `}}`. It returns -1 if there is
+// none, and more than maxLength if the expression is too long.
 func expressionSize(text string) int {
 	whole := len(text)
 	text = text[:min(whole, maxLength+len(templateEnd))]
@@ -131,9 +128,8 @@ func expressionSize(text string) int {
 	return -1
 }
 
-// CheckTemplate checks every expression of a text, of kind Value whatever the
-// scope says, and returns which ancestors they read, as Check does. The error is
-// an *Error or nil, placed in the text.
+// CheckTemplate checks every expression of a text, always as kind Value, and returns the ancestors that they read, like Check.
+// The error is an *Error or nil, located in the text.
 func CheckTemplate(text string, scope Scope) (references []string, err error) {
 	t, err := ParseTemplate(text)
 	if err != nil {
@@ -160,7 +156,7 @@ func CheckTemplate(text string, scope Scope) (references []string, err error) {
 	return slices.Compact(references), nil
 }
 
-// place puts the faults of an expression into the text. The error is one that is no *Error.
+// place relocates the faults of an expression to the text. other is an error that is not an *Error.
 func (t *Template) place(p part, err error) (faults []*Error, other error) {
 	problem, ok := err.(*Error)
 	if !ok {

@@ -154,8 +154,8 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
-// TestTemplateParts: an expression may hold anything that CEL has in literals, and
-// text anything at all; the template gives both back.
+// TestTemplateParts checks that an expression may contain anything that CEL allows in literals, and a text anything at all, and
+// that the template returns both unchanged.
 func TestTemplateParts(t *testing.T) {
 	literal := rapid.StringOf(rapid.SampledFrom([]rune("ab $}{\n'/\\é")))
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,8 +17,7 @@ const (
 	tokenOther                   // an operator or a bracket
 )
 
-// token is a piece of an expression. All tokens of an expression, put together,
-// are the expression.
+// token is a piece of an expression. Joined together, all tokens of an expression are the expression.
 type token struct {
 	kind  tokenKind
 	text  string
@@ -27,9 +26,8 @@ type token struct {
 
 func (t token) is(text string) bool { return t.kind == tokenOther && t.text == text }
 
-// tokenize splits an expression. It is lenient: what is no token of CEL or
-// JavaScript becomes a token of one character, and an unfinished string reaches
-// to the end of its line, so that CEL is the one to complain.
+// tokenize splits an expression. It is lenient: any character that begins no token of CEL or JavaScript becomes a token by
+// itself, and an unfinished string extends to the end of its line, so that CEL reports the error.
 func tokenize(expr string) []token {
 	var tokens []token
 	last := token{}
@@ -45,8 +43,7 @@ func tokenize(expr string) []token {
 	return tokens
 }
 
-// endsValue reports whether a slash after the token divides, rather than opening
-// a regular expression.
+// endsValue reports whether a slash after the token is a division rather than the start of a regular expression.
 func endsValue(t token) bool {
 	switch t.kind {
 	case tokenName:
@@ -59,7 +56,7 @@ func endsValue(t token) bool {
 	return false
 }
 
-// longOperators are those of more than one character, the longest first.
+// longOperators returns the operators of more than one character, longest first.
 func longOperators() []string {
 	return []string{"===", "!==", "**", "++", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "/*"}
 }
@@ -87,7 +84,7 @@ func next(rest string, afterValue bool) (tokenKind, int) {
 		}
 	}
 	for _, operator := range longOperators() {
-		// `c ?.5 : 1` chooses a number; it does not chain.
+		// `c ?.5 : 1` is a conditional with a number, not optional chaining.
 		if strings.HasPrefix(rest, operator) && !(operator == "?." && len(rest) > 2 && rest[2] >= '0' && rest[2] <= '9') {
 			return tokenOther, len(operator)
 		}
@@ -114,8 +111,8 @@ func wordSize(rest string) int {
 	return n
 }
 
-// numberSize takes a decimal point only where a digit follows, so that the
-// point of `list[0].includes` and `1.size()` stays outside.
+// numberSize includes a decimal point only if a digit follows, so that the dot of `list[0].includes` and `1.size()` is left
+// out.
 func numberSize(rest string) int {
 	n := wordSize(rest)
 	if n+1 < len(rest) && rest[n] == '.' && rest[n+1] >= '0' && rest[n+1] <= '9' {
@@ -124,8 +121,7 @@ func numberSize(rest string) int {
 	return n
 }
 
-// stringPrefix is the length of the r, b or rb before a quote, 0 when there is
-// no quote.
+// stringPrefix returns the length of the r, b or rb before a quote, or 0 if no quote follows.
 func stringPrefix(rest string) int {
 	n := strings.IndexAny(rest[:min(3, len(rest))], `'"`)
 	if n < 1 || strings.Trim(rest[:n], "rRbB") != "" {
@@ -153,8 +149,7 @@ func stringSize(rest string, raw bool) int {
 	return len(rest)
 }
 
-// regexSize is the length of a regular expression of JavaScript with its flags,
-// 0 when the slash opens none on this line.
+// regexSize returns the length of a JavaScript regular expression with its flags, or 0 if the slash starts none on this line.
 func regexSize(rest string) int {
 	class := false
 	for n := 1; n < len(rest); n++ {

@@ -17,27 +17,25 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// maxValue is the size in bytes of a value that an expression may give, and of
-// all that the templates of a task may give together. It is that of an output.
+// maxValue is the maximum size in bytes of an expression's value, and of all template values of a task together. It equals the
+// limit of an output.
 const maxValue = 8 << 20
 
-// safeInteger is the largest whole number up to which a double of JSON holds all.
+// safeInteger is the limit up to which a JSON double represents every whole number exactly.
 const safeInteger = 1<<53 - 1
 
 var errTooLarge = fmt.Errorf("the value is larger than %d MiB", maxValue>>20)
 
-// valueOverhead is what a value costs beyond its text, in bytes.
+// valueOverhead is the number of bytes charged for a value besides its text.
 const valueOverhead = 16
 
-// jsonWriter makes JSON of CEL's values. A value of CEL may hold one list many
-// times over, so that a few of them are larger than any memory; it stops at
-// `room` bytes.
+// jsonWriter converts CEL values to JSON. It stops after `room` bytes, because a CEL value may hold the same list many times
+// over, and a few levels of that exceed any memory.
 type jsonWriter struct {
 	room int
 }
 
-// toJSON is a value as JSON; parts of the view come as they are, and must not be
-// changed.
+// toJSON returns a value as JSON. Parts of the view are shared and must not be modified.
 func (w *jsonWriter) toJSON(value ref.Val) (*structpb.Value, error) {
 	switch v := value.(type) {
 	case traits.Mapper:
@@ -133,9 +131,8 @@ func (w *jsonWriter) object(m traits.Mapper) (*structpb.Value, error) {
 	return structpb.NewStructValue(made), w.take(0)
 }
 
-// Text is a value as it stands in a text: text as it is, a number without a point
-// when it is whole, null as nothing, and a list or an object as JSON on one line
-// whose keys are sorted.
+// Text returns a value as text: text unchanged, a whole number without a point, null as "", and a list or an object as JSON on
+// one line with sorted keys.
 func Text(value *structpb.Value) string {
 	switch v := value.GetKind().(type) {
 	case nil, *structpb.Value_NullValue:
@@ -151,15 +148,15 @@ func Text(value *structpb.Value) string {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value.AsInterface()); err != nil {
-		return fmt.Sprint(value.AsInterface()) // cannot happen: what AsInterface gives has a form in JSON
+		return fmt.Sprint(value.AsInterface()) // cannot happen: JSON can represent everything that AsInterface returns
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// maxShown is how many bytes of a value a message shows.
+// maxShown is the most bytes of a value that a message shows.
 const maxShown = 100
 
-// shown is the value of an error, for people.
+// shown formats the value of an error for people.
 func shown(value ref.Val) string {
 	w := jsonWriter{room: 64 << 10}
 	made, err := w.toJSON(value)
@@ -169,7 +166,7 @@ func shown(value ref.Val) string {
 	return ": " + Shown(made)
 }
 
-// Shown is a value as JSON, cut so that it fits a message.
+// Shown returns a value as JSON, cut to fit in a message.
 func Shown(value *structpb.Value) string {
 	text := Text(value)
 	if _, ok := value.GetKind().(*structpb.Value_StringValue); ok {
@@ -181,7 +178,7 @@ func Shown(value *structpb.Value) string {
 	return cut(text, maxShown+3)
 }
 
-// cut shortens a text to some bytes.
+// cut shortens a text to a number of bytes.
 func cut(text string, size int) string {
 	if len(text) <= size {
 		return text

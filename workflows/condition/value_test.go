@@ -11,8 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// fanned is sample with a parent `each` that fanned out, one whose instances left
-// nothing, and an input of the task.
+// fanned returns sample with a parent `each` that fanned out, another whose instances left nothing, and an input of the task.
 func fanned(t testing.TB) View {
 	view := sample(t)
 	list, err := structpb.NewList([]any{map[string]any{"size": 10}, nil, map[string]any{"size": 30}})
@@ -28,7 +27,7 @@ func fanned(t testing.TB) View {
 	return view
 }
 
-// asJSON is a value as people read it.
+// asJSON returns a value as compact JSON.
 func asJSON(t *testing.T, v *structpb.Value) string {
 	t.Helper()
 	b, err := protojson.Marshal(v)

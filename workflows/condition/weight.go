@@ -6,20 +6,19 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// weight measures values: how many bytes of text and how many elements, nested
-// ones counted as often as they are reached. A value of CEL may hold one list
-// many times over, so that a few of them weigh more than could ever be walked;
-// the measuring stops at a bound.
+// weight measures values: the bytes of text and the number of elements, where nested ones count as often as they are reached.
+// Measuring stops at a bound, because a CEL value may hold the same list many times over, and a few levels of that could never
+// be walked.
 type weight struct {
 	bytes, elements int
-	bound           int // of elements and of bytes/16
+	bound           int // limit of elements, and of bytes/16
 }
 
 func (w *weight) full() bool {
 	return w.elements > w.bound || w.bytes/16 > w.bound
 }
 
-// add measures a value and all that it holds.
+// add measures a value and everything in it.
 func (w *weight) add(value ref.Val) {
 	switch v := value.(type) {
 	case types.String:
@@ -27,7 +26,7 @@ func (w *weight) add(value ref.Val) {
 	case types.Bytes:
 		w.bytes += len(v)
 	case traits.Mapper:
-		// Counted before they are walked: an iterator over a map copies its keys.
+		// Counted before they are walked, because a map iterator copies the keys.
 		w.elements += length(v)
 		for it := v.Iterator(); !w.full() && it.HasNext() == types.True; {
 			key := it.Next()
@@ -42,7 +41,7 @@ func (w *weight) add(value ref.Val) {
 	}
 }
 
-// length of a string in bytes, of a list or map in elements, 0 of all else.
+// length returns the length of a string in bytes, that of a list or map in elements, and 0 for anything else.
 func length(value ref.Val) int {
 	switch v := value.(type) {
 	case types.String:
