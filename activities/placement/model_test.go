@@ -58,7 +58,7 @@ func (c *modelClaim) cores() float64 {
 	return *c.req.Resources.Cores
 }
 
-// asks identifies what the claim asks for, as far as a refusal depends on it.
+// asks returns a text that is equal for claims to which the same refusal applies.
 func (c *modelClaim) asks() string { return fmt.Sprint(c.req.Constraints, c.req.Resources) }
 
 // shown returns the claim as a snapshot of its node shows it.

@@ -79,8 +79,9 @@ func (q *Queue) keepBack(s *requestClass, n *node) {
 	}
 }
 
-// noteFirst sets reordered if the highest priority in a request class has changed since was was its
-// first request, because more requests may then wait on some nodes.
+// noteFirst compares the first request of a class with its former first request, was. If the
+// priority has changed, noteFirst sets reordered, because more requests may then wait on some
+// nodes.
 func (q *Queue) noteFirst(s *requestClass, was *request) {
 	if was == nil || len(q.reserved) == 0 {
 		return

@@ -110,7 +110,7 @@ func (r *request) waitsFor() string {
 
 // settle updates the reason of a request class that fits no node, and reports it to the waiting
 // requests if it has changed and a report is due. Building a reason looks at every node, so settle
-// skips it if no report would follow.
+// skips it unless a report or a new request needs it.
 func (q *Queue) settle(s *requestClass) {
 	impossible := !s.possible()
 	turned := s.reported == "" || s.impossible != impossible

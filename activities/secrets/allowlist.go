@@ -16,7 +16,7 @@ type Allowlist struct {
 	patterns []secretref.Reference
 }
 
-// AllowAll returns an Allowlist of every file and variable, for machines whose owner is the one who submits runs.
+// AllowAll returns an Allowlist of every file and variable, for a machine whose owner also submits the runs.
 func AllowAll() Allowlist { return Allowlist{all: true} }
 
 // ParseAllowlist parses patterns such as "file:/run/secrets/*" and "env:DEPLOY_*". A * matches any text without a slash.

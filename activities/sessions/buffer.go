@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// maxInput bounds the standard input in bytes that waits for a program to read it. While the buffer is full, the node
-	// reads nothing from the client, so its signals have to wait. A client that respects the window never fills the buffer.
+	// maxInput bounds the standard input in bytes that waits for a program to read it. Beyond that the node stops reading
+	// from the client until there is room, and the client's signals wait. A client that respects the window never gets
+	// there.
 	maxInput = 1 << 20
 	// readStep is the number of bytes that a program reads between two reports to the client.
 	readStep = maxInput / 8

@@ -10,8 +10,8 @@ import (
 // inCluster stands for the context of a process in a pod, which has no name.
 const inCluster = "in-cluster"
 
-// kubeContext returns the current context in the same way as kubectl: from the files in KUBECONFIG,
-// of which the first that sets a context wins, or from the file in the home directory. Without a
+// kubeContext returns the current context in the same way as kubectl: from the files in KUBECONFIG
+// (the first that sets a context wins), or else from the file in the home directory. Without a
 // context, it returns inCluster in a pod, and otherwise "".
 func (s Surroundings) kubeContext() string {
 	var files []string

@@ -60,7 +60,7 @@ type Checker struct {
 	now func() time.Time
 
 	mu   sync.Mutex
-	used map[string]time.Time // by ticket id, until the ticket could no longer be reused
+	used map[string]time.Time // by ticket id: when the ticket can no longer be reused
 	// swept is when expired tickets were last removed from used.
 	swept time.Time
 }

@@ -156,7 +156,7 @@ func refuse(w http.ResponseWriter, status int, message string) error {
 	return &RefusedError{Status: status, Message: message}
 }
 
-// upgraded is a connection some of whose bytes have already been read into a buffer.
+// upgraded is a connection with bytes that have already been read into a buffer.
 type upgraded struct {
 	net.Conn
 	reader io.Reader

@@ -160,7 +160,7 @@ func (c *stream) readReason(size int) error {
 	return c.lose(string(reason))
 }
 
-// lose marks the stream as lost.
+// lose makes reads and writes fail with a *LostError, which it returns.
 func (c *stream) lose(reason string) error {
 	if reason == "" {
 		reason = goneText

@@ -92,7 +92,7 @@ func (c *stream) linger(rest []byte) {
 		if rest, err = c.writeEnd(rest, time.Now().Add(probeInterval)); !errors.Is(err, yamux.ErrTimeout) {
 			return
 		}
-		if c.readEnd != nil { // only remaining readers could change it, and there are none
+		if c.readEnd != nil { // no lock needed: no reader is left to change it
 			c.mu.Lock()
 			gone := c.gone != nil
 			c.mu.Unlock()

@@ -153,8 +153,8 @@ func TestLossIsNoEnd(t *testing.T) {
 	}
 }
 
-// TestStuckWriterSeesThatReaderHasGone blocks a writer that does not read, or that has already read the
-// end.
+// TestStuckWriterSeesThatReaderHasGone checks that a blocked writer, which does not read or has already
+// read the end, notices that the reader has left.
 func TestStuckWriterSeesThatReaderHasGone(t *testing.T) {
 	for _, halfClosed := range []bool{false, true} {
 		client, server := streamPair(t)
@@ -268,7 +268,8 @@ func TestJoinRelaysHalfCloseAndReasons(t *testing.T) {
 	}
 }
 
-// TestJoinRelaysReasonOfItsOwnSide aborts a connection on the side that runs Join.
+// TestJoinRelaysReasonOfItsOwnSide checks that the far side gets the reason when the side that runs
+// Join aborts a connection.
 func TestJoinRelaysReasonOfItsOwnSide(t *testing.T) {
 	left, a := streamPair(t)
 	b, _ := streamPair(t)
@@ -279,8 +280,8 @@ func TestJoinRelaysReasonOfItsOwnSide(t *testing.T) {
 	}
 }
 
-// TestJoinDeliversAnswerOfReaderThatStops has a server that replies and closes before it has read
-// everything.
+// TestJoinDeliversAnswerOfReaderThatStops checks that Join delivers the reply of a server that closes
+// before it has read everything.
 func TestJoinDeliversAnswerOfReaderThatStops(t *testing.T) {
 	left, a := streamPair(t)
 	b, right := streamPair(t)

@@ -9,7 +9,7 @@ const (
 // Providers returns all model providers, the default first.
 func Providers() []string { return []string{ProviderAnthropic, ProviderOpenAI} }
 
-// DefaultAgentModel is the model of agents of the default provider whose spec names no model.
+// DefaultAgentModel is the model for agents of the default provider if their spec names no model.
 const DefaultAgentModel = "claude-sonnet-5-5"
 
 // Tools of agents, the values of SubagentSpec.tools.
