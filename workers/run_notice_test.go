@@ -31,7 +31,7 @@ func (h *handle) printed(task string) string {
 }
 
 // TestCacheKeyThatCannotBeTold checks that a task with an invalid or empty cache key runs without the cache, and that
-// its log and its notice say so.
+// its events and its log say so.
 func TestCacheKeyThatCannotBeTold(t *testing.T) {
 	t.Parallel()
 	c := shared(t).workers(t, nil)

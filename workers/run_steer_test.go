@@ -83,7 +83,7 @@ func TestPauseTask(t *testing.T) {
 			t.Errorf("each is %v", each)
 		}
 	}
-	c.fake.Release("each") // the task would otherwise end
+	c.fake.Release("each") // would end an attempt that is not suspended
 	h.must(names.CancelTaskUpdate, "stopped")
 	h.until("stopped", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
 	refused(names.ResumeTaskUpdate, "stopped", "task stopped is cancelled")

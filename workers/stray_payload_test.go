@@ -110,7 +110,7 @@ func lists() *rapid.Generator[any] {
 	return rapid.SliceOfN(rapid.OneOf(scalars(), rapid.SliceOfN(scalars(), 0, 3).AsAny()), 0, 5).AsAny()
 }
 
-// objects generates objects without any field of a message: all names of fields are in lower case.
+// objects generates objects with keys of digits, so that no key is a field of a message.
 func objects() *rapid.Generator[any] {
 	inner := rapid.MapOfN(rapid.StringMatching(`[0-9]{1,8}`), rapid.OneOf(scalars(), lists()), 0, 4)
 	return rapid.MapOfN(rapid.StringMatching(`[0-9]{1,8}`), rapid.OneOf(scalars(), lists(), inner.AsAny()), 0, 5).AsAny()

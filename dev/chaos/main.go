@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// settings are the flags.
+// settings holds the flags.
 type settings struct {
 	times         int
 	scale, binary string
@@ -100,7 +100,7 @@ func (s settings) chaos(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// once runs something in a folder of its own and says how it went.
+// once calls f with a folder of its own and prints the result.
 func (s settings) once(parent, name string, f func(dir string) error) error {
 	dir := filepath.Join(parent, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -118,7 +118,7 @@ func (s settings) once(parent, name string, f func(dir string) error) error {
 	return os.RemoveAll(dir)
 }
 
-// indent puts what a scenario reports under its line.
+// indent is a writer that indents the report of a scenario below its line.
 type indent struct{ w io.Writer }
 
 func (i indent) Write(line []byte) (int, error) {

@@ -7,8 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// killBatch kills a worker in the middle of batches: first when it is known for
-// certain how far they have come, then at any moment.
+// killBatch kills a worker in the middle of batches: first when their progress is known for certain, then at any
+// moment.
 func killBatch(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -45,9 +45,8 @@ func killBatch(y *Cluster) error {
 	return nil
 }
 
-// killHalfway kills worker a when a heartbeat has reported that half of each batch has
-// ended: that half is not done again, the instance that runs is, and the rest was
-// not begun.
+// killHalfway kills worker a when a heartbeat has reported half of each batch as ended. That half is not repeated, the
+// running instance is, and the rest had not started.
 func (y *Cluster) killHalfway() error {
 	const batches, size, half = 4, 10, 5
 	gate := y.gate("halfway")

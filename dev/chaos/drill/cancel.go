@@ -9,11 +9,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// races is how many runs are cancelled while their tasks complete.
+// races is the number of runs that are cancelled while their tasks complete.
 const races = 8
 
-// cancelRace cancels runs in the moment in which their only task ends. Each has
-// one outcome, which all who ask receive, and which never changes.
+// cancelRace cancels runs at the moment when their only task ends. Each run has one outcome, which every caller
+// receives and which never changes.
 func cancelRace(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
@@ -33,7 +33,7 @@ func cancelRace(y *Cluster) error {
 	return errors.Join(errs...)
 }
 
-// race opens the gate of a task and cancels its run a little later, or earlier.
+// race opens the gate of a task and cancels its run slightly before or after that.
 func (y *Cluster) race(i int) (outcome string, err error) {
 	name := fmt.Sprintf("race-%d", i)
 	gate := y.gate(name)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// killCounting kills the worker of a task that keeps a count in its checkpoint.
-// It continues from there elsewhere.
+// killCounting kills the worker of a task that keeps a count in its checkpoint. The task continues from there on
+// another worker.
 func killCounting(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -16,7 +16,7 @@ func killCounting(y *Cluster) error {
 	if err != nil {
 		return err
 	}
-	// Whatever a live attempt has written that long ago has travelled with a heartbeat.
+	// Anything that a live attempt wrote that long ago has been sent with a heartbeat.
 	told := 0
 	err = y.eventually("the task has counted for longer than a heartbeat time-out", func() (bool, error) {
 		told, err = y.counted(id, "t0", time.Now().Add(-y.Scale.Heartbeat))
@@ -63,7 +63,7 @@ func killCounting(y *Cluster) error {
 	return nil
 }
 
-// counted is how far a task had counted at a time.
+// counted returns how far a task had counted at the given time.
 func (y *Cluster) counted(id, task string, at time.Time) (n int, err error) {
 	marks, err := y.marks(id, task)
 	for _, m := range marks {

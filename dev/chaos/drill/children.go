@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// killParent kills the control process of a run that has started another one:
-// while that runs, and around its start. There is one child, which ends once.
+// killParent kills the control process of a run while its child run runs, and around the start of the child. There is
+// exactly one child, which ends once.
 func killParent(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
@@ -33,7 +33,7 @@ func killParent(y *Cluster) error {
 	if err := y.kill(gatewayName(0)); err != nil {
 		return err
 	}
-	if err := y.open(gate); err != nil { // it ends while no control process runs
+	if err := y.open(gate); err != nil { // the child ends while no control process runs
 		return err
 	}
 	if err := y.pause(y.Scale.Short); err != nil {
@@ -67,8 +67,7 @@ func killParent(y *Cluster) error {
 	return nil
 }
 
-// parent is a workflow that runs another one, whose only task leaves something in
-// the context.
+// parent returns a workflow that runs another one, whose only task adds an entry to the context.
 func (y *Cluster) parent(name string, j job) definition {
 	j.last = `echo "from=$SWITCHYARD_RUN_ID" > "$SWITCHYARD_CONTEXT_UPDATE"`
 	child := definition{Name: name + "-child", Tasks: map[string]taskSpec{"work": y.task(j)}}
@@ -77,7 +76,7 @@ func (y *Cluster) parent(name string, j job) definition {
 	}}
 }
 
-// oneChild waits for the end of a parent, which has had one child: that one, unless it is "".
+// oneChild waits for the end of a parent, and checks that it had exactly one child: the given one, unless child is "".
 func (y *Cluster) oneChild(name, id, child string) error {
 	r, err := y.finished(id)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// answer is what a command printed, and its exit code.
+// answer holds the output and the exit code of a command.
 type answer struct {
 	code           int
 	stdout, stderr string
 }
 
-// command runs a command of the binary against a gateway, by its number.
+// command runs a command of the binary against the gateway with the given number.
 func (y *Cluster) command(gateway int, args ...string) (answer, error) {
 	cmd := exec.CommandContext(y.ctx, y.Binary, args...)
 	cmd.Env = append(y.env(), "SWITCHYARD_GATEWAY="+y.gateways[gateway])
@@ -33,8 +33,8 @@ func (y *Cluster) command(gateway int, args ...string) (answer, error) {
 	return answer{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
-// must runs a command that has to exit with 0 and returns what it printed. A
-// gateway that cannot be reached is asked again, and another one in turn.
+// must runs a command that has to exit with 0, and returns its output. If a gateway is unreachable, it tries the
+// gateways in turn.
 func (y *Cluster) must(args ...string) (string, error) {
 	deadline := time.Now().Add(y.Scale.Limit)
 	for i := 0; ; i++ {
@@ -53,7 +53,7 @@ func (y *Cluster) must(args ...string) (string, error) {
 	}
 }
 
-// ask runs a command and reads its document.
+// ask runs a command and decodes its JSON document.
 func (y *Cluster) ask(document any, args ...string) error {
 	text, err := y.must(append(args, "-o", "json")...)
 	if err != nil {
@@ -65,7 +65,7 @@ func (y *Cluster) ask(document any, args ...string) error {
 	return nil
 }
 
-// run is the JSON of a run, as far as a drill looks at it.
+// run holds the fields of a run's JSON that a drill reads.
 type run struct {
 	ID         string             `json:"id"`
 	State      string             `json:"state"`
@@ -84,20 +84,20 @@ type runTask struct {
 	Node       string `json:"node"`
 	Attempt    int    `json:"attempt"`
 	Suspicions int    `json:"suspicions"`
-	// CompletedAt is when the task has ended; empty: it has not.
+	// CompletedAt is when the task ended, or "".
 	CompletedAt string `json:"completedAt"`
 	Result      struct {
 		ExitCode int            `json:"exitCode"`
 		Stdout   string         `json:"stdout"`
 		Output   map[string]any `json:"output"`
 	} `json:"result"`
-	// Count is the number of instances; nil: it has none.
+	// Count is the number of instances, or nil for a task that has not fanned out.
 	Count    *int   `json:"count"`
 	ChildRun string `json:"childRun"`
 	Held     bool   `json:"held"`
 }
 
-// submit starts a run and returns its id.
+// submit starts a run and returns its ID.
 func (y *Cluster) submit(d definition) (string, error) {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -115,7 +115,7 @@ func (y *Cluster) submit(d definition) (string, error) {
 	var res struct {
 		ID string `json:"id"`
 	}
-	// A gateway that dies may have started the run before.
+	// A gateway that died may already have started the run; the idempotency key finds it.
 	key := filepath.Base(file.Name())
 	if err := y.ask(&res, "submit", file.Name(), "--idempotency-key", key, "--heartbeat-timeout", y.Scale.Heartbeat.String()); err != nil {
 		return "", err
@@ -126,13 +126,13 @@ func (y *Cluster) submit(d definition) (string, error) {
 	return res.ID, nil
 }
 
-// get returns a run as it is.
+// get returns the current state of a run.
 func (y *Cluster) get(id string) (*run, error) {
 	var r run
 	return &r, y.ask(&r, "runs", "get", id)
 }
 
-// instances returns the instances of a task by their names, all of them.
+// instances returns all instances of a task by name.
 func (y *Cluster) instances(id, task string) (map[string]runTask, error) {
 	var list struct {
 		Items []struct {
@@ -154,13 +154,13 @@ func (y *Cluster) instances(id, task string) (map[string]runTask, error) {
 	return found, nil
 }
 
-// maxInstances is the most instances that a task of a drill has.
+// maxInstances is the most instances of a task in a drill.
 const maxInstances = 10_000
 
-// instance is the name of an instance of a task.
+// instance returns the name of an instance of a task.
 func instance(task string, number int) string { return fmt.Sprintf("%s[%d]", task, number) }
 
-// awaitEnd waits until a run is over.
+// awaitEnd waits until a run has ended.
 func (y *Cluster) awaitEnd(id string) (r *run, err error) {
 	err = y.eventually("run "+id+" ends", func() (bool, error) {
 		r, err = y.get(id)
@@ -194,8 +194,8 @@ func (y *Cluster) nodes() (map[string]string, error) {
 	return states, nil
 }
 
-// open makes a gate, so that the tasks before it may end.
+// open creates a gate file, so that the tasks that wait for it may end.
 func (y *Cluster) open(gate string) error { return os.WriteFile(gate, nil, 0o600) }
 
-// gate is the path of a gate that is still shut.
+// gate returns the path of a gate file that does not exist yet.
 func (y *Cluster) gate(name string) string { return filepath.Join(y.Dir, "gate-"+name) }

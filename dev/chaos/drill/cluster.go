@@ -21,35 +21,35 @@ import (
 //go:embed task.sh
 var taskScript []byte
 
-// Options say what a drill is run with.
+// Options configures a drill.
 type Options struct {
 	// Binary is the program under test.
 	Binary string
-	// Dir is an empty folder for all that the drill writes. It is left there.
+	// Dir is an empty folder for everything that the drill writes. The drill leaves it in place.
 	Dir   string
 	Scale Scale
-	// Report takes the figures that a scenario measures; nil: they are dropped.
+	// Report receives the figures that a scenario measures. It may be nil.
 	Report io.Writer
 }
 
-// Cluster is a deployment in processes of its own. Its methods are safe for
-// concurrent use, but one part is started and killed by one goroutine.
+// Cluster is a deployment in processes of its own. Its methods are safe for concurrent use, but each member must be
+// started and killed by one goroutine.
 type Cluster struct {
 	Options
 	ctx      context.Context
-	temporal string  // address of the server
-	engine   *engine // nil: the cluster has no container engine of its own
-	store    string  // where its gateways keep their values
-	bucket   *bucket // nil: that is a folder
+	temporal string  // address of the Temporal server
+	engine   *engine // nil if the cluster has no container engine of its own
+	store    string  // location of the gateways' store
+	bucket   *bucket // nil if the store is a folder
 	gateways []string
 
 	mu        sync.Mutex
 	processes map[string]*process
 	proxies   map[string]*Proxy
-	strikes   map[string][]time.Time // when a part was killed, stopped, or drained of what it ran
+	strikes   map[string][]time.Time // times at which a member was killed, stopped, or drained
 }
 
-// openCluster makes the folder of a cluster; members are started by the scenario.
+// openCluster creates the folder of a cluster. The scenario starts the members.
 func openCluster(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Report == nil {
 		o.Report = io.Discard
@@ -64,7 +64,7 @@ func openCluster(ctx context.Context, o Options) (*Cluster, error) {
 	return y, os.WriteFile(filepath.Join(o.Dir, "task.sh"), taskScript, 0o600)
 }
 
-// start starts a Temporal server, one gateway and some workers.
+// start starts a Temporal server, one gateway and the given workers.
 func (y *Cluster) start(workers ...string) error {
 	if err := y.startServer(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (y *Cluster) start(workers ...string) error {
 	return y.startWorkers(workers...)
 }
 
-// startGateway starts another gateway, which carries runs too.
+// startGateway starts another gateway, which also carries runs.
 func (y *Cluster) startGateway() error {
 	address, err := freeAddress()
 	if err != nil {
@@ -85,7 +85,7 @@ func (y *Cluster) startGateway() error {
 	return y.restartGateway(len(y.gateways) - 1)
 }
 
-// restartGateway starts a gateway at the address that it had.
+// restartGateway starts a gateway again at its previous address.
 func (y *Cluster) restartGateway(i int) error {
 	p, err := startProcess(y.Dir, gatewayName(i), slices.Concat(y.env(), bucketVariables, []string{"TEMPORAL_ADDRESS=" + y.temporal}), y.Binary,
 		"gateway", "--address", strings.TrimPrefix(y.gateways[i], "http://"), "--store", y.store)
@@ -99,7 +99,7 @@ func (y *Cluster) restartGateway(i int) error {
 
 func gatewayName(i int) string { return fmt.Sprintf("gateway-%d", i) }
 
-// startWorkers starts workers side by side, each behind proxies of its own.
+// startWorkers starts workers concurrently, each behind its own proxies.
 func (y *Cluster) startWorkers(names ...string) error {
 	for _, name := range names {
 		if err := y.startWorker(name); err != nil {
@@ -109,7 +109,7 @@ func (y *Cluster) startWorkers(names ...string) error {
 	return y.awaitNodes(names...)
 }
 
-// startWorker starts a worker, or starts it again. It does not wait for it.
+// startWorker starts a worker, or restarts it. It does not wait until the node is active.
 func (y *Cluster) startWorker(name string, flags ...string) error {
 	server, err := y.proxy(name+"/temporal", y.temporal)
 	if err != nil {
@@ -133,12 +133,12 @@ func (y *Cluster) startWorker(name string, flags ...string) error {
 	return nil
 }
 
-// awaitNodes waits until nodes are active.
+// awaitNodes waits until the nodes are active.
 func (y *Cluster) awaitNodes(names ...string) error {
 	return y.eventually("the nodes "+strings.Join(names, " ")+" are active", func() (bool, error) {
 		states, err := y.nodes()
 		if err != nil {
-			return false, nil // the gateway may be away
+			return false, nil // the gateway may be unavailable
 		}
 		for _, name := range names {
 			if p := y.process(name); p.hasEnded() {
@@ -152,17 +152,16 @@ func (y *Cluster) awaitNodes(names ...string) error {
 	})
 }
 
-// env returns the environment of a member. Its private files are the cluster's, so that
-// clusters side by side have nodes of the same name.
+// env returns the environment of a member. Private files are inside the cluster's folder, so that several clusters can
+// have nodes of the same name.
 func (y *Cluster) env() []string {
 	return append(cleanEnv(), clusterVariable+"="+y.Dir, "TMPDIR="+filepath.Join(y.Dir, "tmp"), "XDG_RUNTIME_DIR=", "XDG_DATA_HOME=")
 }
 
-// clusterVariable marks every process of a cluster, those of tasks too.
+// clusterVariable marks every process of a cluster, including those of tasks.
 const clusterVariable = "CHAOS_CLUSTER"
 
-// cleanEnv is this process's environment without what would point the binary at
-// a real cluster.
+// cleanEnv returns this process's environment without variables that would point the binary at a real cluster.
 func cleanEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -185,7 +184,7 @@ func (y *Cluster) process(name string) *process {
 	return y.processes[name]
 }
 
-// proxy returns the proxy of that name, and starts it when there is none.
+// proxy returns the proxy of that name. It starts the proxy if it does not exist.
 func (y *Cluster) proxy(name, target string) (*Proxy, error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -199,20 +198,20 @@ func (y *Cluster) proxy(name, target string) (*Proxy, error) {
 	return p, err
 }
 
-// link is the proxy between a worker and "temporal" or "gateway".
+// link returns the proxy between a worker and "temporal" or "gateway".
 func (y *Cluster) link(worker, to string) *Proxy {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.proxies[worker+"/"+to]
 }
 
-// kill ends a part as a crash does.
+// kill kills a member with SIGKILL, like a crash.
 func (y *Cluster) kill(name string) error {
 	y.struck(name)
 	return y.process(name).kill()
 }
 
-// freeze stops a part as SIGSTOP does.
+// freeze stops a member with SIGSTOP.
 func (y *Cluster) freeze(name string) error {
 	y.struck(name)
 	return y.process(name).signal(syscall.SIGSTOP)
@@ -228,12 +227,11 @@ func (y *Cluster) struckAt(name string, at time.Time) {
 	y.strikes[name] = append(y.strikes[name], at)
 }
 
-// keepTime is the time that a worker may take, on a busy machine, to keep the
-// result of a task that has done its work.
+// keepTime is how long a worker on a busy machine may take to store the result of a finished task.
 const keepTime = 3 * time.Second
 
-// diedWith reports whether the worker of an execution was killed, stopped or drained
-// just after it had done its work, or a little before: then nothing kept the result.
+// diedWith reports whether the worker of an execution was killed, stopped or drained around the end of the work, so
+// that the result may not have been stored.
 func (y *Cluster) diedWith(e execution) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -242,8 +240,7 @@ func (y *Cluster) diedWith(e execution) bool {
 	})
 }
 
-// eventually waits for a condition, as long as something may take that has no
-// time-out of its own.
+// eventually waits for a condition, with the limit for steps that have no time-out of their own.
 func (y *Cluster) eventually(what string, holds func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(y.ctx, y.Scale.Limit)
 	defer cancel()
@@ -254,7 +251,7 @@ func (y *Cluster) pause(d time.Duration) error { return pause(y.ctx, d) }
 
 func (y *Cluster) report(format string, args ...any) { fmt.Fprintf(y.Report, format+"\n", args...) }
 
-// close kills what is left of the cluster, and reports which of it should not have been there.
+// close kills the remaining processes of the cluster, and returns an error for those that should have ended.
 func (y *Cluster) close() error {
 	var errs []error
 	if y.engine != nil {
@@ -276,23 +273,23 @@ func (y *Cluster) close() error {
 	return errors.Join(append(errs, y.awaitNoProcess())...)
 }
 
-// leftoverTime is how long a watchdog may take to end the trees of a dead worker.
+// leftoverTime is how long a watchdog may take to end the process trees of a dead worker.
 const leftoverTime = 2 * time.Minute
 
-// awaitNoProcess waits until no process of the cluster is left, as must come about
-// by itself once its parts are dead, and ends what does not.
+// awaitNoProcess waits until no process of the cluster is left, which must happen by itself once its members are dead.
+// It kills whatever remains.
 func (y *Cluster) awaitNoProcess() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(y.ctx), leftoverTime)
 	defer cancel()
 	err := eventually(ctx, "nothing is left of the tasks of dead workers", func() (bool, error) { return len(y.left()) == 0, nil })
 	for _, pid := range y.left() {
 		err = fmt.Errorf("%w; process %d is left", err, pid)
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by now
+		_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended by now
 	}
 	return err
 }
 
-// left are the processes that carry the mark of the cluster.
+// left returns the processes that carry the cluster's mark.
 func (y *Cluster) left() []int {
 	return processesWith(clusterVariable + "=" + y.Dir)
 }

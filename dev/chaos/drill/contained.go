@@ -13,12 +13,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// containerScript is what a container task of a drill runs. It writes marks to a file of
-// its task, one line each:
+// containerScript is the command of a container task of a drill. It writes marks to a file of its task, one line each:
 //
 //	<time in s> <what> <container> <attempt>
 //
-// start, tick (still alive), term (SIGTERM arrived) and end; and it prints a line for each tick.
+// start, tick (still alive), term (SIGTERM arrived) and end. It also prints a line for each tick.
 const containerScript = `
 mark() { echo "$(busybox date +%s) $1 $HOSTNAME $SWITCHYARD_ATTEMPT" >>"/shared/$SWITCHYARD_RUN_ID.$SWITCHYARD_TASK"; }
 trap 'mark term; exit 143' TERM
@@ -34,8 +33,8 @@ mark end
 echo "by $HOSTNAME"
 `
 
-// contained is a workflow of container tasks, each of which works for some ticks, and
-// until there is a gate in the shared folder; empty: it waits for none.
+// contained returns a workflow of container tasks. Each of them works for its ticks, and until the gate exists in the
+// shared folder; an empty gate means no wait.
 func (y *Cluster) contained(name, gate string, ticks ...int) definition {
 	d := definition{Name: name, Tasks: map[string]taskSpec{}}
 	if gate != "" {
@@ -47,14 +46,14 @@ func (y *Cluster) contained(name, gate string, ticks ...int) definition {
 			Spec:      map[string]any{"image": engineImage, "pullPolicy": "never", "network": "none", "command": containerScript},
 			Env:       map[string]string{"TICKS": strconv.Itoa(n), "GATE": gate},
 			Resources: map[string]any{"cores": 0},
-			// Every kill of the engine costs one.
+			// Every kill of the engine costs one retry.
 			Retry: map[string]any{"maxRetries": 20, "backoffMs": backoffMs, "backoffMultiplier": 1},
 		}
 	}
 	return d
 }
 
-// shared is the folder that all containers see.
+// shared returns the folder that is mounted in all containers.
 func (y *Cluster) shared() string { return filepath.Join(y.Dir, "shared") }
 
 // startContained starts a cluster with an engine and a worker that runs containers.
@@ -78,17 +77,17 @@ func (y *Cluster) startContainerWorker(name string) error {
 	return y.startWorker(name, "--shared-dir", y.shared())
 }
 
-// container is what the marks say of one container of a task.
+// containerMarks is what the marks show about one container of a task.
 type containerMarks struct {
 	id                    string
 	attempt               int
 	start, lastSign, term time.Time
-	end                   time.Time // zero: it did not do all of its work
-	// after is how many marks it wrote after a later one of the task had started.
+	end                   time.Time // when it completed its work, or zero
+	// after is the number of marks that it wrote after a later container of the task had started.
 	after int
 }
 
-// containersOf returns the containers of a task that started, by their start.
+// containersOf returns the started containers of a task, ordered by start.
 func (y *Cluster) containersOf(run, task string) ([]*containerMarks, error) {
 	text, err := os.ReadFile(filepath.Join(y.shared(), run+"."+task))
 	if errors.Is(err, os.ErrNotExist) {
@@ -101,7 +100,7 @@ func (y *Cluster) containersOf(run, task string) ([]*containerMarks, error) {
 	for line := range strings.Lines(string(text)) {
 		f := strings.Fields(line)
 		if !strings.HasSuffix(line, "\n") {
-			break // is being written
+			break // an incomplete line, still being written
 		}
 		if len(f) != 4 {
 			return nil, fmt.Errorf("mark %q of %s/%s", line, run, task)
@@ -131,7 +130,7 @@ func (y *Cluster) containersOf(run, task string) ([]*containerMarks, error) {
 	return found, nil
 }
 
-// awaitContained waits until n tasks of a run have a container that runs, or has.
+// awaitContained waits until n tasks of a run have started a container.
 func (y *Cluster) awaitContained(id string, tasks []string, n int) error {
 	return y.eventually(fmt.Sprintf("%d containers of %s have started", n, id), func() (bool, error) {
 		started := 0
@@ -148,9 +147,9 @@ func (y *Cluster) awaitContained(id string, tasks []string, n int) error {
 	})
 }
 
-// containedFinished waits for the end of a run of container tasks, and looks whether each
-// was done once, and whether the engine has nothing of it any more. repeated is how
-// often work was done again because what would have kept its result was killed then.
+// containedFinished waits for the end of a run of container tasks. It checks that each was done once, and that the
+// engine has nothing of the run left. repeated counts work that was repeated because the process that would have stored
+// its result was killed.
 func (y *Cluster) containedFinished(id string) (r *run, repeated int, err error) {
 	if r, err = y.awaitEnd(id); err != nil {
 		return r, 0, err
@@ -191,9 +190,9 @@ func (y *Cluster) containedFinished(id string) (r *run, repeated int, err error)
 	return r, repeated, errors.Join(errs...)
 }
 
-// judgeOutput looks whether a task that completed has the whole output of a container
-// that did its work, once: as its result, and in the log. What a container prints while
-// its engine is dead is lost with its end, which comes from the engine.
+// judgeOutput checks that a completed task has the whole output of a container that did its work, exactly once, as its
+// result and in the log. Output that a container prints while its engine is dead is lost with its end, because both
+// come from the engine.
 func (y *Cluster) judgeOutput(id, name string, task runTask, all []*containerMarks) error {
 	if task.State != v1.TaskCompleted {
 		return nil
@@ -213,7 +212,7 @@ func (y *Cluster) judgeOutput(id, name string, task runTask, all []*containerMar
 	return nil
 }
 
-// judgeLines looks whether the lines of a container are in order, each once, and whole if they must be.
+// judgeLines checks that the lines of a container are in order and unique, and complete if whole is set.
 func judgeLines(text string, whole bool, all []*containerMarks) error {
 	before, by := 0, ""
 	for line := range strings.Lines(text) {

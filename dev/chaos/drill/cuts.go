@@ -21,7 +21,7 @@ func cutShort(y *Cluster) error {
 		return err
 	}
 	y.link("a", "temporal").Restore()
-	// What cannot do without the server for a moment is gone by then.
+	// Anything that cannot survive a short server outage has ended by then.
 	if err := y.pause(2 * y.Scale.Short); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func cutShort(y *Cluster) error {
 	return y.untouched(id, tasks)
 }
 
-// untouched reports whether each task was started once and was not asked to end.
+// untouched checks that each task was started once and was not asked to end.
 func (y *Cluster) untouched(id string, tasks []string) error {
 	var errs []error
 	for _, task := range tasks {
@@ -52,8 +52,7 @@ func (y *Cluster) untouched(id string, tasks []string) error {
 	return errors.Join(errs...)
 }
 
-// cutLong cuts a worker off until its tasks have ended by their lease and gone
-// elsewhere, and lets it come back.
+// cutLong cuts a worker off until its tasks have ended by their lease and moved elsewhere, and then reconnects it.
 func cutLong(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -84,8 +83,7 @@ func cutLong(y *Cluster) error {
 	return y.backAgain("a", id, gate, "b")
 }
 
-// endedByLease reports whether the first execution of each task got SIGTERM and was
-// dead before its heartbeat time-out was over.
+// endedByLease checks that the first execution of each task got SIGTERM and was dead before its heartbeat time-out.
 func (y *Cluster) endedByLease(id string, tasks []string, cut time.Time) error {
 	var errs []error
 	var first, last time.Duration

@@ -12,7 +12,7 @@ type definition struct {
 	Name        string              `json:"name"`
 	Tasks       map[string]taskSpec `json:"tasks"`
 	Concurrency map[string]any      `json:"concurrency,omitempty"`
-	// FailurePolicy is halt, or empty: continue.
+	// FailurePolicy is halt, or "" for continue.
 	FailurePolicy string `json:"failurePolicy,omitempty"`
 }
 
@@ -32,30 +32,30 @@ type taskSpec struct {
 	Semaphore   map[string]any    `json:"semaphore,omitempty"`
 }
 
-// job is what a task of a drill does.
+// job describes the work of a task of a drill.
 type job struct {
-	ticks  int     // how long it works
-	tick   float64 // seconds that one tick lasts; 0: 0.1
-	gate   string  // file that must exist before it ends; an expression may say which
+	ticks  int     // number of ticks that it works
+	tick   float64 // length of a tick in seconds; 0 means 0.1
+	gate   string  // file that must exist before the task ends; may be an expression
 	tree   bool    // leaves processes that are hard to end
-	fails  int     // attempts that fail
-	once   string  // file without which it fails, after it has made it
+	fails  int     // number of attempts that fail
+	once   string  // file whose absence makes an attempt create it and fail
 	counts bool    // continues from its checkpoint
 	after  []string
-	node   string // that it is pinned to
-	label  string // that its node must have
-	last   string // shell command that follows at its end
+	node   string // node that it is pinned to
+	label  string // label that its node must have
+	last   string // shell command that runs at its end
 
-	instances int // 0: it does not fan out
-	batch     any // instances in a batch, or "auto"
+	instances int // 0 means no fan-out
+	batch     any // batch size, or "auto"
 	mutex     string
 	semaphore map[string]any
 }
 
-// backoffMs is the time in ms before each retry of a task of a drill.
+// backoffMs is the back-off before each retry of a drill's task, in ms.
 const backoffMs = 200
 
-// task returns the task that does a job.
+// task returns a task for a job.
 func (y *Cluster) task(j job) taskSpec {
 	t := taskSpec{
 		Type: "shell",
@@ -64,7 +64,7 @@ func (y *Cluster) task(j job) taskSpec {
 			"CHAOS_DIR": y.Dir, clusterVariable: y.Dir, "CHAOS_TICKS": strconv.Itoa(j.ticks), "CHAOS_GATE": j.gate, "CHAOS_FAILS": strconv.Itoa(j.fails),
 		},
 		DependsOn: j.after,
-		// Not counted, so that a small machine runs a crowd of tasks that hardly work.
+		// The tasks reserve no cores, so that a small machine can run many tasks that do little work.
 		Resources: map[string]any{"cores": 0},
 		Retry:     map[string]any{"maxRetries": 5, "backoffMs": backoffMs, "backoffMultiplier": 1},
 		Parallel:  j.instances, Batch: j.batch, Mutex: j.mutex, Semaphore: j.semaphore,
@@ -93,7 +93,7 @@ func (y *Cluster) task(j job) taskSpec {
 	return t
 }
 
-// crowd is a workflow of n tasks that do the same side by side.
+// crowd returns a workflow of n identical parallel tasks.
 func (y *Cluster) crowd(name string, n int, j job) definition {
 	d := definition{Name: name, Tasks: map[string]taskSpec{}}
 	for i := range n {
@@ -102,12 +102,12 @@ func (y *Cluster) crowd(name string, n int, j job) definition {
 	return d
 }
 
-// childRun is a task that runs a workflow.
+// childRun returns a task that runs a workflow.
 func childRun(d definition, after ...string) taskSpec {
 	return taskSpec{Type: "run", Spec: map[string]any{"definition": d}, DependsOn: after}
 }
 
-// approval is a task that waits for a person.
+// approval returns a task that waits for an approval.
 func approval(after ...string) taskSpec {
 	return taskSpec{Type: "approval", Spec: map[string]any{"message": "go on?"}, DependsOn: after}
 }

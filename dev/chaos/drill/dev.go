@@ -22,7 +22,7 @@ func (y *Cluster) startDev() error {
 	return y.restartDev()
 }
 
-// restartDev starts it on the ports and the database that it had.
+// restartDev starts the process again on its previous ports and database.
 func (y *Cluster) restartDev() error {
 	p, err := startProcess(y.Dir, devName, y.env(), y.Binary, "dev", "--nodes", "0", "--db", filepath.Join(y.Dir, "dev.db"),
 		"--port", portOf(y.temporal), "--gateway-port", portOf(strings.TrimPrefix(y.gateways[0], "http://")), "--ui-port", "0")
@@ -35,6 +35,6 @@ func (y *Cluster) restartDev() error {
 }
 
 func portOf(address string) string {
-	_, port, _ := net.SplitHostPort(address) // it is one of ours
+	_, port, _ := net.SplitHostPort(address) // the address comes from a listener
 	return port
 }

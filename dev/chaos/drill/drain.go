@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// drains drains the workers in turn while runs continue. It loses nothing and
-// spends no attempt.
+// drains drains the workers one after the other while runs continue. No task is lost and no attempt is spent.
 func drains(y *Cluster) error {
 	workers := []string{"a", "b", "c"}
 	if err := y.start(workers...); err != nil {
@@ -43,7 +42,7 @@ func drains(y *Cluster) error {
 	return nil
 }
 
-// load submits runs of short and longer tasks until it is stopped.
+// load submits runs of short and longer tasks until stop is closed.
 func (y *Cluster) load(stop <-chan struct{}) (ids []string, err error) {
 	for i := 0; ; i++ {
 		d := y.crowd(fmt.Sprintf("load-%d", i), 4, job{ticks: 3})
@@ -65,7 +64,7 @@ func (y *Cluster) load(stop <-chan struct{}) (ids []string, err error) {
 func (y *Cluster) drainInTurn(workers []string) error {
 	for i := range y.Scale.Drains {
 		worker := workers[i%len(workers)]
-		// Every other one moves what runs at once.
+		// Every other drain moves running tasks at once.
 		deadline := []string{"0s", "10m"}[i%2]
 		if _, err := y.must("nodes", "drain", worker, "--deadline", deadline, "--wait"); err != nil {
 			return err
@@ -83,7 +82,7 @@ func (y *Cluster) drainInTurn(workers []string) error {
 	return nil
 }
 
-// ours are those of some processes that are of this cluster.
+// ours returns the given processes that belong to this cluster.
 func (y *Cluster) ours(pids []int) []int {
 	var ours []int
 	mine := map[int]bool{}
@@ -98,7 +97,7 @@ func (y *Cluster) ours(pids []int) []int {
 	return ours
 }
 
-// leave ends a worker with SIGTERM while tasks run on it, for longer than it may wait for them.
+// leave ends a worker with SIGTERM while its tasks run longer than its drain time-out.
 func leave(y *Cluster) error {
 	if err := y.start("b"); err != nil {
 		return err

@@ -20,28 +20,27 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// ErrNoEngine says that a scenario needs a container engine of its own, and why this
-// machine cannot give it one.
+// ErrNoEngine means that a scenario needs its own container engine and that this machine cannot run one. The wrapping
+// error has the reason.
 var ErrNoEngine = errors.New("no container engine can be started here")
 
-// engineName is the member of a cluster that is its container engine, and engineImage what its tasks run in.
+// engineName is the name of the container engine in its cluster, and engineImage the image of its tasks.
 const (
 	engineName  = "engine"
 	engineImage = "chaos/busybox:1"
 )
 
-// engine is a container engine of a cluster alone, in a network of its own, which may be
-// killed.
+// engine is a container engine for one cluster, in a network of its own, that a drill may kill.
 type engine struct {
 	cluster *Cluster
 	socket  string
 	dir     string
 	docker  *client.Client
-	// liveRestore has the engine continue, when it starts, with the containers that it finds; else it ends them.
+	// liveRestore makes a restarted engine continue the containers that it finds; otherwise it ends them.
 	liveRestore bool
 }
 
-// startEngine starts the cluster's engine and gives it the image of the tasks.
+// startEngine starts the cluster's engine and loads the image of the tasks.
 func (y *Cluster) startEngine() (*engine, error) {
 	for _, tool := range []string{"dockerd", "unshare", "busybox"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -51,7 +50,7 @@ func (y *Cluster) startEngine() (*engine, error) {
 	if os.Getuid() != 0 {
 		return nil, fmt.Errorf("%w: only root may", ErrNoEngine)
 	}
-	// A socket's path is short.
+	// Socket paths are limited in length.
 	dir, err := os.MkdirTemp("", "chaos-engine-")
 	if err != nil {
 		return nil, err
@@ -67,12 +66,12 @@ func (y *Cluster) startEngine() (*engine, error) {
 	return e, enginetest.Import(e.docker, engineImage)
 }
 
-// start starts the engine, or starts it again, and waits until it answers.
+// start starts or restarts the engine, and waits until it answers.
 func (e *engine) start(ctx context.Context) error {
 	y := e.cluster
 	ctx, cancel := context.WithTimeout(ctx, y.Scale.Limit)
 	defer cancel()
-	// What one that was killed has left: the process may be another by now, or a zombie.
+	// Remove the PID files of a killed engine: the IDs may now belong to another process or a zombie.
 	for _, file := range []string{"pid", "exec/containerd/containerd.pid"} {
 		if err := os.Remove(filepath.Join(e.dir, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -95,7 +94,7 @@ func (e *engine) start(ctx context.Context) error {
 	})
 }
 
-// containers are all that the engine has of a run; empty: of any.
+// containers returns the engine's containers for a run. "" means any run.
 func (e *engine) containers(run string) ([]container.Summary, error) {
 	label := "switchyard.run"
 	if run != "" {
@@ -104,10 +103,10 @@ func (e *engine) containers(run string) ([]container.Summary, error) {
 	return e.docker.ContainerList(e.cluster.ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 }
 
-// close ends the engine with all that it has.
+// close stops the engine and removes everything that it holds.
 func (e *engine) close(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, e.docker.Close(), e.clear()) }()
-	if e.cluster.process(engineName).hasEnded() { // it alone can end its containers in order
+	if e.cluster.process(engineName).hasEnded() { // only a running engine can end its containers cleanly
 		if err := e.start(ctx); err != nil {
 			return err
 		}
@@ -124,10 +123,10 @@ func (e *engine) close(ctx context.Context) (err error) {
 	return errors.Join(err, ended)
 }
 
-// killAll ends what is left of the processes that the engine has started: they have its
-// folder in their arguments, or a parent that has.
+// killAll kills the remaining processes that the engine has started: processes with the engine's folder in their
+// arguments, and their descendants.
 func (e *engine) killAll() {
-	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is good
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
 	ours := map[string]bool{}
 	for _, dir := range dirs {
 		if words, _ := os.ReadFile(filepath.Join(dir, "cmdline")); bytes.Contains(words, []byte(e.dir)) {
@@ -139,12 +138,12 @@ func (e *engine) killAll() {
 		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err == nil && (ours[filepath.Base(dir)] || len(fields) > 1 && ours[fields[1]]) {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by now
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended by now
 		}
 	}
 }
 
-// clear removes the engine's folder, whatever is mounted there.
+// clear removes the engine's folder, including mounts inside it.
 func (e *engine) clear() error {
 	e.killAll()
 	mounts, err := os.Open("/proc/self/mounts")
@@ -154,7 +153,7 @@ func (e *engine) clear() error {
 	defer mounts.Close()
 	for lines := bufio.NewScanner(mounts); lines.Scan(); {
 		if fields := strings.Fields(lines.Text()); len(fields) > 1 && strings.HasPrefix(fields[1], e.dir+"/") {
-			_ = syscall.Unmount(fields[1], syscall.MNT_DETACH) // what stays says so below
+			_ = syscall.Unmount(fields[1], syscall.MNT_DETACH) // the removal below fails if a mount remains
 		}
 	}
 	return os.RemoveAll(e.dir)

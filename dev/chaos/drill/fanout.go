@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// killFanOut kills a worker, the control process and the server of a fan-out that
-// is too large for the run itself, one after the other.
+// killFanOut kills a worker, the control process and the server, one after the other, during a fan-out that is too
+// large for the run itself.
 func killFanOut(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
@@ -59,7 +59,7 @@ func killFanOut(y *Cluster) error {
 	return nil
 }
 
-// awaitBegun waits until n of the instances of a task have begun.
+// awaitBegun waits until n instances of a task have started.
 func (y *Cluster) awaitBegun(id, task string, n int) error {
 	return y.eventually(fmt.Sprintf("%d instances of %s of %s have begun", n, task, id), func() (bool, error) {
 		files, err := os.ReadDir(filepath.Join(y.Dir, "marks"))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// faults breaks members of a cluster at random, one at a time, and mends them.
+// faults breaks random members of a cluster, one at a time, and mends them.
 type faults struct {
 	cluster *Cluster
 	workers []string
@@ -32,7 +32,7 @@ func (f *faults) run(length time.Duration) error {
 		{"store away", f.takeStoreAway},
 		{"server killed", f.killServer},
 	}
-	// With the marks and the logs beside it, this shows the cause of what the soak finds.
+	// Together with the marks and the logs, this file shows the cause of a finding of the soak.
 	log, err := os.Create(filepath.Join(f.cluster.Dir, "faults"))
 	if err != nil {
 		return err
@@ -56,12 +56,12 @@ func (f *faults) run(length time.Duration) error {
 
 func (f *faults) worker() string { return f.workers[f.dice.IntN(len(f.workers))] }
 
-// between is a random time.
+// between returns a random duration.
 func (f *faults) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(f.dice.Int64N(int64(most-least)))
 }
 
-// outage is how long a fault lasts: sometimes less than a time-out, sometimes more.
+// outage returns how long a fault lasts: sometimes less than a time-out, sometimes more.
 func (f *faults) outage() time.Duration {
 	return f.between(100*time.Millisecond, 3*f.cluster.Scale.Heartbeat)
 }
@@ -77,7 +77,7 @@ func (f *faults) killWorker() error {
 	if err := f.cluster.startWorker(w); err != nil {
 		return err
 	}
-	// A worker that finds no server when it starts gives up.
+	// A worker that finds no server when it starts exits.
 	_, err := f.cluster.process(w).expect(f.cluster.ctx, "Node")
 	return err
 }
@@ -95,7 +95,7 @@ func (f *faults) stopWorker() error {
 
 func (f *faults) cutWorker() error { return f.cut(f.worker(), "temporal") }
 
-// cutStore cuts a worker off from the gateway that keeps its results.
+// cutStore cuts a worker off from the gateway that stores its results.
 func (f *faults) cutStore() error { return f.cut(f.worker(), "gateway") }
 
 func (f *faults) cut(worker, from string) error {
@@ -110,7 +110,7 @@ func (f *faults) drainWorker() error {
 		return err
 	}
 	deadline := f.between(0, 3*time.Second).Round(time.Millisecond)
-	// What ends by itself while it is asked to end counts as drained.
+	// A task that ends by itself after it was asked to end counts as drained.
 	f.cluster.struckAt(w, time.Now().Add(deadline))
 	if _, err := f.cluster.must("nodes", "drain", w, "--deadline", deadline.String(), "--wait"); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (f *faults) killGateway() error {
 	return f.cluster.restartGateway(i)
 }
 
-// stopGateway suspends a gateway while it serves, hands tasks out and carries workflows through.
+// stopGateway suspends a gateway while it serves, dispatches tasks and carries workflows.
 func (f *faults) stopGateway() error {
 	name := gatewayName(f.dice.IntN(len(f.cluster.gateways)))
 	if err := f.cluster.freeze(name); err != nil {
@@ -142,8 +142,8 @@ func (f *faults) stopGateway() error {
 	return f.cluster.thaw(name)
 }
 
-// takeStoreAway takes the store away from all gateways. It then gives workers time to record what ended during the outage:
-// a worker that is killed before loses that, and its tasks run again.
+// takeStoreAway makes the store unavailable to all gateways. It then gives workers time to record what ended during the
+// outage: a worker that is killed before that loses these results, and its tasks run again.
 func (f *faults) takeStoreAway() error {
 	if err := f.cluster.hideStore(); err != nil {
 		return err

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// takeover is how long another control process may take to place again.
+// takeover is how long another control process may take until it places tasks again.
 const takeover = 10 * time.Second
 
-// killGateways kills two gateways in turn, so that the owner of the placement
-// queue is among them. The other one has to place soon, and what runs must not notice.
+// killGateways kills two gateways one after the other, so that one of them owns the placement queue. The other gateway
+// must soon place tasks, and running tasks must not be affected.
 func killGateways(y *Cluster) error {
 	if err := y.startServer(); err != nil {
 		return err
@@ -66,8 +66,7 @@ func killGateways(y *Cluster) error {
 	return y.untouched(id, tasks)
 }
 
-// killGateway kills the only gateway, with which the placement queue and, for a
-// moment, the store of the workers are away.
+// killGateway kills the only gateway. The placement queue and, for a moment, the workers' store are then unavailable.
 func killGateway(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
@@ -88,7 +87,7 @@ func killGateway(y *Cluster) error {
 	if err := y.kill(gatewayName(0)); err != nil {
 		return err
 	}
-	if err := y.open(gate); err != nil { // they end while no control process runs
+	if err := y.open(gate); err != nil { // the tasks end while no control process runs
 		return err
 	}
 	if err := y.pause(y.Scale.Short); err != nil {
@@ -103,8 +102,7 @@ func killGateway(y *Cluster) error {
 	return y.untouched(id, namesOf(d))
 }
 
-// killServer kills the embedded server with everything in its process, and
-// starts it again on the same database.
+// killServer kills the process of the embedded server with all its parts, and starts it again on the same database.
 func killServer(y *Cluster) error {
 	if err := y.startDev(); err != nil {
 		return err

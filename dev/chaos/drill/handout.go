@@ -1,8 +1,8 @@
 package drill
 
-// stopGateways freezes each of two gateways in turn while it hands out tasks, so that the owner of the placement queue is
-// among them, and kills each likewise. The other one hands out the rest; what the frozen one says when it thaws
-// does not count.
+// stopGateways freezes each of two gateways in turn while it dispatches tasks, so that one of them owns the placement
+// queue, and then kills each in the same way. The other one dispatches the rest. Calls of the frozen gateway after it
+// thaws have no effect.
 func stopGateways(y *Cluster) error {
 	if err := y.startServer(); err != nil {
 		return err
@@ -27,10 +27,11 @@ func stopGateways(y *Cluster) error {
 	return nil
 }
 
-// handedOut is how many tasks are to be handed out, and begun how many have started when that is interrupted.
+// handedOut is the number of tasks to dispatch, and begun the number that have started when the dispatch is
+// interrupted.
 const handedOut, begun = 60, 5
 
-// handOut interrupts whoever hands out the tasks of a run, and mends it when all of them have started.
+// handOut interrupts the dispatch of a run's tasks, and mends it when all of them have started.
 func (y *Cluster) handOut(name string, interrupt, mend func() error) error {
 	d := y.crowd("out-"+name, handedOut, job{ticks: 3})
 	id, err := y.submit(d)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// containersAtOnce is how many containers run when worker and engine are killed.
+// containersAtOnce is the number of running containers when worker and engine are killed.
 const containersAtOnce = 5
 
-// killEngine kills the worker and the engine of running containers, in any order and at
-// any moment, and starts them again in any order.
+// killEngine kills the worker and the engine of running containers, in any order and at any moment, and restarts them
+// in any order.
 func killEngine(y *Cluster) error {
 	if err := y.startContained("a"); err != nil {
 		return err
@@ -34,7 +34,7 @@ func killEngine(y *Cluster) error {
 	return nil
 }
 
-// killRound has containers run and kills what they need.
+// killRound starts containers and kills the processes that they depend on.
 func (y *Cluster) killRound(dice *rand.Rand) (*run, int, error) {
 	ticks := make([]int, containersAtOnce)
 	for i := range ticks {

@@ -9,8 +9,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// killFinal kills tasks whose node cannot be reached: it is cut off, and the control process dies when it has noted the
-// intent, or while it is asked. The node reports late. No task starts after it was killed.
+// killFinal kills tasks on an unreachable node: the node is cut off, and the control process dies after it has recorded
+// the kill, or during the request. The node reports late. No task starts after its kill.
 func killFinal(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -37,7 +37,7 @@ func killFinal(y *Cluster) error {
 	}
 	asked := make(chan error, 1)
 	go func() {
-		_, err := y.command(0, "runs", "kill", id, tasks[1]) // whoever asks may get no answer
+		_, err := y.command(0, "runs", "kill", id, tasks[1]) // the caller may get no reply
 		asked <- err
 	}()
 	if err := y.pause(y.Scale.Short / 10); err != nil {
@@ -57,7 +57,7 @@ func killFinal(y *Cluster) error {
 		return err
 	}
 	y.link("a", "temporal").Restore()
-	if err := y.awaitNodes("a"); err != nil { // it has reported
+	if err := y.awaitNodes("a"); err != nil { // the node has reported
 		return err
 	}
 	for _, task := range tasks {
@@ -76,7 +76,7 @@ func killFinal(y *Cluster) error {
 	return y.unchanged(r)
 }
 
-// killTask kills a task unless it has been killed already.
+// killTask kills a task unless it is already killed.
 func (y *Cluster) killTask(id, task string) error {
 	_, err := y.must("runs", "kill", id, task)
 	if err == nil {

@@ -8,11 +8,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// machinesAtOnce is how many machines run when what they need is killed.
+// machinesAtOnce is the number of running machines when their dependencies are killed.
 const machinesAtOnce = 3
 
-// killSessions kills each part that machines and the sessions with them need, in a random order, and starts it again. Machines
-// have their files and processes afterwards, or the engine has ended them, and they are told as ended.
+// killSessions kills each part that machines and their sessions depend on, in a random order, and restarts it.
+// Afterwards, machines either still have their files and processes, or the engine has ended them and they are reported
+// as ended.
 func killSessions(y *Cluster) error {
 	if err := y.startContained("a"); err != nil {
 		return err
@@ -45,7 +46,7 @@ func killSessions(y *Cluster) error {
 	return s.stopMachines()
 }
 
-// replace kills a part and starts it again at once.
+// replace kills a member and restarts it at once.
 func (y *Cluster) replace(name string, start func() error) error {
 	if err := y.kill(name); err != nil {
 		return err
@@ -53,13 +54,13 @@ func (y *Cluster) replace(name string, start func() error) error {
 	return start()
 }
 
-// sessionFault is the kill of a part, and its start.
+// sessionFault kills a part and starts it again.
 type sessionFault struct {
 	part string
 	kill func() error
 }
 
-// sessionDrill is the machines of a cluster, and the sessions with them.
+// sessionDrill holds the machines of a cluster and the sessions with them.
 type sessionDrill struct {
 	cluster  *Cluster
 	run      string
@@ -68,12 +69,12 @@ type sessionDrill struct {
 	// isEnded is set by a fault that ends the machines.
 	isEnded bool
 
-	opened           int // sessions that were opened
-	continued, ended int // what became of them by the faults
+	opened           int // number of opened sessions
+	continued, ended int // number of sessions that continued after a fault, or ended
 	slowest          time.Duration
 }
 
-// survive breaks a part, and checks what has become of machines and sessions.
+// survive applies a fault, and checks the machines and sessions afterwards.
 func (s *sessionDrill) survive(f sessionFault) error {
 	s.isEnded = false
 	if err := f.kill(); err != nil {
@@ -104,7 +105,7 @@ func (s *sessionDrill) survive(f sessionFault) error {
 	return s.renewSessions()
 }
 
-// loseWorker has the worker stay away until its machines are lost.
+// loseWorker keeps the worker away until its machines are lost.
 func (s *sessionDrill) loseWorker() error {
 	y := s.cluster
 	if err := y.kill("a"); err != nil {
@@ -128,7 +129,7 @@ func (s *sessionDrill) loseWorker() error {
 	return y.revive("a", 0)
 }
 
-// killEngine kills the engine and starts it again. With liveRestore it continues with the containers that it finds.
+// killEngine kills the engine and restarts it. With liveRestore, the engine continues with the running containers.
 func (s *sessionDrill) killEngine(liveRestore bool) error {
 	y := s.cluster
 	s.isEnded = !liveRestore

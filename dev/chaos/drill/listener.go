@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// deadListener freezes the polls of a worker for tasks, while its other calls arrive, heartbeats among
-// them. What is given to it starts elsewhere, and costs no attempt.
+// deadListener freezes a worker's polls for tasks while its other calls, such as heartbeats, arrive. Tasks dispatched
+// to it start elsewhere and spend no attempt.
 func deadListener(y *Cluster) error {
 	if err := y.start(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func deadListener(y *Cluster) error {
 		return err
 	}
 	defer calls.close()
-	// The worker reaches the server through its proxy, and then through this one.
+	// The worker reaches the server through its own proxy and then through this one.
 	if _, err := y.proxy("a/temporal", calls.address); err != nil {
 		return err
 	}
@@ -86,12 +86,12 @@ func deadListener(y *Cluster) error {
 	return err
 }
 
-// calls passes the calls of a client on to a Temporal server one by one, all of them unary.
+// calls forwards the calls of a client to a Temporal server. All of them are unary.
 type calls struct {
 	address string
 	server  *grpc.Server
 	to      *grpc.ClientConn
-	// deaf holds back polls for tasks, and the answers of those that are under way.
+	// deaf holds back polls for tasks and the replies to pending ones.
 	deaf atomic.Bool
 }
 
@@ -107,22 +107,22 @@ func startCalls(target string) (*calls, error) {
 		return nil, err
 	}
 	c.server = grpc.NewServer(grpc.ForceServerCodecV2(bytesCodec{}), grpc.MaxRecvMsgSize(maxCallBytes), grpc.UnknownServiceHandler(c.pass))
-	go func() { _ = c.server.Serve(listener) }() // until it is stopped
+	go func() { _ = c.server.Serve(listener) }() // until the server is stopped
 	return c, nil
 }
 
-// maxCallBytes is more than any message of Temporal takes.
+// maxCallBytes exceeds the size of any Temporal message.
 const maxCallBytes = 128 << 20
 
 func (c *calls) close() {
 	c.server.Stop()
-	_ = c.to.Close() // nothing is under way
+	_ = c.to.Close() // no call is in flight
 }
 
-// pass carries one call.
+// pass forwards one call.
 func (c *calls) pass(_ any, stream grpc.ServerStream) error {
 	ctx := stream.Context()
-	method, _ := grpc.MethodFromServerStream(stream) // it is one
+	method, _ := grpc.MethodFromServerStream(stream) // every stream of a server has a method
 	poll := strings.HasSuffix(method, "/PollActivityTaskQueue")
 	var request, answer []byte
 	if err := stream.RecvMsg(&request); err != nil {
@@ -147,7 +147,7 @@ func (c *calls) pass(_ any, stream grpc.ServerStream) error {
 	return stream.SendMsg(&answer)
 }
 
-// hang holds a call back until its caller gives up, or calls are served again, when the caller has to ask anew.
+// hang holds a call until its caller gives up or calls are served again. In the latter case, the caller must retry.
 func (c *calls) hang(ctx context.Context) error {
 	for c.deaf.Load() {
 		if err := pause(ctx, pollInterval); err != nil {
@@ -157,7 +157,7 @@ func (c *calls) hang(ctx context.Context) error {
 	return status.Error(codes.Unavailable, "the call was held back")
 }
 
-// bytesCodec leaves messages as they are.
+// bytesCodec passes messages through unchanged.
 type bytesCodec struct{}
 
 var _ encoding.CodecV2 = bytesCodec{}

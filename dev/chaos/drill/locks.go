@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// killHolders kills gateway, server and a worker in turn while tasks of several
-// runs want the same mutex and semaphore, and runs of one workflow the same turn.
+// killHolders kills gateway, server and a worker one after the other while tasks of several runs compete for the same
+// mutex and semaphore, and while runs of one workflow compete for its concurrency limit.
 func killHolders(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
@@ -62,10 +62,10 @@ func killHolders(y *Cluster) error {
 	return errors.Join(y.atMost(1, mutex, "mutex"), y.atMost(2, semaphore, "semaphore"), y.inTurn(1, turns))
 }
 
-// place is a task of a run.
+// place names a task of a run.
 type place struct{ run, task string }
 
-// awaitHeld waits until n of some tasks have begun.
+// awaitHeld waits until n of the tasks have started.
 func (y *Cluster) awaitHeld(places []place, n int) error {
 	return y.eventually(fmt.Sprintf("%d tasks have had their lock", n), func() (bool, error) {
 		begun := 0
@@ -80,7 +80,7 @@ func (y *Cluster) awaitHeld(places []place, n int) error {
 	})
 }
 
-// atMost reports whether more executions of some tasks than that were alive at once.
+// atMost checks that at most limit executions of the tasks were alive at once.
 func (y *Cluster) atMost(limit int, places []place, what string) error {
 	var spans []span
 	for _, p := range places {
@@ -99,7 +99,7 @@ func (y *Cluster) atMost(limit int, places []place, what string) error {
 	return nil
 }
 
-// inTurn reports whether more runs than that, of the tasks t0 and after, went on at once.
+// inTurn checks that at most limit runs, from task t0 to task after, were active at once.
 func (y *Cluster) inTurn(limit int, ids []string) error {
 	var spans []span
 	for _, id := range ids {
@@ -126,13 +126,13 @@ func (y *Cluster) inTurn(limit int, ids []string) error {
 	return nil
 }
 
-// span is a time in which something was alive for certain.
+// span is a time in which something was certainly alive.
 type span struct {
 	from, to time.Time
 	who      string
 }
 
-// crowded is the most spans that lie over one moment, and whose they are.
+// crowded returns the largest number of spans that overlap, and their names.
 func crowded(spans []span) (most int, who []string) {
 	for _, s := range spans {
 		var names []string

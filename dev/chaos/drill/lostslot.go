@@ -2,11 +2,11 @@ package drill
 
 import "fmt"
 
-// slots is how many tasks the worker of lostSlot runs at once.
+// slots is the number of tasks that the worker of lostSlot runs at once.
 const slots = 2
 
-// lostSlot kills a worker whose places are all taken, and starts it again. The places are free for others, and
-// there are no more of them than before.
+// lostSlot kills a worker whose slots are all taken, and restarts it. The slots become free for other tasks, and their
+// number stays the same.
 func lostSlot(y *Cluster) error {
 	if err := y.start(); err != nil {
 		return err

@@ -9,15 +9,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A machine has a program in the background that writes marks to a file there, one line each: a number that counts up, and the
-// process. Another one answers on a port.
+// A machine runs a program in the background that appends marks to a file: one line each with a counter and the process
+// ID. Another program answers on a port.
 const (
 	machineMarks  = "/marks"
 	machinePort   = 7000
 	machineScript = `
 setsid sh -c 'n=0; while :; do n=$((n + 1)); echo "$n $$" >>/marks; sleep 0.1; done' </dev/null >/dev/null 2>&1 &
 setsid nc -ll -p 7000 -e cat </dev/null >/dev/null 2>&1 &`
-	// marksScript prints the marks when another one has been written, or when that has taken too long.
+	// marksScript prints the marks once a new one has been written, or after a time-out.
 	marksScript = `
 set -- $(wc -l /marks) && before=$1 && i=0
 while [ $i -lt 100 ]; do set -- $(wc -l /marks) && [ "$1" -gt "$before" ] && break; i=$((i + 1)); sleep 0.1; done
@@ -27,9 +27,9 @@ cat /marks`
 // machine is a task of type vps.
 type machine struct {
 	task      string
-	container string // its container's id
-	marks     int    // how many there are at least
-	writer    string // the process that writes them
+	container string // ID of its container
+	marks     int    // lower bound of the number of marks
+	writer    string // ID of the process that writes them
 	session   *process
 }
 
@@ -96,8 +96,8 @@ func (s *sessionDrill) awaitRunning() error {
 	return nil
 }
 
-// checkMarks waits until a new session works with a machine, and checks that its file has every mark of one process, which
-// writes more.
+// checkMarks waits until a new session with a machine works, and checks that its file has every mark of one process,
+// which is still writing.
 func (s *sessionDrill) checkMarks(m *machine) error {
 	y := s.cluster
 	var a answer
@@ -112,7 +112,7 @@ func (s *sessionDrill) checkMarks(m *machine) error {
 	for line := range strings.Lines(a.stdout) {
 		number, writer, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		if !strings.HasSuffix(line, "\n") {
-			break // is being written
+			break // an incomplete line, still being written
 		}
 		if m.writer == "" {
 			m.writer = writer
@@ -128,7 +128,7 @@ func (s *sessionDrill) checkMarks(m *machine) error {
 	return nil
 }
 
-// checkContainers checks that each machine has one container, which is the one that it began with.
+// checkContainers checks that each machine still has only its original container.
 func (s *sessionDrill) checkContainers() error {
 	found, err := s.cluster.engine.containers(s.run)
 	if err != nil {
@@ -153,7 +153,8 @@ func (s *sessionDrill) checkContainers() error {
 	return nil
 }
 
-// awaitMachinesEnd waits until machines whose containers the engine has ended are told as ended, and their sessions, too.
+// awaitMachinesEnd waits until machines whose containers the engine has ended are reported as ended, and until their
+// sessions have ended.
 func (s *sessionDrill) awaitMachinesEnd() error {
 	r, err := s.cluster.awaitEnd(s.run)
 	if err != nil {
@@ -167,7 +168,7 @@ func (s *sessionDrill) awaitMachinesEnd() error {
 	return s.awaitNothing()
 }
 
-// stopMachines stops each machine, which is a success.
+// stopMachines stops each machine and checks that each ends as a success.
 func (s *sessionDrill) stopMachines() error {
 	y := s.cluster
 	for _, m := range s.machines {
@@ -190,7 +191,7 @@ func (s *sessionDrill) stopMachines() error {
 	return s.awaitNothing()
 }
 
-// awaitNothing waits until the engine has nothing of the machines, and their sessions have ended.
+// awaitNothing waits until nothing of the machines is left in the engine and their sessions have ended.
 func (s *sessionDrill) awaitNothing() error {
 	y := s.cluster
 	err := y.eventually("nothing is left of the machines of "+s.run, func() (bool, error) {

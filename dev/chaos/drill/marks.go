@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// mark is a line that an attempt wrote, see task.sh.
+// mark is a line that an attempt wrote; see task.sh.
 type mark struct {
 	at        time.Time
 	what      string
 	run, task string
 	attempt   int
-	row       string // claim as the process has it, such as "t/c1"; of an instance in a batch it is that of the batch
-	claim     int    // number of it
+	row       string // claim as the process sees it, such as "t/c1"; for an instance in a batch, that of the batch
+	claim     int    // number of the claim
 	node      string
 	pid       int
-	ticks     int // done so far
+	ticks     int // completed ticks
 }
 
-// marks returns what the attempts of a task have written, in the order in which they wrote it.
+// marks returns the marks of a task's attempts, in the order in which they were written.
 func (y *Cluster) marks(run, task string) ([]mark, error) {
 	text, err := os.ReadFile(filepath.Join(y.Dir, "marks", run+"."+task))
 	if os.IsNotExist(err) {
@@ -34,7 +34,7 @@ func (y *Cluster) marks(run, task string) ([]mark, error) {
 	var marks []mark
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasSuffix(line, "\n") {
-			break // is being written
+			break // an incomplete line, still being written
 		}
 		m, err := parseMark(line)
 		if err != nil {
@@ -65,19 +65,19 @@ func parseMark(line string) (mark, error) {
 	}, nil
 }
 
-// execution is what the marks say of one claim of a task or an instance.
+// execution is what the marks show about one claim of a task or an instance.
 type execution struct {
 	claim, attempt int
 	node           string
 	start          time.Time
-	lastSign       time.Time // newest mark: until then it was alive for certain
-	term           time.Time // SIGTERM arrived; zero: it did not
-	end            time.Time // it did all of its work; zero: it did not
-	failed         bool      // as the scenario wanted
-	overlaps       int       // processes of older claims that were alive at its start
+	lastSign       time.Time // newest mark: the execution was alive until then
+	term           time.Time // when SIGTERM arrived, or zero
+	end            time.Time // when it completed its work, or zero
+	failed         bool      // as the scenario intended
+	overlaps       int       // number of processes of older claims that were alive at its start
 }
 
-// executions returns the claims of a task that started, by their start.
+// executions returns the started claims of a task, ordered by start.
 func (y *Cluster) executions(run, task string) ([]execution, error) {
 	marks, err := y.marks(run, task)
 	if err != nil {
@@ -113,7 +113,7 @@ func (y *Cluster) executions(run, task string) ([]execution, error) {
 	return executions, nil
 }
 
-// started counts the tasks of a run that run on a node, or on any when it is "".
+// started counts the tasks of a run whose newest execution is on a node; "" means any node.
 func (y *Cluster) started(r string, tasks []string, node string) (n int, err error) {
 	for _, task := range tasks {
 		executions, err := y.executions(r, task)

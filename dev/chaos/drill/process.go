@@ -12,24 +12,23 @@ import (
 	"time"
 )
 
-// process is a started member of a cluster. It leads a process group of its own, so
-// that a signal for the drill does not reach it.
+// process is a started member of a cluster. It leads its own process group, so that signals to the drill do not reach
+// it.
 type process struct {
 	name   string
 	cmd    *exec.Cmd
-	stdout string // path of what it prints on standard output
+	stdout string // path of its standard output
 	stderr string // path of its log
 	ended  chan struct{}
 }
 
-// startProcess starts a program with an environment of its own. What it prints
-// goes to files in dir.
+// startProcess starts a program with the given environment. Its output goes to files in dir.
 func startProcess(dir, name string, env []string, program string, args ...string) (*process, error) {
 	p := &process{
 		name: name, ended: make(chan struct{}), cmd: exec.Command(program, args...),
 		stdout: filepath.Join(dir, name+".out"), stderr: filepath.Join(dir, name+".log"),
 	}
-	// A part that is started again must not be taken for ready by what the one before said.
+	// The truncated file keeps output of the previous process from showing a restarted member as ready.
 	stdout, err := os.Create(p.stdout)
 	if err != nil {
 		return nil, err
@@ -47,13 +46,12 @@ func startProcess(dir, name string, env []string, program string, args ...string
 	}
 	go func() {
 		defer close(p.ended)
-		_ = p.cmd.Wait() // its exit code is read from the state
+		_ = p.cmd.Wait() // the exit code is read from the state
 	}()
 	return p, nil
 }
 
-// expect waits for a line on standard output that begins with a word, and
-// returns the rest of it.
+// expect waits for a line on standard output that begins with a word, and returns the rest of the line.
 func (p *process) expect(ctx context.Context, word string) (rest string, err error) {
 	err = eventually(ctx, fmt.Sprintf("%s prints %q", p.name, word), func() (bool, error) {
 		text, err := os.ReadFile(p.stdout)
@@ -82,7 +80,7 @@ func (p *process) signal(s syscall.Signal) error {
 	return nil
 }
 
-// kill ends the process as a crash does and waits until it is gone.
+// kill kills the process with SIGKILL, like a crash, and waits until it has ended.
 func (p *process) kill() error {
 	if p.hasEnded() {
 		return nil
@@ -92,7 +90,7 @@ func (p *process) kill() error {
 	return err
 }
 
-// wait returns the exit code once the process has ended by itself.
+// wait waits until the process has ended by itself, and returns its exit code.
 func (p *process) wait(ctx context.Context) (int, error) {
 	select {
 	case <-p.ended:
@@ -111,17 +109,17 @@ func (p *process) hasEnded() bool {
 	}
 }
 
-// lastWords are the last lines of the log.
+// lastWords returns the last lines of the log.
 func (p *process) lastWords() string {
 	text, _ := os.ReadFile(p.stderr) // without a log there is nothing to report
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	return string(bytes.Join(lines[max(0, len(lines)-5):], []byte(" | ")))
 }
 
-// pollInterval is the time between two looks at something that is waited for.
+// pollInterval is the interval between two checks of a condition.
 const pollInterval = 50 * time.Millisecond
 
-// eventually waits until a condition holds. An error of the condition ends it.
+// eventually waits until a condition holds. An error of the condition ends the wait.
 func eventually(ctx context.Context, what string, holds func() (bool, error)) error {
 	for {
 		ok, err := holds()

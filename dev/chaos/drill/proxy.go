@@ -7,11 +7,9 @@ import (
 	"time"
 )
 
-// Proxy passes TCP connections on to an address, until it is asked to drop what
-// comes. Dropping is silent, as on a network that loses every packet: open
-// connections stay open, new ones are accepted and stay dumb. What was sent
-// meanwhile arrives after Restore, as TCP would send it again. It is safe for
-// concurrent use.
+// Proxy forwards TCP connections to an address and can drop their traffic. Dropping is silent, as on a network that
+// loses every packet: open connections stay open, and new ones are accepted but get no reply. Data sent meanwhile
+// arrives after Restore, as if TCP had retransmitted it. A Proxy is safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -23,10 +21,10 @@ type Proxy struct {
 	open chan struct{} // closed while traffic may pass
 }
 
-// dialTimeout bounds a connection to the target.
+// dialTimeout bounds the connection to the target.
 const dialTimeout = 10 * time.Second
 
-// StartProxy starts a proxy on a free port of the loopback interface. Close ends it.
+// StartProxy starts a proxy on a free port of the loopback interface. The caller must close it.
 func StartProxy(target string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,7 +37,7 @@ func StartProxy(target string) (*Proxy, error) {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
-				return // closed
+				return // the listener is closed
 			}
 			p.serving.Go(func() { p.serve(conn) })
 		}
@@ -47,10 +45,10 @@ func StartProxy(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Address is where the proxy listens, host:port.
+// Address returns the host:port that the proxy listens on.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Cut drops all traffic from now on, both ways.
+// Cut drops all traffic from now on, in both directions.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,14 +70,14 @@ func (p *Proxy) Restore() {
 	}
 }
 
-// Close ends all connections.
+// Close closes the listener and all connections.
 func (p *Proxy) Close() {
 	p.cancel()
 	_ = p.listener.Close()
 	p.serving.Wait()
 }
 
-// serve carries one connection until an end of it, or the proxy, closes it.
+// serve forwards one connection until one of its ends or the proxy closes it.
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
 	if !p.pass() {
@@ -100,7 +98,7 @@ func (p *Proxy) serve(client net.Conn) {
 	copies.Wait()
 }
 
-// copy passes bytes on; the end of one direction ends both once that may be seen.
+// copy forwards bytes in one direction. The end of one direction ends both, once traffic may pass.
 func (p *Proxy) copy(to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -120,7 +118,7 @@ func (p *Proxy) copy(to, from net.Conn) {
 	_, _ = to.Close(), from.Close()
 }
 
-// pass waits until traffic may pass; false: the proxy has been closed.
+// pass waits until traffic may pass. It returns false if the proxy is closed.
 func (p *Proxy) pass() bool {
 	p.mu.Lock()
 	open := p.open

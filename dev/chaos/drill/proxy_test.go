@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// echo is a server that sends back what it gets.
+// echo starts a server that sends back what it receives, and returns its address.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,7 +93,7 @@ func TestProxy(t *testing.T) {
 	hears(t, r, "one")
 
 	p.Cut()
-	p.Cut() // changes nothing
+	p.Cut() // has no effect
 	says(t, conn, "two")
 	silent(t, conn, r)
 	late, lateReader := dial(t, p.Address())

@@ -8,9 +8,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// adopt kills a worker with running containers and starts it again: soon, when they continue
-// as if nothing had been, also when they have ended meanwhile; and leaves it dead, when
-// their tasks start anew elsewhere.
+// adopt kills a worker with running containers. Started again soon, the worker continues them, even if they have ended
+// meanwhile. If it stays dead, the tasks start anew elsewhere.
 func adopt(y *Cluster) error {
 	if err := y.startContained("a"); err != nil {
 		return err
@@ -59,7 +58,7 @@ func (y *Cluster) adoptSoon() error {
 	return y.adopted(id)
 }
 
-// adopted looks whether each task of a run has been done by its first container.
+// adopted checks that each task of a run was completed by its first container.
 func (y *Cluster) adopted(id string) error {
 	r, _, err := y.containedFinished(id)
 	if err != nil {
@@ -105,8 +104,8 @@ func (y *Cluster) adoptEnded() error {
 	return y.adopted(id)
 }
 
-// adoptLate leaves the worker dead: its containers end before their tasks start on
-// another one, although both have the same engine.
+// adoptLate leaves the worker dead and checks that its containers end before their tasks start on another worker,
+// although both use the same engine.
 func (y *Cluster) adoptLate() error {
 	d := y.contained("late", "late", 5, 5)
 	id, err := y.submit(d)
@@ -116,7 +115,7 @@ func (y *Cluster) adoptLate() error {
 	if err := y.awaitContained(id, namesOf(d), 2); err != nil {
 		return err
 	}
-	// Until the server knows that they have started, it does not count as an attempt.
+	// The start does not count as an attempt until the server knows of it.
 	err = y.eventually("the tasks run", func() (bool, error) {
 		r, err := y.get(id)
 		return err == nil && r.Tasks["t0"].State == v1.TaskRunning && r.Tasks["t1"].State == v1.TaskRunning, err

@@ -7,8 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// lostCompletion cuts a worker off from Temporal while its task ends, so that
-// the server never learns of it in time. The result record has to answer for it.
+// lostCompletion cuts a worker off from Temporal while its task ends, so that the server does not learn of the end in
+// time. The result record must provide the result.
 func lostCompletion(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -40,7 +40,7 @@ func lostCompletion(y *Cluster) error {
 		if t := r.Tasks[task]; t.Node != "a" {
 			return fmt.Errorf("task %s was done on a and is told to have run on %q", task, t.Node)
 		}
-		// The attempt that was answered for has printed nothing itself.
+		// The attempt that took its result from the record has printed nothing itself.
 		printed, err := y.must("runs", "logs", id, task, "--stdout")
 		if err != nil || printed != r.Tasks[task].Result.Stdout {
 			return errors.Join(err, fmt.Errorf("the log of task %s, attempt %d, is %q, its result %q", task, r.Tasks[task].Attempt, printed, r.Tasks[task].Result.Stdout))
@@ -50,8 +50,8 @@ func lostCompletion(y *Cluster) error {
 	return y.unchanged(r)
 }
 
-// oldClaim cuts a worker off from everything while its tasks end, so that no
-// record answers for them and they run again. Its late reports must not count.
+// oldClaim cuts a worker off from everything while its tasks end, so that there is no record and they run again. Its
+// late reports must not count.
 func oldClaim(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -65,7 +65,7 @@ func oldClaim(y *Cluster) error {
 	if err := y.startWorkers("b"); err != nil {
 		return err
 	}
-	y.struck("a") // what is done now cannot be known
+	y.struck("a") // the result of work done from now on cannot be known
 	y.link("a", "temporal").Cut()
 	y.link("a", "gateway").Cut()
 	if err := y.open(first); err != nil {
@@ -75,7 +75,7 @@ func oldClaim(y *Cluster) error {
 		return err
 	}
 	y.link("a", "temporal").Restore()
-	if err := y.awaitNodes("a"); err != nil { // it has been seen
+	if err := y.awaitNodes("a"); err != nil { // the node has been seen
 		return err
 	}
 	if r, err := y.get(id); err != nil || v1.IsRunTerminal(r.State) {
@@ -94,7 +94,7 @@ func oldClaim(y *Cluster) error {
 		if err != nil {
 			return err
 		}
-		// The record of a, which is older, may have arrived before b could write one.
+		// The record of a is older, and may have arrived before b could write one.
 		t, by := r.Tasks[task], executions[len(executions)-1]
 		if t.State != v1.TaskCompleted || len(executions) != 2 || t.Node != "a" && t.Node != by.node {
 			return fmt.Errorf("task %s is %s on %q after %d executions", task, t.State, t.Node, len(executions))
@@ -103,7 +103,7 @@ func oldClaim(y *Cluster) error {
 	return y.unchanged(r)
 }
 
-// unchanged reports whether an ended run stays as it is.
+// unchanged checks that an ended run does not change.
 func (y *Cluster) unchanged(before *run) error {
 	if err := y.pause(y.Scale.Heartbeat); err != nil {
 		return err

@@ -7,8 +7,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// killRetry retries a run that has failed, and kills the gateway just then: at
-// first when it has answered, then while it is asked.
+// killRetry retries a failed run and kills the gateway at that moment: first after its reply, then during the request.
 func killRetry(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
@@ -56,7 +55,7 @@ func killRetry(y *Cluster) error {
 	return nil
 }
 
-// retryAndKill kills the gateway when it has said that the run continues.
+// retryAndKill kills the gateway after it has replied that the run continues.
 func (y *Cluster) retryAndKill(id string) error {
 	if _, err := y.must("runs", "retry", id); err != nil {
 		return err
@@ -64,8 +63,8 @@ func (y *Cluster) retryAndKill(id string) error {
 	return errors.Join(y.kill(gatewayName(0)), y.restartGateway(0))
 }
 
-// killAndRetry kills the gateway while it is asked. The caller does not learn what
-// became of it, and looks before asking again.
+// killAndRetry kills the gateway during the request. The caller does not learn the result, and checks the run before
+// retrying.
 func (y *Cluster) killAndRetry(id string) error {
 	asked := make(chan error, 1)
 	go func() {

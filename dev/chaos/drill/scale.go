@@ -2,32 +2,31 @@ package drill
 
 import "time"
 
-// Scale is how long the time-outs of a drill are.
+// Scale sets the lengths of a drill's time-outs.
 type Scale struct {
 	Name string
 	// Heartbeat is the heartbeat time-out of attempts, and how long a node may be silent.
 	Heartbeat time.Duration
-	// Short is an interruption that running tasks must not notice, Long one that no attempt survives.
+	// Short is an interruption that running tasks must not notice, and Long one that no attempt survives.
 	Short, Long time.Duration
-	// Outage is how long the store is away at least.
+	// Outage is the minimum length of a store outage.
 	Outage time.Duration
-	// Slack is what a step may take beyond its time-outs.
+	// Slack is how long a step may take beyond its time-outs.
 	Slack time.Duration
-	// Limit is how long something may take that has no time-out of its own.
+	// Limit bounds steps that have no time-out of their own.
 	Limit time.Duration
-	// Drains is the number of drains of the scenario that drains.
+	// Drains is the number of drains in the scenario drains.
 	Drains int
-	// Instances is how many the large fan-out has: more than a run carries through itself.
+	// Instances is the size of the large fan-out. It exceeds what a run carries itself.
 	Instances int
 	// Rounds is how often worker and container engine are killed.
 	Rounds int
-	// SessionRounds is how often each part is killed that machines and sessions need.
+	// SessionRounds is how often each part that machines and sessions depend on is killed.
 	SessionRounds int
 }
 
-// The known scales. At full length, time-outs are the defaults and the slack is
-// what is promised for an idle machine; the fast one is for machines that do much
-// else meanwhile.
+// The known scales. Full uses the default time-outs, and the slack that is promised for an idle machine. Fast is for
+// machines that are busy with other work.
 var (
 	Full = Scale{
 		Name: "full", Heartbeat: 15 * time.Second, Short: 3 * time.Second, Long: time.Minute, Outage: time.Minute,
@@ -39,8 +38,7 @@ var (
 	}
 )
 
-// patient is the scale with time-outs that are long enough for scenarios in which
-// nothing may notice an interruption, on a busy machine too.
+// patient returns the scale with time-outs long enough that interruptions go unnoticed even on a busy machine.
 func (s Scale) patient() Scale {
 	if s.Name != Full.Name {
 		s.Heartbeat = 5 * s.Heartbeat

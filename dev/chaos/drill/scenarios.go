@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// Scenario is one way to break a cluster.
+// Scenario breaks a cluster in one way.
 type Scenario struct {
 	Name string
-	// Says what is broken and what must hold all the same.
+	// Says describes what is broken and what must still hold.
 	Says string
 	run  func(*Cluster) error
-	// patient runs at a scale whose short interruptions nothing may notice.
+	// patient runs the scenario with time-outs so long that short interruptions must go unnoticed.
 	patient bool
 }
 
-// Scenarios are all of them, in the order of their names in the README.
+// Scenarios returns all scenarios, in the order of the README.
 func Scenarios() []Scenario {
 	return []Scenario{
 		{Name: "kill-worker", Says: "kill -9 of a worker with starting and running tasks", run: killWorker},

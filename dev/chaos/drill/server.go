@@ -13,15 +13,14 @@ import (
 	"switchyard/workflows/visibility"
 )
 
-// Variables that hold the database file and the address of the server that this process is to be.
+// Variables with the database file and the address of the Temporal server that this process should become.
 const (
 	serverVariable  = "CHAOS_SERVER_DB"
 	addressVariable = "CHAOS_SERVER_ADDRESS"
 )
 
-// ServeIfAsked turns this process into a Temporal server and nothing else, when
-// it was started for that, so that the server can be killed on its own. A program
-// that opens clusters calls it first.
+// ServeIfAsked turns this process into a Temporal server, if it was started as one, so that the server can be killed
+// separately. A program that opens clusters calls it first.
 func ServeIfAsked() {
 	db := os.Getenv(serverVariable)
 	if db == "" {
@@ -34,8 +33,8 @@ func ServeIfAsked() {
 	os.Exit(0)
 }
 
-// ServerVariables returns the variables with which a program that calls ServeIfAsked is a Temporal server on a database. It prints
-// "Temporal" and its address; "" is a free one.
+// ServerVariables returns the environment that turns a program that calls ServeIfAsked into a Temporal server on a
+// database. The program prints "Temporal" and its address. An empty address means a free one.
 func ServerVariables(db, address string) []string {
 	return []string{serverVariable + "=" + db, addressVariable + "=" + address}
 }
@@ -57,7 +56,7 @@ func serveTemporal(db string) error {
 
 const serverName = "temporal"
 
-// startServer starts a Temporal server that can be killed on its own.
+// startServer starts a Temporal server that can be killed separately.
 func (y *Cluster) startServer() error {
 	address, err := freeAddress()
 	if err != nil {
@@ -67,7 +66,7 @@ func (y *Cluster) startServer() error {
 	return y.restartServer()
 }
 
-// restartServer starts it at the address and on the database that it had.
+// restartServer starts the server again at its previous address and on its previous database.
 func (y *Cluster) restartServer() error {
 	self, err := os.Executable()
 	if err != nil {

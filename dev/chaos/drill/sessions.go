@@ -15,7 +15,7 @@ import (
 // lostCode is the exit code of a session whose connection was lost.
 const lostCode = 255
 
-// forward is a command that brings a port of a machine to this one.
+// forward is a command that forwards a local port to a machine.
 type forward struct {
 	*process
 	address string
@@ -31,7 +31,7 @@ func (s *sessionDrill) openSession(m *machine) (err error) {
 	return err
 }
 
-// openForward brings the port of a machine to this one.
+// openForward forwards a local port to a machine.
 func (s *sessionDrill) openForward(m *machine) error {
 	p, err := s.startCommand("port-forward", s.run, m.task, "0:"+strconv.Itoa(machinePort))
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *sessionDrill) openForward(m *machine) error {
 	return s.checkForward()
 }
 
-// startCommand starts a command of `runs` as a part of the cluster.
+// startCommand starts a `runs` command as a member of the cluster.
 func (s *sessionDrill) startCommand(args ...string) (*process, error) {
 	y := s.cluster
 	s.opened++
@@ -57,7 +57,7 @@ func (s *sessionDrill) startCommand(args ...string) (*process, error) {
 	return p, err
 }
 
-// checkForward waits until the port that has been forwarded answers.
+// checkForward waits until the forwarded port answers.
 func (s *sessionDrill) checkForward() error {
 	var last error
 	err := s.cluster.eventually("the port that is forwarded answers", func() (bool, error) {
@@ -73,10 +73,10 @@ func (s *sessionDrill) checkForward() error {
 	return nil
 }
 
-// echoTimeout bounds one question to the program behind a port.
+// echoTimeout bounds one exchange with the program behind a port.
 const echoTimeout = 10 * time.Second
 
-// askEcho checks that what is sent to an address comes back.
+// askEcho checks that an address echoes what is sent to it.
 func askEcho(address string) error {
 	c, err := net.DialTimeout("tcp", address, echoTimeout)
 	if err != nil {
@@ -101,7 +101,7 @@ func sendString(w io.Writer, text string) error {
 	return err
 }
 
-// renewSessions checks that each session continues, or has ended with a message, and opens another one in its place.
+// renewSessions checks that each session either continues or has ended with a message, and replaces the ended ones.
 func (s *sessionDrill) renewSessions() error {
 	for _, m := range s.machines {
 		before, err := os.Stat(m.session.stdout)
@@ -130,7 +130,7 @@ func (s *sessionDrill) renewSessions() error {
 	return nil
 }
 
-// checkLost checks how a session has ended that was lost.
+// checkLost checks the exit code and the message of a lost session.
 func checkLost(p *process) error {
 	if code, said := p.cmd.ProcessState.ExitCode(), p.lastWords(); code != lostCode || said == "" {
 		return fmt.Errorf("%s, which was lost, has ended with %d and the message %q", p.name, code, said)
@@ -138,7 +138,7 @@ func checkLost(p *process) error {
 	return nil
 }
 
-// awaitSessionsEnd waits until the sessions with machines that have ended have ended, too.
+// awaitSessionsEnd waits until the sessions of ended machines have ended too.
 func (s *sessionDrill) awaitSessionsEnd() error {
 	sessions := []*process{s.forward.process}
 	for _, m := range s.machines {

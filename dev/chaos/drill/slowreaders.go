@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// readers is how many clients read a log slowly, and logBytes its size at least.
+	// readers is the number of clients that read a log slowly, and logBytes the minimum size of the log.
 	readers  = 20
 	logBytes = 40 << 20
-	// readerBytes is what a slow reader may take of the gateway's memory, and clientBytes of its own.
+	// readerBytes is the gateway's memory limit per slow reader, and clientBytes the memory limit of a client.
 	readerBytes = 16 << 20
 	clientBytes = 64 << 20
 )
 
-// slowReaders has clients follow a large log at 1 KiB/s. They hold up no other client and no run, and take
-// little memory, of theirs and of the gateway.
+// slowReaders makes clients follow a large log at 1 KiB/s. They must not delay other clients or runs, and must use
+// little memory in themselves and in the gateway.
 func slowReaders(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -59,11 +59,11 @@ func slowReaders(y *Cluster) error {
 	return err
 }
 
-// slow are clients that read slowly.
+// slow holds clients that read slowly.
 type slow struct {
 	clients []*exec.Cmd
 	reading sync.WaitGroup
-	read    atomic.Int32 // how many have had something
+	read    atomic.Int32 // number of clients that have read something
 }
 
 // readSlowly starts clients that follow the log of a run until ctx ends.
@@ -101,11 +101,11 @@ func (y *Cluster) readSlowly(ctx context.Context, id string) (*slow, error) {
 func (s *slow) wait() {
 	s.reading.Wait()
 	for _, cmd := range s.clients {
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // the client was killed
 	}
 }
 
-// besideReaders looks what others get while all clients read slowly, and what that takes.
+// besideReaders measures other clients' responses, and the memory use, while all clients read slowly.
 func (y *Cluster) besideReaders(id string, before int64, s *slow) error {
 	if err := y.eventually("all clients read", func() (bool, error) { return s.read.Load() == readers, nil }); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (y *Cluster) besideReaders(id string, before int64, s *slow) error {
 	return nil
 }
 
-// memoryOf is the private memory of a process, in bytes.
+// memoryOf returns the private memory of a process, in bytes.
 func memoryOf(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Soak runs random runs under random faults and counts what is lost, doubled or stuck.
+// Soak runs random runs under random faults, and counts what is lost, doubled or stuck.
 type Soak struct {
 	Length time.Duration
-	// Seed of the dice; 0: another one each time.
+	// Seed seeds the random choices. 0 means a random seed.
 	Seed uint64
 }
 
 const (
 	soakWorkers = 4
-	// soakOpen is how many runs are under way at once.
+	// soakOpen is the number of runs in progress at once.
 	soakOpen = 6
 )
 
-// Run runs the soak. It is an error that anything is lost, doubled or stuck.
+// Run runs the soak. It returns an error if anything is lost, doubled or stuck.
 func (s Soak) Run(ctx context.Context, o Options) error {
 	if s.Seed == 0 {
 		s.Seed = rand.Uint64()
@@ -82,7 +82,7 @@ func done(c <-chan struct{}) bool {
 	}
 }
 
-// soakRun runs a random workflow to its end. One that fails is retried.
+// soakRun runs a random workflow to its end. It retries a failed run.
 func (y *Cluster) soakRun(name string, dice *rand.Rand) outcome {
 	d := y.random(name, dice)
 	id, err := y.submit(d)
@@ -126,13 +126,13 @@ func (y *Cluster) soakRun(name string, dice *rand.Rand) outcome {
 }
 
 const (
-	// soakRetries is how often a run of the soak is retried; faults fail its tasks, too.
+	// soakRetries is how often a run of the soak is retried. Faults also fail its tasks.
 	soakRetries = 20
-	// soakTurns is how many child runs of the soak may be under way at once.
+	// soakTurns is the most child runs of the soak in progress at once.
 	soakTurns = 3
 )
 
-// retry has a run continue that has failed. A gateway that died meanwhile may have seen to it.
+// retry retries a failed run. A gateway that died during an earlier call may already have done so.
 func (y *Cluster) retry(failed *run) error {
 	_, err := y.must("runs", "retry", failed.ID)
 	if err == nil {
@@ -144,8 +144,8 @@ func (y *Cluster) retry(failed *run) error {
 	return err
 }
 
-// random is a workflow of layers of tasks that take 0.1 to 5 s. Some fail at first, or once and for all, some fan
-// out, some want the same mutex, some are runs of another workflow.
+// random returns a workflow of layers of tasks that take 0.1 to 5 s. Some tasks fail at first, or always; some fan out,
+// some share a mutex, and some run another workflow.
 func (y *Cluster) random(name string, dice *rand.Rand) definition {
 	d := definition{Name: name, Tasks: map[string]taskSpec{}}
 	var before []string
@@ -181,7 +181,7 @@ func (y *Cluster) randomTask(name string, before []string, dice *rand.Rand) task
 	case 7:
 		j.counts, j.ticks = true, 20
 	case 10:
-		if dice.IntN(4) == 0 { // they take as long as all others
+		if dice.IntN(4) == 0 { // rare, because such a fan-out takes as long as all other tasks
 			j.ticks, j.instances, j.batch = 0, y.Scale.Instances, "auto"
 		}
 	case 8:
@@ -199,6 +199,6 @@ func (y *Cluster) randomTask(name string, before []string, dice *rand.Rand) task
 		return childRun(child, before...)
 	}
 	t := y.task(j)
-	t.Retry["maxRetries"] = 50 // faults spend attempts, too
+	t.Retry["maxRetries"] = 50 // faults also spend attempts
 	return t
 }

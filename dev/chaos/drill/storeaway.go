@@ -11,12 +11,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// storeAway takes the folder of the store away.
+// storeAway makes the folder of the store unavailable.
 func storeAway(y *Cluster) error {
 	return y.storeOutage(y.hideStore, y.showStore)
 }
 
-// storeErrors has a bucket answer everything with an error.
+// storeErrors makes a bucket reply to every request with an error.
 func storeErrors(y *Cluster) error {
 	b, err := y.startBucket()
 	if err != nil {
@@ -27,7 +27,7 @@ func storeErrors(y *Cluster) error {
 		func() error { b.setFault(nil); return nil })
 }
 
-// storeSlow has a bucket answer later than anyone waits.
+// storeSlow makes a bucket respond later than any client waits.
 func storeSlow(y *Cluster) error {
 	b, err := y.startBucket()
 	if err != nil {
@@ -38,14 +38,14 @@ func storeSlow(y *Cluster) error {
 		func() error { b.setFault(nil); return nil })
 }
 
-// outageRuns are the runs of an outage of the store, each before another stage that reads or writes it.
+// outageRuns holds the IDs of runs that are each about to read or write the store at another stage.
 type outageRuns struct {
 	conditions, fanOut, end, parent, child, long, failed string
 }
 
-// storeOutage begins an outage of the store while runs are at every stage that reads or writes it: they are submitted,
-// fan out, evaluate conditions, continue as new, end, end as a child, and are retried. Each waits and says why; nothing
-// fails, nothing is done twice, and nothing is missing.
+// storeOutage makes the store unavailable while runs are at every stage that uses it: they are submitted, fan out,
+// evaluate conditions, continue as new, end, end as a child, and are retried. Each run waits and reports why; no task
+// fails, nothing is done twice, and no value is missing.
 func (y *Cluster) storeOutage(begin, end func() error) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (y *Cluster) storeOutage(begin, end func() error) error {
 	return y.oneChild("parent", runs.parent, runs.child)
 }
 
-// startOutageRuns starts the runs and waits until each is where the outage is to find it.
+// startOutageRuns starts the runs and waits until each is at the stage that the outage must hit.
 func (y *Cluster) startOutageRuns(gate string) (*outageRuns, error) {
 	output := `printf 'word=yes\nfill=%040000d\n' 0 > "$SWITCHYARD_OUTPUT"`
 	items := `printf '{"items": ["%01000d", 1, 2, 3, 4, 5, 6, 7, 8, 9], "fill": "%040000d"}' 0 0 > "$SWITCHYARD_OUTPUT"`
@@ -97,14 +97,14 @@ func (y *Cluster) startOutageRuns(gate string) (*outageRuns, error) {
 	after := y.task(job{after: []string{"t0", "gate"}})
 	after.Condition = "parent.t0.output.word == 'yes'"
 	conditions.Tasks["after"] = after
-	// What it fans out over is too large to travel with an answer.
+	// The fan-out list is too large to fit into a result message.
 	each := y.task(job{after: []string{"items", "gate"}})
 	each.ForEach = "parent.items.output.items"
 	fanOut := definition{Name: "fan-out", Tasks: map[string]taskSpec{
 		"items": y.task(job{last: items}), "gate": y.task(job{gate: gate}), "each": each,
 		"large": y.task(job{after: []string{"each"}, last: output}), "last": y.task(job{after: []string{"large"}}),
 	}}
-	// What the instances print fills the history past the bound at which the run continues as new.
+	// The instances print enough to exceed the history limit at which the run continues as new.
 	long := definition{Name: "long", Tasks: map[string]taskSpec{
 		"each": y.task(job{instances: noisyInstances, last: noise}),
 		"gate": y.task(job{gate: gate, after: []string{"each"}}), "after": y.task(job{after: []string{"gate"}}),
@@ -116,7 +116,7 @@ func (y *Cluster) startOutageRuns(gate string) (*outageRuns, error) {
 	for _, stage := range []struct {
 		id *string
 		definition
-		first string // task that runs when the outage begins; empty: none is waited for
+		first string // task that runs when the outage begins, or "" to wait for none
 	}{
 		{&runs.long, long, "gate"}, {&runs.conditions, conditions, "gate"}, {&runs.fanOut, fanOut, "gate"},
 		{&runs.end, y.crowd("end", 1, job{gate: gate}), "t0"}, {&runs.parent, y.parent("parent", job{gate: gate}), ""}, {&runs.failed, failed, ""},
@@ -159,7 +159,7 @@ const (
 	noise          = `head -c 24000 /dev/zero | tr '\0' '\1' >&2`
 )
 
-// awaitProblems waits until runs say that they wait for the store.
+// awaitProblems waits until runs report that they wait for the store.
 func (y *Cluster) awaitProblems(ids ...string) error {
 	silent := ""
 	err := y.eventually("runs say that they wait for the store", func() (bool, error) {
@@ -181,7 +181,7 @@ func (y *Cluster) awaitProblems(ids ...string) error {
 	return err
 }
 
-// retryInOutage retries a run. If the outage is longer than a call waits, it says so.
+// retryInOutage retries a run. If the outage outlasts the call, the call must report that.
 func (y *Cluster) retryInOutage(id string) error {
 	a, err := y.command(0, "runs", "retry", id)
 	if err != nil || a.code == 0 {
@@ -194,7 +194,7 @@ func (y *Cluster) retryInOutage(id string) error {
 	return err
 }
 
-// survivedOutage waits for the end of a run whose tasks took one attempt each.
+// survivedOutage waits for the end of a run, and checks that each of its tasks took one attempt.
 func (y *Cluster) survivedOutage(id string) error {
 	r, err := y.finished(id)
 	if err != nil {
@@ -219,7 +219,7 @@ func (y *Cluster) isGeneration(id string, want int) error {
 	return err
 }
 
-// hasContinued reports whether a run has continued as new.
+// hasContinued checks that a run has continued as new.
 func (y *Cluster) hasContinued(id string) error {
 	c, err := y.dial()
 	if err != nil {
@@ -238,7 +238,7 @@ func (y *Cluster) hasContinued(id string) error {
 	return nil
 }
 
-// logIsWhole waits until the log of a task is in the store, where its worker has brought it since.
+// logIsWhole waits until the log of a task is complete in the store, after its worker has uploaded it.
 func (y *Cluster) logIsWhole(id, task string) error {
 	r, err := y.get(id)
 	if err != nil {

@@ -8,14 +8,15 @@ import (
 	"syscall"
 )
 
-// ErrNoMounts says that a scenario needs to mount file systems, and why that cannot be done here.
+// ErrNoMounts means that a scenario must mount file systems and that this is impossible here. The wrapping error has
+// the reason.
 var ErrNoMounts = errors.New("no file system can be mounted here")
 
 // storeBytes is the size of the file system that holds the store.
 const storeBytes = "64m"
 
-// storeMounts has the file system of the store full, and then gone, with an empty folder in its place. Runs that end
-// meanwhile wait and say why.
+// storeMounts fills the file system of the store, and then replaces it by an empty folder. Runs that end meanwhile wait
+// and report why.
 func storeMounts(y *Cluster) (err error) {
 	device := filepath.Join(y.Dir, "device")
 	if err := errors.Join(os.Mkdir(device, 0o700), os.Mkdir(y.storeDir(), 0o700)); err != nil {
@@ -49,7 +50,7 @@ func storeMounts(y *Cluster) (err error) {
 	return nil
 }
 
-// endsInOutage has a run end in an outage of its store.
+// endsInOutage makes a run end during an outage of its store.
 func (y *Cluster) endsInOutage(name string, begin, end func() error) error {
 	gate := y.gate(name)
 	id, tasks, err := y.submitAndAwait(y.crowd(name, 2, job{gate: gate}), "t0", "t1")

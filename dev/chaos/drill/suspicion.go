@@ -7,9 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// neverStarts freezes a worker that has taken a task and not started it: the
-// task waits for the output of its parent, which lies in a store that the worker
-// cannot reach.
+// neverStarts freezes a worker that has taken a task but not started it: the task waits for its parent's output in a
+// store that the worker cannot reach.
 func neverStarts(y *Cluster) error {
 	if err := y.start("p"); err != nil {
 		return err
@@ -22,7 +21,7 @@ func neverStarts(y *Cluster) error {
 	}
 	y.link("a", "gateway").Cut()
 	id, err := y.submit(definition{Name: "silent", Tasks: map[string]taskSpec{
-		// More than travels with a request.
+		// The output is too large for the request itself.
 		"parent": y.task(job{node: "p", last: `printf '{"text":"%0100000d"}' 7 > "$SWITCHYARD_OUTPUT"`}),
 		"child":  y.task(job{ticks: 1, after: []string{"parent"}, label: "x"}),
 	}})
@@ -65,5 +64,5 @@ func neverStarts(y *Cluster) error {
 	return nil
 }
 
-// pickUp is more than a worker needs to take what lies in its queue.
+// pickUp exceeds the time that a worker needs to take a task from its queue.
 const pickUp = time.Second

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// outcome is how a run of the soak ended.
+// outcome holds how a run of the soak ended.
 type outcome struct {
 	verdict  *verdict
-	retries  int      // of the run as a whole
-	mutex    []place  // tasks that want the same mutex
+	retries  int      // number of retries of the run
+	mutex    []place  // tasks that share the mutex
 	children []string // runs of the same workflow that it has started
-	stuck    error    // it did not end
-	broken   error    // nothing can be said of it
+	stuck    error    // the run did not end
+	broken   error    // the outcome is unknown
 }
 
 // tally counts outcomes. It is safe for concurrent use.

@@ -8,8 +8,8 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 )
 
-// terminateRun terminates the workflow of a run that has a large fan-out and a
-// child run under way, and retries the run at once.
+// terminateRun terminates the workflow of a run with a large fan-out and a child run in progress, and retries the run
+// at once.
 func terminateRun(y *Cluster) error {
 	workers := []string{"a", "b"}
 	if err := y.start(workers...); err != nil {
@@ -26,7 +26,7 @@ func terminateRun(y *Cluster) error {
 	if err := y.awaitBegun(id, "each", n/6); err != nil {
 		return err
 	}
-	// What has ended just before is not known, and done again.
+	// The run does not know of work that ended just before, and repeats it.
 	for _, w := range workers {
 		y.struck(w)
 	}
@@ -56,7 +56,7 @@ func (y *Cluster) terminate(id string) error {
 	return c.TerminateWorkflow(y.ctx, id, "", "a drill")
 }
 
-// dial returns a client of the cluster's server.
+// dial returns a Temporal client of the cluster's server.
 func (y *Cluster) dial() (client.Client, error) {
 	return client.DialContext(y.ctx, client.Options{HostPort: y.temporal, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 }

@@ -9,19 +9,19 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// verdict is what the marks of a run and its status say together.
+// verdict is the result of comparing the marks of a run with its status.
 type verdict struct {
 	tasks int
-	// lost are completed tasks whose work was not done, doubled those whose work was done, or was being done, twice.
+	// lost holds completed tasks whose work was not done, and doubled those whose work was done, or in progress, twice.
 	lost, doubled []error
-	// repeated is how often work was done again because its worker was killed before it could keep the result.
-	// No system can know that it was done.
+	// repeated counts work that was repeated because its worker was killed before it could store the result. No system
+	// can know that such work was done.
 	repeated int
 }
 
 func (v *verdict) err() error { return errors.Join(append(v.lost, v.doubled...)...) }
 
-// judge compares a run that has ended with what its attempts did, those of the runs that it has started included.
+// judge compares an ended run with what its attempts did, including those of its child runs.
 func (y *Cluster) judge(r *run) (*verdict, error) {
 	v := &verdict{}
 	return v, y.judgeRun(v, r)
@@ -56,8 +56,7 @@ func (y *Cluster) judgeTask(v *verdict, r *run, name string, task runTask) error
 	return err
 }
 
-// judgeInstances looks at a task that has fanned out: each of its instances is there, and when it has completed each
-// of them has.
+// judgeInstances checks a fanned-out task: each instance exists, and each has completed if the task has.
 func (y *Cluster) judgeInstances(v *verdict, r *run, name string) error {
 	task := r.Tasks[name]
 	instances, err := y.instances(r.ID, name)
@@ -84,7 +83,7 @@ func (y *Cluster) judgeInstances(v *verdict, r *run, name string) error {
 	return nil
 }
 
-// judgeChild looks at the run that a task has started.
+// judgeChild judges the run that a task has started.
 func (y *Cluster) judgeChild(v *verdict, name string, task runTask) error {
 	child, err := y.get(task.ChildRun)
 	if err != nil {
@@ -96,9 +95,8 @@ func (y *Cluster) judgeChild(v *verdict, name string, task runTask) error {
 	return y.judgeRun(v, child)
 }
 
-// judge looks at one task. executions are in the order in which they started;
-// diedWith reports whether an execution that had done its work may not have been
-// kept because its worker was killed.
+// judge judges one task. executions are ordered by start; diedWith reports whether the result of a finished execution
+// may have been lost because its worker was killed.
 func (v *verdict) judge(name string, task runTask, executions []execution, diedWith func(execution) bool) {
 	var ends []execution
 	for i, e := range executions {
@@ -122,15 +120,14 @@ func (v *verdict) judge(name string, task runTask, executions []execution, diedW
 	if task.State != v1.TaskCompleted {
 		return
 	}
-	// What the last of them printed is its claim and node.
+	// An execution prints only its node and claim.
 	ok := slices.ContainsFunc(ends, func(e execution) bool { return task.Result.Stdout == fmt.Sprintf("by %s %d\n", e.node, e.claim) })
 	if !ok {
 		v.lost = append(v.lost, fmt.Errorf("%s completed with %q, which no attempt that ended has printed", name, task.Result.Stdout))
 	}
 }
 
-// finished waits for the end of a run, which has to be completed with all of its
-// tasks done once.
+// finished waits for the end of a run, and checks that it completed with each of its tasks done once.
 func (y *Cluster) finished(id string) (*run, error) {
 	r, err := y.awaitEnd(id)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestJudge(t *testing.T) {
 		name          string
 		marks         string // of run r, task t
 		task          runTask
-		killed        int // second in which the worker of node a was killed; 0: never
+		killed        int // second in which the worker of node a was killed; 0 means never
 		lost, doubled int
 		repeated      int
 	}{
@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 				y.strikes["a"] = []time.Time{time.Unix(1_800_000_000+int64(test.killed), 0)}
 			}
 			if test.marks != "" {
-				// What is being written does not count.
+				// An incomplete line does not count.
 				if err := os.WriteFile(filepath.Join(y.Dir, "marks", "r.t"), []byte(test.marks+at(20)+" ti"), 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -7,9 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// killWaiting kills everything while runs wait for people: one for an approval,
-// one that is paused, one with a task that is held back. They wait on, and continue
-// when they are asked to.
+// killWaiting kills everything while runs wait for a user: one for an approval, one that is paused, and one with a held
+// task. They still wait after the restart, and continue when the user lets them.
 func killWaiting(y *Cluster) error {
 	if err := y.startDev(); err != nil {
 		return err
@@ -57,7 +56,7 @@ func killWaiting(y *Cluster) error {
 	if err := y.awaitWaiting(ids); err != nil {
 		return err
 	}
-	// By now they would have gone on, if they did.
+	// By the end of this run the others would have continued, if they wrongly did.
 	other, err := y.submit(y.crowd("other", 1, job{ticks: 1}))
 	if err != nil {
 		return err
@@ -86,7 +85,7 @@ func killWaiting(y *Cluster) error {
 	return nil
 }
 
-// submitAndAwait submits a run and waits until some of its tasks have started.
+// submitAndAwait submits a run and waits until the given tasks have started.
 func (y *Cluster) submitAndAwait(d definition, tasks ...string) (id string, _ []string, err error) {
 	if id, err = y.submit(d); err != nil {
 		return "", nil, err
@@ -94,8 +93,8 @@ func (y *Cluster) submitAndAwait(d definition, tasks ...string) (id string, _ []
 	return id, tasks, y.awaitStarted(id, tasks, "", len(tasks))
 }
 
-// awaitWaiting waits until a run waits for approval, one is paused with nothing
-// under way, and one waits for a task that is held.
+// awaitWaiting waits until one run waits for approval, one is paused with nothing in flight, and one waits for a held
+// task.
 func (y *Cluster) awaitWaiting(ids []string) error {
 	var seen []string
 	err := y.eventually("the runs wait for people", func() (bool, error) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// killWorker kills a worker as soon as the first of its tasks runs, so that others start just then.
+// killWorker kills a worker as soon as the first of its tasks runs, while others are starting.
 func killWorker(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
@@ -38,8 +38,7 @@ func killWorker(y *Cluster) error {
 	return err
 }
 
-// killFlow kills a worker that is filled ahead: short tasks run, start and end on
-// it all the time, and more wait in its queue.
+// killFlow kills a worker whose queue is filled ahead: short tasks constantly start and end on it, and more wait.
 func killFlow(y *Cluster) error {
 	if err := y.start(); err != nil {
 		return err
@@ -68,7 +67,7 @@ func killFlow(y *Cluster) error {
 	return err
 }
 
-// recovered reports whether what ran on a node when it was lost started again in time.
+// recovered checks that the tasks that ran on a lost node started again in time.
 func (y *Cluster) recovered(id string, tasks []string, node string, lost time.Time) error {
 	promise := y.Scale.Heartbeat + backoffMs*time.Millisecond + y.Scale.Slack
 	var worst time.Duration
@@ -95,8 +94,8 @@ func (y *Cluster) recovered(id string, tasks []string, node string, lost time.Ti
 	return errors.Join(errs...)
 }
 
-// killTree kills a worker whose task has left processes that ignore SIGTERM, are
-// in sessions of their own, and were forked twice.
+// killTree kills a worker whose task has left processes that ignore SIGTERM, run in their own sessions, and were forked
+// twice.
 func killTree(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -142,7 +141,7 @@ func killTree(y *Cluster) error {
 	return err
 }
 
-// stopWorker freezes a worker until its tasks have gone elsewhere, then thaws it.
+// stopWorker freezes a worker until its tasks have moved elsewhere, then thaws it.
 func stopWorker(y *Cluster) error {
 	if err := y.start("a"); err != nil {
 		return err
@@ -175,8 +174,7 @@ func stopWorker(y *Cluster) error {
 	return y.backAgain("a", id, gate, "b")
 }
 
-// backAgain checks that a worker that was away is of use again, and that the
-// run was ended by the other one.
+// backAgain checks that a worker that was away runs tasks again, and that the other worker completed the run.
 func (y *Cluster) backAgain(worker, id, gate, by string) error {
 	if err := y.awaitNodes(worker); err != nil {
 		return err
@@ -203,7 +201,7 @@ func (y *Cluster) backAgain(worker, id, gate, by string) error {
 	return err
 }
 
-// runOn submits a run whose tasks all start on a node, which is the only one.
+// runOn submits a run and waits until all its tasks have started on a node, which is the only one.
 func (y *Cluster) runOn(node string, d definition) (id string, tasks []string, err error) {
 	if id, err = y.submit(d); err != nil {
 		return "", nil, err
@@ -212,8 +210,7 @@ func (y *Cluster) runOn(node string, d definition) (id string, tasks []string, e
 	return id, tasks, y.awaitStarted(id, tasks, node, len(tasks))
 }
 
-// awaitStarted waits until n of the tasks of a run have their newest execution on
-// a node, or on any when it is "".
+// awaitStarted waits until n tasks of a run have their newest execution on a node; "" means any node.
 func (y *Cluster) awaitStarted(id string, tasks []string, node string, n int) error {
 	have := 0
 	err := y.eventually(fmt.Sprintf("%d of the tasks of %s run on %s", n, id, node), func() (_ bool, err error) {
