@@ -99,7 +99,8 @@ type addresses struct {
 	last     map[string]netip.Addr          // last address assigned for "auto", by network id
 }
 
-// reserve reserves an address of a pool.
+// reserve marks an address of a pool as taken and returns it: the address want, or a free one if
+// want is "auto".
 func (a *addresses) reserve(id string, p *pool, want string) (netip.Addr, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,7 +30,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// runs runs a container with a spec and returns its output.
+// runs starts a container with a spec, waits for its end and returns its output.
 func runs(t *testing.T, e *Executor, task string, fields map[string]any) (executor.Result, string, error) {
 	t.Helper()
 	spec, err := structpb.NewStruct(fields)
@@ -160,8 +160,8 @@ func TestAddressThatSomebodyTakes(t *testing.T) {
 	}
 }
 
-// blindEngine returns an address of the machine's engine that hides which of a network's addresses
-// are in use.
+// blindEngine returns the address of a proxy for the machine's engine that hides which of a
+// network's addresses are in use.
 func blindEngine(t *testing.T, docker *client.Client) string {
 	t.Helper()
 	return changedEngine(t, docker, func(r *http.Response) error {
@@ -181,7 +181,8 @@ func blindEngine(t *testing.T, docker *client.Client) string {
 	})
 }
 
-// changedEngine returns an address of the machine's engine at which change modifies the responses.
+// changedEngine returns the address of a proxy for the machine's engine. change modifies each
+// response.
 func changedEngine(t *testing.T, docker *client.Client, change func(*http.Response) error) string {
 	t.Helper()
 	proxy := &httputil.ReverseProxy{

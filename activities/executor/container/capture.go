@@ -138,7 +138,7 @@ func (r *running) hold(ctx context.Context) (release func(), err error) {
 	return r.resume, nil
 }
 
-// resume resumes a container that hold paused.
+// resume continues a container that hold paused, and ends the hold.
 func (r *running) resume() {
 	ctx, cancel := context.WithTimeout(context.Background(), resumePatience)
 	defer cancel()

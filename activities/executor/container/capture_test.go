@@ -25,7 +25,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// configuredImage returns an image that configures how it runs.
+// configuredImage returns an image with settings of its own, such as an entrypoint, a user,
+// variables and a stop signal.
 func configuredImage(t *testing.T) string {
 	t.Helper()
 	docker := enginetest.Engine(t)

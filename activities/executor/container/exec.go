@@ -132,7 +132,7 @@ func (i *entered) account(ctx context.Context, who string) (inside.User, error) 
 // shells are the fallbacks for a user without a usable shell.
 var shells = []string{"/bin/bash", "/bin/sh"}
 
-// loginShell returns the command of the user's login shell, or of the shell that runs a line.
+// loginShell returns the command that starts the user's shell, either as a login shell or to run line.
 func (i *entered) loginShell(ctx context.Context, user inside.User, line string) ([]string, error) {
 	for _, shell := range append([]string{user.Shell}, shells...) {
 		if shell == "" {

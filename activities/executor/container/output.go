@@ -146,9 +146,9 @@ func (o *output) kept(ctx context.Context, until time.Time, follow bool) error {
 	return o.read(bufio.NewReaderSize(kept, outputBuffer), o.passed)
 }
 
-// read decodes a stream of the engine. It consists of frames: a header of eight bytes,
-// with the number of the stream first and the length last, and the data. read skips the
-// first bytes of either stream, as many as skip says.
+// read decodes a stream of the engine. The stream consists of frames: a header of eight bytes, with
+// the number of the stream first and the length last, and the data. read skips the first bytes of
+// either stream, as many as skip says.
 func (o *output) read(from *bufio.Reader, skip [2]int64) error {
 	var header [8]byte
 	for {

@@ -13,10 +13,10 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// checkPolicy returns a *StartError for anything in the spec that the node does not
-// allow, naming the flag that would allow it. A mount without a source is a fault of the
-// node, and any other error. checkPolicy replaces the sources of the spec's mounts with
-// their resolved paths. The caller closes the returned directories.
+// checkPolicy returns a *StartError for anything in the spec that the node does not allow, naming
+// the flag that would allow it. A mount whose source does not exist is a fault of the node and
+// yields another error. checkPolicy replaces the sources of the spec's mounts with their resolved
+// paths. The caller closes the returned directories.
 func (e *Executor) checkPolicy(spec *v1.ContainerSpec) (_ openMounts, err error) {
 	if mode, _, joined := strings.Cut(spec.GetNetwork(), ":"); joined {
 		return nil, refusal(fmt.Sprintf("spec.network is %q: a container may not join what is another's by network %q", spec.GetNetwork(), mode+":"))

@@ -16,7 +16,7 @@ import (
 // errStopAsked is the cause with which Halt ends an attempt.
 var errStopAsked = errors.New("it is stopped as asked")
 
-// Halt ends an attempt in the way of executor.Lasting.Stop.
+// Halt ends an attempt, with the contract of executor.Lasting.Stop.
 func (e *Executor) Halt(_ context.Context, id string) error {
 	r := e.find(id)
 	if r == nil {
@@ -35,7 +35,7 @@ func (e *Executor) Halt(_ context.Context, id string) error {
 	return nil
 }
 
-// Reboot ends the processes of a container and starts it again, in the way of executor.Lasting.Restart.
+// Reboot ends the processes of a container and starts it again, with the contract of executor.Lasting.Restart.
 func (e *Executor) Reboot(ctx context.Context, id string) error {
 	r := e.find(id)
 	if r == nil {

@@ -273,7 +273,7 @@ func (h InsideHarness) terminalLarge(t *testing.T) {
 	}
 }
 
-// ended reports whether an error says that a context has ended.
+// ended reports whether an error results from the end of a context.
 func ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -107,7 +107,8 @@ func (h *hold) start(task plan) (*helper, error) {
 	return one, nil
 }
 
-// newHelper returns a helper that has not started, and the process's ends of its pipes.
+// newHelper creates the pipes of a helper that has not started. It returns the worker's ends in the helper, and the ends for the
+// process.
 func newHelper() (*helper, [3]*os.File, error) {
 	one, theirs := &helper{}, [3]*os.File{}
 	var errs []error
@@ -168,7 +169,7 @@ func (h *hold) prepare(task *plan) (root *os.File, keep capabilities, err error)
 	return root, keep, err
 }
 
-// memory returns an anonymous in-memory file with a content.
+// memory returns an anonymous in-memory file that holds a text.
 func memory(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("plan", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -79,7 +79,7 @@ func parseGroups(user, name string, group io.Reader) (gid uint32, groups []uint3
 	return gid, groups, nil
 }
 
-// accounts yields the lines of a file that have a number of fields, split into these.
+// accounts yields the colon-separated fields of each line of a file that has the given number of fields.
 func accounts(file io.Reader, fields int) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		if file == nil {

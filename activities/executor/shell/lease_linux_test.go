@@ -65,8 +65,8 @@ func livingMarked(id string) []procfs.Process {
 	return living
 }
 
-// hearing returns a watchdog whose process is replaced by a function that returns the next
-// line written to its pipe.
+// hearing returns a watchdog without a process, and a function that returns the next message sent
+// to it.
 func hearing(t *testing.T) (*watchdog, func() string) {
 	t.Helper()
 	read, write, err := os.Pipe()

@@ -7,9 +7,8 @@ import (
 	"switchyard/activities/executor/shell/procfs"
 )
 
-// samplePause returns the pause before the next sample, after a number of
-// samples. The first ones come soon, since nothing is known about a task that
-// ends before them.
+// samplePause returns the pause before the next sample, given the number of samples so far. The
+// first ones come soon, since nothing is known about a task that ends before them.
 func samplePause(looks int) time.Duration {
 	switch looks {
 	case 0:

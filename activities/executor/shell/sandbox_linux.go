@@ -231,7 +231,7 @@ func (r *running) plan(p program) (*sandboxinit.Plan, error) {
 	return plan, nil
 }
 
-// memory returns an anonymous in-memory file with a plan.
+// memory returns an anonymous in-memory file that holds a plan.
 func memory(plan *sandboxinit.Plan) (*os.File, error) {
 	text, err := json.Marshal(plan)
 	if err != nil {

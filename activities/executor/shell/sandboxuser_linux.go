@@ -69,7 +69,7 @@ func (u *users) take() (*user, error) {
 	return nil, fmt.Errorf("none of the %d users from %d on is free", u.all.Count, u.all.First)
 }
 
-// giveBack returns a user, none of whose processes may be running.
+// giveBack makes a user available again. None of the user's processes may be running.
 func (u *users) giveBack(one *user) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

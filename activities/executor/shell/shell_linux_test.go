@@ -21,7 +21,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// run runs a command and returns its output.
+// run executes a command in an attempt and returns its output.
 func run(t *testing.T, e *Executor, a executor.Attempt, command any) (executor.Result, string, error) {
 	t.Helper()
 	var out strings.Builder

@@ -93,8 +93,8 @@ func KeepWatch(pipe int) error {
 	}
 }
 
-// readable waits until the pipe has data or has ended, and returns true, or false after wait. A wait of
-// -1 has no limit.
+// readable waits until the pipe has data or has been closed, and then returns true. It returns false
+// after wait; a wait of -1 has no limit.
 func readable(fd int, wait time.Duration) (bool, error) {
 	ms := -1
 	if wait >= 0 {
