@@ -10,8 +10,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestActorOfARequestIsAClaim checks that the name a client claims is recorded with its actions, marked as unverified and
-// sanitised so that it cannot pass as verified.
+// TestActorOfARequestIsAClaim checks that the name that a client claims is recorded with its actions, marked as
+// unverified and sanitised so that it cannot pass as verified.
 func TestActorOfARequestIsAClaim(t *testing.T) {
 	t.Parallel()
 	f := start(t)

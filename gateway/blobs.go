@@ -81,7 +81,7 @@ func (b blobs) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReque
 // probeKey is the key under which nodes probe whether the store answers. It belongs to no run.
 var probeKey = storekey.Probe(store.ProbeRun)
 
-// maxProbeBytes is a bound above the size of the value that store.Probe writes.
+// maxProbeBytes bounds the value of a probe. It exceeds what store.Probe writes.
 const maxProbeBytes = 64
 
 func (b blobs) putProbe(ctx context.Context, data []byte) (*connect.Response[v1.PutBlobResponse], error) {

@@ -60,7 +60,7 @@ func (g *Gateway) decideTask(ctx context.Context, text, task, update, verdict, r
 	return id, err
 }
 
-// decideRun sends a decision about a run to the run. The user who submitted the run may not decide.
+// decideRun sends a decision to the run that it is about. The user who submitted the run may not decide.
 func (g *Gateway) decideRun(ctx context.Context, text, update, verdict, reason string) (id string, err error) {
 	id, err = g.index.Resolve(ctx, text)
 	if err != nil {

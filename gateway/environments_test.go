@@ -127,7 +127,7 @@ func startUser(t *testing.T, environment string) string {
 	return id
 }
 
-// TestEnvironmentOfAMachineByREST takes an environment through its life: created, replaced, in use, deleted.
+// TestEnvironmentOfAMachineByREST covers the lifecycle of an environment: created, replaced, in use, deleted.
 func TestEnvironmentOfAMachineByREST(t *testing.T) {
 	t.Parallel()
 	f := start(t)

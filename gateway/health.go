@@ -16,7 +16,7 @@ import (
 // readyTimeout bounds how long Temporal and the store may take to answer a readiness probe.
 const readyTimeout = 3 * time.Second
 
-// readyKey never has a value. If the store reports that, it can be read.
+// readyKey is a key without a value. A not-found error for it shows that the store can be read.
 var readyKey = storekey.Status("readyz", 0)
 
 // readyz reports to load balancers whether this gateway can answer calls. The reason why it cannot goes to the

@@ -12,8 +12,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestProtocols takes a run through its life with each kind of client. It uses the name "last", so no other test may
-// start a run meanwhile.
+// TestProtocols covers the lifecycle of a run with each kind of client. It uses the name "last", so no other test
+// may start a run meanwhile.
 func TestProtocols(t *testing.T) {
 	f := start(t)
 	for name, option := range map[string]connect.ClientOption{

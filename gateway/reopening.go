@@ -116,8 +116,8 @@ func (g *Gateway) retryTask(ctx context.Context, id, task string) error {
 	return err
 }
 
-// requeue asks the workflow of an open run to put tasks back and returns those that it has. If named is false, tasks that the
-// workflow refuses are skipped as long as it accepts others.
+// requeue asks the workflow of an open run to put tasks back, and returns the tasks that it has put back. If named is false,
+// tasks that the workflow refuses are skipped as long as it accepts others.
 func (g *Gateway) requeue(ctx context.Context, id string, tasks []string, named bool) ([]string, error) {
 	var done []string
 	var refused error

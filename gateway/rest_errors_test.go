@@ -7,8 +7,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestRESTRefusals checks the status, code and message with which common mistakes are refused, in the order of the life of a
-// workflow: stored, started, inspected, controlled, ended.
+// TestRESTRefusals checks the status, code and message with which common mistakes are refused, in the order of the lifecycle
+// of a workflow: stored, started, inspected, controlled, ended.
 func TestRESTRefusals(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -55,7 +55,7 @@ func (a httpAnswer) message() string { text, _ := a.value["message"].(string); r
 
 const jsonHeader = "application/json"
 
-// TestRESTLife takes a run through its life over REST alone.
+// TestRESTLife covers the lifecycle of a run over REST alone.
 func TestRESTLife(t *testing.T) {
 	f := start(t)
 	definition := document("rest-life", "build", "test")

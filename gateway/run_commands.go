@@ -73,7 +73,7 @@ func (g *Gateway) KillTask(ctx context.Context, req *connect.Request[v1.KillTask
 	return answered(&v1.KillTaskResponse{Id: id}, err)
 }
 
-// command returns the command that a request about a task stands for, in the caller's name.
+// command returns the task command of a request, in the name of the caller.
 func command(ctx context.Context, req interface {
 	GetTask() string
 	GetReason() string

@@ -60,8 +60,8 @@ func (g *Gateway) retryRun(ctx context.Context, id string, from []string, limits
 }
 
 // rerunOf returns what the next generation of an ended run repeats: the named tasks with everything downstream, or, if
-// none is named, everything that did not complete. A completed run can only continue if it has failed agents that get new
-// limits.
+// none is named, everything that did not complete. A completed run without named tasks can only continue if failed agents
+// of it get new limits.
 func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) (*v1.Again, error) {
 	id := v.Run.GetId()
 	if len(from) > 0 {

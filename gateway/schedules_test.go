@@ -26,7 +26,7 @@ func (f *fixture) scheduleClients(t *testing.T) (switchyardv1connect.ScheduleSer
 	return switchyardv1connect.NewScheduleServiceClient(c, f.server.URL()), switchyardv1connect.NewWorkflowServiceClient(c, f.server.URL())
 }
 
-// TestScheduleOfStoredWorkflow takes the schedule of a stored workflow through its life.
+// TestScheduleOfStoredWorkflow covers the lifecycle of the schedule of a stored workflow.
 func TestScheduleOfStoredWorkflow(t *testing.T) {
 	t.Parallel()
 	f := start(t)

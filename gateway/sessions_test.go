@@ -81,7 +81,7 @@ func (c *sessionClient) inside(run, task string) executor.Inside {
 	})
 }
 
-// mustDial dials a gateway and fails the test if that does not work.
+// mustDial dials a gateway and fails the test on an error.
 func mustDial(t *testing.T, gateway, token string) *sessionClient {
 	t.Helper()
 	c, err := dialSessions(t, gateway, token)

@@ -14,7 +14,7 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// TestStoredWorkflows takes a stored definition through its life, and starts a run of it.
+// TestStoredWorkflows covers the lifecycle of a stored definition, and starts a run of it.
 func TestStoredWorkflows(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -21,7 +21,7 @@ func (f *fixture) vps(t *testing.T, token string) switchyardv1connect.VpsService
 	return switchyardv1connect.NewVpsServiceClient(f.httpClient(t), f.server.URL(), connect.WithInterceptors(bearer(token)))
 }
 
-// TestMachinesByREST takes a machine through its life over REST.
+// TestMachinesByREST covers the lifecycle of a machine over REST.
 func TestMachinesByREST(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -93,7 +93,7 @@ func checkResult(result string) error {
 	return nil
 }
 
-// lister reads a page.
+// lister reads a page of entries.
 type lister struct {
 	store *store.Store
 	req   *v1.ListAuditEntriesRequest

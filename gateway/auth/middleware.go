@@ -179,7 +179,7 @@ func claimedName(claim string) string {
 	return string(name[:min(len(name), maxActor)]) + Unverified
 }
 
-// printable drops characters that cannot be printed, and parentheses, which the gateway reserves for itself.
+// printable returns r, or -1 if r cannot be printed or is a parenthesis, which the gateway reserves for itself.
 func printable(r rune) rune {
 	if !unicode.IsPrint(r) || r == unicode.ReplacementChar || r == '(' || r == ')' {
 		return -1

@@ -12,8 +12,8 @@ import (
 // unaryTimeout bounds calls of clients that set no deadline.
 const unaryTimeout = 30 * time.Second
 
-// interceptor is the outermost one around every handler. It counts streams, gives errors their codes and logs calls:
-// failures that are not the caller's fault as errors, the rest as debug.
+// interceptor is the outermost interceptor of every handler. It counts streams, gives errors their codes and logs
+// calls: failures that are not the caller's fault as errors, the rest as debug.
 type interceptor struct {
 	log     *slog.Logger
 	streams *openCount

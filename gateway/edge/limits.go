@@ -106,14 +106,14 @@ type openCount struct {
 	byClient map[string]int
 }
 
-// count returns the total number.
+// count returns the total number of open calls or streams.
 func (c *openCount) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open
 }
 
-// enter counts one more for a client until leave is called.
+// enter counts one more call or stream of a client until leave is called.
 func (c *openCount) enter(client string) (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

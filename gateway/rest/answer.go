@@ -80,7 +80,7 @@ func readable(text string) string {
 	return strings.ReplaceAll(text, "proto: ", "")
 }
 
-// codeOfStatus returns the code for an HTTP status without one.
+// codeOfStatus returns the error code for a response that has only an HTTP status.
 func codeOfStatus(status int) connect.Code {
 	switch status {
 	case http.StatusNotFound:

@@ -15,8 +15,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Instances returns up to limit instances of a task, by number from from on, or none if there are no more. It queries the
-// run, or the child that the run refers to, for instances that are not in the view.
+// Instances returns up to limit instances of a task, by number and starting at from, or none if there are no more. It
+// queries the run, or the child that the run refers to, for instances that are not in the view.
 func (r *Reader) Instances(ctx context.Context, v *View, task string, from, limit int) ([]*InstanceView, error) {
 	t := v.Tasks[task]
 	var found []*InstanceView

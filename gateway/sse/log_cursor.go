@@ -43,8 +43,8 @@ type logCursor struct {
 	at    []logPosition
 	// next is the position in the current log after the message.
 	next int64
-	// lines is the number of lines of the message that have been passed, and skip the number of lines of the log skipped
-	// that an earlier stream has already sent.
+	// lines counts the lines of the message that have been passed. skip counts the lines that an earlier stream has
+	// already sent of the log named by skipped.
 	lines, skip int
 	skipped     logPosition
 	encoded     string // encoded form of at, or "" if it is out of date

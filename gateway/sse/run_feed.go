@@ -253,7 +253,7 @@ type feedNews struct {
 	changed <-chan struct{}
 }
 
-// since returns the news after a place.
+// since returns the changes after a place.
 func (f *runFeed) since(p feedPlace) feedNews {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -28,7 +28,7 @@ func newRunFeeds(events *runevents.Reader, pollers *runview.Pollers, log *slog.L
 	return &runFeeds{events: events, pollers: pollers, log: log, ctx: ctx, cancel: cancel, byRun: map[string]*runFeed{}}
 }
 
-// follow returns the feed of a run. A new feed begins at the position at. The feed reads until every caller of follow has
+// follow returns the feed of a run. A new feed begins at position at. The feed reads until every caller of follow has
 // called release.
 func (fs *runFeeds) follow(id string, at runevents.Position) (f *runFeed, release func()) {
 	fs.mu.Lock()
