@@ -65,7 +65,7 @@ func (a *agent) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2
 	return task, failure(ctx, err)
 }
 
-// requireID returns an error for a request that names no task.
+// requireID returns an error if the id of a task is empty.
 func requireID(id a2a.TaskID) error {
 	if id == "" {
 		return errorf(a2a.ErrInvalidParams, "the request has no `id` of a task; ListTasks lists the tasks")

@@ -123,7 +123,7 @@ func TestCancellationByRESTKeepsItsReason(t *testing.T) {
 	}
 }
 
-// TestErrorsOfARESTStreamAreNoEventsOfTasks writes an error first, and after another event.
+// TestErrorsOfARESTStreamAreNoEventsOfTasks sends an error as the first event of a stream and after another event.
 func TestErrorsOfARESTStreamAreNoEventsOfTasks(t *testing.T) {
 	t.Parallel()
 	const failed = `{"error":{"code":404,"message":"none"}}`

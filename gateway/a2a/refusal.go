@@ -71,7 +71,7 @@ func describeMismatch(err error) string {
 		}
 		return fmt.Sprintf("`%s` cannot be %s", mismatch.Field, article(mismatch.Value))
 	}
-	// Only parts have checks of their own.
+	// All other errors come from the decoder of a part.
 	return "a part of the message has exactly one of `text`, `data`, `url` and `raw`, which is not empty: " + err.Error()
 }
 

@@ -59,7 +59,7 @@ func serveREST(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		r = withRefusal(r, err)
-		// The binding reads nothing else of a list request before it calls the interceptors, which return the error.
+		// A bare list request cannot fail in the binding before the interceptors return the error.
 		r.Method, r.URL, r.Body = http.MethodGet, &url.URL{Path: "/tasks"}, http.NoBody
 	}
 	if action == "subscribe" || r.URL.Path == "/message:stream" {

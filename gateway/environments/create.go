@@ -160,6 +160,6 @@ func isCapturable(taskType string) bool {
 // newArchive returns a random name for a new archive.
 func newArchive() string {
 	random := make([]byte, archiveBytes)
-	_, _ = rand.Read(random) // it never fails
+	_, _ = rand.Read(random) // never fails
 	return hex.EncodeToString(random)
 }

@@ -1,4 +1,4 @@
-// Package paging makes and reads the page tokens of lists, and orders executions as lists of runs show them.
+// Package paging encodes and decodes the page tokens of lists, and defines the order of executions in lists of runs.
 //
 // Of this module it may import gateway/rpcerror, workflows/names and, in tests, proto.
 package paging

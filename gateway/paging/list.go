@@ -26,7 +26,7 @@ const MaxBytes = 3 << 20
 // with "the last hour"; the page; and whether to count.
 type List string
 
-// ListOf returns the list that a request asks for a page of.
+// ListOf returns the list that a request pages through.
 func ListOf(req proto.Message) (List, error) {
 	m := proto.Clone(req).ProtoReflect()
 	for _, name := range []protoreflect.Name{"id", "since", "until", "page_size", "page_token", "totals"} {

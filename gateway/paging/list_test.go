@@ -29,7 +29,7 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// mustListOf returns the list that a request asks for a page of, or fails the test.
+// mustListOf returns the list that a request pages through, or fails the test.
 func mustListOf(t *testing.T, req proto.Message) List {
 	t.Helper()
 	l, err := ListOf(req)

@@ -48,7 +48,7 @@ type noAnswer struct{}
 // Header returns a header that is discarded.
 func (noAnswer) Header() http.Header { return http.Header{} }
 
-// WriteHeader is a no-op.
+// WriteHeader discards the status.
 func (noAnswer) WriteHeader(int) {}
 
 // Write discards p.

@@ -27,7 +27,7 @@ type runAttempts struct {
 	tasks    map[string]*v1.Task
 }
 
-// retried is a task or an instance that may have been retried.
+// retried is implemented by tasks and instances.
 type retried interface {
 	GetAttempt() int32
 	GetState() string

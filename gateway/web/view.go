@@ -56,7 +56,7 @@ type renderedSource struct {
 	req    request
 }
 
-// Next returns the next content.
+// Next renders the next data of the source.
 func (s *renderedSource) Next(ctx context.Context) (*live.Content, error) {
 	data, err := s.source.next(s.req.as(ctx))
 	if data.template == "" {

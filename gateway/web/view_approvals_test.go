@@ -25,7 +25,7 @@ func newServicesWithApprovals() *fakeServices {
 	})
 	answerWith(f, listRuns, &v1.ListRunsResponse{Items: []*v1.Run{{Id: "ship-1", Name: "ship", State: v1.RunPendingApproval}, {Id: "deploy-1", Name: "deploy", State: v1.RunPendingApproval, SubmittedBy: "bob", CreatedAt: before(time.Minute)}}})
 	answer(f, getRun, func(_ context.Context, req *v1.GetRunRequest) (*v1.GetRunResponse, error) {
-		if req.GetId() == "ship-1" { // it waits for its task alone
+		if req.GetId() == "ship-1" { // waits only for its task
 			return &v1.GetRunResponse{Run: &v1.Run{Id: "ship-1", SubmittedBy: "ann"}}, nil
 		}
 		return &v1.GetRunResponse{Run: &v1.Run{Id: "deploy-1", Approval: &v1.RunApproval{State: v1.ApprovalPending}}}, nil

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Request is a drawn request.
+// Request is a generated request.
 type Request struct {
 	Method string
 	Target string // escaped path and query
