@@ -367,7 +367,7 @@ func TestCachedInstances(t *testing.T) {
 	}
 }
 
-// A missing result breaks its question. If the store does not respond, the question is left for later.
+// A question about a missing result gets an answer that says so. If the store does not respond, the question stays open.
 func TestEvaluateMissing(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)

@@ -96,7 +96,7 @@ func TestCachedKeysDifferBesidesCase(t *testing.T) {
 	}
 }
 
-// Lists and reused results of a run are deleted with the run. Only control processes access cached results.
+// The keys of lists and reused results belong to their run. Those of cached results do not, so Check refuses them.
 func TestKeysOfListsAndCachedResults(t *testing.T) {
 	t.Parallel()
 	digest := storekey.Digest([]byte("anything"))

@@ -23,7 +23,7 @@ func (s *Store) GetResult(ctx context.Context, reference string) (*v1.ExecuteRes
 	return s.AwaitResult(ctx, reference, 0)
 }
 
-// AwaitResult reads an answer that is known to have been stored by its reference, like GetResult. It waits like
+// AwaitResult reads an answer by its reference, like GetResult, if the answer is known to have been stored. It waits like
 // AwaitMessage.
 func (s *Store) AwaitResult(ctx context.Context, reference string, patience time.Duration) (*v1.ExecuteResponse, error) {
 	key, number, member := strings.Cut(reference, "#")

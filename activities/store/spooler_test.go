@@ -517,7 +517,7 @@ func TestSpoolKeepsValuesWhileAFolderIsAway(t *testing.T) {
 	}
 }
 
-// A store without space drops no value; it gets them when it has space again.
+// A value stays in the spool while the store has no space for it.
 func TestValueWithoutSpaceStaysInTheSpool(t *testing.T) {
 	s := &spooler{upstream: newGateway()}
 	v := &spooled{}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The time of an attempt does not run during suspensions.
+// Suspensions do not count towards the time limit of an attempt.
 func TestTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, limit, cancel := withTimeLimit(t.Context(), 10*time.Second, time.Time{})
