@@ -54,7 +54,7 @@ func New(run string, kept *store.Store, req *v1.StreamRunLogsRequest, send func(
 		f.resume[keyOf(a)] = p.GetNext()
 		name := a.Task
 		if _, _, ok := names.ParseInstanceName(req.GetTask()); ok {
-			name = req.GetTask() // the request reads the logs of batches only for the instance
+			name = req.GetTask() // logs of batches are read on behalf of the requested instance
 		}
 		if newest, known := f.resumed[name]; !known || newest.Compare(a) < 0 {
 			f.resumed[name] = a
