@@ -194,7 +194,7 @@ func static(size, parents int) []Node {
 	return nodes
 }
 
-// TestTreesHaveNoCrossings checks that a graph that can be drawn without crossings is.
+// TestTreesHaveNoCrossings checks that trees, in either direction, are drawn without crossings.
 func TestTreesHaveNoCrossings(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		var nodes []Node

@@ -18,7 +18,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// capturePurpose completes errors about tasks that cannot become an environment.
+// capturePurpose ends the texts of errors about tasks that cannot become an environment.
 const capturePurpose = "environments are made of containers and machines that run"
 
 // archiveBytes is the number of random bytes in the name of an archive. The name must be unguessable: whoever knows it may

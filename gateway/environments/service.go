@@ -76,7 +76,7 @@ type Service struct {
 	Nodes     Nodes
 	Usage     Usage
 	// FindSource returns the attempt that a run and a task or instance name. An empty task means the only one whose type
-	// fits. The rules are those of sessions: a caller may capture what it may enter. purpose completes errors.
+	// fits. The rules are those of sessions: a caller may capture what it may enter. purpose ends the texts of errors.
 	FindSource func(ctx context.Context, run, task, purpose string, isFit func(taskType string) bool) (Source, error)
 }
 
@@ -201,7 +201,7 @@ func join(ready, creation *v1.Environment) *v1.Environment {
 	return ready
 }
 
-// isOf reports whether a ready environment was made by a creation, whose workflow has yet to end.
+// isOf reports whether a creation produced the ready environment. The workflow of the creation is then about to end.
 func isOf(ready, creation *v1.Environment) bool {
 	archive, _, _ := strings.Cut(ready.GetArchive(), "/") // without the attempt that stored it
 	return archive == creation.GetArchive()

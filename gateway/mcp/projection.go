@@ -83,7 +83,8 @@ func untrustedSchema(description string) schema {
 	}
 }
 
-// untrusted wraps a value from a task as data and cuts it to maxPrinted. Of a text the end is kept.
+// untrusted wraps a value from a task as data and cuts it to maxPrinted. A text keeps its end, any other value the beginning
+// of its JSON.
 func untrusted(value any) any {
 	text, ok := value.(string)
 	if !ok {

@@ -515,7 +515,8 @@ type fakeAddr string
 func (fakeAddr) Network() string  { return "tcp" }
 func (a fakeAddr) String() string { return string(a) }
 
-// TestGatewaysShareOnePrivateHostKey also checks the mode of the host key file in a store that is a folder.
+// TestGatewaysShareOnePrivateHostKey creates the host key from eight gateways at once. It also checks the mode of the key
+// file and that a damaged key is an error.
 func TestGatewaysShareOnePrivateHostKey(t *testing.T) {
 	dir := t.TempDir()
 	var work sync.WaitGroup

@@ -167,7 +167,7 @@ func (d *Door) ofTask(ctx context.Context, at place, key ssh.PublicKey) (*grant,
 	return g, nil
 }
 
-// ownerOf returns the owner of a run, whom a key of one of its tasks stands for. If no principal can be the owner, as for
+// ownerOf returns the principal that a key of a task logs in: the owner of the run. If no principal can be the owner, as for
 // the run of a schedule, ownerOf returns an operator; the grant is still limited to the task.
 func (d *Door) ownerOf(run Run, fingerprint string) *auth.Principal {
 	p := &auth.Principal{Name: run.Owner, Role: v1.Role_ROLE_USER, Kind: auth.KindKey, ID: fingerprint}

@@ -109,11 +109,11 @@ func partsFor(desc *runview.Description, name string) (ids []string) {
 	return ids
 }
 
-// sessionPurpose completes errors about tasks that cannot be entered.
+// sessionPurpose ends the texts of errors about tasks that cannot be entered.
 const sessionPurpose = "sessions enter tasks that run"
 
-// find returns the attempt that a task or instance names, or the only attempt that fits if task is empty. purpose completes
-// errors.
+// find returns the attempt that a task or instance names, or the only attempt that fits if task is empty. purpose ends the
+// texts of errors.
 func (h *Hub) find(ctx context.Context, desc *runview.Description, task, purpose string, isFit func(attempt) bool) (attempt, error) {
 	run := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	if !runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {

@@ -17,8 +17,8 @@ type RunningAttempt struct {
 }
 
 // Find returns the attempt of a run that a task or instance names, or the only attempt whose task type fits if task is
-// empty. It finds the attempts that the caller of ctx may enter; runs of others count as not found. purpose completes
-// errors. Errors have Connect codes or are errors of Temporal.
+// empty. It finds the attempts that the caller of ctx may enter; runs of others count as not found. purpose ends the texts
+// of errors. Errors have Connect codes or are errors of Temporal.
 func (h *Hub) Find(ctx context.Context, run, task, purpose string, isFit func(taskType string) bool) (RunningAttempt, error) {
 	id, err := h.config.Index.Resolve(ctx, run)
 	if err != nil {

@@ -60,8 +60,8 @@ func (w *Web) serveForm(f form, isPost bool) http.Handler {
 	})
 }
 
-// writeView answers with a view whose form is filled in. isLive keeps the page live, which requires that its address is that
-// of a view.
+// writeView answers with a view whose form is filled in. With isLive, the page keeps updating itself, which requires that
+// its address belongs to a view.
 func (w *Web) writeView(rw http.ResponseWriter, r *http.Request, status int, data viewData, req request, isLive bool) {
 	content, err := w.pages.render(data, req)
 	if err != nil {
