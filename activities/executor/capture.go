@@ -13,8 +13,8 @@ import (
 type Capturer interface {
 	Executor
 
-	// Capture writes the files of a running attempt to an archive, without its mounts and its environment variables. The attempt
-	// is frozen while Capture needs it to be. Capture returns ErrNotRunning if no attempt runs under the id.
+	// Capture writes the files of a running attempt to an archive, without its mounts and its environment variables. It suspends
+	// the attempt for as long as necessary. Capture returns ErrNotRunning if no attempt runs under the id.
 	Capture(ctx context.Context, id string, to io.Writer) (Captured, error)
 	// CaptureImage writes an image to an archive. The node pulls the image if it lacks it, with the registry credentials named by
 	// registryAuth unless that is empty. say receives the progress, one line a call.

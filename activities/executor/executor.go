@@ -248,7 +248,7 @@ type Result struct {
 	OOMKilled bool
 	// Stopped reports that the program ended because ctx was done, rather than by itself before that.
 	Stopped bool
-	// StoppedAsAsked reports that Lasting.Stop ended the attempt. That is no failure, whatever the exit code.
+	// StoppedAsAsked reports that Lasting.Stop ended the attempt. That does not count as a failure, whatever the exit code.
 	StoppedAsAsked bool
 	// CPUTime is the processor time of the program and its children.
 	CPUTime time.Duration

@@ -87,7 +87,7 @@ func (r *running) awaitEnd(ctx context.Context) {
 // commands.
 const handRestart = 2 * time.Second
 
-// isStartedAgain reports whether the engine has started the container since its starts were counted.
+// isStartedAgain reports whether the engine has started the container again since starts was read.
 func (r *running) isStartedAgain(ctx context.Context, starts int) bool {
 	has := func(e ending) bool { return e.starts != starts }
 	if !has(r.e.endings.get(r.id)) && !(r.e.kind.Lasts && r.wasKilled() && r.e.endings.await(ctx, r.id, handRestart, has)) {

@@ -19,7 +19,7 @@ type Options struct {
 	// Host is the engine's address, such as "unix:///run/docker.sock", or "" for DOCKER_HOST or else the engine's usual address.
 	// The engine must run on this machine, since it mounts directories of it.
 	Host string
-	// Policy is what containers may do beyond the harmless. With nil they may do nothing beyond.
+	// Policy lists what containers are allowed to do beyond the defaults, or is nil to allow nothing more.
 	Policy *v1.ContainerPolicy
 	// Mounts are directories that every container sees, unless its spec mounts something else at the same path.
 	Mounts []*v1.Mount

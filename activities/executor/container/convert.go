@@ -19,7 +19,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Paths inside a container of what the node provides to the task.
+// Paths inside a container of the directories that the node provides to the task.
 const (
 	// WorkspaceDir is the attempt's private directory.
 	WorkspaceDir = "/switchyard"
@@ -32,7 +32,7 @@ type request struct {
 	kind    Kind
 	spec    *v1.ContainerSpec
 	attempt executor.Attempt
-	// isInit and atHome are the fields of the Plan.
+	// isInit and atHome have the meaning of Plan.IsInit and Plan.AtHome.
 	isInit, atHome bool
 	held           openMounts
 	// standing are the mounts that every container of the node gets.

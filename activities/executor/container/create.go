@@ -46,7 +46,7 @@ func (r *running) removeEarlier(ctx context.Context) bool {
 }
 
 const (
-	// removePatience bounds the attempts to remove a container.
+	// removePatience bounds all tries to remove a container together.
 	removePatience = 30 * time.Second
 	removeTries    = 3
 )

@@ -165,7 +165,7 @@ type running struct {
 	// id is the engine's id, or "" if the container may not exist.
 	id, name, image string
 	keep            bool
-	// atHome is the field of the Plan.
+	// atHome has the meaning of Plan.AtHome.
 	atHome bool
 	// holdsMounts reports whether the container has a mount from openMount.
 	holdsMounts bool

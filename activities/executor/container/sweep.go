@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// sweepEvery is the interval between attempts to remove the remaining containers.
+	// sweepEvery is the interval between tries to remove the remaining containers.
 	sweepEvery = time.Second
 	// sweepSure is how long a container that the engine may still be creating must be
 	// missing.
 	sweepSure = 10 * time.Second
-	// sweepLast bounds the last attempt.
+	// sweepLast bounds the last try.
 	sweepLast = 5 * time.Second
 )
 

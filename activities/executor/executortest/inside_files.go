@@ -21,7 +21,7 @@ import (
 	"switchyard/activities/executor"
 )
 
-// entry is an entry of an archive.
+// entry describes an entry of an archive.
 type entry struct {
 	kind byte
 	// text is the content of a file, or the target of a link.

@@ -32,7 +32,7 @@ type Step struct {
 	IgnoreKill bool
 	// Err is returned instead of a result, as a fault of the node.
 	Err error
-	// Result is how the attempt ends, unless it is stopped first.
+	// Result is how the attempt ends, unless it is stopped first. With IgnoreKill it applies even then.
 	Result executor.Result
 }
 

@@ -1,6 +1,6 @@
 // Package shell runs tasks of type "shell": a command for `sh -c`, or for `sh -ec` where it has
 // more than one line, or a list of words that runs without a shell. It may import proto, activities/executor,
-// activities/executor/inside, github.com/creack/pty, golang.org/x/sys and the standard library; it knows no Temporal.
+// activities/executor/inside, github.com/creack/pty, golang.org/x/sys and the standard library; it does not depend on Temporal.
 //
 // # What a program gets
 //

@@ -67,7 +67,7 @@ func (e *Executor) checkSandbox() error {
 type box struct {
 	users  *users
 	user   *user
-	builds chan struct{} // that of sandboxing
+	builds chan struct{} // shared with sandboxing
 	// given holds the attempts' private directories that the user currently owns.
 	given map[string]bool
 }

@@ -32,7 +32,7 @@ type tree interface {
 	admit(start func() (*os.Process, error)) (*os.Process, error)
 	// dismiss reports that an admitted program has been waited for.
 	dismiss(pid int)
-	// died reports that SIGKILL has ended the program, whoever sent it.
+	// died records that SIGKILL has ended the program, whoever sent it.
 	died()
 	// terminate sends SIGTERM to each process once.
 	terminate()

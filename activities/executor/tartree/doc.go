@@ -2,5 +2,5 @@
 // directory into which an archive is unpacked. Callers supply access to the files, which may be local or on a machine reached
 // over a network.
 //
-// The package imports the standard library alone.
+// The package imports only the standard library.
 package tartree
