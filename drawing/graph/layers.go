@@ -71,8 +71,8 @@ func (l *layered) connect(from, to int) {
 	l.items[to].up = append(l.items[to].up, from)
 }
 
-// longestChain returns the maximum length of a chain, in bends, for which all chains together have
-// at most most bends.
+// longestChain returns the maximum length of a chain, in bends, for which all chains together stay
+// within `most` bends.
 func longestChain(ranks []int, children [][]int, most int) int {
 	var reach []int // number of nodes that need at least so many bends
 	for p, below := range children {

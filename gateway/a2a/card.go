@@ -108,7 +108,8 @@ func jsonText(value any) string {
 	return string(data)
 }
 
-// serveCard serves the agent card. The URLs use https if the client reached the gateway through an HTTPS proxy.
+// serveCard serves the agent card. The URLs use https if the client reached the gateway by HTTPS, directly or through a
+// proxy.
 func (a *agent) serveCard(version string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		scheme := "http"

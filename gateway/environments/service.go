@@ -59,7 +59,7 @@ type Nodes interface {
 
 // Usage finds the runs that use environments.
 type Usage interface {
-	// Runs returns up to most open runs, of any owner, whose definitions name an environment.
+	// Runs returns open runs, of any owner, whose definitions name an environment, at most `most` of them.
 	Runs(ctx context.Context, name string, most int) ([]string, error)
 }
 

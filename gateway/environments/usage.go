@@ -28,7 +28,7 @@ type OpenRuns struct {
 
 var _ Usage = OpenRuns{}
 
-// Runs returns up to most open runs that name an environment.
+// Runs returns open runs that name an environment, at most `most` of them.
 func (u OpenRuns) Runs(ctx context.Context, name string, most int) ([]string, error) {
 	var mu sync.Mutex
 	var users []string

@@ -32,7 +32,8 @@ type Runs interface {
 	Resolve(ctx context.Context, text string) (id string, err error)
 	// Find returns the run with an ID, whoever owns it, or a NotFound error.
 	Find(ctx context.Context, id string) (Run, error)
-	// Starting returns the IDs of up to most open runs with machines that start with a prefix, whoever owns them.
+	// Starting returns the IDs of open runs with machines that start with a prefix, whoever owns them, at most `most` of
+	// them.
 	Starting(ctx context.Context, prefix string, most int) ([]string, error)
 	// TaskKeys returns the public keys that the tasks of a run name, as lines of authorized_keys by task name.
 	TaskKeys(ctx context.Context, id string) (map[string]string, error)

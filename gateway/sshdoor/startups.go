@@ -42,7 +42,7 @@ func (s *startups) started(network string) {
 	}
 }
 
-// disconnect uncounts a connection whose login phase is over.
+// disconnect removes a connection whose login phase is over from the count.
 func (s *startups) disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ type callers struct {
 	open map[string]int // by name
 }
 
-// enter counts a session of a caller until leave is called. It returns an error if the caller already has most sessions
+// enter counts a session of a caller until leave is called. It returns an error if the caller already has `most` sessions
 // open.
 func (c *callers) enter(name string, most int) (leave func(), err error) {
 	c.mu.Lock()

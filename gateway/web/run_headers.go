@@ -76,7 +76,7 @@ func (h *runHeaders) pendingApproval(ctx context.Context, s services, list *v1.L
 	return waiting
 }
 
-// withErrors sets the errors of the first most runs of a list and returns the list.
+// withErrors sets the errors of the first runs of a list, at most `most` of them, and returns the list.
 func (h *runHeaders) withErrors(ctx context.Context, s services, list *v1.ListRunsResponse, most int) *v1.ListRunsResponse {
 	runs := list.GetItems()[:min(most, len(list.GetItems()))]
 	headers := h.of(ctx, s, runs)

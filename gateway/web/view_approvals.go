@@ -108,13 +108,12 @@ func waitingApprovals(ctx context.Context, s services) (tasks *v1.ListTasksRespo
 	return tasks, runs, group.Wait()
 }
 
-// approvalTasks returns tasks of type approval that await a decision, at least least of them if there are as many.
+// approvalTasks returns tasks of type approval that await a decision. It reads further pages until it has `least` of them.
 func approvalTasks(ctx context.Context, s services, least int) (*v1.ListTasksResponse, error) {
 	return listTasks(ctx, s, &v1.ListTasksRequest{State: v1.TaskPaused, Type: v1.TypeApproval, PageSize: approvalsPageSize}, least)
 }
 
-// listTasks reads pages of tasks until it has at least least of them, up to maxTaskPages. A page covers few runs and may be
-// empty.
+// listTasks reads pages of tasks until it has `least` of them, up to maxTaskPages. A page covers few runs and may be empty.
 func listTasks(ctx context.Context, s services, req *v1.ListTasksRequest, least int) (*v1.ListTasksResponse, error) {
 	all := &v1.ListTasksResponse{}
 	for range maxTaskPages {
