@@ -1,4 +1,4 @@
-// Package web is the web page of the gateway. It shows the fleet and its runs, and explains their states, to people with a browser.
+// Package web is the web page of the gateway. It shows people the fleet and its runs, and explains their states.
 //
 //	GET /, /ui/...        view ──> feed (live) ──> template ──> HTML, readable without script
 //	GET /ui/live          the stream of a browser: updates of all views that its tabs show
