@@ -127,7 +127,7 @@ func (c *Control) insist(ctx context.Context, run string, f func() error) error 
 	}
 }
 
-// question answers one question.
+// question answers one question. It retries while the store fails to give a value but responds.
 func (c *Control) question(ctx context.Context, view *condition.View, req *v1.EvaluateRequest, cond *v1.Condition, patience time.Duration) (answer *v1.ConditionAnswer, err error) {
 	err = c.insist(ctx, names.Home(view.Workflow.GetRunId(), req.GetChain()), func() error {
 		item, err := c.see(ctx, view, req, cond, patience)

@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// Evaluate limits its answers by time, however many questions there are.
+// The size of one answer of Evaluate is bounded, however many questions there are.
 func TestEvaluateStopsInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, evaluateStopsInTime) // each answer waits for the record

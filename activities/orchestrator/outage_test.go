@@ -72,7 +72,7 @@ func TestEvaluateUnreadableResultFailsItsOwnQuestion(t *testing.T) {
 	}
 }
 
-// Ends fails retryably while the store is away. An unreadable status is an answer.
+// Ends returns a retryable error while the store is away. An unreadable status is an answer.
 func TestChildRunEndsWaitForStore(t *testing.T) {
 	t.Parallel()
 	c := newControl(t)

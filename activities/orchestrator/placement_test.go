@@ -12,7 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Only the newest AwaitPlacement of the newest execution receives news. An older one would consume news that are never
+// Only the newest AwaitPlacement of the newest execution receives news. An older one would consume news that is never
 // read.
 func TestNewsGoToTheNewestWaiter(t *testing.T) {
 	t.Parallel()

@@ -68,7 +68,7 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// put fails if the folder is away, rather than storing the value in its place.
+// put stores a value in a file. If the folder is away, it fails rather than storing the value in its place.
 func (f *folder) put(ctx context.Context, key string, value []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (f *folder) present() error {
 	return nil
 }
 
-// get returns ErrNotFound only if the folder is present.
+// get returns the value of a key. It returns ErrNotFound only if the folder is present.
 func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -198,7 +198,8 @@ func (f *folder) get(ctx context.Context, key string) ([]byte, error) {
 	return value, err
 }
 
-// find looks for a file first: a value that was put unconditionally is newer than the one in the journal.
+// find returns the value of a key. It looks for a file first: a value that was put unconditionally is newer than the one
+// in the journal.
 func (f *folder) find(key string) ([]byte, error) {
 	value, err := readFile(f.path(key))
 	run, rest, keyErr := storekey.SplitRun(key)
@@ -291,7 +292,8 @@ func (f *folder) link(path string, value []byte) (existed bool, err error) {
 
 func (f *folder) path(key string) string { return filepath.Join(f.dir, filepath.FromSlash(key)) }
 
-// keys reads directories in the order of keys: directory "a" sorts before "a-b", but key "a-b/" sorts before "a/".
+// keys yields the keys that start with prefix. It reads directories in the order of keys: directory "a" sorts before
+// "a-b", but key "a-b/" sorts before "a/".
 func (f *folder) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := f.present(); err != nil {

@@ -25,8 +25,8 @@ const (
 	maxQuotaRuns = 1024
 )
 
-// LimitLogs bounds the logs of each run to so many bytes. 0 means no limit. Several processes that write to one bucket or
-// folder may together exceed the limit by what each stores between two counts. A gateway applies its own limit instead.
+// LimitLogs bounds the logs of each run, in bytes. 0 means no limit. Several processes that write to one bucket or folder
+// may together exceed the limit by what each stores between two counts. A gateway applies its own limit instead.
 // LimitLogs must be called before the first use of the Store and before WithSpool.
 func (s *Store) LimitLogs(bytes int64) {
 	if b, ok := s.backend.(sizer); ok && bytes > 0 {

@@ -264,7 +264,7 @@ func (s *spool) waits(key string) bool {
 	return s.groups[groupOf(key)] > 0
 }
 
-// keys returns the spooled keys that start with prefix in order.
+// keys returns, in order, the spooled keys that start with prefix.
 func (s *spool) keys(prefix string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -102,13 +102,13 @@ func unmarshal(key string, value []byte, m proto.Message) error {
 	return nil
 }
 
-// Keys yields the keys that start with prefix in order, and ends after the first error. In a folder it costs a look at
+// Keys yields, in order, the keys that start with prefix. It ends after the first error. In a folder it costs a look at
 // each file below the last slash of prefix. A gateway lists only keys that start with RunPrefix.
 func (s *Store) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return wrapped(s.backend.keys(ctx, prefix), "list "+prefix)
 }
 
-// Runs yields the ids of the runs that have values in order, and ends after the first error. It reads no values. A
+// Runs yields, in order, the ids of the runs that have values. It ends after the first error. It reads no values. A
 // gateway does not support it.
 func (s *Store) Runs(ctx context.Context) iter.Seq2[string, error] {
 	return wrapped(s.backend.runs(ctx), "list the runs of the store")
@@ -124,7 +124,7 @@ func (s *Store) Newest(ctx context.Context, run string) (time.Time, error) {
 	return newest, nil
 }
 
-// DeleteRun removes every value of a run. It is no error if there are none. A gateway does not support it.
+// DeleteRun removes every value of a run. It succeeds if there are none. A gateway does not support it.
 func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	if err := storekey.CheckRun(run); err != nil {
 		return fmt.Errorf("delete the values of a run: %w", err)

@@ -51,7 +51,7 @@ func (n *Node) Capture(ctx context.Context, run, chain, task string, claim int32
 	return captured, nil
 }
 
-// isLeaving reports whether the worker stops.
+// isLeaving reports whether the worker is stopping.
 func (s *attempts) isLeaving() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,8 +34,8 @@ func idleLimit(spec *structpb.Struct) time.Duration {
 	return max(limit, 0)
 }
 
-// begin starts the idle time-out at the moment from. When it expires, stop is called. changed is called as the field's
-// comment says.
+// begin starts the idle time-out, counted from the moment from. It calls stop when the time-out expires. changed sets the
+// field of that name.
 func (t *idleTimeout) begin(limit time.Duration, from time.Time, stop func(error), changed func(open bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,8 +26,8 @@ type inputs struct {
 	notices []string
 }
 
-// awaitInputs calls gatherInputs and waits while the store is away, because that fails no task. The error is final, or
-// that of ctx.
+// awaitInputs calls gatherInputs, and retries while the store is away, because that must not fail a task. The error is
+// final, or that of ctx.
 func (n *Node) awaitInputs(ctx context.Context, req *v1.ExecuteRequest) (s *inputs, err error) {
 	err = n.insist(ctx, func() (err error) {
 		s, err = n.gatherInputs(ctx, req)

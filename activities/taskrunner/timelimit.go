@@ -32,7 +32,7 @@ func withTimeLimit(ctx context.Context, limit time.Duration, from time.Time) (_ 
 	}
 }
 
-// suspend stops the time. A limit that has passed stays passed.
+// suspend stops the clock. An expired limit stays expired.
 func (l *timeLimit) suspend() {
 	if l == nil {
 		return
@@ -45,7 +45,7 @@ func (l *timeLimit) suspend() {
 	}
 }
 
-// resume lets the time run again.
+// resume restarts the clock.
 func (l *timeLimit) resume() {
 	if l == nil {
 		return
