@@ -8,8 +8,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// TestLongOtherAgentsDriveRuns has a client of the Agent2Agent protocol that is not ours take runs through success, approval,
-// failure and cancellation, by each binding of the agent card.
+// TestLongOtherAgentsDriveRuns takes runs through success, approval, failure and cancellation with a third-party client
+// of the Agent2Agent protocol, over each binding of the agent card.
 func TestLongOtherAgentsDriveRuns(t *testing.T) {
 	testneeds.Long(t)
 	node := tool(t, "node")

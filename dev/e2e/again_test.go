@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestSubmitAgain submits under an idempotency key, has the run done again, and starts others like it.
+// TestSubmitAgain submits under an idempotency key, repeats the run, and starts others like it.
 func TestSubmitAgain(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -63,7 +63,7 @@ tasks:
 	}
 }
 
-// TestStoredWorkflow keeps a definition, also over a restart, and runs it by name.
+// TestStoredWorkflow checks that a stored definition survives a restart and runs by name.
 func TestStoredWorkflow(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "state.db")

@@ -10,7 +10,7 @@ import (
 	"switchyard/activities/executor/subagent/tool/fleet"
 )
 
-// TestAgentAsksPersonAndRunsTask uses the tools of an agent for the fleet against a real gateway.
+// TestAgentAsksPersonAndRunsTask uses an agent's fleet tools against a real gateway.
 func TestAgentAsksPersonAndRunsTask(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -52,7 +52,8 @@ func TestAgentAsksPersonAndRunsTask(t *testing.T) {
 	}
 }
 
-// TestAgentDispatchesSubagents has an agent start others by its tool, on the gateway of its node, and read their answers.
+// TestAgentDispatchesSubagents lets an agent start others through its tool, on its node's gateway, and read their
+// answers.
 func TestAgentDispatchesSubagents(t *testing.T) {
 	t.Parallel()
 	s := startDev(t, "--agent-tools", "fleet")

@@ -15,10 +15,10 @@ import (
 	"switchyard/dev/scriptedmodel"
 )
 
-// agentKey is the key of the scripted model. Only the provider may get it.
+// agentKey is the key of the scripted model. Only the provider may receive it.
 const agentKey = "sk-ant-7f3c91d2e8a64b05"
 
-// TestAgents has one stack with a scripted model run agents in every way.
+// TestAgents runs agents in every way on one stack with a scripted model.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestAgents(t *testing.T) {
 	found.searchFolder(dir, "")
 }
 
-// agentDefinition is a definition with tasks that may use the key.
+// agentDefinition writes a definition with tasks that may use the key.
 func agentDefinition(t *testing.T, name, tasks string) string {
 	t.Helper()
 	return write(t, fmt.Sprintf(`
@@ -67,7 +67,8 @@ tasks:
 %s`, name, tasks))
 }
 
-// testAgentIsShown looks at an agent in every way that there is, and for its key, which the model says and has a command print.
+// testAgentIsShown reads an agent through every interface, and searches for its key, which the model returns and a
+// command prints.
 func testAgentIsShown(t *testing.T, s *devStack, found *leaks) {
 	usage := &scriptedmodel.Usage{Input: 1000, Output: 200}
 	file := agentCalls("write_file", `{"path": "notes.txt", "content": "one"}`)
@@ -162,7 +163,7 @@ func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
 	if twice := askedTwice(m.Server); len(m.Requests()) != 12 || len(twice) > 0 {
 		t.Errorf("the model was asked %d times, want 12; asked twice: %s", len(m.Requests()), strings.Join(twice, "\n"))
 	}
-	// A run that has completed although its agent did not is continued, too.
+	// A retry also continues an agent that failed in a run that completed regardless.
 	id = s.submit(t, agentDefinition(t, "tolerant-agents", fmt.Sprintf(`
   turns: { continueOnError: true, spec: { model: claude-sonnet-5, baseUrl: %s, tools: [files], prompt: "Few turns more.", maxTurns: 1 } }
 `, m.url)))
@@ -173,7 +174,7 @@ func testAgentContinuesWithHigherLimits(t *testing.T, s *devStack) {
 	}
 }
 
-// testAgentsAreJoined has an agent read the answers of 50 others.
+// testAgentsAreJoined lets an agent read the answers of 50 others.
 func testAgentsAreJoined(t *testing.T, s *devStack) {
 	const many = 50
 	script := scriptedmodel.Script{Key: agentKey}
@@ -202,7 +203,8 @@ func testAgentsAreJoined(t *testing.T, s *devStack) {
 	}
 }
 
-// testCancelEndsRequestsAndCommands cancels a run with an agent that waits for its model and one that waits for a command.
+// testCancelEndsRequestsAndCommands cancels a run with an agent that waits for its model and one that waits for a
+// command.
 func testCancelEndsRequestsAndCommands(t *testing.T, s *devStack) {
 	seconds := strconv.Itoa(os.Getpid()*1000 + 1)
 	m := startHeldModel(t, "agent that asks", scriptedmodel.Script{Key: agentKey, Rules: []scriptedmodel.Rule{
@@ -220,7 +222,7 @@ func testCancelEndsRequestsAndCommands(t *testing.T, s *devStack) {
 	asked := time.Since(at)
 	eventually(t, "the command has ended", func() bool { return sleepers(t, seconds) == 0 })
 	t.Logf("the gateway answered after %v, the request ended after %v, the command after %v", answered.Sub(at), asked, time.Since(at))
-	if asked > 5*time.Second { // a machine that is busy may need more than one second
+	if asked > 5*time.Second { // a busy machine may need more than one second
 		t.Errorf("the request ended only after %v", asked)
 	}
 	do(t, s.gateway, 1, "runs", "watch", id)
@@ -233,7 +235,7 @@ func testCancelEndsRequestsAndCommands(t *testing.T, s *devStack) {
 	}
 }
 
-// resumable is an agent that a shell leads: a new session waits for ever, and a resumed one answers.
+// resumable is an agent program in shell: a new session blocks for ever, and a resumed one answers.
 const resumable = `
 case "$*" in
 *"--resume session-1"*)
@@ -250,7 +252,7 @@ case "$*" in
 esac
 `
 
-// testProgramIsResumed kills the stack while a program leads an agent, and while another agent waits for its model. Both
+// testProgramIsResumed kills the stack while an agent program runs and while another agent waits for its model. Both
 // continue when the node is back.
 func testProgramIsResumed(t *testing.T, s *devStack, restart func() *devStack) {
 	seconds := strconv.Itoa(os.Getpid()*1000 + 2)

@@ -14,8 +14,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// travellers is the script of agents that write a file, are busy for ever on the nodes whose names begin with "leaves", and
-// read their file afterwards: those with "ask" in their prompt are busy with a request that is held, the others with a command.
+// travellers is the script of agents that write a file, stay busy on nodes whose names begin with "leaves", and read
+// their file afterwards. Agents with "ask" in their prompt are busy with a held request, the others with a command.
 func travellers(seconds string) scriptedmodel.Script {
 	return scriptedmodel.Script{Rules: []scriptedmodel.Rule{
 		{When: agentTurns(0, ""), Reply: agentCalls("write_file", `{"path": "notes.txt", "content": "written on the first node"}`)},
@@ -26,7 +26,7 @@ func travellers(seconds string) scriptedmodel.Script {
 	}}
 }
 
-// sleepers counts the processes that sleep so many seconds.
+// sleepers counts the processes that sleep for the given number of seconds.
 func sleepers(t *testing.T, seconds string) int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -59,15 +59,15 @@ func TestLongManyAgentsMoveToOtherNodes(t *testing.T) {
 	testAgentsMove(t, 20)
 }
 
-// testAgentsMove has agents in the middle of requests and of commands lose their node: by a drain, by the end of its worker,
-// and, for many of them, by a kill.
+// testAgentsMove makes agents lose their node in the middle of requests and commands: by a drain, by the end of its
+// worker, and, for many of them, by a kill.
 func testAgentsMove(t *testing.T, many int) {
 	s := startDev(t, "--nodes", "0")
-	slots := max(4, many/2) // of a node, which cannot take all of many agents at once
+	slots := max(4, many/2) // per node; a single node cannot take all of many agents at once
 	join := func(name string) *program {
 		return startWorker(t, s.temporal, s.gateway, name, "--max-parallel", strconv.Itoa(slots), "--metrics-address", "none", "--offline-after", "2s", "--drain-timeout", "100ms")
 	}
-	// busy waits until so many agents are held or have done their work on the node that stays.
+	// busy waits until the given number of agents are held, or have done their work on the node that stays.
 	busy := func(m *heldModel, seconds string, agents int) {
 		t.Helper()
 		eventually(t, "the agents are busy or on the node that stays", func() bool {
@@ -80,7 +80,7 @@ func testAgentsMove(t *testing.T, many int) {
 			return m.heldNow()+sleepers(t, seconds)+past == agents
 		})
 	}
-	// begin starts a number of agents, half of which ask. The node that leaves must be the only one that takes tasks; begin waits
+	// begin starts agents, half of which ask. The node that leaves must be the only one that takes tasks; begin waits
 	// until the agents are busy on it.
 	begin := func(m *heldModel, seconds string, agents int) (id string) {
 		stdout, _ := do(t, s.gateway, 0, "submit", "--heartbeat-timeout", "6s", write(t, fmt.Sprintf(`
@@ -116,7 +116,7 @@ tasks:
 		}
 		return left
 	}
-	// asleep returns how long the commands of a run sleep, by which their processes are found.
+	// asleep returns how long the commands of a run sleep. The number identifies their processes.
 	asleep := func(run int) string { return strconv.Itoa(os.Getpid()*1000 + many*10 + run) }
 	unknown := "The outcome of this call is unknown"
 
@@ -185,7 +185,7 @@ tasks:
 	stays.wait()
 }
 
-// countTold counts the requests with a text in a result of the newest call.
+// countTold counts the requests whose newest tool results contain a text.
 func countTold(m *heldModel, text string) int {
 	n := 0
 	for _, request := range m.Requests() {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestReadmeAgents runs the commands of the README about agents. The model listens on a port that is free here.
+// TestReadmeAgents runs the commands of the README about agents. The model listens on a free port.
 func TestReadmeAgents(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
@@ -25,7 +25,7 @@ func TestReadmeAgents(t *testing.T) {
 	}
 	free := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	commands := strings.NewReplacer(address, free, definition, definition+" --input provider=http://"+free).Replace(string(block[1]))
-	// The shell ends its group, because the model that `go run` has started outlives it.
+	// The shell kills its process group, because the model that `go run` starts would outlive it.
 	shell := exec.Command(tool(t, "bash"), "-euc", "switchyard() { "+binary+` "$@"; }; trap 'trap "" TERM; kill 0' EXIT`+"\n"+commands)
 	shell.Dir, shell.Env, shell.SysProcAttr = repository, cleanEnv(), &syscall.SysProcAttr{Setpgid: true}
 	out, err := shell.CombinedOutput()
@@ -34,7 +34,7 @@ func TestReadmeAgents(t *testing.T) {
 	}
 }
 
-// TestGuideOfAgents validates the first definition of the guide, which needs a key to run.
+// TestGuideOfAgents validates the first definition of the guide. Running it would need a key.
 func TestGuideOfAgents(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repository, "activities/executor/subagent/README.md"))

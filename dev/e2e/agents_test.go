@@ -13,11 +13,12 @@ import (
 	"switchyard/dev/scriptedmodel"
 )
 
-// heldModel is a scripted model that holds back its replies to some requests. It notices when a client leaves meanwhile.
+// heldModel is a scripted model that holds back its replies to some requests. It notices a client that disconnects
+// meanwhile.
 type heldModel struct {
 	*scriptedmodel.Server
 	url string
-	// words is what requests that are held have in their conversation.
+	// words is the text that marks a conversation whose requests are held.
 	words string
 
 	mu      sync.Mutex
@@ -38,7 +39,7 @@ func startHeldModel(t *testing.T, words string, script scriptedmodel.Script) *he
 	return m
 }
 
-// ServeHTTP answers a request, once it is not held.
+// ServeHTTP answers a request. It first holds it if the conversation contains the words.
 func (m *heldModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -61,7 +62,7 @@ func (m *heldModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.Server.ServeHTTP(w, r)
 }
 
-// heldResponse holds the first byte back.
+// heldResponse holds back the first byte of a response.
 type heldResponse struct {
 	http.ResponseWriter
 	request *http.Request
@@ -78,14 +79,14 @@ func (h *heldResponse) WriteHeader(status int) {
 	h.ResponseWriter.WriteHeader(status)
 }
 
-// heldNow returns how many requests are held.
+// heldNow returns the number of held requests.
 func (m *heldModel) heldNow() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.held
 }
 
-// letGo lets all requests that are held get their replies, and holds later ones.
+// letGo releases all held requests; later ones are held again.
 func (m *heldModel) letGo() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,8 +94,8 @@ func (m *heldModel) letGo() {
 	m.release = make(chan struct{})
 }
 
-// askedTwice returns the states of conversations that were asked for more than once, but for requests whose client left
-// before the reply came, with the outcomes of their requests.
+// askedTwice returns the conversation states that were requested more than once, with the outcomes of their requests.
+// It ignores requests whose client disconnected before the reply.
 func askedTwice(m *scriptedmodel.Server) []string {
 	outcomes := map[string][]scriptedmodel.Outcome{}
 	var order []string
@@ -116,12 +117,12 @@ func askedTwice(m *scriptedmodel.Server) []string {
 	return twice
 }
 
-// agentTurns matches conversations with so many replies.
+// agentTurns matches conversations with n replies.
 func agentTurns(n int, user string) scriptedmodel.When {
 	return scriptedmodel.When{Turns: &n, User: user}
 }
 
-// agentCalls is a reply that calls a tool.
+// agentCalls returns a reply that calls a tool.
 func agentCalls(tool, arguments string) scriptedmodel.Reply {
 	return scriptedmodel.Reply{
 		Text:      "I call " + tool + ".",

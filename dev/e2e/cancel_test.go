@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// stubborn is a task whose process tree is hard to end: a child that ignores
-// SIGTERM, one in a session of its own, and a double fork. Each writes its pid.
+// stubborn returns a task with a process tree that is hard to end: a child that ignores SIGTERM, one in a session of
+// its own, and a double fork. Each writes its PID.
 func stubborn(t *testing.T) (definition, dir string) {
 	dir = t.TempDir()
 	return write(t, fmt.Sprintf(`
@@ -34,7 +34,7 @@ tasks:
 `, dir)), dir
 }
 
-// pids waits for the processes of a stubborn tree.
+// pids waits for the processes of a stubborn tree and returns their PIDs.
 func pids(t *testing.T, dir string) []int {
 	t.Helper()
 	var found []int
@@ -83,7 +83,8 @@ func TestInterruptCancelsTheRun(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptKillsWhatStillRuns ends a run whose task ignores SIGTERM as a cancelled one, without a warning.
+// TestSecondInterruptKillsWhatStillRuns checks that a second interrupt ends a run whose task ignores SIGTERM as
+// cancelled, without a warning.
 func TestSecondInterruptKillsWhatStillRuns(t *testing.T) {
 	t.Parallel()
 	definition, dir := stubborn(t)
@@ -107,8 +108,8 @@ func TestSecondInterruptKillsWhatStillRuns(t *testing.T) {
 	}
 }
 
-// TestForcedEndReachesTheNodes ends a run by force whose task ignores SIGTERM: the run has ended when the command returns,
-// and its processes end, too.
+// TestForcedEndReachesTheNodes ends by force a run whose task ignores SIGTERM. The run has ended when the command
+// returns, and its processes end too.
 func TestForcedEndReachesTheNodes(t *testing.T) {
 	t.Parallel()
 	definition, dir := stubborn(t)
@@ -167,7 +168,7 @@ func TestCancelFromOutside(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if strings.HasPrefix(test.name, "temporal ") {
-				tool(t, "temporal") // without it nothing may be left running
+				tool(t, "temporal") // checked first, so that no process is left running if the tool is missing
 			}
 			definition, dir := stubborn(t)
 			id := s.submit(t, definition)

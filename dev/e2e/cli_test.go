@@ -65,8 +65,8 @@ tasks:
 	}
 }
 
-// TestImpossible asks for a node that cannot exist: the embedded fleet is closed,
-// so the run ends and says what is missing.
+// TestImpossible asks for a node that cannot exist. The embedded fleet is closed, so the run ends with the missing
+// requirement.
 func TestImpossible(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := run(t, "run", "--placement-timeout", "200ms", "-o", "json", write(t, `
@@ -99,9 +99,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestReadme holds the README to its word: its first two commands are in its
-// first 20 lines, its definition runs as it stands in any folder, and every command
-// that it names exists.
+// TestReadme checks the README's promises: its first two commands are in its first 20 lines, its definition runs
+// unchanged in any folder, and every command that it names exists.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repository, "README.md"))

@@ -10,8 +10,8 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// TestContainersNeedLeave checks that a container does to its node what the node allows, and
-// that one that wants more waits, and says for what.
+// TestContainersNeedLeave checks that a container gets only the permissions that its node allows, and that a container
+// that needs more waits and reports why.
 func TestContainersNeedLeave(t *testing.T) {
 	t.Parallel()
 	image, dir := enginetest.Image(t), t.TempDir()

@@ -47,7 +47,8 @@ func curlStream(t *testing.T, url string) [][3]string {
 	return events
 }
 
-// `curl -N` follows a run of 200 tasks to its end, and has each event of it once, as the list has them; and what they print.
+// TestCurlFollowsARunOf200Tasks checks that `curl -N` follows a run of 200 tasks to its end, and gets each of its
+// events once, as listed, and their logs.
 func TestCurlFollowsARunOf200Tasks(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -112,7 +113,7 @@ func TestCurlFollowsARunOf200Tasks(t *testing.T) {
 			t.Errorf("%q is not in the log", want)
 		}
 	}
-	// The commands of the README, as far as they end.
+	// These are the commands of the README that end by themselves.
 	for _, path := range []string{"/v1/runs/last/events?follow=true", "/v1/runs/last/logs?follow=true&tail=10", "/v1/runs/last/tasks/t7/logs?follow=true"} {
 		got := curlStream(t, s.gateway+path)
 		if len(got) == 0 || got[len(got)-1][0] != "end" {

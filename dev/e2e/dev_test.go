@@ -24,13 +24,13 @@ func startDev(t *testing.T, args ...string) *devStack {
 	return startDevOf(t, binary, args...)
 }
 
-// startDevOf starts the stack of a switchyard that may be of another release.
+// startDevOf starts the stack of a binary that may be of another release.
 func startDevOf(t *testing.T, binary string, args ...string) *devStack {
 	t.Helper()
 	return startDevWith(t, binary, nil, args...)
 }
 
-// startDevWith starts the stack of a switchyard with variables.
+// startDevWith starts the stack of a binary with additional environment variables.
 func startDevWith(t *testing.T, binary string, env []string, args ...string) *devStack {
 	t.Helper()
 	p := startOther(t, binary, repository, env, append([]string{"dev", "--port", "0", "--gateway-port", "0", "--ui-port", "0"}, args...)...)
@@ -61,7 +61,7 @@ func (s *devStack) get(t *testing.T, id string) document {
 	return parse(t, stdout)
 }
 
-// peek is get without a program of its own, for tests that look again and again. It has the first page of tasks.
+// peek returns the first page of a run's tasks without starting a command, for tests that poll.
 func (s *devStack) peek(t *testing.T, id string) document {
 	t.Helper()
 	body := fetch(t, http.MethodPost, s.gateway+"/switchyard.v1.RunService/GetRun", `{"id":"`+id+`"}`)
@@ -131,7 +131,7 @@ func TestDevServes(t *testing.T) {
 		}
 	})
 	t.Run("taken default port of the web UI", func(t *testing.T) {
-		if taken, err := net.Listen("tcp", "127.0.0.1:8233"); err == nil { // else another process has it
+		if taken, err := net.Listen("tcp", "127.0.0.1:8233"); err == nil { // otherwise another process listens there
 			defer taken.Close()
 		}
 		p := start(t, "dev", "--port", "0", "--gateway-port", "0")
@@ -169,8 +169,7 @@ func fetch(t *testing.T, method, url, body string) []byte {
 	return text
 }
 
-// TestRunSurvivesKill kills everything in the middle of a run and starts it again
-// on the same database.
+// TestRunSurvivesKill kills everything in the middle of a run and restarts it on the same database.
 func TestRunSurvivesKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

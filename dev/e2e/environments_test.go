@@ -12,14 +12,14 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// shownEnvironment is an environment in JSON.
+// shownEnvironment is an environment as JSON prints it.
 type shownEnvironment struct {
 	Name, State, Kind, Error, Size, Node, Run, Task string
 	Version                                         int
 	Creation                                        *struct{ State, Error string }
 }
 
-// removeContainers removes the containers of a run, also at the end of a test.
+// removeContainers removes the containers of a run. It also works during the clean-up of a test.
 func removeContainers(t *testing.T, id string) {
 	t.Helper()
 	left, err := exec.Command("docker", "ps", "-aq", "--filter", "label=switchyard.run="+id).Output()
@@ -31,8 +31,8 @@ func removeContainers(t *testing.T, id string) {
 	}
 }
 
-// A machine is captured while its gateway dies, and tasks on another node find what was installed in it; a newer version takes its
-// place, and it is deleted when nothing names it any more.
+// TestEnvironmentOfAMachineIsUsedOnAnotherNode captures a machine while its gateway dies. Tasks on another node find
+// the software that was installed in it, a newer version replaces it, and it is deleted once nothing names it any more.
 func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	image, store := enginetest.Image(t), filepath.Join(t.TempDir(), "store")
@@ -40,7 +40,7 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	g, url := startGateway(t, stack.temporal, "127.0.0.1:0", store)
 	for _, node := range []string{"env-a", "env-b"} {
 		scratch := t.TempDir()
-		if err := os.Chmod(scratch, 0o700); err != nil { // machines outlive the worker
+		if err := os.Chmod(scratch, 0o700); err != nil { // required for machines, which outlive the worker
 			t.Fatal(err)
 		}
 		startWorker(t, stack.temporal, url, node, "--scratch-dir", scratch, "--metrics-address", "none")
@@ -48,7 +48,7 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	s := &devStack{program: g, gateway: url}
 	stdout, _ := do(t, url, 0, "vps", "create", "--name", "env-desk", "--image", image, "--node", "env-a", "--env", "LEAK=hunter2", "--wait=120s", "-o", "json")
 	desk := fieldOf(t, stdout, "id")
-	t.Cleanup(func() { removeContainers(t, desk) }) // if the test has failed
+	t.Cleanup(func() { removeContainers(t, desk) }) // for a failed test
 	inside := func(machine, line string) string {
 		t.Helper()
 		code, stdout, stderr := run(t, "runs", "exec", machine, "--gateway", url, "--", "sh", "-c", line)
@@ -72,7 +72,7 @@ func TestEnvironmentOfAMachineIsUsedOnAnotherNode(t *testing.T) {
 	if made.State != "ready" || made.Kind != "image" || made.Version != 1 || made.Run != desk || made.Task != "vps" || made.Node != "env-a" {
 		t.Errorf("it is %+v", made)
 	}
-	inside(desk, "true") // the machine runs on
+	inside(desk, "true") // the machine still runs
 
 	// read returns what a task on the other node finds in the environment.
 	read := func() string {

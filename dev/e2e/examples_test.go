@@ -14,8 +14,7 @@ import (
 	"switchyard/dev/scriptedmodel"
 )
 
-// TestExamples runs every definition in dev/examples and compares what happens
-// with the expectation beside it.
+// TestExamples runs every definition in dev/examples and compares the outcome with the expectation beside it.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(repository, "dev/examples/*.yaml"))
@@ -34,9 +33,9 @@ func TestExamples(t *testing.T) {
 				Run  map[string]any `json:"run"`
 				// Env is the environment of the command.
 				Env map[string]string `json:"env"`
-				// Image says that it runs containers, of the image that is its input of the name.
+				// Image is true if the example runs containers; the image is its input "image".
 				Image bool `json:"image"`
-				// Model is the script of the model that its agents ask, at the address that is its input "provider".
+				// Model is the script of the model for its agents, whose address is its input "provider".
 				Model string `json:"model"`
 			}
 			if err := json.Unmarshal(text, &want); err != nil {
@@ -69,7 +68,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// startModel starts a model that follows a script and returns its address.
+// startModel starts a model that follows the script in a file, and returns its address.
 func startModel(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -79,7 +78,7 @@ func startModel(t *testing.T, file string) string {
 	return startScript(t, text)
 }
 
-// startScript is startModel of a script that is no file.
+// startScript starts a model that follows a script, and returns its address.
 func startScript(t *testing.T, text []byte) string {
 	t.Helper()
 	script, err := scriptedmodel.Parse(text)
@@ -91,8 +90,7 @@ func startScript(t *testing.T, text []byte) string {
 	return server.URL
 }
 
-// only returns the part of got that want has something to say about. The set of
-// tasks is compared as a whole.
+// only returns the part of got that want describes. The set of tasks is kept whole.
 func only(want map[string]any, got any) any {
 	object, ok := got.(map[string]any)
 	if !ok {

@@ -10,14 +10,14 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// TestFailure breaks a deployment in the ways that happen most, with short time-outs.
+// TestFailure breaks a deployment in the most common ways, with short time-outs.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	drills(t, "kill-worker", "kill-gateway", "kill-server")
 }
 
-// TestLongFailure breaks a deployment in each of the ways of dev/chaos once, with short time-outs. At full length they
-// are run by hand.
+// TestLongFailure runs each scenario of dev/chaos once, with short time-outs. The full-length scenarios are run by
+// hand.
 func TestLongFailure(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -28,7 +28,7 @@ func TestLongFailure(t *testing.T) {
 	drills(t, all...)
 }
 
-// drills runs the scenarios of some names.
+// drills runs the scenarios with the given names.
 func drills(t *testing.T, names ...string) {
 	for _, name := range names {
 		scenario, err := drill.ScenarioNamed(name)
@@ -48,7 +48,7 @@ func drills(t *testing.T, names ...string) {
 	}
 }
 
-// logged puts what a scenario measures into the log of its test.
+// logged writes the measurements of a scenario to the log of its test.
 type logged struct{ t *testing.T }
 
 func (l logged) Write(line []byte) (int, error) {

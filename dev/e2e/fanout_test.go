@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fanned is what the JSON of a run says of a task that has fanned out.
+// fanned holds the fields of a fanned-out task in the JSON of a run.
 type fanned struct {
 	State, Error string
 	Count        *int
@@ -30,7 +30,7 @@ type instanceItem struct {
 	}
 }
 
-// fanOf reads a fanned-out task out of the JSON of a run.
+// fanOf decodes a fanned-out task from the JSON of a run.
 func fanOf(t *testing.T, text, task string) fanned {
 	t.Helper()
 	var d struct{ Tasks map[string]fanned }
@@ -77,7 +77,7 @@ tasks:
 	}
 }
 
-// TestFanOutPrintsFewLines checks that progress has no line for each of many instances.
+// TestFanOutPrintsFewLines checks that progress does not print one line per instance of a large fan-out.
 func TestFanOutPrintsFewLines(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := run(t, "run", write(t, `
@@ -96,7 +96,7 @@ tasks:
 	}
 }
 
-// TestFanOutIsShown looks at the instances of a run in every way there is.
+// TestFanOutIsShown reads the instances of a run through every interface.
 func TestFanOutIsShown(t *testing.T) {
 	t.Parallel()
 	s := startDev(t, "--nodes", "2")
@@ -161,7 +161,7 @@ tasks:
 			ran += r.Instances
 		}
 	}
-	if ran < 8 { // one more failure than may be stops it
+	if ran < 8 { // one failure more than allowed stops it
 		t.Errorf("the timeline shows %d instances: %+v", ran, timeline.Rows)
 	}
 }

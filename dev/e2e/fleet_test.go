@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// list is a list in JSON.
+// list is a list as JSON prints it.
 type list[Item any] struct {
 	Items         []Item `json:"items"`
 	NextPageToken string `json:"nextPageToken"`
@@ -54,7 +54,7 @@ type deadLetter struct {
 	}
 }
 
-// ask runs a command on a gateway and reads what it prints in JSON.
+// ask runs a command on a gateway and decodes its JSON output.
 func ask[Answer any](t *testing.T, gateway string, args ...string) Answer {
 	t.Helper()
 	code, stdout, stderr := run(t, append(args, "--gateway", gateway, "-o", "json")...)
@@ -68,7 +68,7 @@ func ask[Answer any](t *testing.T, gateway string, args ...string) Answer {
 	return a
 }
 
-// do runs a command on a gateway that ends with a code.
+// do runs a command on a gateway and checks its exit code.
 func do(t *testing.T, gateway string, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	code, stdout, stderr := run(t, append(args, "--gateway", gateway)...)
@@ -78,8 +78,7 @@ func do(t *testing.T, gateway string, want int, args ...string) (stdout, stderr 
 	return stdout, stderr
 }
 
-// TestFleet has two workers join, explains where tasks go, drains one of them
-// under load, and forgets it.
+// TestFleet lets two workers join, explains where tasks go, drains one worker under load, and removes it.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	s := startDev(t, "--nodes", "0")
@@ -131,8 +130,8 @@ tasks:
 		}
 	}
 
-	// The drain moves what runs at its deadline, and the task starts again when
-	// the node is back, without an attempt spent.
+	// The drain moves running tasks at its deadline, and the task starts again when the node is back, without spending
+	// an attempt.
 	do(t, s.gateway, 0, "nodes", "drain", "red-1", "--deadline", "100ms", "--wait", "--reason", "test")
 	if n := ask[nodeItem](t, s.gateway, "nodes", "get", "red-1"); n.State != "draining" || !n.Drained {
 		t.Errorf("after the drain the node is %+v", n)
@@ -175,8 +174,7 @@ tasks:
 	do(t, s.gateway, 0, "runs", "cancel", id)
 }
 
-// TestDeadLetters puts a dead letter back, in a run that is open and in one that
-// has ended, and takes it off the list.
+// TestDeadLetters retries a dead letter of an open run and one of an ended run, and purges one.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -205,7 +203,7 @@ tasks:
 	do(t, s.gateway, 1, "dlq", "retry", id, "first")
 	do(t, s.gateway, 2, "dlq", "retry", id, "nothing")
 	do(t, s.gateway, 0, "dlq", "retry", id, "broken")
-	do(t, s.gateway, 1, "runs", "watch", id) // still broken
+	do(t, s.gateway, 1, "runs", "watch", id) // still failing
 	if err := os.WriteFile(filepath.Join(dir, "fixed"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -238,8 +236,7 @@ tasks:
 	do(t, s.gateway, 1, "dlq", "retry", other, "a")
 }
 
-// TestReadmeFleet runs the commands of the section "A fleet" of the README, the
-// gateway twice.
+// TestReadmeFleet runs the commands of the README section "A fleet", with the gateway started twice.
 func TestReadmeFleet(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
@@ -302,8 +299,7 @@ func TestReadmeFleet(t *testing.T) {
 	}
 }
 
-// TestRoles has a leader refuse to start beside an owner, and an observer read
-// and change nothing.
+// TestRoles checks that a leader refuses to start beside an owner, and that an observer reads but changes nothing.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "store")

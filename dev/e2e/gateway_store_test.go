@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// startWorker starts a worker that knows two addresses and nothing else of the
-// fleet, and waits until it is up.
+// startWorker starts a worker that knows only two addresses of the fleet, and waits until it is up.
 func startWorker(t *testing.T, temporal, gateway, name string, args ...string) *program {
 	t.Helper()
 	p := startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + temporal, "SWITCHYARD_GATEWAY=" + gateway},
@@ -19,7 +18,7 @@ func startWorker(t *testing.T, temporal, gateway, name string, args ...string) *
 	return p
 }
 
-// logOf is what a task of a run has printed.
+// logOf returns the log of a task of a run.
 func logOf(t *testing.T, gateway, id, task string) string {
 	t.Helper()
 	code, stdout, stderr := run(t, "runs", "logs", id, task, "--gateway", gateway)
@@ -36,7 +35,7 @@ func TestWorkerKeepsItsOutputWithTheGateway(t *testing.T) {
 	if line := w.expect(&w.stdout, "Store"); !strings.Contains(line, s.gateway) {
 		t.Errorf("the worker's store is %q, want the gateway %s", line, s.gateway)
 	}
-	// The output is far above what travels in the history.
+	// The output far exceeds what fits into the history.
 	id := s.submit(t, write(t, `
 name: far
 tasks:
@@ -67,8 +66,7 @@ tasks:
 	}
 }
 
-// startGateway starts a gateway on an address, where port 0 is a free one, and
-// returns its URL.
+// startGateway starts a gateway at an address and returns its URL. Port 0 means a free port.
 func startGateway(t *testing.T, temporal, address, store string) (*program, string) {
 	t.Helper()
 	g := startIn(t, repository, []string{"TEMPORAL_ADDRESS=" + temporal}, "gateway", "--address", address, "--store", store)
@@ -82,7 +80,7 @@ func TestLogIsWholeAfterTheGatewayWasAway(t *testing.T) {
 	g, url := startGateway(t, stack.temporal, "127.0.0.1:0", store)
 	startWorker(t, stack.temporal, url, "box")
 	s := &devStack{program: g, gateway: url}
-	// The task prints until the test has seen what it waits for.
+	// The task prints until the test has seen enough.
 	id := s.submit(t, write(t, fmt.Sprintf(`
 name: chatter
 tasks:
@@ -128,7 +126,8 @@ tasks:
 	}
 }
 
-// A node whose store is a folder spools, too: what ends while the folder is away loses neither its log nor its result.
+// TestLogAndResultOutliveAnOutageOfTheStore checks that a node whose store is a folder also spools: a task that ends
+// while the folder is unavailable loses neither its log nor its result.
 func TestLogAndResultOutliveAnOutageOfTheStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,14 +20,14 @@ import (
 	"switchyard/dev/kubetest"
 )
 
-// kubeStack is a stack beside a Kubernetes with a real node. Each of its tests has workers that know the Kubernetes by a name of
+// kubeStack is a stack beside a Kubernetes with a real node. The workers of each test know the Kubernetes by a name of
 // their own, so that no other worker takes their tasks.
 type kubeStack struct {
 	*devStack
 	cluster *kubetest.Cluster
 }
 
-// join starts a worker that knows the Kubernetes by a name.
+// join starts a worker that knows the Kubernetes by the given name.
 func (k *kubeStack) join(t *testing.T, name, cluster string, args ...string) *program {
 	t.Helper()
 	return startWorker(t, k.temporal, k.gateway, name, append([]string{
@@ -35,7 +35,7 @@ func (k *kubeStack) join(t *testing.T, name, cluster string, args ...string) *pr
 	}, args...)...)
 }
 
-// begin submits a definition whose loss of a node is noticed soon, and returns the run.
+// begin submits a definition with time-outs that detect a lost node early, and returns the run's ID.
 func (k *kubeStack) begin(t *testing.T, definition string) string {
 	t.Helper()
 	stdout, _ := do(t, k.gateway, 0, "submit", "--heartbeat-timeout", "2s", write(t, definition))
@@ -63,7 +63,7 @@ func (k *kubeStack) jobs(t *testing.T, namespace, id string) []batchv1.Job {
 	return found.Items
 }
 
-// left returns what Switchyard has in a namespace.
+// left returns the names of Switchyard's objects in a namespace.
 func (k *kubeStack) left(t *testing.T, namespace string) (names []string) {
 	t.Helper()
 	options := metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=switchyard"}
@@ -91,7 +91,7 @@ func (k *kubeStack) left(t *testing.T, namespace string) (names []string) {
 	return names
 }
 
-// counting is a definition with a Job that prints numbered lines, ten in a second, and a line at its end.
+// counting returns a definition with a Job that prints numbered lines, ten per second, and a line at its end.
 func counting(name, cluster, namespace string, lines int) string {
 	return fmt.Sprintf(`
 name: %s
@@ -108,7 +108,7 @@ tasks:
 `, name, cluster, namespace, kubetest.BusyboxImage, lines)
 }
 
-// counted is the log of such a Job.
+// counted returns the log of such a Job.
 func counted(lines int) string {
 	var text strings.Builder
 	for i := range lines {
@@ -117,16 +117,17 @@ func counted(lines int) string {
 	return text.String() + "end\n"
 }
 
-// helperImage is the image that helperArchive makes.
+// helperImage is the image in the archive of helperArchive.
 const helperImage = "switchyard:e2e"
 
-// helperArchive returns an archive, as `docker save` writes it, of an image with nothing but a static switchyard, which is its
-// entry point.
+// helperArchive returns an archive in the format of `docker save` with an image that contains only a static switchyard
+// as its entry point.
 func helperArchive(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	static := filepath.Join(dir, "switchyard")
-	// Linked like this it is static, and shares all packages with the binary; without cgo most would be compiled anew.
+	// Linked this way the binary is static and still shares all compiled packages with the other binary; without cgo
+	// most would be compiled again.
 	cmd := exec.Command("go", "build", "-ldflags=-s -w -linkmode=external -extldflags=-static", "-o", static, ".")
 	cmd.Dir = repository
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -158,7 +159,7 @@ func helperArchive(t *testing.T) string {
 	return archive
 }
 
-// writeTar writes an archive of files, by their names in it.
+// writeTar writes an archive of files, keyed by their names in it.
 func writeTar(t *testing.T, path string, files map[string]string) {
 	t.Helper()
 	out, err := os.Create(path)

@@ -12,7 +12,7 @@ import (
 	"switchyard/dev/kubetest"
 )
 
-// takeover is a run whose Job changes its node.
+// takeover is a run whose Job moves to another node.
 type takeover struct {
 	k             *kubeStack
 	id, namespace string
@@ -21,7 +21,7 @@ type takeover struct {
 	uid           string
 }
 
-// beginTakeover starts a Job on the only node of a cluster, and returns when it has printed something.
+// beginTakeover starts a Job on the only node of a cluster, and returns when the Job has printed something.
 func beginTakeover(t *testing.T, k *kubeStack, name string, lines int) *takeover {
 	t.Helper()
 	o := &takeover{k: k, namespace: k.cluster.NewNamespace(t), lines: lines}
@@ -36,14 +36,14 @@ func beginTakeover(t *testing.T, k *kubeStack, name string, lines int) *takeover
 	return o
 }
 
-// check waits for the end of the run. Its Job, attempt and log are what they would be had nothing happened.
+// check waits for the end of the run, and checks that its Job, attempt and log are the same as without a takeover.
 func (o *takeover) check(t *testing.T, node string) {
 	t.Helper()
 	d := o.k.end(t, o.id)
 	if got := d.Tasks["count"]; got.State != "completed" || got.Attempt != 0 || got.Node != node {
 		t.Errorf("the task is %+v", got)
 	}
-	jobs := o.k.jobs(t, o.namespace, o.id) // their status may be late, and the result is that of the pod
+	jobs := o.k.jobs(t, o.namespace, o.id) // the status may lag behind; the result comes from the pod
 	if len(jobs) != 1 || string(jobs[0].UID) != o.uid {
 		t.Errorf("the Jobs are %+v", jobs)
 	}
@@ -59,7 +59,7 @@ func (o *takeover) check(t *testing.T, node string) {
 	}
 }
 
-// difference describes where two texts begin to differ.
+// difference describes where two texts first differ.
 func difference(got, want string) string {
 	at := 0
 	for at < len(got) && at < len(want) && got[at] == want[at] {
@@ -68,7 +68,7 @@ func difference(got, want string) string {
 	return fmt.Sprintf("after %d bytes comes %.80q, want %.80q", at, got[at:], want[at:])
 }
 
-// awaitNode waits until a node has the task, while its program runs.
+// awaitNode waits until the task is on a node while its program runs.
 func (o *takeover) awaitNode(t *testing.T, node string) {
 	t.Helper()
 	at := time.Now()
@@ -82,7 +82,7 @@ func (o *takeover) awaitNode(t *testing.T, node string) {
 	}
 }
 
-// testKilledWorkerLosesNoLine kills the worker of a Job, which another one continues.
+// testKilledWorkerLosesNoLine kills the worker of a Job, which another worker continues.
 func testKilledWorkerLosesNoLine(t *testing.T, k *kubeStack) {
 	first := k.join(t, "kill-1", "kill")
 	o := beginTakeover(t, k, "kill", 300)
@@ -108,7 +108,7 @@ func testDrainedWorkerHandsJobOver(t *testing.T, k *kubeStack) {
 	o.check(t, "drain-2")
 }
 
-// testJobOutlivesAPIServer takes the API server away while a Job runs, until the Job has ended.
+// testJobOutlivesAPIServer makes the API server unavailable while a Job runs, until the Job has ended.
 func testJobOutlivesAPIServer(t *testing.T, k *kubeStack, name string, away time.Duration, stop, start func(testing.TB)) {
 	k.join(t, name+"-1", name)
 	o := beginTakeover(t, k, name, 150)
@@ -121,7 +121,7 @@ func testJobOutlivesAPIServer(t *testing.T, k *kubeStack, name string, away time
 	o.check(t, name+"-1")
 }
 
-// testJobOfTerminatedRunIsSwept terminates a run whose node is dead. The next node deletes its Job, and no other.
+// testJobOfTerminatedRunIsSwept terminates a run whose node is dead. The next node deletes the run's Job and no other.
 func testJobOfTerminatedRunIsSwept(t *testing.T, k *kubeStack) {
 	first := k.join(t, "terminated-1", "terminated")
 	namespace, endless := k.cluster.NewNamespace(t), `

@@ -17,7 +17,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// TestLongKubernetesRunsJobs has one stack and one Kubernetes run Jobs in every way, and lose their nodes, workers and servers.
+// TestLongKubernetesRunsJobs runs Jobs in every way on one stack and one Kubernetes, and makes them lose their nodes,
+// workers and servers.
 func TestLongKubernetesRunsJobs(t *testing.T) {
 	testneeds.Long(t)
 	kubetest.Program(t)
@@ -41,7 +42,7 @@ func TestLongKubernetesRunsJobs(t *testing.T) {
 	})
 }
 
-// testCostOfJob reports how long a Job of `true` takes by itself and as a task.
+// testCostOfJob reports how long a Job of `true` takes directly and as a task.
 func testCostOfJob(t *testing.T, k *kubeStack) {
 	k.join(t, "cost-1", "cost")
 	namespace := k.cluster.NewNamespace(t)
@@ -84,7 +85,7 @@ tasks:
 	t.Logf("a Job of `true` takes %v by itself and %v as a task, with the start of `switchyard submit`; all: %v, %v", alone[rounds/2], asTask[rounds/2], alone, asTask)
 }
 
-// testJobTakesAndGivesValues passes values from a shell task to a Job, and from it to another task.
+// testJobTakesAndGivesValues passes values from a shell task to a Job, and from the Job to another task.
 func testJobTakesAndGivesValues(t *testing.T, k *kubeStack) {
 	const secret = "sesame-41b7c09e"
 	file := filepath.Join(t.TempDir(), "token")
@@ -156,7 +157,7 @@ tasks:
 	}
 }
 
-// testJobsEndAsTheirPrograms fails Jobs in several ways.
+// testJobsEndAsTheirPrograms makes Jobs fail in several ways.
 func testJobsEndAsTheirPrograms(t *testing.T, k *kubeStack) {
 	k.join(t, "exits-1", "exits", "--kube-start-timeout", "5s")
 	namespace := k.cluster.NewNamespace(t)
@@ -200,7 +201,7 @@ tasks:
 	}
 }
 
-// testCancelledJobLeavesNothing cancels a Job, which says its last words.
+// testCancelledJobLeavesNothing cancels a Job and checks that its last output is kept.
 func testCancelledJobLeavesNothing(t *testing.T, k *kubeStack) {
 	k.join(t, "cancel-1", "cancel")
 	namespace := k.cluster.NewNamespace(t)
@@ -231,7 +232,7 @@ tasks:
 	eventually(t, "nothing is left", func() bool { return len(k.left(t, namespace)) == 0 })
 }
 
-// testJobOfTwoContainers runs a Job of a template, with a container that ends by itself, and one that has to be ended.
+// testJobOfTwoContainers runs a Job from a template, with a container that ends by itself and one that must be ended.
 func testJobOfTwoContainers(t *testing.T, k *kubeStack) {
 	k.join(t, "template-1", "template")
 	namespace := k.cluster.NewNamespace(t)
@@ -305,7 +306,7 @@ tasks:
 	}
 }
 
-// testHelperBringsLargeOutputs has a Job leave more than a termination message takes.
+// testHelperBringsLargeOutputs runs a Job whose output exceeds a termination message.
 func testHelperBringsLargeOutputs(t *testing.T, k *kubeStack) {
 	k.join(t, "helper-1", "helper", "--kube-helper-image", helperImage)
 	namespace := k.cluster.NewNamespace(t)
@@ -340,7 +341,7 @@ tasks:
 	if got := strings.TrimSpace(d.Tasks["after"].Result.Stdout); len(got) != len("1048576") {
 		t.Errorf("the task after it counts %q", got)
 	}
-	// The runtime reads the two streams of the program side by side.
+	// The runtime reads the two streams of the program concurrently.
 	log := strings.Fields(logOf(t, k.gateway, id, "job"))
 	slices.Sort(log)
 	if !slices.Equal(log, []string{"aside", "before", "newline", "no"}) {

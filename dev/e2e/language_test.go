@@ -7,17 +7,16 @@ import (
 	"testing"
 )
 
-// said is a definition of a user who has only read the documentation, and what
-// comes of it.
+// said is a definition by a user who has only read the documentation, with its expected outcome.
 type said struct {
 	name       string
 	definition string // the line with the name is put before it
 	args       []string
 	exit       int
-	// want are values in the JSON of the run by path, such as tasks.each.instances.1.state;
-	// # is the length of a list. Texts stand as they are, all else as JSON.
+	// want holds values in the JSON of the run by path, such as tasks.each.instances.1.state; # is the length of a
+	// list. Strings are unquoted, anything else is JSON.
 	want map[string]string
-	// stderr is a text in what is told about a definition that is refused.
+	// stderr is a text in the error for a refused definition.
 	stderr string
 }
 
@@ -253,8 +252,7 @@ tasks:
 `},
 }
 
-// TestLanguage runs definitions that say something about each part of the
-// language, odd cases first of all.
+// TestLanguage runs definitions that cover each part of the language, especially edge cases.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	s := startDev(t, "--max-parallel", "16")
@@ -284,7 +282,7 @@ func TestLanguage(t *testing.T) {
 	})
 }
 
-// at is what stands at a path in a document; see said.
+// at returns the value at a path in a document; see said.
 func at(d any, path string) string {
 	for step := range strings.SplitSeq(path, ".") {
 		switch v := d.(type) {

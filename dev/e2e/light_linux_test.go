@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// lightMiB is the private memory that a client may take.
+// lightMiB is the private memory limit of a client.
 const lightMiB = 30
 
-// privateKiB is the most private memory that a program was seen with.
+// privateKiB returns the most private memory that a program was seen to use.
 func privateKiB(p *program) (most int) {
 	for {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -32,7 +32,7 @@ func privateKiB(p *program) (most int) {
 	}
 }
 
-// A client does not pay for the server that is in the same binary.
+// TestClientsStayLight checks that a client does not pay for the server in the same binary.
 func TestClientsStayLight(t *testing.T) {
 	s := startDev(t)
 	file := write(t, "name: light\ntasks:\n  a: { type: shell, spec: { command: 'true' } }\n")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRunOfAUserWaitsForAnOperator has users submit, and an operator decide, with the real
-// parts. No token is in what they have written.
+// TestRunOfAUserWaitsForAnOperator lets users submit runs and an operator decide, with the real processes. It checks
+// that their output contains no token.
 func TestRunOfAUserWaitsForAnOperator(t *testing.T) {
 	t.Parallel()
 	s := startLocked(t, "--approve-runs-of", "user", "--log-level", "debug")

@@ -20,12 +20,12 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// binary is the program under test, repository the folder of its source.
+// binary is the program under test, and repository the folder of its source.
 var binary, repository string
 
 func TestMain(m *testing.M) {
 	drill.ServeIfAsked()
-	// Most tests wait for what they have started. Each has about 200 MiB of processes.
+	// Most tests wait for processes that they have started. Each has about 200 MiB of them.
 	testneeds.Parallel(4)
 	os.Exit(build(m))
 }
@@ -55,11 +55,11 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
-// limit is how long a test waits for something that will happen. It is far
-// beyond what anything takes, so that a slow machine fails no test.
+// limit bounds how long a test waits for an event that must happen. It far exceeds the time that anything takes, so
+// that no test fails on a slow machine.
 const limit = 5 * time.Minute
 
-// program is a started switchyard.
+// program is a started switchyard process.
 type program struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -68,7 +68,7 @@ type program struct {
 	ended  chan struct{}
 }
 
-// output collects what a program prints.
+// output collects the output of a program.
 type output struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
@@ -98,7 +98,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// start starts the binary in the repository's folder with its own environment.
+// start starts the binary in the repository's folder with a clean environment.
 func start(t *testing.T, args ...string) *program {
 	t.Helper()
 	return startIn(t, repository, nil, args...)
@@ -109,7 +109,7 @@ func startIn(t *testing.T, dir string, env []string, args ...string) *program {
 	return startOther(t, binary, dir, env, args...)
 }
 
-// startOther starts a switchyard that may be of another release.
+// startOther starts a binary that may be of another release.
 func startOther(t *testing.T, binary, dir string, env []string, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
@@ -145,8 +145,7 @@ func startOther(t *testing.T, binary, dir string, env []string, args ...string) 
 	return p
 }
 
-// cleanEnv is this process's environment without what would point the binary at
-// a real cluster.
+// cleanEnv returns this process's environment without variables that would point the binary at a real cluster.
 func cleanEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -170,7 +169,7 @@ func (p *program) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// expect waits until the output has a line with the text, and returns that line.
+// expect waits until the output has a line that contains the text, and returns that line.
 func (p *program) expect(o *output, text string) string {
 	p.t.Helper()
 	deadline := time.After(limit)
@@ -209,7 +208,7 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, p.stdout.String(), p.stderr.String()
 }
 
-// document is the JSON of a run.
+// document is a run as JSON prints it.
 type document struct {
 	ID      string         `json:"id"`
 	Name    string         `json:"name"`
@@ -252,7 +251,7 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-// eventually waits until the condition holds. It looks less and less often, because many conditions start a program.
+// eventually waits until the condition holds. It polls less and less often, because many conditions start a program.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	pause := 20 * time.Millisecond
@@ -264,7 +263,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// alive reports whether a process exists and is no zombie.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
 		return false
@@ -277,8 +276,8 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-// tool returns the path of a program that other people bring along. Without it
-// the test is left out, but not in CI, which installs it.
+// tool returns the path of a third-party program. Without the program the test is skipped, except in CI, which installs
+// it.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	for _, path := range []string{filepath.Join(repository, ".bin", name), name} {
@@ -293,7 +292,7 @@ func tool(t *testing.T, name string) string {
 	return ""
 }
 
-// output runs a tool and returns what it prints on both streams.
+// outputOf runs a tool and returns its combined output.
 func outputOf(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

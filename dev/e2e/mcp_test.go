@@ -13,8 +13,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// TestLongAgentsDriveRuns has clients of the Model Context Protocol that are not ours take a run through failure, dead
-// letter, retry and drain, over HTTP and as programs that start ours.
+// TestLongAgentsDriveRuns takes a run through failure, dead letter, retry and drain with third-party clients of the
+// Model Context Protocol, over HTTP and as programs that start `switchyard mcp`.
 func TestLongAgentsDriveRuns(t *testing.T) {
 	testneeds.Long(t)
 	s := startDev(t)
@@ -28,7 +28,7 @@ func TestLongAgentsDriveRuns(t *testing.T) {
 	node := tool(t, "node")
 	clients := []string{"@modelcontextprotocol/sdk"}
 	if major := nodeMajor(t, node); major >= 20 {
-		clients = append(clients, "@modelcontextprotocol/client") // asks for Node.js 20
+		clients = append(clients, "@modelcontextprotocol/client") // requires Node.js 20
 	}
 	for _, client := range clients {
 		for _, transport := range []string{"http", "stdio"} {
@@ -54,8 +54,8 @@ func nodeMajor(t *testing.T, node string) int {
 	return n
 }
 
-// TestAgentProgramNeedsNoGatewayToStart speaks an older revision of the protocol to `switchyard mcp`, line by line, as an
-// agent program does.
+// TestAgentProgramNeedsNoGatewayToStart speaks an older revision of the protocol to `switchyard mcp`, line by line, as
+// an agent program does.
 func TestAgentProgramNeedsNoGatewayToStart(t *testing.T) {
 	t.Parallel()
 	const gateway = "http://127.0.0.1:1"

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// lockedStack is a stack that asks for tokens.
+// lockedStack is a stack that requires tokens.
 type lockedStack struct {
 	*devStack
 	dir string
@@ -31,7 +31,7 @@ func (s *lockedStack) do(t *testing.T, want int, args ...string) (stdout, stderr
 	return do(t, s.gateway, want, append(args, "--token-file", s.admin)...)
 }
 
-// token makes a token and puts it into a file. It returns the id of the token.
+// token creates a token in a file and returns its ID.
 func (s *lockedStack) token(t *testing.T, file string, args ...string) (id string) {
 	t.Helper()
 	stdout, _ := s.do(t, 0, append([]string{"tokens", "create", "-o", "json"}, args...)...)
@@ -62,15 +62,15 @@ func (s *lockedStack) submit(t *testing.T, definition string) string {
 	return strings.TrimSpace(stdout)
 }
 
-// logOf returns what a task of a run has printed.
+// logOf returns the log of a task of a run.
 func (s *lockedStack) logOf(t *testing.T, id, task string) string {
 	t.Helper()
 	stdout, _ := s.do(t, 0, "runs", "logs", id, task)
 	return stdout
 }
 
-// TestWorkerJoinsWithItsToken has a worker refused, join, lose its token and its process, and lose nothing that its
-// attempts have left.
+// TestWorkerJoinsWithItsToken refuses a worker, lets it join, revokes its token and kills its process, and checks that
+// nothing that its attempts stored is lost.
 func TestWorkerJoinsWithItsToken(t *testing.T) {
 	t.Parallel()
 	s := startLocked(t, "--nodes", "0")
@@ -150,7 +150,7 @@ tasks:
 	eventually(t, "the last task runs", there("held"))
 	eventually(t, "what it has printed is stored", func() bool { return strings.Contains(s.logOf(t, submitted, "hold"), "before\n") })
 
-	// What is printed while the token is revoked waits in the spool for the next one.
+	// Output printed while the token is revoked waits in the spool for the next token.
 	s.do(t, 0, "tokens", "revoke", id)
 	eventually(t, "the token counts no longer", func() bool {
 		code, _, _ := run(t, "whoami", "--gateway", s.gateway, "--token-file", file("box"))
@@ -168,7 +168,7 @@ tasks:
 	s.token(t, file("box"), "--name", "box", "--role", "node", "--node", "box")
 	eventually(t, "it is delivered with a new token", func() bool { return strings.Contains(s.logOf(t, submitted, "hold"), "meanwhile\n") })
 
-	// The attempt outlives its worker, and the next worker of the node delivers what it leaves.
+	// The attempt outlives its worker, and the node's next worker delivers its results.
 	p.signal(syscall.SIGKILL)
 	p.wait()
 	p = worker("--token-file", file("box"))

@@ -11,7 +11,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// TestLogsFollow reads what a task prints while it still runs.
+// TestLogsFollow reads the output of a task while it runs.
 func TestLogsFollow(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -51,7 +51,7 @@ tasks:
 	}
 }
 
-// TestLogsInterleaved shows the output of tasks with their names while they run.
+// TestLogsInterleaved checks that the output of running tasks is shown with their names.
 func TestLogsInterleaved(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "--logs", write(t, `
@@ -80,7 +80,7 @@ func TestLongFloodIsBounded(t *testing.T) {
 	floodIsBounded(t, 1<<30)
 }
 
-// floodIsBounded has a task print so many bytes; neither the process nor the history grows by them.
+// floodIsBounded makes a task print size bytes, and checks that neither the process nor the history grows by them.
 func floodIsBounded(t *testing.T, size int) {
 	p := start(t, "run", "-o", "json", "--store", t.TempDir(), write(t, fmt.Sprintf(`
 name: flood
@@ -113,7 +113,7 @@ func TestLongOutputOfThousandTasksIsWhole(t *testing.T) {
 	manyOutputsAreWhole(t, 1000)
 }
 
-// manyOutputsAreWhole has each of many tasks print 64 KiB, and reads all of it.
+// manyOutputsAreWhole makes each of many tasks print 64 KiB, and reads all of it.
 func manyOutputsAreWhole(t *testing.T, tasks int) {
 	var text strings.Builder
 	text.WriteString("name: talkers\ntasks:\n")

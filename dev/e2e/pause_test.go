@@ -16,15 +16,14 @@ func TestPauseAndKillTask(t *testing.T) {
 	pauseAndKillTask(t, 10*time.Minute, time.Second)
 }
 
-// Time in which a task is paused does not count for its time-out.
+// TestLongPauseOutlastsTimeout checks that the time in which a task is paused does not count towards its time-out.
 func TestLongPauseOutlastsTimeout(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
 	pauseAndKillTask(t, 45*time.Second, 46*time.Second)
 }
 
-// pauseAndKillTask suspends a task that has a time-out for a time, lets it continue to its end, and kills another one
-// meanwhile.
+// pauseAndKillTask suspends a task with a time-out, lets it continue to its end, and meanwhile kills another task.
 func pauseAndKillTask(t *testing.T, timeout, pause time.Duration) {
 	s, dir := startDev(t), t.TempDir()
 	id := s.submit(t, write(t, fmt.Sprintf(`

@@ -13,7 +13,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// TestLongRelease builds the release of this machine's platform, and the container image of it.
+// TestLongRelease builds the release for this machine's platform and its container image.
 func TestLongRelease(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()

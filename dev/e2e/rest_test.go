@@ -15,8 +15,8 @@ import (
 	"switchyard/gateway/openapi/openapitest"
 )
 
-// TestForeignClientsDriveRuns has curl and grpcurl take runs through their lives, runs the commands of the documents about
-// REST, and holds every answer to a GET to the OpenAPI document.
+// TestForeignClientsDriveRuns takes runs through their lives with curl and grpcurl, runs the commands in the documents
+// about REST, and checks every response to a GET against the OpenAPI document.
 func TestForeignClientsDriveRuns(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -42,7 +42,7 @@ func TestForeignClientsDriveRuns(t *testing.T) {
 			if block == nil {
 				t.Fatalf("%s has no commands after %q", document, head)
 			}
-			// A status of 4xx or 5xx is the end.
+			// The script ends at the first 4xx or 5xx status.
 			script := "set -e\ncd " + repository + "\nSWITCHYARD_GATEWAY=" + s.gateway + "\n" +
 				"curl() { command curl -sS --fail-with-body --max-time 300 \"$@\"; }\n" +
 				strings.ReplaceAll(string(block[1]), "http://127.0.0.1:7280", s.gateway)
@@ -55,7 +55,7 @@ func TestForeignClientsDriveRuns(t *testing.T) {
 	t.Run("claims", func(t *testing.T) { s.checkClaims(t) })
 }
 
-// checkClaims compares what a node says that it has claimed with what it runs and has run.
+// checkClaims compares the claims that a node reports with the tasks that it runs and has run.
 func (s *devStack) checkClaims(t *testing.T) {
 	type figures struct {
 		TotalClaimedTasks, TotalClaimAttempts int
@@ -104,7 +104,7 @@ func isAccepted(t *testing.T, url, body string) bool {
 	return response.StatusCode < 300
 }
 
-// checkAnswers asks for every GET path of the document, and compares each answer with its schema.
+// checkAnswers requests every GET path of the document, and compares each response with its schema.
 func (s *devStack) checkAnswers(t *testing.T) {
 	kept := `name: kept
 inputs: { who: { type: string, default: you } }
@@ -120,9 +120,10 @@ tasks:
 	}
 	id := s.submit(t, definition)
 	run(t, "runs", "watch", id, "--gateway", s.gateway)
-	// No node has the label, so this machine waits, and needs no image.
+	// No node has the label, so this machine waits and needs no image.
 	machine := s.submit(t, write(t, "name: machine\ntasks:\n  vps: { type: vps, constraints: { nodeLabels: [never] }, spec: { image: never:1 } }\n"))
-	// Without an engine no node can make it, and there is none. With one, it stays in the list for a day after it has failed.
+	// No node without an engine can create the environment, so it does not exist. With an engine, it stays listed for a
+	// day after its failure.
 	hasEnvironment := isAccepted(t, s.gateway+"/v1/environments", `{"name": "kept", "image": "switchyard-test/never-was:1"}`)
 	document, err := openapitest.Load()
 	if err != nil {
@@ -154,7 +155,7 @@ tasks:
 			response.Body.Close()
 			want := http.StatusOK
 			if operation.Path == "/v1/tokens" {
-				want = http.StatusConflict // this gateway asks for none
+				want = http.StatusConflict // this gateway requires no token
 			}
 			if operation.Path == "/v1/environments/{name}" && !hasEnvironment {
 				want = http.StatusNotFound
@@ -186,8 +187,8 @@ func (s *devStack) node(t *testing.T) string {
 	return answer.Items[0].Name
 }
 
-// TestLongGeneratedClientDrivesRuns makes a client of the OpenAPI document with openapi-typescript, has the TypeScript
-// compiler check a program that uses it, and runs that program.
+// TestLongGeneratedClientDrivesRuns generates a client from the OpenAPI document with openapi-typescript, type-checks a
+// program that uses it with the TypeScript compiler, and runs that program.
 func TestLongGeneratedClientDrivesRuns(t *testing.T) {
 	testneeds.Long(t)
 	npm := tool(t, "npm")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRestartAfterKillGoesOnAtOnce kills a stack while a task runs whose heartbeat time-out is far beyond what the
-// test waits: the next one on the machine knows that the task has ended, and starts it again.
+// TestRestartAfterKillGoesOnAtOnce kills a stack while a task runs whose heartbeat time-out far exceeds the test's
+// wait. The next stack on the machine detects that the task has ended and starts it again.
 func TestRestartAfterKillGoesOnAtOnce(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "dev.db")
@@ -38,7 +38,7 @@ func TestRestartAfterKillGoesOnAtOnce(t *testing.T) {
 	}
 }
 
-// TestStrangersTakeNoTasks has a run of its own and a worker without a gateway on the Temporal of a fleet.
+// TestStrangersTakeNoTasks starts a local run and a worker without a gateway on the Temporal server of a fleet.
 func TestStrangersTakeNoTasks(t *testing.T) {
 	t.Parallel()
 	s := startDev(t, "--nodes", "0")

@@ -7,13 +7,13 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// needSandbox skips where this machine can neither limit tasks nor put them into a sandbox.
+// needSandbox skips the test if this machine can neither limit tasks nor sandbox them.
 func needSandbox(t *testing.T, gateway string) {
 	t.Helper()
 	needSandboxOn(t, gateway, "local")
 }
 
-// needSandboxOn is needSandbox for a node of a worker.
+// needSandboxOn does the check of needSandbox for the node of a worker.
 func needSandboxOn(t *testing.T, gateway, name string) {
 	t.Helper()
 	if node := ask[nodeItem](t, gateway, "nodes", "get", name); node.Capabilities["sandbox"] != "true" {
@@ -21,8 +21,7 @@ func needSandboxOn(t *testing.T, gateway, name string) {
 	}
 }
 
-// TestMemoryLimits takes more memory than is allowed, with and without retries, alone and
-// in a batch, and in a sandbox.
+// TestMemoryLimits uses more memory than allowed, with and without retries, alone and in a batch, and in a sandbox.
 func TestMemoryLimits(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -77,7 +76,7 @@ tasks:
 	}
 }
 
-// TestSandbox runs tasks in sandboxes that use all that a task is given.
+// TestSandbox runs sandboxed tasks that use everything that a task is given.
 func TestSandbox(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -111,7 +110,7 @@ tasks:
 	if got := at(ask[any](t, s.gateway, "runs", "get", d.ID), "tasks.each.instances.2.result.stdout"); got != "c7\n" {
 		t.Errorf("an instance printed %q", got)
 	}
-	// Where no node has sandboxes, one that wants one waits, and says for what.
+	// If no node offers sandboxes, a task that needs one waits and reports why.
 	waits := write(t, "name: waits\ntasks:\n  t: { type: shell, spec: { command: 'true', sandbox: true }, constraints: { requiresCapabilities: { sandbox: better } } }\n")
 	id := s.submit(t, waits)
 	eventually(t, "it says what no node has", func() bool {

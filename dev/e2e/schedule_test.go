@@ -21,7 +21,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// Each command on a run takes the id that a schedule makes, which has colons in it.
+// TestCommandsOnScheduledRun checks that each command on a run accepts the ID that a schedule creates, which contains
+// colons.
 func TestCommandsOnScheduledRun(t *testing.T) {
 	t.Parallel()
 	s, dir := startDev(t), t.TempDir()
@@ -98,7 +99,7 @@ tasks:
 	do(t, s.gateway, 0, "runs", "cancel", "--force", strings.TrimSpace(again))
 }
 
-// scheduleItem is a schedule in JSON.
+// scheduleItem is a schedule as JSON prints it.
 type scheduleItem struct {
 	Name, Note      string
 	Started, Missed int
@@ -111,16 +112,16 @@ type scheduleItem struct {
 	}
 }
 
-// runItem is a run in a list in JSON.
+// runItem is a run in a list as JSON prints it.
 type runItem struct{ ID, Name, State, Trigger, SubmittedBy string }
 
-// scheduledRuns returns the runs of a workflow that its schedule has started, the newest first.
+// scheduledRuns returns the runs of a workflow that its schedule has started, newest first.
 func scheduledRuns(t *testing.T, gateway, workflow string) []runItem {
 	t.Helper()
 	return ask[list[runItem]](t, gateway, "runs", "list", "--workflow", workflow, "--trigger", "schedule", "--limit", "200").Items
 }
 
-// TestScheduledWorkflow lets a stored workflow run by the clock, and steers its schedule.
+// TestScheduledWorkflow runs a stored workflow on its schedule, and controls the schedule.
 func TestScheduledWorkflow(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)
@@ -191,7 +192,8 @@ func TestReadmeByTheClock(t *testing.T) {
 	}
 }
 
-// TestScheduleWhileGatewaysAreAway has Temporal start runs while no gateway is there; one that comes carries them through.
+// TestScheduleWhileGatewaysAreAway lets Temporal start runs while there is no gateway. A gateway that starts later
+// carries them.
 func TestScheduleWhileGatewaysAreAway(t *testing.T) {
 	t.Parallel()
 	server, err := temporaltest.Start(temporaltest.Options{})
@@ -233,8 +235,8 @@ func TestScheduleWhileGatewaysAreAway(t *testing.T) {
 	})
 }
 
-// TestLongScheduleOverKill kills a stack with a workflow that starts every minute, and starts it again over a minute later: what
-// was missed within catchUp runs, once, and what is older does not.
+// TestLongScheduleOverKill kills a stack with a workflow that starts every minute, and restarts it more than a minute
+// later. Missed times within catchUp run once, and older ones do not run.
 func TestLongScheduleOverKill(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -249,7 +251,7 @@ func TestLongScheduleOverKill(t *testing.T) {
 	eventually(t, "the first minute has its run", func() bool { return ran(1) })
 	s.signal(syscall.SIGKILL)
 	s.wait()
-	// A minute passes without a server, and some seconds.
+	// A minute and some seconds pass without a server.
 	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + 20*time.Second)))
 	s = startDev(t, "--db", db)
 	eventually(t, "the missed minute and the next have their runs", func() bool { return ran(3) })

@@ -18,11 +18,11 @@ import (
 	"switchyard/activities/executor/container/enginetest"
 )
 
-// leaks finds secrets where none may be. The names say what was looked at.
+// leaks finds secrets in places where they must not be. The names of the checks say what was searched.
 type leaks struct {
 	t     *testing.T
-	forms map[string]string // what is looked for, by what it is
-	// seen has the markers that were found beside the secrets: what was searched is what the task has left.
+	forms map[string]string // the texts to search for, by description
+	// seen holds the markers that were found beside the secrets. They prove that the search covered what the task left.
 	seen map[string]bool
 }
 
@@ -53,13 +53,13 @@ func (l *leaks) search(name, text string) {
 	}
 }
 
-// searchFolder searches all files below a folder, but for those below folders of a name.
+// searchFolder searches all files below a folder, except below folders with the given name.
 func (l *leaks) searchFolder(dir, but string) {
 	l.t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // gone meanwhile
+			return nil // deleted meanwhile
 		case d.IsDir() && but != "" && strings.HasPrefix(d.Name(), but):
 			return fs.SkipDir
 		case d.Type().IsRegular():
@@ -123,8 +123,8 @@ const (
 	fileSecret   = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n-----END KEY-----"
 )
 
-// telling gives away its secrets in every way that a task has, ends its first attempt with an error when a file says so,
-// and the second one well.
+// telling reveals its secrets in every way that a task has. It makes its first attempt fail when a file says so, and
+// its second one succeed.
 const telling = `echo "marker-log $TOKEN"; echo "$KEY" >&2
 test "$STORED" = "ghp_16C7e42F292c6912E7710c838347""Ae178B4a" && echo "$STORED" >&2 || exit 7
 echo "$TOKEN" | base64; printf '%s' "x$TOKEN" | base64
@@ -140,8 +140,8 @@ if test "$SWITCHYARD_ATTEMPT" = 0; then
 fi
 `
 
-// TestSecretsStayWithTheTask has tasks give away their secrets in every way, and searches all that is left of them and
-// all that the system has kept meanwhile.
+// TestSecretsStayWithTheTask lets tasks reveal their secrets in every way, and searches everything that they left and
+// that the system has kept.
 func TestSecretsStayWithTheTask(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -200,7 +200,7 @@ tasks:
 		return d.Tasks["tell"].State == "running" && strings.Contains(logOf(t, s.gateway, id, "tell"), "half")
 	})
 	found.searchProcesses()
-	found.searchFolder(scratch, "attempt-") // the task's own files are there
+	found.searchFolder(scratch, "attempt-") // except the task's own files
 	found.searchFolder(dir+"/temporal.db.store", "")
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ tasks:
 	}
 	found.search("what watch prints", stdout+stderr)
 	d := s.get(t, id)
-	// Some characters of the second line of base64 stand for the x, too.
+	// Some base64 characters of the second line also encode the x.
 	if got := d.Tasks["tell"].Result; !strings.HasPrefix(got.Stdout, "marker-log ***\n***\n") ||
 		!strings.HasSuffix(got.Stdout, "\nhalf ***\nmarker-checkpoint ***\n") || got.Output["token"] != "***" || got.Output["stored"] != "x***y" {
 		t.Errorf("the task printed %q, its output is %v", got.Stdout, got.Output)
@@ -265,8 +265,8 @@ tasks:
 	}
 }
 
-// TestSecretsStayInTheContainer is the same for a container, whose worker is killed while it runs: the next worker masks
-// what it prints then, although the node's value is another one by now.
+// TestSecretsStayInTheContainer does the same for a container whose worker is killed while it runs. The next worker
+// masks the later output, although the node's secret has another value by then.
 func TestSecretsStayInTheContainer(t *testing.T) {
 	t.Parallel()
 	image, dir := enginetest.Image(t), t.TempDir()

@@ -13,7 +13,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Sessions of a deployment with several gateways, tokens and https reach what they may, and nothing else.
+// TestSessionsOfAFleet checks that sessions in a deployment with several gateways, tokens and https reach exactly what
+// they are allowed to.
 func TestSessionsOfAFleet(t *testing.T) {
 	t.Parallel()
 	f := startSessionFleet(t)
@@ -36,7 +37,7 @@ func TestSessionsOfAFleet(t *testing.T) {
 	t.Run("loss of the leader", func(t *testing.T) { testMachineOutlivesLeader(t, f) })
 }
 
-// The node is connected to the first gateway, and the client to the second.
+// testSessionThroughPeer checks a client connected to the second gateway while the node is connected to the first.
 func testSessionThroughPeer(t *testing.T, f *sessionFleet) {
 	for _, task := range []string{"box", "work"} {
 		if code, stdout, stderr := f.inside(t, 1, f.id, task, "echo here; exit 7"); code != 7 || stdout != "here\n" {
@@ -49,7 +50,7 @@ func testSessionThroughPeer(t *testing.T, f *sessionFleet) {
 	}
 }
 
-// What lies between a gateway and a node sends tickets of other sessions.
+// testTicketsCountOnce lets a relay between gateway and node replay the tickets of other sessions.
 func testTicketsCountOnce(t *testing.T, f *sessionFleet) {
 	if code, _, stderr := f.inside(t, 0, f.id, "work", "true"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -96,8 +97,8 @@ func testTicketsCountOnce(t *testing.T, f *sessionFleet) {
 	}
 }
 
-// What a client says of the node, the dispatch and itself is what the gateway knows instead, and its door for other gateways
-// stays closed to those without a proof.
+// testForgedHeadersChangeNothing checks that the gateway replaces a client's claims about the node, the dispatch and
+// the user with its own data, and that the endpoint for peers refuses clients without proof.
 func testForgedHeadersChangeNothing(t *testing.T, f *sessionFleet) {
 	session := f.dial(t)
 	forged := &v1.SessionHeader{
@@ -127,13 +128,13 @@ func testForgedHeadersChangeNothing(t *testing.T, f *sessionFleet) {
 	})
 }
 
-// refusal is a command that is to be refused.
+// refusal is a command that must be refused.
 type refusal struct {
 	name string
 	run  func(t *testing.T, f *sessionFleet, who, id, task string) (code int, stdout, stderr string)
 }
 
-// refusals are all ways into a task.
+// refusals returns all ways into a task.
 func refusals() []refusal {
 	command := func(args func(id, task string) []string) func(t *testing.T, f *sessionFleet, who, id, task string) (int, string, string) {
 		return func(t *testing.T, f *sessionFleet, who, id, task string) (int, string, string) {
@@ -152,7 +153,7 @@ func refusals() []refusal {
 	}
 }
 
-// openSSHRun runs a line by OpenSSH as a user of the door.
+// openSSHRun runs a command line over OpenSSH as a user of the SSH endpoint.
 func (f *sessionFleet) openSSHRun(who, user, line string) (code int, stdout, stderr string) {
 	client := f.ann
 	if who == "bob" {
@@ -165,7 +166,7 @@ func (f *sessionFleet) openSSHRun(who, user, line string) (code int, stdout, std
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// A run of another user answers as one that does not exist.
+// testStrangersLearnNothing checks that another user's run gives the same answer as one that does not exist.
 func testStrangersLearnNothing(t *testing.T, f *sessionFleet) {
 	unknown := f.id[:len(f.id)-4] + "zzzz"
 	for _, r := range refusals() {
@@ -189,7 +190,7 @@ func testStrangersLearnNothing(t *testing.T, f *sessionFleet) {
 	})
 }
 
-// Each way into a task that has ended says that it has.
+// testEndedTaskIsNotEntered checks that each way into an ended task reports that it has ended.
 func testEndedTaskIsNotEntered(t *testing.T, f *sessionFleet) {
 	for _, r := range refusals() {
 		code, stdout, stderr := r.run(t, f, "ann", f.id, "done")

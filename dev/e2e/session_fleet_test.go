@@ -17,9 +17,9 @@ import (
 	"switchyard/dev/sessiontest"
 )
 
-// sessionFleet is a deployment of two gateways that ask for tokens and serve https and SSH, and a node that reaches the first one
-// through a relay. Each part is a process of its own. ann and bob are users, and a run of ann has a machine, a task of type shell
-// and one that has ended.
+// sessionFleet is a deployment of two gateways, which require tokens and serve https and SSH, and a node that reaches
+// the first gateway through a relay. Each part is a process of its own. ann and bob are users. A run of ann has a
+// machine, a shell task and an ended task.
 type sessionFleet struct {
 	t             *testing.T
 	dir, temporal string
@@ -37,7 +37,7 @@ type sessionFleet struct {
 func startSessionFleet(t *testing.T) *sessionFleet {
 	t.Helper()
 	image, dir := enginetest.Image(t), t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil { // what a later worker reads is to be of this user alone
+	if err := os.Chmod(dir, 0o700); err != nil { // state that a later worker recovers must belong to this user alone
 		t.Fatal(err)
 	}
 	f := &sessionFleet{t: t, dir: dir, image: image, certs: newCertificates(t)}
@@ -53,7 +53,7 @@ func startSessionFleet(t *testing.T) *sessionFleet {
 	for i := range f.gateways {
 		f.startGateway(i, "127.0.0.1:0", "127.0.0.1:0")
 	}
-	t.Cleanup(func() { // when the worker has ended
+	t.Cleanup(func() { // after the worker has ended
 		if left := strings.Fields(f.containers(t, f.id, "box")); f.id != "" && len(left) > 0 {
 			if out, err := exec.Command("docker", append([]string{"rm", "-f"}, left...)...).CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
@@ -83,7 +83,7 @@ tasks:
 
 func (f *sessionFleet) file(name string) string { return filepath.Join(f.dir, name) }
 
-// startGateway starts a gateway at addresses, where port 0 is a free one.
+// startGateway starts a gateway at the given addresses. Port 0 means a free port.
 func (f *sessionFleet) startGateway(i int, address, door string) {
 	f.t.Helper()
 	p := startIn(f.t, repository, []string{"TEMPORAL_ADDRESS=" + f.temporal}, "gateway", "--address", address, "--ssh-address", door,
@@ -100,7 +100,7 @@ func (f *sessionFleet) start(t *testing.T, who string, gateway int, args ...stri
 	return startIn(t, repository, f.variables(who, gateway), args...)
 }
 
-// variables are those of a user of a gateway.
+// variables returns the environment of a user of a gateway.
 func (f *sessionFleet) variables(who string, gateway int) []string {
 	return []string{"SWITCHYARD_GATEWAY=" + f.urls[gateway], "SWITCHYARD_CA=" + f.certs.file("authority.pem"), "SWITCHYARD_TOKEN_FILE=" + f.file(who)}
 }
@@ -113,7 +113,7 @@ func (f *sessionFleet) run(t *testing.T, who string, gateway int, args ...string
 	return code, p.stdout.String(), p.stderr.String()
 }
 
-// must runs a command of a user on the first gateway that is to succeed, and returns what it prints.
+// must runs a command of a user on the first gateway and returns its output. It fails the test if the command fails.
 func (f *sessionFleet) must(t *testing.T, who string, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := f.run(t, who, 0, args...)
@@ -123,7 +123,7 @@ func (f *sessionFleet) must(t *testing.T, who string, args ...string) string {
 	return stdout
 }
 
-// token makes a token of a name, in a file.
+// token creates a token with a name, in a file.
 func (f *sessionFleet) token(name string, args ...string) {
 	f.t.Helper()
 	var made struct{ Secret string }
@@ -136,7 +136,7 @@ func (f *sessionFleet) token(name string, args ...string) {
 	}
 }
 
-// openSSH returns a client of the door of a gateway, whose key is one of a user.
+// openSSH returns an OpenSSH client of a gateway's SSH endpoint, with a registered key of a user.
 func (f *sessionFleet) openSSH(who string, gateway int) *sessiontest.OpenSSH {
 	f.t.Helper()
 	client := sessiontest.NewOpenSSH(f.t, f.doors[gateway], "")
@@ -148,7 +148,7 @@ func (f *sessionFleet) openSSH(who string, gateway int) *sessiontest.OpenSSH {
 	return client
 }
 
-// as returns a client that logs in with another name.
+// as returns a client that logs in under another name.
 func as(client *sessiontest.OpenSSH, user string) *sessiontest.OpenSSH {
 	other := *client
 	other.User = user
@@ -171,13 +171,13 @@ func (f *sessionFleet) peek(t *testing.T, gateway int, id string) document {
 	return parse(t, stdout)
 }
 
-// await waits for a state of a task.
+// await waits until a task is in a state.
 func (f *sessionFleet) await(id, task, state string) {
 	f.t.Helper()
 	eventually(f.t, "task "+task+" is "+state, func() bool { return f.peek(f.t, 0, id).Tasks[task].State == state })
 }
 
-// inside runs a line of sh in a task of ann's run.
+// inside runs a shell command line in a task of ann's run.
 func (f *sessionFleet) inside(t *testing.T, gateway int, id, task, line string) (code int, stdout, stderr string) {
 	t.Helper()
 	return f.run(t, "ann", gateway, "runs", "exec", id, task, "--", "sh", "-c", line)
@@ -199,7 +199,7 @@ type auditEntry struct {
 	Objects                    map[string]string
 }
 
-// audit returns the entries about an object that have a result, the newest first.
+// audit returns the audit entries about an object with the given result, newest first.
 func (f *sessionFleet) audit(t *testing.T, object, result string) []auditEntry {
 	t.Helper()
 	var found list[auditEntry]

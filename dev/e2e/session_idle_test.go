@@ -17,7 +17,7 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// idleProxy passes connections on to an address, and cuts each that was silent in one direction for a time.
+// idleProxy forwards connections to an address, and cuts each that was silent in one direction for a certain time.
 type idleProxy struct {
 	net.Listener
 	target string
@@ -89,8 +89,9 @@ func (p *idleProxy) pipe(from, to net.Conn) {
 	}
 }
 
-// Proxies between client, gateway and node cut connections that are silent for 20 s. A session that is idle for longer continues.
-// A link that falls silent in the middle of a transfer ends it in bounded time.
+// TestLongSilenceOfSessions puts proxies between client, gateway and node that cut connections after 20 s of silence. A
+// session that is idle for longer continues. A link that falls silent during a transfer ends the transfer in bounded
+// time.
 func TestLongSilenceOfSessions(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -129,7 +130,7 @@ tasks:
 	})
 }
 
-// conversation is a program whose answers are awaited.
+// conversation is a program that answers lines.
 type conversation struct {
 	name string
 	in   io.Writer
@@ -172,7 +173,7 @@ func testIdleSessionsContinue(t *testing.T, gateway, id string, client *sessiont
 	own.Env = cleanEnv()
 	converse("runs exec", own)
 	ssh := client.SSH(nil, "cat").Args
-	converse("OpenSSH", exec.Command(ssh[0], ssh[1:]...)) // which no time bounds
+	converse("OpenSSH", exec.Command(ssh[0], ssh[1:]...)) // without the time limit of client.SSH
 	for _, c := range all {
 		c.ask(t, "before")
 	}

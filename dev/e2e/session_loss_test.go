@@ -16,10 +16,10 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// The run of a machine is paused and resumed, then the machine itself, for longer than it may run: pauses do not count. Then its
-// time is over.
+// testPauseAndTimeoutOfMachine pauses and resumes the run of a machine, and then the machine itself, for longer than
+// the machine's time-out, to which pauses do not count. After that the time-out ends the machine.
 func testPauseAndTimeoutOfMachine(t *testing.T, f *sessionFleet) {
-	const timeout = 15 * time.Second // within which a busy machine has to pause it
+	const timeout = 15 * time.Second // a busy machine must pause it within this time
 	id := f.submit(fmt.Sprintf("name: brief\ntasks: { box: { type: vps, spec: { image: %q, pullPolicy: never, network: none }, resources: { cores: 0 }, timeout: %s } }\n", f.image, timeout))
 	f.await(id, "box", "running")
 	f.must(t, "ann", "runs", "pause", id, "box")
@@ -49,7 +49,8 @@ func testPauseAndTimeoutOfMachine(t *testing.T, f *sessionFleet) {
 
 const transferSize = 64 << 20
 
-// A transfer whose link is cut in the middle ends with an error, leaves nothing on the node, and completes when it is repeated.
+// testCutTransfersAreRepeated checks that a transfer whose link is cut in the middle ends with an error, leaves nothing
+// on the node, and completes when it is repeated.
 func testCutTransfersAreRepeated(t *testing.T, f *sessionFleet) {
 	blob := largeFile(t)
 	before := len(withDescendants(t, f.worker.cmd.Process.Pid))
@@ -91,7 +92,7 @@ func largeFile(t *testing.T) string {
 	return path
 }
 
-// sizeOfFile returns the size of a file, 0 if there is none.
+// sizeOfFile returns the size of a file, or 0 if it does not exist.
 func sizeOfFile(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -111,8 +112,8 @@ func equalFiles(t *testing.T, a, b string) {
 	}
 }
 
-// The gateway that places tasks is killed while rsync copies through it. The other one takes over; the machine continues, and
-// rsync completes through the other one what it has begun.
+// testMachineOutlivesLeader kills the gateway that places tasks while rsync copies through it. The other gateway takes
+// over, the machine continues, and rsync completes its transfer through the other gateway.
 func testMachineOutlivesLeader(t *testing.T, f *sessionFleet) {
 	if _, err := exec.LookPath("rsync"); err != nil {
 		testneeds.Missing(t, "rsync is missing")
@@ -167,7 +168,7 @@ func testMachineOutlivesLeader(t *testing.T, f *sessionFleet) {
 	equalFiles(t, blob, filepath.Join(target, "blob"))
 }
 
-// processesOf returns the processes that have a text among their arguments, but for clients.
+// processesOf returns the server processes with a text among their arguments.
 func processesOf(text string) (found []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {

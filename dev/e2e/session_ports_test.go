@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// A worker and its helpers listen nowhere while sessions, forwarded ports and those of OpenSSH are open.
+// testNodeListensNowhere checks that a worker and its helpers listen on no port while sessions, forwarded ports and
+// OpenSSH connections are open.
 func testNodeListensNowhere(t *testing.T, f *sessionFleet) {
 	if got := listeners(t, f.gateways[0].cmd.Process.Pid); len(got) < 2 {
 		t.Fatalf("a gateway listens on %v", got)
@@ -76,7 +77,7 @@ func testNodeListensNowhere(t *testing.T, f *sessionFleet) {
 	}
 }
 
-// listeners returns the addresses, as /proc has them, on which a process accepts connections or takes datagrams.
+// listeners returns the addresses, in the form of /proc, on which a process accepts connections or receives datagrams.
 func listeners(t *testing.T, pid int) (found []string) {
 	t.Helper()
 	inodes := map[string]bool{}
@@ -92,7 +93,8 @@ func listeners(t *testing.T, pid int) (found []string) {
 			continue // the process has ended, or the machine has no IPv6
 		}
 		for line := range strings.Lines(string(text)) {
-			// sl, local address, remote address, state: 0A is LISTEN, and 07 a socket for datagrams without a peer.
+			// The columns are: sl, local address, remote address, state. 0A is LISTEN, and 07 a datagram socket without
+			// a peer.
 			fields := strings.Fields(line)
 			if len(fields) > 9 && inodes[fields[9]] && (fields[3] == "0A" || fields[3] == "07") {
 				found = append(found, protocol+" "+fields[1])
@@ -102,7 +104,7 @@ func listeners(t *testing.T, pid int) (found []string) {
 	return found
 }
 
-// withDescendants returns a process and all that it has started, directly or not.
+// withDescendants returns a process and all its descendants.
 func withDescendants(t *testing.T, pid int) []int {
 	t.Helper()
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -110,7 +112,7 @@ func withDescendants(t *testing.T, pid int) []int {
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // has ended
+			continue // the process has ended
 		}
 		_, rest, _ := bytes.Cut(text, []byte(") "))
 		if fields := strings.Fields(string(rest)); len(fields) > 1 {

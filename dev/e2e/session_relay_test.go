@@ -17,17 +17,17 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// sessionRelay stands between a node and a gateway. It sees the streams of the node's link, can change their headers, and can cut
-// the link.
+// sessionRelay stands between a node and a gateway. It sees the streams of the node's link, can change their headers,
+// and can cut the link.
 type sessionRelay struct {
 	*httptest.Server
 	t   *testing.T
 	tls *tls.Config // to reach the gateway
 
 	mu      sync.Mutex
-	gateway string // where the gateway is
+	gateway string // address of the gateway
 	change  func(key []byte, h *v1.SessionHeader) *v1.SessionHeader
-	last    *v1.SessionHeader // of the last stream, as the gateway has sent it
+	last    *v1.SessionHeader // of the last stream, as the gateway sent it
 	links   []*wire.Session
 	streams sync.WaitGroup
 }
@@ -72,7 +72,7 @@ func (r *sessionRelay) target() string {
 	return r.gateway
 }
 
-// moveTo has what the node sends from now on reach another gateway.
+// moveTo directs the node's later traffic to another gateway.
 func (r *sessionRelay) moveTo(gateway string) {
 	r.mu.Lock()
 	r.gateway = gateway
@@ -80,7 +80,7 @@ func (r *sessionRelay) moveTo(gateway string) {
 	r.cut()
 }
 
-// cut ends the link of the node without a word.
+// cut closes the link of the node abruptly.
 func (r *sessionRelay) cut() {
 	r.mu.Lock()
 	links := r.links
@@ -91,7 +91,7 @@ func (r *sessionRelay) cut() {
 	}
 }
 
-// onHeader changes the headers of streams on their way to the node; nil: none.
+// onHeader sets a function that changes the headers of streams to the node. nil changes none.
 func (r *sessionRelay) onHeader(change func(key []byte, h *v1.SessionHeader) *v1.SessionHeader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +105,7 @@ func (r *sessionRelay) lastHeader() *v1.SessionHeader {
 	return proto.CloneOf(r.last)
 }
 
-// relay carries one link until one of its ends closes it.
+// relay carries one link until either end closes it.
 func (r *sessionRelay) relay(w http.ResponseWriter, req *http.Request) {
 	header := http.Header{}
 	for _, name := range []string{nodelink.NodeHeader, nodelink.IncarnationHeader, "Authorization"} {
@@ -149,7 +149,7 @@ func (r *sessionRelay) relay(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// pass carries one stream to the node.
+// pass forwards one stream to the node.
 func (r *sessionRelay) pass(conn wire.Conn, node *wire.Session, key []byte) {
 	defer conn.Close()
 	h, err := wire.ReadHeader(conn)

@@ -43,7 +43,7 @@ func startOnScreen(t *testing.T, cmd *exec.Cmd, columns, rows uint16) *screen {
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // has been called where the test waits for the end
+		_ = cmd.Wait() // a no-op if the test has already waited
 		<-s.done
 		_ = s.ptmx.Close()
 	})
@@ -85,7 +85,7 @@ func (s *screen) resize(columns, rows uint16) {
 	}
 }
 
-// terminals are the ways to run a line of sh in a task that has a terminal.
+// terminals returns the ways to run a shell command line on a terminal in a task.
 func (f *sessionFleet) terminals(line string) map[string]*exec.Cmd {
 	commands := map[string]*exec.Cmd{}
 	for _, task := range []string{"box", "work"} {
@@ -97,8 +97,8 @@ func (f *sessionFleet) terminals(line string) map[string]*exec.Cmd {
 	return commands
 }
 
-// A terminal without a size has the usual one, and the largest one is taken as it is. The stty of busybox has no sizes of 30000 or
-// more.
+// testSizesOfTerminals checks that a terminal without a size gets the default one, and that the largest size is passed
+// on unchanged. The stty of busybox does not support sizes of 30000 or more.
 func testSizesOfTerminals(t *testing.T, f *sessionFleet) {
 	for size, want := range map[[2]uint16]string{{0, 0}: "24 80", {65535, 65535}: "65535 65535", {29999, 29998}: "29998 29999"} {
 		for name, cmd := range f.terminals("echo \"size $(stty size).\"") {
@@ -127,7 +127,7 @@ func testSizesOfTerminals(t *testing.T, f *sessionFleet) {
 	}
 }
 
-// dial returns a session of ann with the first gateway, without the command line.
+// dial returns a session of ann with the first gateway, bypassing the command line.
 func (f *sessionFleet) dial(t *testing.T) *wire.Session {
 	t.Helper()
 	token, err := os.ReadFile(f.file("ann"))
@@ -145,7 +145,7 @@ func (f *sessionFleet) dial(t *testing.T) *wire.Session {
 	return session
 }
 
-// raw returns the insides of the tasks of ann's run, without the command line.
+// raw returns the inside interfaces of the tasks of ann's run, bypassing the command line.
 func (f *sessionFleet) raw(t *testing.T) func(task string) executor.Inside {
 	t.Helper()
 	session := f.dial(t)
@@ -162,7 +162,7 @@ func (f *sessionFleet) raw(t *testing.T) func(task string) executor.Inside {
 	}
 }
 
-// A program sees each size of the terminal of its user.
+// testResizesReachPrograms checks that a program sees each size of its user's terminal.
 func testResizesReachPrograms(t *testing.T, f *sessionFleet) {
 	for name, cmd := range f.terminals("trap 'echo size $(stty size).' WINCH; echo first $(stty size).; while :; do sleep 0.05; done") {
 		s := startOnScreen(t, cmd, 101, 41)
@@ -182,7 +182,7 @@ func testResizesReachPrograms(t *testing.T, f *sessionFleet) {
 // hostile is a name that would change the title, the colour and the contents of a terminal.
 const hostile = "a\x1b]0;owned\x07\x1b[2J\x1b[31m\u009b31mb\r\x7f\x08c"
 
-// What comes from elsewhere reaches the terminal without its control characters.
+// testEscapesReachNoTerminal checks that remote text reaches the terminal without control characters.
 func testEscapesReachNoTerminal(t *testing.T, f *sessionFleet) {
 	dir := t.TempDir()
 	odd := filepath.Join(dir, "odd")
@@ -250,7 +250,7 @@ tasks:
 	if at := controlIn(stdout); at != "" {
 		t.Errorf("the audit prints control characters: %s", at)
 	}
-	// What OpenSSH prints of the door's words.
+	// OpenSSH also prints messages of the gateway's SSH endpoint.
 	for _, user := range []string{"box." + f.id, hostile + "." + f.id, "work." + f.id + "." + hostile} {
 		for _, line := range []string{"cd \"/$(printf '\\033]0;owned\\007')\" 2>/dev/null", "true"} {
 			if code, _, stderr := f.openSSHRun("ann", user, line); code == 255 && strings.Contains(stderr, "switchyard:") && controlIn(stderr) != "" {
@@ -260,7 +260,7 @@ tasks:
 	}
 }
 
-// controlIn returns the line of a text that has a control character, quoted, or "".
+// controlIn returns the first line of a text with a control character, quoted, or "".
 func controlIn(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")

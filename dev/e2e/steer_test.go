@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// open lets the tasks of a test continue that wait for a file.
+// open creates the file that tasks of a test wait for.
 func open(t *testing.T, dir, gate string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, gate), nil, 0o600); err != nil {
@@ -16,7 +16,7 @@ func open(t *testing.T, dir, gate string) {
 	}
 }
 
-// gate is a command that waits until a file is there.
+// gate returns a command that waits until a file exists.
 func gate(dir, name string) string {
 	return fmt.Sprintf("while ! test -e %s/%s; do sleep 0.05; done", dir, name)
 }
@@ -27,8 +27,7 @@ func (s *devStack) awaitTask(t *testing.T, id, task, state string) {
 	eventually(t, task+" is "+state, func() bool { return s.peek(t, id).Tasks[task].State == state })
 }
 
-// TestSteering pauses a run, holds and cancels tasks of it, and says no to what
-// is too late, with what to do instead.
+// TestSteering pauses a run, holds and cancels tasks of it, and checks that late requests are refused with a remedy.
 func TestSteering(t *testing.T) {
 	t.Parallel()
 	s, dir := startDev(t), t.TempDir()
@@ -117,8 +116,8 @@ tasks:
 	}
 }
 
-// TestRunsAgain fails a run, mends what was wrong with it and continues, does one
-// part again, and starts it anew with another input.
+// TestRunsAgain lets a run fail, fixes the cause and continues it, repeats a part of it, and starts it anew with
+// another input.
 func TestRunsAgain(t *testing.T) {
 	t.Parallel()
 	s, dir := startDev(t), t.TempDir()
@@ -166,7 +165,7 @@ tasks:
 	}
 }
 
-// TestStoredWorkflows stores a definition, plans and runs it by its name, twice under one key.
+// TestStoredWorkflows stores a definition, and plans and runs it by name, twice under the same key.
 func TestStoredWorkflows(t *testing.T) {
 	t.Parallel()
 	s := startDev(t)

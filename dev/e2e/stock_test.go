@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestStockServer runs on a `temporal server start-dev` as it comes.
+// TestStockServer runs on an unmodified `temporal server start-dev`.
 func TestStockServer(t *testing.T) {
 	t.Parallel()
 	temporal := tool(t, "temporal")

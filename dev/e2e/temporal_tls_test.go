@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// certificates are those of an authority, of a server and of a client, in files.
+// certificates holds files with the certificates of an authority, a server and a client.
 type certificates struct {
 	dir  string
 	cert *x509.Certificate
@@ -80,7 +80,7 @@ func (c *certificates) write(t *testing.T, name, kind string, data []byte) {
 	}
 }
 
-// terminate serves TLS in front of an address, to clients with a certificate, and returns where.
+// terminate serves TLS in front of an address for clients with a certificate, and returns its own address.
 func (c *certificates) terminate(t *testing.T, behind string) (address string) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(c.file("server.pem"), c.file("server.key"))
@@ -132,7 +132,8 @@ func (c *certificates) terminate(t *testing.T, behind string) (address string) {
 	return listener.Addr().String()
 }
 
-// TestTemporalBehindMutualTLS has a gateway and a worker reach Temporal by its own settings, with a certificate.
+// TestTemporalBehindMutualTLS lets a gateway and a worker reach Temporal with a client certificate from Temporal's own
+// settings.
 func TestTemporalBehindMutualTLS(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "store")

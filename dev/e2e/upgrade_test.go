@@ -12,12 +12,12 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// revisionVariable is an environment variable with the revision whose state the tree takes over, instead of the last
-// release, or of the previous commit before there is one. Where histories of the two cannot fit, as is allowed before the
-// first release, it is set to HEAD.
+// revisionVariable is the environment variable with the revision whose state the tree takes over. The default is the
+// last release, or the previous commit before the first release. HEAD is for changes that break histories, which is
+// allowed before the first release.
 const revisionVariable = "UPGRADE_FROM"
 
-// TestLongUpgrade takes over the state of the tree itself, and of an earlier revision.
+// TestLongUpgrade takes over the state of the tree itself and of an earlier revision.
 func TestLongUpgrade(t *testing.T) {
 	testneeds.Long(t)
 	t.Parallel()
@@ -31,14 +31,14 @@ func TestLongUpgrade(t *testing.T) {
 	})
 }
 
-// git returns what a git command in the repository prints.
+// git runs a git command in the repository and returns its output.
 func git(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return outputOf(t, "git", append([]string{"-C", repository}, args...)...)
 }
 
-// buildEarlier builds the switchyard of the earlier revision and returns its path. It skips the test in a tree that has
-// no earlier revision, such as a shallow clone, unless a revision is asked for.
+// buildEarlier builds the switchyard of the earlier revision and returns its path. Unless a revision is requested, it
+// skips the test in a tree without an earlier revision, such as a shallow clone.
 func buildEarlier(t *testing.T) string {
 	t.Helper()
 	revision := os.Getenv(revisionVariable)
@@ -72,15 +72,15 @@ func buildEarlier(t *testing.T) string {
 	return program
 }
 
-// upgrade starts the stack of an earlier program and kills it when it has all kinds of open runs, and has this tree's
-// stack on the same file carry them through.
+// upgrade starts the stack of an earlier program, kills it while runs of all kinds are open, and checks that this
+// tree's stack carries them on from the same file.
 func upgrade(t *testing.T, earlier string) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "state.db")
 	serve := []string{"--db", db, "--max-parallel", "20"}
 	old := startDevOf(t, earlier, serve...)
 	submit := func(text string, args ...any) string {
-		// More of them wait for something than the machine may have cores.
+		// More tasks wait at once than the machine may have cores.
 		return old.submit(t, write(t, "defaults: { resources: { cores: 0 } }"+fmt.Sprintf(text, args...)))
 	}
 
@@ -214,7 +214,7 @@ tasks:
 	}
 }
 
-// lines counts those of a file; none where it is not there.
+// lines counts the lines of a file, or returns 0 if it does not exist.
 func lines(t *testing.T, dir, name string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))

@@ -14,8 +14,8 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// A virtual machine is entered by commands and by OpenSSH, outlives its worker, pauses, keeps its disk over a restart, and ends as
-// asked, by itself, or with QEMU.
+// TestLongVirtualMachine checks that commands and OpenSSH reach a virtual machine, that it outlives its worker, pauses,
+// keeps its disk across a restart, and that it can be ended by request, from inside, or with QEMU.
 func TestLongVirtualMachine(t *testing.T) {
 	testneeds.Long(t)
 	image := guestimage.Build(t)
@@ -25,7 +25,7 @@ func TestLongVirtualMachine(t *testing.T) {
 	}
 	begun := time.Now()
 	m, client := startMachineOf(t, []string{"--vm-images", folder}, of("--vm-image", image)...)
-	t.Cleanup(func() { // if the test has failed: the machine outlives its worker
+	t.Cleanup(func() { // for a failed test, because the machine outlives its worker
 		if run(t, "vps", "kill", m.id, "--gateway", m.gateway); t.Failed() {
 			eventually(t, "the machine has ended", func() bool { return m.peek(t, m.id).State != "running" })
 		}
@@ -59,7 +59,7 @@ func TestLongVirtualMachine(t *testing.T) {
 	do(t, m.gateway, 0, "vps", "restart", m.id)
 	eventually(t, "it has been started again", func() bool {
 		code, stdout, _ := m.inside(t, "", "cat /began || echo gone")
-		return code == 0 && strings.TrimSpace(stdout) == "gone" // what is not on the disk
+		return code == 0 && strings.TrimSpace(stdout) == "gone" // state that is not on the disk
 	})
 	m.want(t, "wc -c </data/copied", strconv.Itoa(len(blob)))
 	do(t, m.gateway, 0, "vps", "stop", m.id)
@@ -100,7 +100,7 @@ func testVirtualMachineByOpenSSH(t *testing.T, m *machine, client *sessiontest.O
 	m.want(t, "cat /data/by-scp", "by scp")
 }
 
-// What runs in a paused machine stands still, and a session waits.
+// testVirtualMachinePauses checks that programs in a paused machine stand still and that a session waits.
 func testVirtualMachinePauses(t *testing.T, m *machine) {
 	do(t, m.gateway, 0, "runs", "pause", m.id, "vps")
 	eventually(t, "it is paused", func() bool { return m.state(t) == "paused" })
@@ -114,7 +114,7 @@ func testVirtualMachinePauses(t *testing.T, m *machine) {
 	})
 }
 
-// What is wrong with a machine is said with its place and remedy.
+// testVirtualMachinesThatCannotStart checks that an error of a machine names its place and its remedy.
 func testVirtualMachinesThatCannotStart(t *testing.T, m *machine, folder, image string) {
 	text := filepath.Join(folder, "text-"+strconv.Itoa(os.Getpid())+".qcow2")
 	if err := os.WriteFile(text, []byte("no image"), 0o600); err != nil {

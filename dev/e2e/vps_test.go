@@ -19,26 +19,26 @@ import (
 	"switchyard/dev/sessiontest"
 )
 
-// machine is a vps of a stack, on a node that is a process of its own.
+// machine is a vps of a stack, on a node with a process of its own.
 type machine struct {
 	*devStack
-	t      *testing.T // of the stack, whose workers end with it
+	t      *testing.T // of the stack; its workers end with it
 	id     string
 	key    string // file with the public key that may log in
 	worker *program
-	args   []string // of the worker
+	args   []string // arguments of the worker
 }
 
-// startMachine makes a machine of the image for tests, which the clients of OpenSSH log in to.
+// startMachine creates a machine from the test image, to which OpenSSH clients can log in.
 func startMachine(t *testing.T) (*machine, *sessiontest.OpenSSH) {
 	t.Helper()
 	return startMachineOf(t, nil, "--image", enginetest.Image(t))
 }
 
-// startMachineOf makes a machine with flags of `vps create`, on a node with flags of its own.
+// startMachineOf creates a machine with the given flags of `vps create`, on a node with the given flags.
 func startMachineOf(t *testing.T, flags []string, made ...string) (*machine, *sessiontest.OpenSSH) {
 	t.Helper()
-	// The path of a socket holds 107 bytes, which those of t.TempDir exceed for long names of tests.
+	// Socket paths have at most 107 bytes, and t.TempDir exceeds that for long test names.
 	dir, err := os.MkdirTemp("", "machine-*")
 	if err != nil {
 		t.Fatal(err)
@@ -64,14 +64,14 @@ func startMachineOf(t *testing.T, flags []string, made ...string) (*machine, *se
 	return m, client
 }
 
-// create makes a machine, which takes the place of that before it.
+// create creates a machine that replaces the previous one.
 func (m *machine) create(t *testing.T, made ...string) {
 	t.Helper()
 	stdout, _ := do(t, m.gateway, 0, append([]string{"vps", "create", "--name", "box", "--ssh-key", m.key, "--wait=120s", "-o", "json"}, made...)...)
 	m.id = fieldOf(t, stdout, "id")
 }
 
-// fieldOf returns a text of a JSON document.
+// fieldOf returns a string field of a JSON document.
 func fieldOf(t *testing.T, document, name string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(document, `"`+name+`":`)
@@ -94,7 +94,7 @@ func (m *machine) state(t *testing.T) string {
 	return m.peek(t, m.id).Tasks["vps"].State
 }
 
-// inside runs a line of sh in the machine, with an input, and returns what it prints.
+// inside runs a shell command line in the machine with the given input, and returns its output.
 func (m *machine) inside(t *testing.T, input, line string) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd := exec.Command(binary, "runs", "exec", "-i", m.id, "--gateway", m.gateway, "--", "sh", "-c", line)
@@ -105,7 +105,7 @@ func (m *machine) inside(t *testing.T, input, line string) (code int, stdout, st
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// want runs a line in the machine and compares what it prints.
+// want runs a command line in the machine and compares its output.
 func (m *machine) want(t *testing.T, line, printed string) {
 	t.Helper()
 	if code, stdout, stderr := m.inside(t, "", line); code != 0 || strings.TrimSpace(stdout) != printed {
@@ -113,7 +113,8 @@ func (m *machine) want(t *testing.T, line, printed string) {
 	}
 }
 
-// A machine on a node that opens no port is entered by commands and by OpenSSH, outlives its worker, and ends as asked.
+// TestMachine checks a machine on a node that opens no port: commands and OpenSSH reach it, it outlives its worker, and
+// it ends on request.
 func TestMachine(t *testing.T) {
 	t.Parallel()
 	m, client := startMachine(t)
@@ -173,7 +174,7 @@ func testMachineByOpenSSH(t *testing.T, m *machine, client *sessiontest.OpenSSH,
 	if cmd.ProcessState.ExitCode() != 3 || string(out) != "through the door\n" {
 		t.Errorf("ssh exits with %d and prints %q", cmd.ProcessState.ExitCode(), out)
 	}
-	client.User = "bo" // a prefix of the run's id
+	client.User = "bo" // a prefix of the run's ID
 	if out, err := client.SSH(nil, "echo in").CombinedOutput(); err != nil || string(out) != "in\n" {
 		t.Errorf("by a prefix ssh prints %q, %v", out, err)
 	}
@@ -241,8 +242,8 @@ func testMachineRefuses(t *testing.T, m *machine) {
 	}
 }
 
-// The worker is killed twice: once it is back before anything is noticed, once the task is lost meanwhile. The machine is the same
-// all the time, with its programs.
+// testMachineOutlivesItsWorker kills the worker twice: once it returns before the loss is noticed, and once after the
+// task was lost. The machine and its programs stay the same.
 func testMachineOutlivesItsWorker(t *testing.T, m *machine) {
 	m.want(t, "echo x >/began; (while true; do date +%s >/alive; sleep 0.2; done) >/dev/null 2>&1 & echo $! >/pid", "")
 	before := m.containers(t)

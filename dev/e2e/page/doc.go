@@ -1,4 +1,4 @@
-// Package page tests the page of the gateway in a real browser, against a real `switchyard dev` with real runs: what each view
-// shows, that it follows what happens, what people do on it by keyboard, and that no text of a user gets out of its place. It
-// has no code of its own beside tests.
+// Package page tests the gateway's page in a real browser, against a real `switchyard dev` with real runs: what each view
+// shows, that it follows changes, that people can use it by keyboard, and that text from users is escaped. It contains only
+// tests.
 package page

@@ -17,19 +17,20 @@ import (
 )
 
 const (
-	// largeInstances is the size of the fan-out that the figures are about.
+	// largeInstances is the size of the measured fan-out.
 	largeInstances = 10_000
-	// watchFor is how long the memory of a page is watched, viewersFor how long the processor time of a gateway.
+	// watchFor is how long the memory of a page is measured, and viewersFor how long the processor time of a gateway
+	// is.
 	watchFor, viewersFor = time.Minute, 30 * time.Second
 	viewers              = 100
 
-	maxPaint       = time.Second // on a machine that is not busy; printed
+	maxPaint       = time.Second // on an idle machine; printed
 	maxBytes       = 200_000
 	maxHeapGrowth  = 4 << 20
 	maxGatewayCore = 10.0 // percent of a core; printed
 )
 
-// largeDefinition is a busy run.
+// largeDefinition is a large run with constant changes.
 var largeDefinition = fmt.Sprintf(`
 name: large
 tasks:
@@ -43,8 +44,9 @@ tasks:
     retry: { maxRetries: 0 }
 `, largeInstances)
 
-// The page of a large, busy run is painted soon, sends little, and holds its memory; many viewers cost the gateway little.
-// Times are printed rather than checked, because they are those of the machine.
+// TestLongPageOfALargeRunIsLight checks that the page of a large, busy run paints early, transfers little and keeps its
+// memory constant, and that many viewers cost the gateway little. It prints times instead of checking them, because
+// they depend on the machine.
 func TestLongPageOfALargeRunIsLight(t *testing.T) {
 	testneeds.Long(t)
 	s := startStack(t)
@@ -64,7 +66,7 @@ func TestLongPageOfALargeRunIsLight(t *testing.T) {
 		t.Errorf("the page received %d bytes", sent)
 	}
 
-	time.Sleep(5 * time.Second) // until everything of the page has run once
+	time.Sleep(5 * time.Second) // until every part of the page has run once
 	before, beforeNodes, beforeCounts := tab.HeapBytes(), tab.Nodes(), tab.Text("#run-counts")
 	time.Sleep(watchFor)
 	after, afterNodes, afterCounts := tab.HeapBytes(), tab.Nodes(), tab.Text("#run-counts")
@@ -90,7 +92,7 @@ func TestLongPageOfALargeRunIsLight(t *testing.T) {
 	}
 }
 
-// watchBy has so many clients follow a view, each by a stream of its own, and counts their events.
+// watchBy makes n clients follow a view, each with a stream of its own, and counts their events.
 func watchBy(t *testing.T, n int, origin, path string) *atomic.Int64 {
 	t.Helper()
 	var events atomic.Int64
@@ -119,7 +121,7 @@ func watchBy(t *testing.T, n int, origin, path string) *atomic.Int64 {
 	return &events
 }
 
-// cpuShare returns how much of a core a process takes, in percent, over a time.
+// cpuShare returns the processor use of a process over a time, in percent of a core.
 func cpuShare(t *testing.T, pid int, over time.Duration) float64 {
 	t.Helper()
 	before, began := cpuTicks(t, pid), time.Now()

@@ -9,12 +9,12 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// hostile is a text that would run a script, leave its element, colour a terminal, set its title or turn the direction of
-// what follows, if it got out of its place.
+// hostile is a text that would run a script, leave its element, colour a terminal, set its title, or reverse the
+// direction of the following text if it were not escaped.
 const hostile = `<img src=x onerror="window.pwned=1"></script><script>window.pwned=1</script>'"><b onmouseover=window.pwned=1>{{.}}` +
 	"\x1b[31mred\x1b]0;title\x07\u202ereversed"
 
-// No text that a user chooses becomes a part of a page.
+// TestHostileTextsStayTexts checks that no text from a user becomes a part of a page's markup.
 func TestHostileTextsStayTexts(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, "--label", "<img src=x onerror=window.pwned=1>")
@@ -33,7 +33,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 	profile := browsertest.NewProfile(t)
 	for _, c := range []struct {
 		path  string
-		shows bool // whether a hostile text is on the page
+		shows bool // a hostile text is on the page
 	}{
 		{"/", true},
 		{"/ui/runs", false},
@@ -72,7 +72,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 	}
 }
 
-// checkHarmless fails the test if a hostile text has become a part of the page.
+// checkHarmless fails the test if a hostile text has become a part of the page's markup.
 func checkHarmless(t *testing.T, tab *browsertest.Tab) {
 	t.Helper()
 	found := browsertest.Eval[struct {
@@ -101,8 +101,8 @@ func checkHarmless(t *testing.T, tab *browsertest.Tab) {
 	}
 }
 
-// hostileDefinition returns a definition with a hostile text wherever one may be. A run of it without input waits for an
-// approval; with one it fails.
+// hostileDefinition returns a definition with a hostile text in every possible place. Its run waits for an approval
+// without input, and fails with one.
 func hostileDefinition(t *testing.T, name string) string {
 	t.Helper()
 	print := "printf '%s\\n' " + shellQuoted(hostile)
@@ -126,5 +126,5 @@ func hostileDefinition(t *testing.T, name string) string {
 	return string(text)
 }
 
-// shellQuoted returns a text as one word of a shell.
+// shellQuoted quotes a text as one word for a shell.
 func shellQuoted(s string) string { return fmt.Sprintf("'%s'", strings.ReplaceAll(s, "'", `'\''`)) }

@@ -7,8 +7,8 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// act presses the button of an action by keyboard, and answers the question if there is one. Fields choose among buttons of
-// the same verb: names and values of hidden fields.
+// act presses the button of an action by keyboard, and confirms the dialog if there is one. fields selects among
+// buttons of the same verb by names and values of hidden fields.
 func act(t *testing.T, tab *browsertest.Tab, verb, reason string, fields ...string) {
 	t.Helper()
 	form := fmt.Sprintf("form[action='/ui/actions/%s']", verb)
@@ -29,7 +29,8 @@ func act(t *testing.T, tab *browsertest.Tab, verb, reason string, fields ...stri
 	}
 }
 
-// The dialog before an action is left by Escape, and then nothing has happened.
+// TestEscapeLeavesTheQuestion checks that Escape closes the confirmation dialog and that the action then does not
+// happen.
 func TestEscapeLeavesTheQuestion(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -58,7 +59,7 @@ func (s *stack) isPaused(t *testing.T, name string) bool {
 	return answer.Schedule.Paused
 }
 
-// People steer a schedule by keyboard alone.
+// TestKeyboardSteersASchedule controls a schedule by keyboard alone.
 func TestKeyboardSteersASchedule(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -76,14 +77,14 @@ func TestKeyboardSteersASchedule(t *testing.T) {
 	tab.Check(t)
 }
 
-// People start a stored workflow with their inputs by keyboard alone.
+// TestKeyboardStartsAWorkflow starts a stored workflow with inputs by keyboard alone.
 func TestKeyboardStartsAWorkflow(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
 	s.put(t, storedDefinition)
 	tab := browsertest.Open(t, s.gateway+"/ui/workflows/nightly")
 	tab.TabTo("select")
-	tab.Press("l") // live
+	tab.Press("l") // selects the option "live"
 	tab.TabTo("input[type=number]")
 	tab.Press("Control+a")
 	tab.Type("7")
@@ -104,7 +105,7 @@ func TestKeyboardStartsAWorkflow(t *testing.T) {
 	tab.Check(t)
 }
 
-// People decide on what waits for an approval by keyboard alone.
+// TestKeyboardDecidesOnApprovals approves and rejects tasks by keyboard alone.
 func TestKeyboardDecidesOnApprovals(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -124,7 +125,7 @@ func TestKeyboardDecidesOnApprovals(t *testing.T) {
 	tab.Check(t)
 }
 
-// People put dead letters back, and drop them, by keyboard alone.
+// TestKeyboardRetriesADeadLetter retries and drops dead letters by keyboard alone.
 func TestKeyboardRetriesADeadLetter(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -147,7 +148,7 @@ tasks:
   doomed: { type: shell, spec: { command: 'test -e %s' }, retry: { maxRetries: 1, backoffMs: 1 } }
 `
 
-// People steer a run by keyboard alone: they pause, resume and cancel it, and try it again.
+// TestKeyboardSteersARun pauses, resumes, cancels and retries a run by keyboard alone.
 func TestKeyboardSteersARun(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -171,7 +172,7 @@ func TestKeyboardSteersARun(t *testing.T) {
 	tab.Check(t)
 }
 
-// People drain a node and take it back by keyboard alone.
+// TestKeyboardDrainsANode drains and undrains a node by keyboard alone.
 func TestKeyboardDrainsANode(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -195,7 +196,7 @@ func (s *stack) nodeState(t *testing.T, name string) string {
 	return answer.Node.State
 }
 
-// People pause, resume and kill a task by keyboard alone.
+// TestKeyboardSteersATask pauses, resumes and kills a task by keyboard alone.
 func TestKeyboardSteersATask(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)

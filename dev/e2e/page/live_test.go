@@ -9,11 +9,11 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// liveBound is the longest time from when the API shows a change to when the page does. It is less than 1 s on a machine that is
-// not busy, and tests print what it was; views look the less often the longer a look takes.
+// liveBound bounds the delay of the page behind the API. The delay is less than 1 s on an idle machine, and tests print
+// it. The longer a view takes to read its data, the less often it reads them.
 const liveBound = 30 * time.Second
 
-// awaitLive waits until a page shows what the API shows now, and prints how long that took.
+// awaitLive waits until a page shows a text that the API already shows, and prints how long that took.
 func awaitLive(t *testing.T, tab *browsertest.Tab, selector, text string) {
 	t.Helper()
 	took := tab.WaitTextFor(liveBound, selector, text)
@@ -27,7 +27,7 @@ tasks:
   hold: { type: shell, spec: { command: 'echo waiting; while ! test -e %s; do sleep 0.1; done; echo finished' }, resources: { cores: 0 } }
 `
 
-// A list of runs shows a new run, and its end, without a request by the reader.
+// TestListOfRunsFollowsRuns checks that a list of runs shows a new run and its end without a reload.
 func TestListOfRunsFollowsRuns(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -44,7 +44,8 @@ func TestListOfRunsFollowsRuns(t *testing.T) {
 	tab.Check(t)
 }
 
-// The page of a run shows the states of its tasks as they change, in graph, timeline and counts.
+// TestPageOfARunFollowsItsTasks checks that the graph, timeline and counts of a run's page follow the states of its
+// tasks.
 func TestPageOfARunFollowsItsTasks(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -60,7 +61,7 @@ func TestPageOfARunFollowsItsTasks(t *testing.T) {
 	tab.Check(t)
 }
 
-// Nodes and the queue are live.
+// TestQueueFollowsTasksThatWait checks that the views of nodes and of the queue are live.
 func TestQueueFollowsTasksThatWait(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -75,7 +76,8 @@ func TestQueueFollowsTasksThatWait(t *testing.T) {
 	tab.Check(t)
 }
 
-// The page of a task shows the lines of its log as they come, in their colours, and no escape sequence.
+// TestLogOfATaskIsLive checks that the page of a task shows log lines as they arrive, in colour and without escape
+// sequences.
 func TestLogOfATaskIsLive(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)

@@ -9,7 +9,7 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// startLockedStack starts a stack that asks for tokens, and has the token of an admin.
+// startLockedStack starts a stack that requires tokens, and logs in as an admin.
 func startLockedStack(t *testing.T) *stack {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "admin-token")
@@ -22,7 +22,7 @@ func startLockedStack(t *testing.T) *stack {
 	return s
 }
 
-// tokenOf makes a token with a role.
+// tokenOf creates a token with a role.
 func (s *stack) tokenOf(t *testing.T, name, role string) string {
 	t.Helper()
 	var answer struct{ Secret string }
@@ -33,7 +33,7 @@ func (s *stack) tokenOf(t *testing.T, name, role string) string {
 	return answer.Secret
 }
 
-// logIn logs a tab in by its form, by keyboard.
+// logIn logs a tab in through its form, by keyboard.
 func logIn(t *testing.T, tab *browsertest.Tab, token string) {
 	t.Helper()
 	tab.TabTo("input[name=token]")
@@ -41,12 +41,13 @@ func logIn(t *testing.T, tab *browsertest.Tab, token string) {
 	tab.Press("Enter")
 }
 
-// Whoever has no token gets a form, which refuses a wrong token, and leads to the page that was asked for.
+// TestGatewayThatAsksForTokensHasAForm checks that a visitor without a token gets a form that refuses a wrong token and
+// then leads to the requested page.
 func TestGatewayThatAsksForTokensHasAForm(t *testing.T) {
 	t.Parallel()
 	s := startLockedStack(t)
 	tab := browsertest.NewProfile(t).Tab(s.gateway)
-	tab.Allow("401") // a browser writes refusals to the console
+	tab.Allow("401") // browsers log refused requests to the console
 	tab.Open("/ui/runs?state=failed")
 	tab.WaitText("h1", "Log in")
 	tab.CheckAccessibility(t)
@@ -64,7 +65,8 @@ func TestGatewayThatAsksForTokensHasAForm(t *testing.T) {
 	tab.Check(t)
 }
 
-// A tab shows at once, and without a reload, that the browser was logged out in another one.
+// TestLogOutInOneTabReachesTheOther checks that a tab shows at once, without a reload, that the browser was logged out
+// in another tab.
 func TestLogOutInOneTabReachesTheOther(t *testing.T) {
 	t.Parallel()
 	s := startLockedStack(t)
@@ -93,11 +95,11 @@ func TestLogOutInOneTabReachesTheOther(t *testing.T) {
 	second.Check(t)
 }
 
-// Whoever may only look sees buttons that are disabled, with the role that they need.
+// TestViewerSeesWhyActionsAreForbidden checks that a viewer sees disabled buttons with the role that they need.
 func TestViewerSeesWhyActionsAreForbidden(t *testing.T) {
 	t.Parallel()
 	s := startLockedStack(t)
-	vera := *s // with a stronger token of the same name, to whom the run belongs
+	vera := *s // with a stronger token of the same name, which owns the run
 	vera.token = s.tokenOf(t, "vera", "user")
 	id := vera.submit(t, approvalDefinition)
 	s.awaitTask(t, id, "ask", "paused")

@@ -10,11 +10,11 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-// binary is the program under test, repository the folder of its source.
+// binary is the program under test, and repository the folder of its source.
 var binary, repository string
 
 func TestMain(m *testing.M) {
-	// A stack and its page have about 500 MiB of processes.
+	// A stack and its page use about 500 MiB of processes.
 	testneeds.Parallel(2)
 	os.Exit(build(m))
 }

@@ -8,7 +8,8 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// A page stays open while its gateway is restarted: it says that the connection is lost, and then continues.
+// TestPageContinuesAfterItsGatewayWasRestarted checks that an open page shows a lost connection while its gateway
+// restarts, and then continues.
 func TestPageContinuesAfterItsGatewayWasRestarted(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -39,7 +40,7 @@ func (s *stack) startGateway(t *testing.T, address string) *process {
 	return p
 }
 
-// freeAddress returns an address of this machine that nothing listens on.
+// freeAddress returns a local address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

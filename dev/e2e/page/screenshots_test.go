@@ -9,13 +9,13 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// screenshotsVariable names the folder that `task screenshots` has the screenshots of the README written to.
+// screenshotsVariable names the folder to which `task screenshots` writes the screenshots of the README.
 const screenshotsVariable = "SWITCHYARD_SCREENSHOTS"
 
-// maxScreenshot is the largest file of a screenshot, in bytes.
+// maxScreenshot is the largest size of a screenshot, in bytes.
 const maxScreenshot = 200_000
 
-// releaseDefinition is a run that looks like work: it waits for a gate in its middle.
+// releaseDefinition is a run that looks realistic and waits for a gate in its middle.
 const releaseDefinition = `
 name: release
 inputs: { version: { default: "2.4.0" } }
@@ -32,7 +32,7 @@ tasks:
   publish: { type: shell, dependsOn: [sign-off, integration, unit-tests, train], spec: { command: echo published } }
 `
 
-// Screenshots of the README are those of a real fleet.
+// TestScreenshots takes the screenshots of the README from a real fleet.
 func TestScreenshots(t *testing.T) {
 	folder := os.Getenv(screenshotsVariable)
 	if folder == "" {

@@ -9,14 +9,15 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// Without script each view is there to read, and actions ask on a page of their own.
+// TestViewsAreReadableWithoutScript checks that each view is readable without script, and that actions ask for
+// confirmation on a page of their own.
 func TestViewsAreReadableWithoutScript(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tab := browsertest.NewProfile(t).Tab(w.gateway)
 	tab.DisableScript()
 	for _, c := range viewChecks {
-		eventually(t, fmt.Sprintf("%s shows %q", c.name, c.want), func() bool { // what is still being read is there when the page is loaded again
+		eventually(t, fmt.Sprintf("%s shows %q", c.name, c.want), func() bool { // a reload shows data that was still being read
 			tab.Open(c.path(w))
 			text := tab.Text("main")
 			return !slices.ContainsFunc(c.want, func(want string) bool { return !strings.Contains(text, want) })

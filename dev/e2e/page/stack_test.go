@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// limit is how long a test waits for something that will happen. It is far beyond what anything takes, so that a slow machine
-// fails no test.
+// limit bounds how long a test waits for an event that must happen. It far exceeds the time that anything takes, so
+// that no test fails on a slow machine.
 const limit = 3 * time.Minute
 
-// process is a started switchyard.
+// process is a started switchyard process.
 type process struct {
 	cmd    *exec.Cmd
 	lines  chan string // of standard output; closed at its end
 	stderr *bytes.Buffer
 	ended  chan struct{}
-	stop   func() // kills it, and waits for its end
+	stop   func() // kills the process and waits for its end
 }
 
-// start starts the binary with variables, and ends it with the test.
+// start starts the binary with additional environment variables. The process ends with the test.
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(binary, args...), lines: make(chan string, 1000), stderr: &bytes.Buffer{}, ended: make(chan struct{})}
@@ -48,10 +48,10 @@ func start(t *testing.T, env []string, args ...string) *process {
 		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
 			select {
 			case p.lines <- scanner.Text():
-			default: // no test reads so many
+			default: // more lines than any test reads
 			}
 		}
-		_ = p.cmd.Wait() // it is killed
+		_ = p.cmd.Wait() // the process was killed
 	}()
 	p.stop = sync.OnceFunc(func() {
 		_ = p.cmd.Process.Kill()
@@ -66,7 +66,7 @@ func start(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// field waits for a line that begins with a name, and returns what follows.
+// field waits for a line that begins with a name, and returns the rest of the line.
 func (p *process) field(t *testing.T, name string) string {
 	t.Helper()
 	deadline := time.After(limit)
@@ -85,7 +85,7 @@ func (p *process) field(t *testing.T, name string) string {
 	}
 }
 
-// cleanEnv is this process's environment without what would point the binary at a real cluster.
+// cleanEnv returns this process's environment without variables that would point the binary at a real cluster.
 func cleanEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -115,7 +115,7 @@ func startStack(t *testing.T, args ...string) *stack {
 	return s
 }
 
-// cli runs a command against the gateway, and returns what it prints.
+// cli runs a command against the gateway and returns its output.
 func (s *stack) cli(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -132,7 +132,7 @@ func (s *stack) cli(t *testing.T, args ...string) string {
 	return strings.TrimSpace(stdout.String())
 }
 
-// submit starts a run of a definition, and returns its id.
+// submit starts a run of a definition and returns its ID.
 func (s *stack) submit(t *testing.T, definition string, args ...string) string {
 	t.Helper()
 	return s.cli(t, append([]string{"submit", writeDefinition(t, definition)}, args...)...)
@@ -154,7 +154,7 @@ func writeDefinition(t *testing.T, text string) string {
 	return path
 }
 
-// call calls a service, with JSON.
+// call calls a service method with JSON.
 func (s *stack) call(t *testing.T, method string, request, answer any) {
 	t.Helper()
 	body, err := json.Marshal(request)
@@ -186,7 +186,7 @@ func (s *stack) call(t *testing.T, method string, request, answer any) {
 	}
 }
 
-// document is the JSON of a run.
+// document is a run as JSON prints it.
 type document struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
@@ -206,13 +206,13 @@ func (s *stack) run(t *testing.T, id string) document {
 	return answer.Run
 }
 
-// awaitRun waits until a run has a state.
+// awaitRun waits until a run is in a state.
 func (s *stack) awaitRun(t *testing.T, id, state string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("run %s is %s", id, state), func() bool { return s.run(t, id).State == state })
 }
 
-// awaitTask waits until a task of a run has a state.
+// awaitTask waits until a task of a run is in a state.
 func (s *stack) awaitTask(t *testing.T, id, task, state string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("task %s of %s is %s", task, id, state), func() bool { return s.run(t, id).Tasks[task].State == state })

@@ -6,7 +6,8 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// Seven tabs of a browser are live at once, although it makes no more than six connections to a host over HTTP/1.1.
+// TestSevenTabsAreLive checks that seven tabs of a browser are live at once, although a browser opens at most six
+// HTTP/1.1 connections to a host.
 func TestSevenTabsAreLive(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -25,7 +26,7 @@ func TestSevenTabsAreLive(t *testing.T) {
 	for _, tab := range tabs {
 		awaitLive(t, tab, "#run-"+id, "completed")
 	}
-	// There is a connection left for a page.
+	// A connection must be left for another page.
 	tabs[3].Open("/")
 	tabs[3].WaitText("h1", "Overview")
 	for _, tab := range tabs {
@@ -33,7 +34,8 @@ func TestSevenTabsAreLive(t *testing.T) {
 	}
 }
 
-// A page is live in a browser that has no shared workers, and in one whose worker never answers.
+// TestPageIsLiveWithoutASharedWorker checks that a page is live in a browser without shared workers, and in one whose
+// shared worker never answers.
 func TestPageIsLiveWithoutASharedWorker(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)

@@ -7,11 +7,11 @@ import (
 	"switchyard/dev/browsertest"
 )
 
-// viewCheck is a view with what it shows of a world.
+// viewCheck is a view with the texts that it must show.
 type viewCheck struct {
 	name string
 	path func(w *world) string
-	want []string // texts of the page
+	want []string // texts on the page
 }
 
 // at returns a path that is the same in every world.
@@ -22,7 +22,7 @@ func of(run func(w *world) string) func(*world) string {
 	return func(w *world) string { return "/ui/runs/" + run(w) }
 }
 
-// viewChecks are all views, those of runs in every state.
+// viewChecks lists all views, with runs in every state.
 var viewChecks = []viewCheck{
 	{"overview", at("/"), []string{"Overview", "1 task spent all retries", "Deploy 1.9?", "no-such-node", "2 runs of the last 24 hours failed"}},
 	{"runs", at("/ui/runs"), []string{"completed", "failed", "paused", "cancelled", "fan-out", "paintings"}},
@@ -61,11 +61,11 @@ var viewChecks = []viewCheck{
 	{"schedule", at("/ui/schedules/nightly"), []string{"Europe/Berlin", "Next times"}},
 }
 
-// widths are those of a phone, a tablet and a screen, in CSS pixels.
+// widths are the widths of a phone, a tablet and a screen, in CSS pixels.
 var widths = []int{360, 1024, 1920}
 
-// Each view shows what is there, at every width and in both themes, without a serious finding of axe, an error or a request
-// elsewhere.
+// TestViewsShowRunsOfEveryKind checks that each view shows its texts at every width and in both themes, without a
+// serious axe finding, an error or a request to another host.
 func TestViewsShowRunsOfEveryKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

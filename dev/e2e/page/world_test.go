@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// world is what happens on the stack of a test: runs of every kind, each by its id.
+// world holds the runs on a test's stack: one of every kind, by ID.
 type world struct {
 	*stack
-	gates string // folder of the files that let tasks end
+	gates string // folder of the gate files that let tasks end
 
 	completed, failed, retrying, waiting, approval, deadLetter, fanOut, paused, cancelled, colours string
 }
@@ -104,7 +104,7 @@ tasks:
 `
 )
 
-// newWorld starts a stack, and all runs of a world, and waits until each is what it is to be.
+// newWorld starts a stack and all runs of a world, and waits until each run is in its intended state.
 func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
 	w := &world{stack: startStack(t, args...), gates: t.TempDir()}
@@ -142,7 +142,7 @@ func (w *world) open(t *testing.T, gate string) {
 	openGate(t, filepath.Join(w.gates, gate))
 }
 
-// instances returns how many instances of a task have a state.
+// instances returns the number of instances of a task in a state.
 func (s *stack) instances(t *testing.T, run, task, state string) int {
 	t.Helper()
 	var answer struct{ Items []any }
@@ -150,7 +150,7 @@ func (s *stack) instances(t *testing.T, run, task, state string) int {
 	return len(answer.Items)
 }
 
-// openGate makes the file that a task waits for.
+// openGate creates the file that a task waits for.
 func openGate(t *testing.T, path string) {
 	t.Helper()
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -158,5 +158,5 @@ func openGate(t *testing.T, path string) {
 	}
 }
 
-// formatted returns a definition with the path of a gate in it.
+// formatted inserts the path of a gate into a definition.
 func formatted(definition, path string) string { return fmt.Sprintf(definition, path) }
