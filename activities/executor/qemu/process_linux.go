@@ -28,7 +28,7 @@ func (f folder) kill() error {
 	if !ok || pid <= 1 {
 		return nil
 	}
-	// The file descriptor pins the process, so that its number cannot be reused between the check and the signal.
+	// The file descriptor refers to this process, so that the signal cannot reach a later process with the same number.
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil

@@ -118,7 +118,7 @@ func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
 	return nil
 }
 
-// mayHaveLeft reports whether the node may have machines of a backend. A missing container engine has none.
+// mayHaveLeft reports whether the node may have machines of a backend. A node without a container engine has no containers.
 func (e *Executor) mayHaveLeft(name string) bool {
 	return name != v1.BackendDocker || len(e.backends) == 1 || e.containers.IsInstalled()
 }

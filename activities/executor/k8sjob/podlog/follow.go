@@ -46,8 +46,8 @@ const (
 	// minBackoff and maxBackoff bound the delay before the log is read again. It is shorter for a container that has
 	// not started.
 	minBackoff = 200 * time.Millisecond
-	// wholeBackoff is the minimum delay after a complete stream: usually the container has ended, which its status
-	// shows up to some seconds later.
+	// wholeBackoff is the minimum delay after a complete stream: usually the container has ended, and its status shows
+	// that a few seconds later.
 	wholeBackoff        = 2 * time.Second
 	maxBackoff          = 5 * time.Second
 	maxBackoffOfPending = time.Second

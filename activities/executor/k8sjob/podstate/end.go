@@ -133,7 +133,7 @@ func evicted(pod *corev1.Pod) *executor.Failure {
 	return &executor.Failure{Reason: v1.ReasonEvicted, Err: fmt.Errorf("the cluster ended pod %s: %s", pod.Name, disruption(pod))}
 }
 
-// neverStarted returns why a pod ended whose program never ran.
+// neverStarted returns the failure for a pod that ended before its program ran.
 func neverStarted(pod *corev1.Pod) *executor.Failure {
 	for _, c := range pod.Status.InitContainerStatuses {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {

@@ -49,8 +49,8 @@ func Write(path string, s Seed) (err error) {
 	return writeISO(image, map[string][]byte{"user-data": user, "meta-data": meta})
 }
 
-// writeISO writes the files of a root folder as a CD image. The library collects them in a folder. It is beside the
-// image rather than in /tmp, because a seed contains a private key.
+// writeISO writes the files of a root folder as a CD image. The library collects them in a temporary folder, which is
+// beside the image rather than in /tmp, because a seed contains a private key.
 func writeISO(image *os.File, files map[string][]byte) (err error) {
 	workspace, err := os.MkdirTemp(filepath.Dir(image.Name()), ".seed-*")
 	if err != nil {

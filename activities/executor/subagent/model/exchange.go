@@ -27,7 +27,7 @@ const (
 // errStalled is the cause of a request that ended because the provider was silent.
 var errStalled = errors.New("the provider sends nothing")
 
-// errEndless ends a reply that exceeds a bound.
+// errEndless reports that a reply exceeds a bound.
 type errEndless struct{ bound string }
 
 func (e errEndless) Error() string {
